@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+// The launcher: plain JavaScript that parses on old Nodes, so that they get a sentence instead of a crash. It runs
+// the sources in a checkout (Node strips their types) and the emitted JavaScript in the published package.
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const NEEDED = [22, 19]
+const running = process.versions.node.split('.').map(Number)
+
+if (running[0] < NEEDED[0] || (running[0] === NEEDED[0] && running[1] < NEEDED[1])) {
+  console.error(
+    `deferd needs Node ${NEEDED.join('.')} or newer, and this is Node ${process.versions.node}: use "npm start" in a checkout, or install a newer Node.`,
+  )
+  process.exit(69)
+}
+
+const sources = new URL('../src/cli/main.ts', import.meta.url)
+const emitted = new URL('../dist/cli/main.js', import.meta.url)
+await import(existsSync(fileURLToPath(sources)) ? sources.href : emitted.href)

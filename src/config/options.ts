@@ -1,0 +1,148 @@
+/**
+ * Every parameter in one table: its kind, its default as one would write it, whether a `[destination."…"]` table may
+ * override it, and one sentence of documentation. The Config type, the check, `deferd config` and docs/configuration.md
+ * all come from here. Names and defaults are Postfix's wherever Postfix has the parameter (postconf(5)).
+ */
+import type { z } from 'zod'
+import * as is from './values.ts'
+
+interface Option<T, Local extends boolean = boolean> {
+  readonly kind: z.ZodType<T>
+  /** As written in a configuration file. */
+  readonly default: string
+  readonly about: string
+  /** May stand in a `[destination."…"]` table, there without a leading `default_`. */
+  readonly perDestination: Local
+}
+
+const option = <T>(kind: z.ZodType<T>, byDefault: string, about: string): Option<T, false> => ({
+  kind,
+  default: byDefault,
+  about,
+  perDestination: false,
+})
+const perDestination = <T>(kind: z.ZodType<T>, byDefault: string, about: string): Option<T, true> => ({
+  kind,
+  default: byDefault,
+  about,
+  perDestination: true,
+})
+
+export const OPTIONS = {
+  // who we are and where things are
+  myhostname: option(is.text, '', 'Our name in greetings, trace headers and notices; the name of this machine when empty.'),
+  myorigin: option(is.text, '$myhostname', 'The domain of MAILER-DAEMON and of local senders without one.'),
+  mail_name: option(is.text, 'Deferd', 'The name of the mail system in the greeting, in Received lines and in X-…-Queue-ID fields.'),
+  queue_directory: option(is.text, './deferd-queue', 'The folder of the queue: one SQLite file and what belongs to it.'),
+  smtpd_listen: option(is.list, '127.0.0.1:2525', 'Addresses and ports on which mail is taken.'),
+  http_listen: option(is.text, '', 'Address and port of /metrics and /healthz; off when empty.'),
+  log_format: option(is.oneOf('postfix', 'json'), 'postfix', 'The shape of log lines on standard error.'),
+  syslog_name: option(is.text, 'deferd', 'The program name in Postfix-shaped log lines.'),
+
+  // who may send what
+  mynetworks: option(is.list, '127.0.0.0/8, [::1]/128', 'Clients that may relay anywhere.'),
+  relay_domains: option(is.list, '', 'Domains (and their subdomains) that everybody may send to.'),
+  message_size_limit: option(is.size, '10240000', 'The largest message, in bytes.'),
+  smtpd_recipient_limit: option(is.count(1), '1000', 'The most recipients in one SMTP transaction.'),
+  smtpd_recipient_overshoot_limit: option(is.count(), '1000', 'Recipients beyond the limit that are not counted as errors.'),
+  hopcount_limit: option(is.count(1), '50', 'The most Received lines, ours included; at this count a message is taken for a loop.'),
+  header_size_limit: option(is.size, '102400', 'The largest header of a message, in bytes.'),
+  queue_minfree: option(is.size, '0', 'Free bytes below which mail is refused, beside 1.5 × message_size_limit.'),
+  smtpd_banner: option(is.text, '$myhostname ESMTP $mail_name', 'The greeting after 220.'),
+  smtpd_timeout: option(is.duration, '300s', 'How long a client may keep silent.'),
+  smtpd_peername_lookup: option(is.flag, 'no', 'Look up the names of clients for the log and the Received line.'),
+  smtpd_client_connection_count_limit: option(
+    is.count(),
+    '50',
+    'The most connections at once of one client outside mynetworks; 0 for no limit.',
+  ),
+
+  // where mail goes
+  relayhost: option(
+    is.list,
+    '',
+    'Where all mail goes: [host] or [host]:port for no MX lookup, domain for one; several are tried in order.',
+  ),
+  smtp_fallback_relay: option(is.list, '', 'Next hops for mail whose own cannot be found or reached.'),
+  smtp_tcp_port: option(is.count(1, 65535), '25', 'The port of mail exchangers.'),
+  smtp_mx_address_limit: perDestination(is.count(), '5', 'The most addresses tried in one attempt; 0 for no limit.'),
+  smtp_mx_session_limit: perDestination(is.count(), '2', 'The most sessions in one attempt that got past the greeting; 0 for no limit.'),
+  smtp_helo_name: option(is.text, '$myhostname', 'Our name in EHLO.'),
+  smtp_connect_timeout: perDestination(is.duration, '30s', 'How long a connection may take to open.'),
+  smtp_helo_timeout: perDestination(is.duration, '300s', 'How long the greeting and the reply to EHLO may take.'),
+  smtp_starttls_timeout: perDestination(is.duration, '300s', 'How long STARTTLS and the handshake may take.'),
+  smtp_mail_timeout: perDestination(is.duration, '300s', 'How long the reply to MAIL may take.'),
+  smtp_rcpt_timeout: perDestination(is.duration, '300s', 'How long the reply to RCPT may take.'),
+  smtp_data_init_timeout: perDestination(is.duration, '120s', 'How long the reply to DATA may take.'),
+  smtp_data_xfer_timeout: perDestination(is.duration, '180s', 'How long the sending of content may stand still.'),
+  smtp_data_done_timeout: perDestination(is.duration, '600s', 'How long the reply to the final dot may take.'),
+  smtp_rset_timeout: perDestination(is.duration, '20s', 'How long the reply to RSET may take.'),
+  smtp_quit_timeout: perDestination(is.duration, '300s', 'How long a connection lives after QUIT.'),
+  smtp_connection_cache_on_demand: perDestination(
+    is.flag,
+    'yes',
+    'Keep a connection for the next delivery while deliveries follow each other closely.',
+  ),
+  smtp_connection_cache_time_limit: perDestination(is.duration, '2s', 'How long an idle connection is kept.'),
+  smtp_connection_reuse_time_limit: perDestination(is.duration, '300s', 'How long a connection may be reused, from its opening.'),
+
+  // when mail is tried
+  minimal_backoff_time: perDestination(is.duration, '300s', 'The first wait, and the wait before a dead destination is probed.'),
+  maximal_backoff_time: perDestination(is.duration, '4000s', 'The longest wait.'),
+  maximal_queue_lifetime: perDestination(is.duration, '2d', 'How long mail is tried before it is returned.'),
+  bounce_queue_lifetime: perDestination(is.duration, '2d', 'The same for mail from <>.'),
+  retry_backoff: perDestination(is.text, 'doubling', 'The policy that spaces the attempts.'),
+  retry_jitter: perDestination(is.fraction, '0', 'Spreads each wait w over [w, w·(1+j)].'),
+  queue_run_delay: option(is.duration, '300s', 'How often the safety scan looks for due mail that was overlooked.'),
+
+  // how much at once
+  default_process_limit: option(is.count(1), '100', 'The most deliveries at once.'),
+  qmgr_message_active_limit: option(is.count(1), '20000', 'The most messages in the active queue.'),
+  qmgr_message_recipient_limit: option(is.count(1), '20000', 'The most recipients in the active queue.'),
+  initial_destination_concurrency: perDestination(is.count(1), '5', 'Deliveries at once to a destination nothing is known of.'),
+  default_destination_concurrency_limit: perDestination(
+    is.count(),
+    '20',
+    'The most deliveries at once to one destination; 0 for no limit.',
+  ),
+  default_destination_recipient_limit: perDestination(is.count(), '50', 'The most recipients in one delivery; 0 for no limit.'),
+  default_destination_concurrency_positive_feedback: perDestination(
+    is.feedback,
+    '1/concurrency',
+    'How much the window grows with each answered delivery.',
+  ),
+  default_destination_concurrency_negative_feedback: perDestination(
+    is.feedback,
+    '1/concurrency',
+    'How much the window shrinks with each failed delivery.',
+  ),
+  default_destination_concurrency_failed_cohort_limit: perDestination(
+    is.count(),
+    '1',
+    'Windows full of failures after which a destination is dead; 0 for never.',
+  ),
+
+  // notices and history
+  delay_warning_time: option(is.durations, '0', 'Ages at which the sender is told that mail is still waiting; 0 for never.'),
+  bounce_size_limit: option(is.size, '50000', 'The largest message that a notice returns whole; above it only its header is returned.'),
+  history_retention: option(is.duration, '3d', 'How long a message is remembered after it has left.'),
+  history_limit: option(is.count(), '1000000', 'The most messages that are remembered after they have left.'),
+  trash_lifetime: option(is.duration, '1d', 'How long deleted mail can be restored.'),
+} as const satisfies Record<string, Option<unknown>>
+
+type Options = typeof OPTIONS
+export type OptionName = keyof Options
+type ValueOf<O> = O extends Option<infer T> ? T : never
+type PerDestinationName = { [K in OptionName]: Options[K]['perDestination'] extends true ? K : never }[OptionName]
+type WithoutDefault<K extends string> = K extends `default_${infer Rest}` ? Rest : K
+
+/** What a `[destination."…"]` table may set. */
+export type DestinationSettings = { readonly [K in PerDestinationName as WithoutDefault<K>]?: ValueOf<Options[K]> | undefined }
+
+/** The configuration, read and checked once; all names as in the file. Times in ms, sizes in bytes. */
+export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
+  /** Recipient domain, `.parent` or `*` → `transport:nexthop`. */
+  readonly transport_maps: ReadonlyMap<string, string>
+  /** Domain, `.parent` or next hop → what differs there. */
+  readonly destination: ReadonlyMap<string, DestinationSettings>
+}

@@ -1,0 +1,43 @@
+/**
+ * Queue ids in Postfix's long form: seconds and microseconds in base 52, `z`, and a number in base 51. The last part
+ * is the row number of the message, which is never given out twice, so an id names one message for ever; ids sort
+ * by time as text (postfix mail_queue.h, safe_ultostr.c).
+ */
+import type { Instant } from './clock.ts'
+
+const ALPHABET = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz'
+
+function encode(value: number, base: number, width: number): string {
+  let text = ''
+  for (let rest = value; rest > 0; rest = Math.floor(rest / base)) text = ALPHABET.charAt(rest % base) + text
+  return text.padStart(width, '0')
+}
+
+function decode(text: string, base: number): number | undefined {
+  let value = 0
+  for (const letter of text) {
+    const digit = ALPHABET.indexOf(letter)
+    if (digit < 0 || digit >= base) return undefined
+    value = value * base + digit
+  }
+  return value
+}
+
+/** The queue id of a message by the time its entry was made and its row number. */
+export function formatQueueId(createdAt: Instant, row: number): string {
+  const seconds = Math.floor(createdAt / 1000)
+  const micros = (createdAt - seconds * 1000) * 1000
+  return encode(seconds, 52, 6) + encode(micros, 52, 4) + 'z' + encode(row, 51, 1)
+}
+
+/** What an id says about itself; undefined when it is not one of ours. */
+export function parseQueueId(id: string): { readonly createdAt: Instant; readonly row: number } | undefined {
+  const mark = id.lastIndexOf('z')
+  if (mark < 10 || mark === id.length - 1) return undefined
+  const seconds = decode(id.slice(0, mark - 4), 52)
+  const micros = decode(id.slice(mark - 4, mark), 52)
+  const row = decode(id.slice(mark + 1), 51)
+  if (seconds === undefined || micros === undefined || row === undefined) return undefined
+  const createdAt = seconds * 1000 + micros / 1000
+  return formatQueueId(createdAt, row) === id ? { createdAt, row } : undefined
+}

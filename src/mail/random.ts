@@ -1,0 +1,42 @@
+/**
+ * Chance, as a port. Draws are named, so that a new draw in one part of the program never shifts the draws of another:
+ * the same seed gives the same history.
+ */
+export interface Random {
+  /** One number in [0, 1) for this key; a seeded source answers the same key with the same number. */
+  draw(key: string): number
+  /** A sequence of numbers in [0, 1) of its own. */
+  stream(name: string): () => number
+}
+
+/** The mulberry32 generator: 32 bits of state, the same numbers in every language. */
+export function mulberry32(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** FNV-1a, 32 bits: turns a name into a seed. */
+function hash(text: string, basis: number): number {
+  let h = (basis ^ 0x811c9dc5) >>> 0
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return h
+}
+
+/** A reproducible source of chance. */
+export function seededRandom(seed: number): Random {
+  const streams = new Map<string, () => number>()
+  return {
+    draw: (key) => mulberry32(hash(key, seed))(),
+    stream(name) {
+      let next = streams.get(name)
+      if (next === undefined) streams.set(name, (next = mulberry32(hash(name, seed))))
+      return next
+    },
+  }
+}
