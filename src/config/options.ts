@@ -90,7 +90,7 @@ export const OPTIONS = {
   minimal_backoff_time: perDestination(is.duration, '300s', 'The first wait, and the wait before a dead destination is probed.'),
   maximal_backoff_time: perDestination(is.duration, '4000s', 'The longest wait.'),
   maximal_queue_lifetime: perDestination(is.duration, '2d', 'How long mail is tried before it is returned.'),
-  bounce_queue_lifetime: perDestination(is.duration, '2d', 'The same for mail from <>.'),
+  bounce_queue_lifetime: perDestination(is.duration, '$maximal_queue_lifetime', 'The same for mail from <>; never longer.'),
   retry_backoff: perDestination(is.text, 'doubling', 'The policy that spaces the attempts.'),
   retry_jitter: perDestination(is.fraction, '0', 'Spreads each wait w over [w, w·(1+j)].'),
   queue_run_delay: option(is.duration, '300s', 'How often the safety scan looks for due mail that was overlooked.'),
