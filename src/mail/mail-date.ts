@@ -1,0 +1,69 @@
+/**
+ * Dates as mail writes them (RFC 5322 §3.3), from instants and a zone: no Date, so that every part of the program can
+ * print a date without asking what time it is.
+ */
+import { DAY, HOUR, MINUTE, SECOND, type Instant } from './clock.ts'
+
+const WEEKDAYS = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed'] // 1970-01-01 was a Thursday
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+export interface CivilTime {
+  readonly year: number
+  /** 1–12. */
+  readonly month: number
+  readonly day: number
+  readonly hour: number
+  readonly minute: number
+  readonly second: number
+  /** `Mon`. */
+  readonly weekday: string
+}
+
+const pad = (value: number, width = 2): string => String(value).padStart(width, '0')
+
+/** Year, month and day of a day number; the year is counted from March, so that leap days come last. */
+function dateOf(day: number): { year: number; month: number; day: number } {
+  const shifted = day + 719_468 // days from 0000-03-01
+  const era = Math.floor(shifted / 146_097)
+  const dayOfEra = shifted - era * 146_097
+  const yearOfEra = Math.floor(
+    (dayOfEra - Math.floor(dayOfEra / 1_460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  )
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153)
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+  return {
+    year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
+    month,
+    day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
+  }
+}
+
+/** What calendar and clock show at an instant, `offset` minutes east of UTC. */
+export function civilTime(at: Instant, offset = 0): CivilTime {
+  const local = at + offset * MINUTE
+  const days = Math.floor(local / DAY)
+  const inDay = local - days * DAY
+  return {
+    ...dateOf(days),
+    hour: Math.floor(inDay / HOUR),
+    minute: Math.floor((inDay % HOUR) / MINUTE),
+    second: Math.floor((inDay % MINUTE) / SECOND),
+    weekday: WEEKDAYS[((days % 7) + 7) % 7] ?? '',
+  }
+}
+
+/** `Fri, 20 Nov 2026 09:05:00 +0100 (CET)`. */
+export function formatMailDate(at: Instant, zone: { readonly offset: number; readonly name: string }): string {
+  const time = civilTime(at, zone.offset)
+  const offset = Math.abs(zone.offset)
+  const digits = `${zone.offset < 0 ? '-' : '+'}${pad(Math.floor(offset / 60))}${pad(offset % 60)}`
+  const date = `${time.weekday}, ${pad(time.day)} ${MONTHS[time.month - 1] ?? ''} ${pad(time.year, 4)}`
+  return `${date} ${pad(time.hour)}:${pad(time.minute)}:${pad(time.second)} ${digits} (${zone.name})`
+}
+
+/** `20261120080500`, in UTC: the time part of a Message-Id. */
+export function formatStamp(at: Instant): string {
+  const { year, month, day, hour, minute, second } = civilTime(at)
+  return pad(year, 4) + [month, day, hour, minute, second].map((part) => pad(part)).join('')
+}
