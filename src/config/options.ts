@@ -125,6 +125,26 @@ export const OPTIONS = {
   // notices and history
   delay_warning_time: option(is.durations, '0', 'Ages at which the sender is told that mail is still waiting; 0 for never.'),
   bounce_size_limit: option(is.size, '50000', 'The largest message that a notice returns whole; above it only its header is returned.'),
+  bounce_template_file: option(is.text, '', 'A file with texts for notices, in the form of bounce(5); built-in texts when empty.'),
+  confirm_delay_cleared: option(is.flag, 'no', 'Tell the sender when mail arrives after a delay warning.'),
+  enable_threaded_bounces: option(
+    is.flag,
+    'no',
+    'Let notices refer to the Message-ID of the original, so that mail readers show them together.',
+  ),
+  notify_classes: option(
+    is.words('bounce', '2bounce', 'delay', 'data', 'policy', 'protocol', 'resource', 'software'),
+    'resource, software',
+    'What the postmaster is told: bounce and delay for copies of notices, 2bounce for notices that cannot be delivered themselves.',
+  ),
+  double_bounce_sender: option(
+    is.text,
+    'double-bounce',
+    'The local part of the sender of mail to the postmaster; nobody is told when that fails.',
+  ),
+  bounce_notice_recipient: option(is.text, 'postmaster', 'Who gets copies of failure notices.'),
+  '2bounce_notice_recipient': option(is.text, 'postmaster', 'Who gets notices that cannot be delivered.'),
+  delay_notice_recipient: option(is.text, 'postmaster', 'Who gets copies of delay warnings.'),
   history_retention: option(is.duration, '3d', 'How long a message is remembered after it has left.'),
   history_limit: option(is.count(), '1000000', 'The most messages that are remembered after they have left.'),
   trash_lifetime: option(is.duration, '1d', 'How long deleted mail can be restored.'),

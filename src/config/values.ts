@@ -63,6 +63,15 @@ export const list: z.ZodType<readonly string[]> = z.union(
   { error: 'expected a list of texts' },
 )
 
+/** A list in which only these words may stand. */
+export const words = <const T extends string>(...known: readonly T[]): z.ZodType<readonly T[]> =>
+  list.transform((given, context) => {
+    const meant = given.map((word) => known.find((candidate) => candidate === word.toLowerCase()))
+    if (meant.every((word) => word !== undefined)) return meant
+    context.addIssue({ code: 'custom', message: `expected words out of ${known.join(', ')}, got ${JSON.stringify(given.join(', '))}` })
+    return z.NEVER
+  })
+
 /** A list of times, or one. */
 export const durations: z.ZodType<readonly Duration[]> = z.any().transform((value: unknown, context) => {
   const parts: readonly unknown[] =
