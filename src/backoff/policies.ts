@@ -1,0 +1,43 @@
+/** The table of policies by name, as `retry_backoff` and `--policy` know them. */
+import { awsDecorrelated, awsEqualJitter, awsFullJitter, awsSimpledb, googleDrive, googleHttp } from './cloud.ts'
+import { faktory, opensmtpd, qmail, sidekiq } from './long-running.ts'
+import { ethernet, quic, tcp, thain } from './network.ts'
+import { age, doubling, fixed, haraka, kumomta } from './plain.ts'
+import type { Formula } from './policy.ts'
+
+export const FORMULAS = {
+  doubling,
+  age,
+  fixed,
+  ethernet,
+  thain,
+  'google-http': googleHttp,
+  'google-drive': googleDrive,
+  'aws-simpledb': awsSimpledb,
+  'aws-full-jitter': awsFullJitter,
+  'aws-equal-jitter': awsEqualJitter,
+  'aws-decorrelated': awsDecorrelated,
+  sidekiq,
+  faktory,
+  tcp,
+  quic,
+  qmail,
+  opensmtpd,
+  haraka,
+  kumomta,
+} as const satisfies Record<string, Formula>
+
+export type FormulaName = keyof typeof FORMULAS
+
+/** The same table for those who look a name up. */
+export const formulaOf = (name: FormulaName): Formula => FORMULAS[name]
+
+export const isFormulaName = (name: string): name is FormulaName => Object.hasOwn(FORMULAS, name)
+
+/** Schedules that are known by the name of who keeps them, written as policies. */
+export const SCHEDULES: Readonly<Record<string, string>> = {
+  zonemta: 'table(5m,7m,8m,25m,75m,2h,4h)',
+  exchange: 'table(1m,1m,1m,1m,5m,5m,5m,5m,5m,5m,10m)',
+  sendmail: 'fixed(wait=1h)',
+  rfc5321: 'table(30m,30m,150m)',
+}

@@ -1,0 +1,95 @@
+/**
+ * Policies as text and as data: `doubling`, `thain(T=300s,F=2,M=4h)`, `table(5m,10m,1h)`, `exim(F,2h,15m; G,16h,1h,1.5; F,4d,6h)`.
+ * Arguments without names stand in the order of the policy's parameters. What was not given stays open: a queue fills it with its
+ * backoff times, the library and the planner with the policy's own defaults.
+ */
+import type { Duration } from '../mail/clock.ts'
+import { EXIM_DEFAULT, type EximRule, formatRule, parseEximRules } from './exim.ts'
+import { FORMULAS, type FormulaName, formulaOf, isFormulaName, SCHEDULES } from './policies.ts'
+import { type Parameter, type Parameters, PolicyError } from './policy.ts'
+import { formatTime, parseTime } from './time-text.ts'
+
+export type Policy =
+  | { readonly kind: 'formula'; readonly name: FormulaName; readonly given: Parameters }
+  | { readonly kind: 'table'; readonly waits: readonly Duration[] }
+  | { readonly kind: 'exim'; readonly rules: readonly EximRule[] }
+
+/** Longer times would leave the range of exact milliseconds once added up, and cannot be meant. */
+const LONGEST_TIME: Duration = 100 * 365 * 86_400_000
+
+export function parsePolicy(text: string): Policy {
+  const match = /^\s*([A-Za-z0-9-]+)\s*(?:\((.*)\)\s*)?$/s.exec(text)
+  const name = match?.[1]?.toLowerCase()
+  if (name === undefined) throw new PolicyError(`"${text}" is no policy: write a name, or a name with settings such as fixed(10m)`)
+  const settings = match?.[2]
+  const schedule = Object.hasOwn(SCHEDULES, name) ? SCHEDULES[name] : undefined
+  if (schedule !== undefined) {
+    if (settings === undefined) return parsePolicy(schedule)
+    throw new PolicyError(`${name} takes no settings: it is ${schedule}`)
+  }
+  if (name === 'table') return { kind: 'table', waits: parseTable(settings ?? '') }
+  if (name === 'exim') return { kind: 'exim', rules: parseEximRules(settings ?? EXIM_DEFAULT) }
+  if (!isFormulaName(name)) throw new PolicyError(`there is no policy "${name}"; there are ${POLICY_NAMES.join(', ')}`)
+  return { kind: 'formula', name, given: parseSettings(name, settings ?? '') }
+}
+
+/** Every name that parsePolicy knows. */
+export const POLICY_NAMES: readonly string[] = [...Object.keys(FORMULAS), 'table', 'exim', ...Object.keys(SCHEDULES)]
+
+function parseTable(text: string): readonly Duration[] {
+  const entries = text
+    .split(/[,\s]+/)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+  if (entries.length === 0) throw new PolicyError('table is empty: it needs at least one wait, such as table(5m,10m,1h)')
+  return entries.map((entry) => {
+    const wait = parseTime(entry)
+    if (wait === undefined) throw new PolicyError(`table has "${entry}", which is no time such as 300s, 5m or 1h`)
+    if (wait < 1) throw new PolicyError(`table has a wait of ${entry}, which would try without end`)
+    if (wait > LONGEST_TIME) throw new PolicyError(`table overflows: ${entry} is over a hundred years`)
+    return wait
+  })
+}
+
+function parseSettings(name: FormulaName, text: string): Parameters {
+  const { parameters } = formulaOf(name)
+  const names = Object.keys(parameters)
+  const given: Record<string, number> = {}
+  const settings = text
+    .split(',')
+    .map((setting) => setting.trim())
+    .filter((setting) => setting !== '')
+  for (const [i, setting] of settings.entries()) {
+    const equals = setting.indexOf('=')
+    const key = equals < 0 ? (names[i] ?? '') : setting.slice(0, equals).trim()
+    const parameter = Object.hasOwn(parameters, key) ? parameters[key] : undefined
+    if (parameter === undefined)
+      throw new PolicyError(`${name} has no setting ${equals < 0 ? `for "${setting}"` : `"${key}"`}; it has ${names.join(', ')}`)
+    if (Object.hasOwn(given, key)) throw new PolicyError(`${name} is given ${key} twice`)
+    given[key] = parseValue(`${name}: ${key}`, setting.slice(equals + 1), parameter)
+  }
+  return given
+}
+
+function parseValue(what: string, text: string, { unit, least }: Parameter): number {
+  const trimmed = text.trim()
+  const value = unit === 'time' ? parseTime(trimmed) : /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined
+  if (value === undefined)
+    throw new PolicyError(`${what} is "${trimmed}", which is no ${unit === 'time' ? 'time such as 300s, 5m or 4h' : 'number'}`)
+  if (unit === 'count' && !Number.isInteger(value)) throw new PolicyError(`${what} is ${trimmed}, which is no whole number`)
+  if (value < least) throw new PolicyError(`${what} is ${trimmed}, but must be at least ${unit === 'time' ? formatTime(least) : least}`)
+  if (!Number.isFinite(value) || (unit === 'time' ? value > LONGEST_TIME : value > 1e9))
+    throw new PolicyError(`${what} overflows: ${trimmed} is ${unit === 'time' ? 'over a hundred years' : 'over a thousand million'}`)
+  return value
+}
+
+/** The text that parses to this policy again. */
+export function formatPolicy(policy: Policy): string {
+  if (policy.kind === 'table') return `table(${policy.waits.map(formatTime).join(',')})`
+  if (policy.kind === 'exim') return `exim(${policy.rules.map(formatRule).join('; ')})`
+  const { parameters } = formulaOf(policy.name)
+  const settings = Object.entries(policy.given).map(
+    ([key, value]) => `${key}=${parameters[key]?.unit === 'time' ? formatTime(value) : value}`,
+  )
+  return settings.length === 0 ? policy.name : `${policy.name}(${settings.join(',')})`
+}
