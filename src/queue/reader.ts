@@ -15,7 +15,8 @@ export interface QueueFilter {
   readonly sender?: string | undefined
   readonly recipient?: string | undefined
   readonly destination?: string | undefined
-  readonly queue?: QueueName | undefined
+  /** Mail in the trash is listed only when it is asked for. */
+  readonly queue?: QueueName | 'trash' | undefined
   readonly arrivedBefore?: Instant | undefined
   readonly attemptsOver?: number | undefined
   /** A part of the last reply or reason of some live recipient, in any case. */
@@ -25,7 +26,7 @@ export interface QueueFilter {
 /** A message with its live recipients, as listings show it. */
 export interface ListedMessage {
   readonly message: Message
-  readonly queue: QueueName
+  readonly queue: QueueName | 'trash'
   readonly forcedExpire: boolean
   readonly recipients: readonly Recipient[]
 }
