@@ -1,0 +1,141 @@
+/**
+ * The active queue: the jobs in memory, how many there may be, and whose turn it is. Destinations take turns; at one
+ * destination new mail and retries do. While others wait, one destination holds at most a fifth of it.
+ */
+import type { Settings } from '../config/destination-settings.ts'
+import { Destination, type Job } from './destination.ts'
+import type { DeliveryRequest, DestinationName, MessageId } from './message.ts'
+
+export interface ActiveLimits {
+  /** `default_process_limit`: deliveries at once. */
+  readonly deliveries: number
+  /** `qmgr_message_active_limit`. */
+  readonly messages: number
+  /** `qmgr_message_recipient_limit`. */
+  readonly recipients: number
+}
+
+/** A job whose delivery is to run now. */
+export interface Turn {
+  readonly job: Job
+  readonly destination: Destination
+}
+
+export class ActiveQueue {
+  readonly #limits: ActiveLimits
+  readonly #settingsOf: (destination: DestinationName) => Settings
+  readonly #destinations = new Map<DestinationName, Destination>()
+  /** Destinations that may have work and a free place in their window, in the order of their turns. */
+  readonly #ring = new Set<Destination>()
+  /** Requests in memory, waiting or running, by message: while there are any, its round is not over. */
+  readonly #requestsOf = new Map<MessageId, number>()
+  #recipients = 0
+  #running = 0
+
+  constructor(limits: ActiveLimits, settingsOf: (destination: DestinationName) => Settings) {
+    this.#limits = limits
+    this.#settingsOf = settingsOf
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  get recipients(): number {
+    return this.#recipients
+  }
+
+  get destinations(): IterableIterator<Destination> {
+    return this.#destinations.values()
+  }
+
+  /** The destination of that name, made when it is new. */
+  destination(name: DestinationName): Destination {
+    let destination = this.#destinations.get(name)
+    if (destination === undefined) {
+      destination = new Destination(name, this.#settingsOf(name))
+      this.#destinations.set(name, destination)
+    }
+    return destination
+  }
+
+  known(name: DestinationName): Destination | undefined {
+    return this.#destinations.get(name)
+  }
+
+  forget(destination: Destination): void {
+    this.#destinations.delete(destination.name)
+    this.#ring.delete(destination)
+  }
+
+  /** Is some recipient of the message in memory, waiting for its turn or in delivery? */
+  holds(message: MessageId): boolean {
+    return this.#requestsOf.has(message)
+  }
+
+  /** How many more recipients may be taken up for a destination. */
+  room(destination: Destination, othersWait: boolean): number {
+    if (this.#requestsOf.size >= this.#limits.messages) return 0
+    const free = this.#limits.recipients - this.#recipients
+    if (!othersWait) return Math.max(0, free)
+    const share = Math.max(1, Math.floor(Math.min(this.#limits.recipients, this.#limits.messages) / 5))
+    return Math.max(0, Math.min(free, share - destination.waitingRecipients))
+  }
+
+  /** Counts a request in before its commit, so that the limits hold while it is under way. */
+  reserve(message: MessageId, recipients: number): void {
+    this.#requestsOf.set(message, (this.#requestsOf.get(message) ?? 0) + 1)
+    this.#recipients += recipients
+  }
+
+  /** Counts a request out: delivered, given back, or never committed. */
+  release(message: MessageId, recipients: number): void {
+    this.#recipients -= recipients
+    const left = (this.#requestsOf.get(message) ?? 1) - 1
+    if (left === 0) this.#requestsOf.delete(message)
+    else this.#requestsOf.set(message, left)
+  }
+
+  /** Takes up a job that was counted in with `reserve`. */
+  push(job: Job): void {
+    const destination = this.destination(job.request.destination)
+    destination.push(job)
+    this.stir(destination)
+  }
+
+  /** The destination may have become ready: it joins the turns at their end. */
+  stir(destination: Destination): void {
+    if (destination.ready) this.#ring.add(destination)
+  }
+
+  /** The next job, its delivery counted as running; undefined when there is no work, no place or no slot. */
+  next(): Turn | undefined {
+    if (this.#running >= this.#limits.deliveries) return undefined
+    for (const destination of this.#ring) {
+      this.#ring.delete(destination)
+      const job = destination.ready ? destination.shift() : undefined
+      if (job === undefined) continue
+      this.#running++
+      destination.inFlight++
+      this.stir(destination)
+      return { job, destination }
+    }
+    return undefined
+  }
+
+  /** A delivery has ended and its outcome is committed: its slot and its place in the window are free. */
+  finished({ job, destination }: Turn): void {
+    this.#running--
+    destination.inFlight--
+    this.release(job.request.message.id, job.request.recipients.length)
+    this.stir(destination)
+  }
+
+  /** Takes the waiting jobs of a destination out, counted out. */
+  withdraw(destination: Destination): DeliveryRequest[] {
+    this.#ring.delete(destination)
+    const requests = destination.drain().map((job) => job.request)
+    for (const request of requests) this.release(request.message.id, request.recipients.length)
+    return requests
+  }
+}
