@@ -178,9 +178,10 @@ function warnings(request: DeliveryRequest, settled: readonly Settled[], now: In
   return { warnAt: at === null || at <= now ? null : at }
 }
 
+const span = (from: Instant, to: Instant): Duration => Math.max(0, to - from)
+
 /** Postfix's delays=a/b/c/d: before the queue manager, in it, connection set-up, transmission. Never negative. */
 function delaysOf(request: DeliveryRequest, { times }: AttemptResult, { activatedAt }: JobTimes): AttemptRecord['delays'] {
-  const span = (from: Instant, to: Instant): Duration => Math.max(0, to - from)
   return [
     span(request.message.arrivedAt, activatedAt),
     span(activatedAt, times.startedAt),
