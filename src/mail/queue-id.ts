@@ -37,7 +37,7 @@ export function parseQueueId(id: string): { readonly createdAt: Instant; readonl
   const seconds = decode(id.slice(0, mark - 4), 52)
   const micros = decode(id.slice(mark - 4, mark), 52)
   const row = decode(id.slice(mark + 1), 51)
-  if (seconds === undefined || micros === undefined || row === undefined) return undefined
+  if (seconds === undefined || micros === undefined || row === undefined || row === 0 || micros % 1000 !== 0) return undefined
   const createdAt = seconds * 1000 + micros / 1000
   return formatQueueId(createdAt, row) === id ? { createdAt, row } : undefined
 }

@@ -25,7 +25,7 @@ export interface SchedulerParts {
   readonly events: Events
   readonly limits: ActiveLimits
   readonly settingsOf: (destination: DestinationName) => Settings
-  readonly factsFor: (settings: Settings) => LifecycleFacts
+  readonly factsFor: (destination: DestinationName) => LifecycleFacts
   /** A message owes its sender a notice. */
   readonly owes: (message: MessageId) => void
   /** Nothing of the message is in memory any more: for now, its round is over. */
@@ -284,7 +284,7 @@ export class Scheduler {
     // Others are served there right now, so it is full rather than broken: this mail just waits its turn.
     const returned = result.congestion === 'early' && destination.inFlight > 1
     this.#learn(destination, result)
-    const settlement = settle(job.request, result, job, { ...factsFor(destination.settings), returned })
+    const settlement = settle(job.request, result, job, { ...factsFor(destination.name), returned })
     await this.#settle(job.request, settlement, () => {
       events.emit({ kind: 'attempted', request: job.request, result, attempts: settlement.attempts })
     })
@@ -330,8 +330,8 @@ export class Scheduler {
   }
 
   async #expire(request: DeliveryRequest, fallback: DeliveryStatus): Promise<void> {
-    const { clock, factsFor, settingsOf } = this.#parts
-    const settlement = expire(request, clock.now(), fallback, factsFor(settingsOf(request.destination)))
+    const { clock, factsFor } = this.#parts
+    const settlement = expire(request, clock.now(), fallback, factsFor(request.destination))
     await this.#settle(request, settlement, () => undefined)
   }
 

@@ -1,0 +1,64 @@
+/**
+ * What holds where: the configuration compiled for the queue, one entry per destination, made when it is first asked
+ * for. A reload starts a new book.
+ */
+import { compileRetryPolicy } from '../backoff/retry-policy.ts'
+import { settingsFor, type EffectiveSettings, type Settings } from '../config/destination-settings.ts'
+import type { Config } from '../config/options.ts'
+import type { LifecycleFacts } from './lifecycle.ts'
+import type { DestinationName } from './message.ts'
+
+interface Page {
+  readonly effective: EffectiveSettings
+  readonly facts: LifecycleFacts
+}
+
+/** Pages kept: beyond that, the oldest are made again when needed. */
+const PAGES = 10_000
+
+export class PolicyBook {
+  readonly #config: Config
+  readonly #draw: (key: string) => number
+  readonly #pages = new Map<DestinationName, Page>()
+
+  constructor(config: Config, draw: (key: string) => number) {
+    this.#config = config
+    this.#draw = draw
+  }
+
+  settingsOf(destination: DestinationName): Settings {
+    return this.#page(destination).effective.values
+  }
+
+  factsFor(destination: DestinationName): LifecycleFacts {
+    return this.#page(destination).facts
+  }
+
+  #page(destination: DestinationName): Page {
+    let page = this.#pages.get(destination)
+    if (page === undefined) {
+      page = this.#compile(destination)
+      const [oldest] = this.#pages.size >= PAGES ? this.#pages.keys() : []
+      if (oldest !== undefined) this.#pages.delete(oldest)
+      this.#pages.set(destination, page)
+    }
+    return page
+  }
+
+  #compile(destination: DestinationName): Page {
+    const config = this.#config
+    // A recipient domain with a table of its own is a destination of its own, so the name finds either table.
+    const effective = settingsFor(config, destination, destination)
+    const { retry_backoff, retry_jitter, minimal_backoff_time: minimal, maximal_backoff_time: maximal } = effective.values
+    const facts: LifecycleFacts = {
+      policy: compileRetryPolicy({ retry_backoff, minimal, maximal }),
+      jitter: retry_jitter,
+      draw: this.#draw,
+      delayWarnings: config.delay_warning_time.filter((time) => time > 0).toSorted((a, b) => a - b),
+      doubleBounceSender: `${config.double_bounce_sender}@${config.myorigin}`,
+      confirmDelayCleared: config.confirm_delay_cleared,
+      noticeClasses: config.notify_classes,
+    }
+    return { effective, facts }
+  }
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { answered, failed, freshWindow, narrowed, type WindowPolicy } from '../../src/queue/window.ts'
+
+const constant = (rate: number) => ({ rate, perConcurrency: false })
+const perConcurrency = (rate: number) => ({ rate, perConcurrency: true })
+const policy = (differs: Partial<WindowPolicy> = {}): WindowPolicy => ({
+  initial: 5,
+  limit: 20,
+  positive: constant(1),
+  negative: constant(1),
+  failedCohortLimit: 1,
+  ...differs,
+})
+
+/** The window after each failure of a destination that was fresh, until it is dead. */
+function untilDead(rules: WindowPolicy): readonly (number | 'dead')[] {
+  let window = freshWindow(rules)
+  const sizes: (number | 'dead')[] = [window.size]
+  for (;;) {
+    const next = failed(window, rules)
+    if (next === 'dead') return [...sizes, 'dead']
+    window = next
+    sizes.push(window.size)
+  }
+}
+
+describe('failures in a row narrow the window until the destination is dead', () => {
+  test.each<[string, Partial<WindowPolicy>, readonly (number | 'dead')[]]>([
+    ['feedback 1', {}, [5, 3, 2, 'dead']],
+    ['initial 1', { initial: 1 }, [1, 'dead']],
+    ['limit 1', { limit: 1 }, [1, 'dead']],
+    ['initial 2', { initial: 2 }, [2, 1, 'dead']],
+    ['initial 20', { initial: 20 }, [20, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 'dead']],
+    ['negative 1/concurrency', { negative: perConcurrency(1) }, [5, 4, 4, 4, 3, 'dead']],
+    ['negative 0.5', { negative: constant(0.5) }, [5, 4, 3, 3, 'dead']],
+    ['negative 0', { negative: constant(0) }, [5, 5, 5, 5, 5, 'dead']],
+    ['cohort limit 3', { failedCohortLimit: 3 }, [5, 3, 2, 1, 1, 'dead']],
+    ['cohort limit 10, limit 1', { failedCohortLimit: 10, limit: 1 }, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 'dead']],
+  ])('%s', (_name, differs, sizes) => {
+    expect(untilDead(policy(differs))).toEqual(sizes)
+  })
+
+  test('cohort limit 0: never dead', () => {
+    let window = freshWindow(policy({ failedCohortLimit: 0 }))
+    for (let i = 0; i < 1000; i++) window = alive(failed(window, policy({ failedCohortLimit: 0 })))
+    expect(window.size).toBe(1)
+  })
+})
+
+describe('answers widen the window', () => {
+  test('by one each with feedback 1, from 5 to 20 after 15, and never above', () => {
+    const sizes = Array.from({ length: 20 }, grow(policy()))
+    expect(sizes.slice(0, 15)).toEqual([6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20])
+    expect(new Set(sizes.slice(15))).toEqual(new Set([20]))
+  })
+
+  test('after 5 answers and then 6 more with 1/concurrency', () => {
+    const sizes = Array.from({ length: 11 }, grow(policy({ positive: perConcurrency(1) })))
+    expect(sizes).toEqual([5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 7])
+  })
+
+  test('not while it is hardly used', () => {
+    const rules = policy()
+    const wide = { ...freshWindow(rules), size: 10 }
+    expect(answered(wide, rules, 1).size).toBe(10)
+  })
+
+  test('one failure, then one answer: 5, 3, 4, and the cohort starts anew', () => {
+    const narrow = alive(failed(freshWindow(policy()), policy()))
+    const again = answered(narrow, policy(), narrow.size)
+    expect([narrow.size, again.size, again.cohorts]).toEqual([3, 4, 0])
+  })
+})
+
+test('a request for less narrows the window but kills nobody', () => {
+  const rules = policy({ negative: perConcurrency(1) })
+  let window = freshWindow(rules)
+  for (let i = 0; i < 100; i++) window = narrowed(window, rules)
+  expect(window).toMatchObject({ size: 1, cohorts: 0 })
+})
+
+function grow(rules: WindowPolicy): () => number {
+  let window = freshWindow(rules)
+  return () => (window = answered(window, rules, window.size)).size
+}
+
+function alive<T>(window: T | 'dead'): T {
+  if (window === 'dead') throw new Error('the destination is dead')
+  return window
+}
