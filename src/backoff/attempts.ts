@@ -3,7 +3,7 @@ import type { Duration } from '../mail/clock.ts'
 import { mulberry32 } from '../mail/random.ts'
 import type { Policy } from './policy-text.ts'
 import { PolicyError, type WaitFacts } from './policy.ts'
-import { compileAlone, ends, exactWait, type RetryPolicy } from './retry-policy.ts'
+import { compileAlone, ends, plannedWait, type RetryPolicy, toMicrosecond } from './retry-policy.ts'
 import { parseTime } from './time-text.ts'
 
 /** How long to try, as the fault tolerant shell says it: "try for 1 hour or 3 times". */
@@ -42,7 +42,6 @@ export function* attempts(
   { until, seed = 1 }: ScheduleOptions,
 ): Generator<Duration, void, undefined> {
   const compiled = typeof policy === 'string' || 'kind' in policy ? compileAlone(policy) : policy
-  const grain = compiled.bounds === null ? 1000 : 1
   const limit = typeof until === 'string' ? retryUntil(until) : until
   const draw = mulberry32(seed)
   let previousWait: Duration | null = null
@@ -50,9 +49,9 @@ export function* attempts(
   for (let step = 1; step <= limit.tries && age <= limit.within; step++) {
     yield age
     const facts: WaitFacts = { step, age, previousWait, draw }
-    if (compiled.bounds === null && ends(compiled, facts)) return
-    previousWait = Math.round(exactWait(compiled, facts) * grain) / grain
-    age = Math.round((age + previousWait) * grain) / grain
+    if (ends(compiled, facts)) return
+    previousWait = plannedWait(compiled, facts)
+    age = toMicrosecond(age + previousWait)
     if (age > Number.MAX_SAFE_INTEGER && limit.within === Infinity) throw new PolicyError(`the policy overflows after ${step} attempts`)
   }
 }

@@ -11,6 +11,8 @@ export {
   exactWait,
   jittered,
   nextWait,
+  plannedWait,
   type QueueBackoff,
   type RetryPolicy,
+  toMicrosecond,
 } from './retry-policy.ts'

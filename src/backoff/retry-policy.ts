@@ -16,6 +16,8 @@ export interface RetryPolicy {
   readonly policy: Policy
   /** Of a formula, else empty. */
   readonly parameters: Parameters
+  /** A queue's policy waits whole milliseconds and never ends: the lifetime ends the mail. */
+  readonly inQueue: boolean
   /** What every wait is clamped between; null for literal policies and outside of queues. */
   readonly bounds: { readonly minimal: Duration; readonly maximal: Duration } | null
 }
@@ -33,7 +35,7 @@ export function compileRetryPolicy({ retry_backoff, minimal, maximal }: QueueBac
   if (minimal < 1) throw new PolicyError('minimal_backoff_time is 0, which would try without end')
   if (!Number.isSafeInteger(minimal) || !Number.isSafeInteger(maximal)) throw new PolicyError('a backoff time overflows')
   const policy = parsePolicy(retry_backoff)
-  if (policy.kind !== 'formula') return { policy, parameters: {}, bounds: null }
+  if (policy.kind !== 'formula') return { policy, parameters: {}, inQueue: true, bounds: null }
   const formula = formulaOf(policy.name)
   const filled: Record<string, number> = { ...defaultsOf(formula) }
   if (formula.literal !== true) {
@@ -43,17 +45,17 @@ export function compileRetryPolicy({ retry_backoff, minimal, maximal }: QueueBac
   for (const name of formula.endsByTime ?? []) filled[name] = 0
   const parameters = { ...filled, ...policy.given }
   checkOrder(formula, parameters)
-  return { policy, parameters, bounds: formula.literal === true ? null : { minimal, maximal } }
+  return { policy, parameters, inQueue: true, bounds: formula.literal === true ? null : { minimal, maximal } }
 }
 
 /** The policy with its own defaults, for the library and the planner. */
 export function compileAlone(text: string | Policy): RetryPolicy {
   const policy = typeof text === 'string' ? parsePolicy(text) : text
-  if (policy.kind !== 'formula') return { policy, parameters: {}, bounds: null }
+  if (policy.kind !== 'formula') return { policy, parameters: {}, inQueue: false, bounds: null }
   const formula = formulaOf(policy.name)
   const parameters = { ...defaultsOf(formula), ...policy.given }
   checkOrder(formula, parameters)
-  return { policy, parameters, bounds: null }
+  return { policy, parameters, inQueue: false, bounds: null }
 }
 
 const defaultsOf = (formula: Formula): Parameters =>
@@ -85,11 +87,23 @@ function unclamped(policy: Policy, parameters: Parameters, facts: WaitFacts): nu
 /** How long a queue waits after a failed attempt, in whole milliseconds. */
 export const nextWait = (policy: RetryPolicy, facts: WaitFacts): Duration => Math.max(1, Math.round(exactWait(policy, facts)))
 
-/** Does the policy, alone, give up after this failure? */
-export function ends({ policy, parameters }: RetryPolicy, facts: WaitFacts): boolean {
+/** The wait as the schedules count it: like nextWait in a queue, to the microsecond alone (Ethernet's slot is 51.2 µs). */
+export const plannedWait = (policy: RetryPolicy, facts: WaitFacts): Duration =>
+  policy.inQueue ? nextWait(policy, facts) : toMicrosecond(exactWait(policy, facts))
+
+export const toMicrosecond = (duration: Duration): Duration => Math.round(duration * 1000) / 1000
+
+/** Does the policy give up after this failure? Never in a queue. */
+export function ends({ policy, parameters, inQueue }: RetryPolicy, facts: WaitFacts): boolean {
+  if (inQueue) return false
   if (policy.kind === 'exim') return eximEnds(policy.rules, facts.age)
   return policy.kind === 'formula' && formulaOf(policy.name).ends?.(parameters, facts) === true
 }
 
 /** retry_jitter: spreads a wait over [w, w·(1+j)], whole milliseconds; never earlier than the policy says. */
 export const jittered = (wait: Duration, jitter: number, draw: number): Duration => Math.round(wait * (1 + jitter * draw))
+
+/** Does the next wait depend on the one before it? Then a queue must know that one to ask for the next. */
+export const buildsOnPreviousWait = ({ policy }: RetryPolicy): boolean =>
+  policy.kind === 'exim' ||
+  (policy.kind === 'formula' && (policy.name === 'aws-decorrelated' || formulaOf(policy.name).endsByTime !== undefined))

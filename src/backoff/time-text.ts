@@ -20,15 +20,14 @@ export function parseTime(text: string): Duration | undefined {
   let total = 0
   for (const [, figure, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)(us|µs|ms|s|m|h|d|w)/g))
     total += Number(figure) * (UNITS[unit ?? ''] ?? 0)
-  return Math.round(total * 1000) / 1000
+  return Math.round(total * 1e6) / 1e6
 }
 
 /** The shortest exact writing with one unit: 300000 → `5m`, 4000000 → `4000s`, 90000 → `90s`. */
 export function formatTime(duration: Duration): string {
-  for (const unit of ['w', 'd', 'h', 'm', 's', 'ms', 'us']) {
-    const size = UNITS[unit] ?? 1
-    const figure = Math.round((duration / size) * 1e6) / 1e6
-    if (duration !== 0 && Number.isInteger(figure)) return `${figure}${unit}`
+  for (const unit of ['w', 'd', 'h', 'm', 's', 'ms']) {
+    const figure = duration / (UNITS[unit] ?? 1)
+    if (figure >= 1 && Number.isInteger(figure)) return `${figure}${unit}`
   }
-  return duration === 0 ? '0s' : `${duration}ms`
+  return duration === 0 ? '0s' : `${Math.round(duration * 1e6) / 1000}us`
 }
