@@ -3,6 +3,8 @@
  * is right and a Config comes out, or a ConfigError tells all that is wrong and where. Nothing falls back silently.
  */
 import { hostname as machineName } from 'node:os'
+import { PolicyError } from '../backoff/policy.ts'
+import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import type { Duration } from '../mail/clock.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 import { ConfigError, nearest, type Problem } from './problem.ts'
@@ -19,6 +21,8 @@ export interface LoadedConfig {
   readonly file: string | null
   /** Every parameter as one would write it, `$name` expanded. */
   readonly written: ReadonlyMap<OptionName, string>
+  /** The same for what `[destination."…"]` tables set. */
+  readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** What was changed to make sense, and why. */
   readonly warnings: readonly string[]
 }
@@ -115,7 +119,8 @@ function readTable(heading: string, said: ReadonlyMap<string, Given>, expansion:
   return table
 }
 
-interface Lifetimes {
+interface Times {
+  readonly retry_backoff: string
   readonly minimal_backoff_time: Duration
   readonly maximal_backoff_time: Duration
   readonly maximal_queue_lifetime: Duration
@@ -132,11 +137,13 @@ class Coherence {
   }
 
   /** Judges the times that hold; `place` names where one of them is given. Returns the lifetime of bounces. */
-  check(times: Lifetimes, inside: string, place: (name: keyof Lifetimes) => string | undefined): Duration {
+  check(times: Times, inside: string, place: (name: keyof Times) => string | undefined): Duration {
     if (times.minimal_backoff_time > times.maximal_backoff_time) {
       const where = place('minimal_backoff_time') ?? place('maximal_backoff_time') ?? 'default'
       this.#problems.push({ where, text: `${inside}minimal_backoff_time is above maximal_backoff_time` })
+      return times.bounce_queue_lifetime
     }
+    this.#checkBackoff(times, inside, place('retry_backoff') ?? place('minimal_backoff_time') ?? place('maximal_backoff_time') ?? 'default')
     if (times.bounce_queue_lifetime <= times.maximal_queue_lifetime) return times.bounce_queue_lifetime
     const where = place('bounce_queue_lifetime')
     if (where !== undefined) {
@@ -144,15 +151,26 @@ class Coherence {
     }
     return times.maximal_queue_lifetime
   }
+
+  #checkBackoff(times: Times, inside: string, where: string): void {
+    const { retry_backoff, minimal_backoff_time: minimal, maximal_backoff_time: maximal } = times
+    try {
+      compileRetryPolicy({ retry_backoff, minimal, maximal })
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      this.#problems.push({ where, text: `${inside}retry_backoff: ${error.message}` })
+    }
+  }
 }
 
 /** The same checks for what holds at one destination: what its table leaves out comes from the relay as a whole. */
-function fitTable(heading: string, table: Table, relay: Lifetimes, said: Statements, coherence: Coherence): DestinationSettings {
+function fitTable(heading: string, table: Table, relay: Times, said: Statements, coherence: Coherence): DestinationSettings {
   const own = said.destinations.get(heading)
   const settings = table as DestinationSettings
   // Unless it was given somewhere, the lifetime of bounces follows that of other mail here too.
   const follows = settings.maximal_queue_lifetime !== undefined && !said.parameters.has('bounce_queue_lifetime')
-  const times: Lifetimes = {
+  const times: Times = {
+    retry_backoff: settings.retry_backoff ?? relay.retry_backoff,
     minimal_backoff_time: settings.minimal_backoff_time ?? relay.minimal_backoff_time,
     maximal_backoff_time: settings.maximal_backoff_time ?? relay.maximal_backoff_time,
     maximal_queue_lifetime: settings.maximal_queue_lifetime ?? relay.maximal_queue_lifetime,
@@ -176,20 +194,28 @@ function refuse(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
+const nothingSaid = (): Statements => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map() })
+
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const problems: Problem[] = []
-  const said: Statements = { parameters: new Map(), transportMaps: new Map(), destinations: new Map() }
+  const said = nothingSaid()
   const file = collect(sources, said, problems)
-  const expansion = new Expansion(said.parameters, sources.hostname ?? machineName(), problems)
+  return judge(said, { file, hostname: sources.hostname ?? machineName() }, problems)
+}
 
+/** What holds when nothing is given anywhere. */
+export const defaultConfig = (hostname = machineName()): LoadedConfig => judge(nothingSaid(), { file: null, hostname }, [])
+
+function judge(said: Statements, facts: { readonly file: string | null; readonly hostname: string }, problems: Problem[]): LoadedConfig {
+  const expansion = new Expansion(said.parameters, facts.hostname, problems)
   const values = new Map<string, unknown>(NAMES.map((name) => [name, read(name, name, expansion.of(name), problems)]))
   const tables = [...said.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
   const maps = readTransportMaps(said, problems)
-  const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
   refuse(problems)
 
-  const coherence = new Coherence(problems)
+  const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
   const written = new Map(NAMES.map((name) => [name, asText(expansion.of(name).value)]))
+  const coherence = new Coherence(problems)
   const bounces = coherence.check(parameters, '', (name) => said.parameters.get(name)?.where)
   if (bounces !== parameters.bounce_queue_lifetime) {
     parameters.bounce_queue_lifetime = bounces
@@ -202,8 +228,12 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   return {
     config: { ...parameters, transport_maps: maps, destination },
     given: new Set(said.parameters.keys()),
-    file,
+    file: facts.file,
     written,
+    writtenTables: new Map([...said.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
     warnings: coherence.warnings,
   }
 }
+
+const writeTable = (table: ReadonlyMap<string, Given>, expansion: Expansion): ReadonlyMap<string, string> =>
+  new Map([...table].map(([name, given]) => [name, asText(expansion.expand(given))]))

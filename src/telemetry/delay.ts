@@ -1,0 +1,11 @@
+/**
+ * Delays as Postfix logs them: seconds with two significant digits and at most two decimals, trailing zeros dropped.
+ */
+import type { Duration } from '../mail/clock.ts'
+
+/** 4 → `0`, 5 → `0.01`, 123 → `0.12`, 999 → `1`, 1260 → `1.3`, 10400 → `10`, 150700 → `151`. */
+export function formatDelay(delay: Duration): string {
+  const millis = Math.max(0, delay)
+  const scale = millis < 1_000 ? 100 : millis < 10_000 ? 10 : 1
+  return String(Math.round((millis * scale) / 1_000) / scale)
+}
