@@ -19,6 +19,8 @@ export interface ActiveLimits {
 export interface Turn {
   readonly job: Job
   readonly destination: Destination
+  /** The number of the delivery at its destination. */
+  readonly begunAs: number
 }
 
 export class ActiveQueue {
@@ -116,9 +118,9 @@ export class ActiveQueue {
       const job = destination.ready ? destination.shift() : undefined
       if (job === undefined) continue
       this.#running++
-      destination.inFlight++
+      const begunAs = destination.begin()
       this.stir(destination)
-      return { job, destination }
+      return { job, destination, begunAs }
     }
     return undefined
   }

@@ -5,8 +5,9 @@
 import type { Settings } from '../config/destination-settings.ts'
 import type { Duration, Instant } from '../mail/clock.ts'
 import type { DeliveryStatus } from '../mail/reply.ts'
+import type { CutFacts } from './congestion-window.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import { answered, failed, freshWindow, narrowed, type Window, type WindowPolicy } from './window.ts'
+import { answered, askedForLess, failed, freshWindow, sizeOf, type Window, type WindowPolicy } from './window.ts'
 import type { DeliveryRequest, DestinationName } from './message.ts'
 import type { DestinationRecord } from './store.ts'
 
@@ -29,13 +30,22 @@ export type Standing =
     }
   | { readonly kind: 'suspended'; readonly by: string }
 
+export interface LearnFacts {
+  readonly now: Instant
+  readonly alone: boolean
+  /** The number that `begin` gave the delivery. */
+  readonly begunAs: number
+}
+
 export class Destination {
   readonly name: DestinationName
   settings: Settings
-  window: Window
+  #window: Window
   standing: Standing = { kind: 'open' }
   /** Deliveries running now. */
   inFlight = 0
+  /** Deliveries ever begun: gives each its number. */
+  #begun = 0
   /** When the last delivery ended, on the stopwatch; windows are forgotten some time after. */
   lastEndedAt: Duration | null = null
   /** The earliest due time of what waits in the store; null when nothing does. */
@@ -52,11 +62,16 @@ export class Destination {
   constructor(name: DestinationName, settings: Settings) {
     this.name = name
     this.settings = settings
-    this.window = freshWindow(windowPolicy(settings))
+    this.#window = freshWindow(windowPolicy(settings))
   }
 
   get policy(): WindowPolicy {
     return windowPolicy(this.settings)
+  }
+
+  /** Deliveries allowed at once. */
+  get window(): number {
+    return sizeOf(this.#window, this.policy)
   }
 
   /** Jobs in memory that wait for a slot. */
@@ -72,7 +87,7 @@ export class Destination {
   /** May a delivery start now? */
   get ready(): boolean {
     if (this.todo === 0 || this.standing.kind === 'suspended') return false
-    return this.standing.kind === 'dead' ? this.standing.probing && this.inFlight === 0 : this.inFlight < this.window.size
+    return this.standing.kind === 'dead' ? this.standing.probing && this.inFlight === 0 : this.inFlight < this.window
   }
 
   /** When the scheduler should next claim work here; null while there is nothing to claim or nobody may be asked. */
@@ -114,7 +129,7 @@ export class Destination {
   refresh(now: Duration): void {
     if (this.standing.kind === 'dead' || this.inFlight > 0 || this.lastEndedAt === null) return
     if (now - this.lastEndedAt < this.settings.minimal_backoff_time) return
-    this.window = freshWindow(this.policy)
+    this.#window = freshWindow(this.policy)
     this.lastEndedAt = null
   }
 
@@ -123,21 +138,24 @@ export class Destination {
     return this.standing.kind === 'open' && this.todo === 0 && this.inFlight === 0 && this.nextDueAt === null && this.lastEndedAt === null
   }
 
+  /** A delivery begins; returns its number. */
+  begin(): number {
+    this.inFlight++
+    return ++this.#begun
+  }
+
   /**
    * Learns from a delivery that has just ended (`inFlight` still counts it) and says what became of the destination.
    * `alone`: no other mail is concerned, so there is nobody to protect and the mail simply follows its own schedule.
    */
-  learn(
-    result: Pick<AttemptResult, 'feedback' | 'congestion' | 'hopStatus'>,
-    facts: { readonly now: Instant; readonly alone: boolean },
-  ): 'died' | 'revived' | 'same' {
+  learn(result: Pick<AttemptResult, 'feedback' | 'congestion' | 'hopStatus'>, facts: LearnFacts): 'died' | 'revived' | 'same' {
     if (result.hopStatus !== undefined) this.lastTrouble = result.hopStatus
     if (result.feedback === 'positive' && result.congestion === undefined) return this.#answered()
     if (this.standing.kind === 'suspended') return 'same'
     if (result.feedback === 'negative' || result.congestion === 'early') return this.#failed(result.hopStatus ?? UNKNOWN, facts)
     if (result.congestion === 'late') {
       if (this.standing.kind === 'dead') return this.#answered()
-      this.window = narrowed(this.window, this.policy)
+      this.#window = askedForLess(this.#window, this.policy, this.#cutFacts(facts))
     }
     return this.#inconclusive(facts.now)
   }
@@ -152,33 +170,38 @@ export class Destination {
   #answered(): 'revived' | 'same' {
     if (this.standing.kind === 'dead') {
       const others = this.inFlight - 1
-      this.window = { ...freshWindow(this.policy), ...(others > 0 ? { size: others } : {}) }
+      this.#window = freshWindow(this.policy, others > 0 ? others : this.policy.initial)
       this.standing = { kind: 'open' }
       return 'revived'
     }
-    this.window = answered(this.window, this.policy, this.inFlight)
+    this.#window = answered(this.#window, this.policy, this.inFlight)
     return 'same'
   }
 
-  #failed(reason: DeliveryStatus, { now, alone }: { readonly now: Instant; readonly alone: boolean }): 'died' | 'same' {
+  #failed(reason: DeliveryStatus, facts: LearnFacts): 'died' | 'same' {
+    const { now, alone } = facts
     if (this.standing.kind === 'dead') {
       if (!this.standing.probing) return 'same' // a straggler from before
       const interval = Math.min(this.standing.interval * 2, this.settings.maximal_backoff_time)
       this.standing = { kind: 'dead', until: now + interval, interval, reason, probing: false }
       return 'died'
     }
-    const next = failed(this.window, this.policy)
+    const next = failed(this.#window, this.policy, this.#cutFacts(facts))
     if (next !== 'dead') {
-      this.window = next
+      this.#window = next
       return 'same'
     }
     if (alone) {
-      this.window = freshWindow(this.policy)
+      this.#window = freshWindow(this.policy)
       return 'same'
     }
     const interval = this.settings.minimal_backoff_time
     this.standing = { kind: 'dead', until: now + interval, interval, reason, probing: false }
     return 'died'
+  }
+
+  #cutFacts({ begunAs }: LearnFacts): CutFacts {
+    return { inFlight: this.inFlight, begunAs, latestBegun: this.#begun }
   }
 
   /** A probe is claimed and about to run, or there is none (any more). */
@@ -189,7 +212,7 @@ export class Destination {
   /** An operator says: go on. It starts like one that nothing is known of, so that no wave follows. */
   reopen(): void {
     this.standing = { kind: 'open' }
-    this.window = freshWindow(this.policy)
+    this.#window = freshWindow(this.policy)
   }
 
   /** What the store must remember. */
@@ -217,6 +240,7 @@ export class Destination {
 const UNKNOWN: DeliveryStatus = { status: '4.4.0', reason: 'unknown trouble', stage: 'connect' }
 
 export const windowPolicy = (settings: Settings): WindowPolicy => ({
+  control: settings.destination_concurrency_control,
   initial: settings.initial_destination_concurrency,
   limit: settings.destination_concurrency_limit,
   positive: settings.destination_concurrency_positive_feedback,

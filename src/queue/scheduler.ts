@@ -215,9 +215,9 @@ export class Scheduler {
   #claimLimit(destination: Destination): number {
     if (destination.standing.kind === 'dead') return destination.inFlight === 0 ? 1 : 0
     // A few windows' worth keeps the deliveries busy; more would only be leased for nothing.
-    if (destination.todo >= 2 * destination.window.size) return 0
+    if (destination.todo >= 2 * destination.window) return 0
     const othersWait = this.#due.size > 1
-    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * destination.window.size), this.#active.room(destination, othersWait))
+    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * destination.window), this.#active.room(destination, othersWait))
   }
 
   async #claim(destination: Destination, now: Instant, limit: number): Promise<void> {
@@ -257,7 +257,7 @@ export class Scheduler {
     const { job, destination } = turn
     if (job.request.forcedExpire) await this.#expire(job.request, ADMINISTRATIVELY_EXPIRED)
     else if (this.#waitedTooLong(job, destination)) await this.#expire(job.request, NEVER_STARTED)
-    else await this.#attempt(job, destination)
+    else await this.#attempt(turn)
     this.#active.finished(turn)
     this.#restIfIdle(job.request.message)
     destination.probing(false)
@@ -277,13 +277,13 @@ export class Scheduler {
     return job.activatedAt < latest && job.request.recipients.every((recipient) => recipient.expiresAt < latest)
   }
 
-  async #attempt(job: Job, destination: Destination): Promise<void> {
+  async #attempt({ job, destination, begunAs }: Turn): Promise<void> {
     const { agent, clock, events, factsFor } = this.#parts
     destination.refresh(clock.monotonic())
     const result = await agent.deliver(job.request, { keepConnection: this.#keepsConnection(destination), signal: this.#abandon.signal })
     // Others are served there right now, so it is full rather than broken: this mail just waits its turn.
     const returned = result.congestion === 'early' && destination.inFlight > 1
-    this.#learn(destination, result)
+    this.#learn(destination, result, begunAs)
     const settlement = settle(job.request, result, job, { ...factsFor(destination.name), returned })
     await this.#settle(job.request, settlement, () => {
       events.emit({ kind: 'attempted', request: job.request, result, attempts: settlement.attempts })
@@ -300,20 +300,19 @@ export class Scheduler {
     return destination.lastEndedAt !== null && this.#parts.clock.monotonic() - destination.lastEndedAt <= SECOND
   }
 
-  #learn(destination: Destination, result: AttemptResult): void {
+  #learn(destination: Destination, result: AttemptResult, begunAs: number): void {
     const { clock, events } = this.#parts
-    const before = destination.window.size
+    const before = destination.window
     const { name, inFlight } = destination
     const alone = inFlight === 1 && destination.todo === 0 && destination.nextDueAt === null && !destination.claiming
-    const change = destination.learn(result, { now: clock.now(), alone })
+    const change = destination.learn(result, { now: clock.now(), alone, begunAs })
     const { standing, window } = destination
     if (change !== 'same') this.#track(this.#remember(destination))
     if (change === 'revived') events.emit({ kind: 'revived', destination: name })
     else if (standing.kind === 'dead' && change === 'died') {
       events.emit({ kind: 'died', destination: name, until: standing.until, reason: standing.reason.reason })
       this.#track(this.#giveBackWaiting(destination))
-    } else if (window.size !== before)
-      events.emit({ kind: 'window', destination: name, window: window.size, inFlight, feedback: result.feedback })
+    } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
   }
 
   // --- outcomes
@@ -355,9 +354,9 @@ export class Scheduler {
       if (suspect === undefined) return
       this.#active.reserve(suspect.message.id, suspect.recipients.length)
       const destination = this.#active.destination(suspect.destination)
-      destination.inFlight++
+      const begunAs = destination.begin()
       if (suspect.forcedExpire) await this.#expire(suspect, ADMINISTRATIVELY_EXPIRED)
-      else await this.#attempt({ request: suspect, activatedAt: clock.now() }, destination)
+      else await this.#attempt({ job: { request: suspect, activatedAt: clock.now() }, destination, begunAs })
       destination.inFlight--
       this.#active.release(suspect.message.id, suspect.recipients.length)
       this.#restIfIdle(suspect.message)

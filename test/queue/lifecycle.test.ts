@@ -7,7 +7,9 @@ import type { DeliveryRequest, LeasedRecipient } from '../../src/queue/message.t
 
 const START: Instant = 1_800_000_000_000
 
-const facts = (differs: Partial<LifecycleFacts> = {}): LifecycleFacts & { readonly returned: boolean } => ({
+type Facts = LifecycleFacts & { readonly returned: boolean }
+
+const facts = (differs: Partial<Facts> = {}): Facts => ({
   policy: compileRetryPolicy({ retry_backoff: 'doubling', minimal: seconds(300), maximal: seconds(4000) }),
   jitter: 0,
   draw: () => 0.5,

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { answered, failed, freshWindow, narrowed, type WindowPolicy } from '../../src/queue/window.ts'
+import { answered, askedForLess, failed, freshWindow, sizeOf, type Window, type WindowPolicy } from '../../src/queue/window.ts'
 
 const constant = (rate: number) => ({ rate, perConcurrency: false })
 const perConcurrency = (rate: number) => ({ rate, perConcurrency: true })
+const facts = { inFlight: 5, begunAs: 1, latestBegun: 5 }
 const policy = (differs: Partial<WindowPolicy> = {}): WindowPolicy => ({
+  control: 'postfix',
   initial: 5,
   limit: 20,
   positive: constant(1),
@@ -15,12 +17,12 @@ const policy = (differs: Partial<WindowPolicy> = {}): WindowPolicy => ({
 /** The window after each failure of a destination that was fresh, until it is dead. */
 function untilDead(rules: WindowPolicy): readonly (number | 'dead')[] {
   let window = freshWindow(rules)
-  const sizes: (number | 'dead')[] = [window.size]
+  const sizes: (number | 'dead')[] = [sizeOf(window, rules)]
   for (;;) {
-    const next = failed(window, rules)
+    const next = failed(window, rules, facts)
     if (next === 'dead') return [...sizes, 'dead']
     window = next
-    sizes.push(window.size)
+    sizes.push(sizeOf(window, rules))
   }
 }
 
@@ -42,8 +44,8 @@ describe('failures in a row narrow the window until the destination is dead', ()
 
   test('cohort limit 0: never dead', () => {
     let window = freshWindow(policy({ failedCohortLimit: 0 }))
-    for (let i = 0; i < 1000; i++) window = alive(failed(window, policy({ failedCohortLimit: 0 })))
-    expect(window.size).toBe(1)
+    for (let i = 0; i < 1000; i++) window = alive(failed(window, policy({ failedCohortLimit: 0 }), facts))
+    expect(sizeOf(window, policy())).toBe(1)
   })
 })
 
@@ -61,30 +63,68 @@ describe('answers widen the window', () => {
 
   test('not while it is hardly used', () => {
     const rules = policy()
-    const wide = { ...freshWindow(rules), size: 10 }
-    expect(answered(wide, rules, 1).size).toBe(10)
+    const wide = freshWindow(rules, 10)
+    expect(sizeOf(answered(wide, rules, 1), rules)).toBe(10)
   })
 
   test('one failure, then one answer: 5, 3, 4, and the cohort starts anew', () => {
-    const narrow = alive(failed(freshWindow(policy()), policy()))
-    const again = answered(narrow, policy(), narrow.size)
-    expect([narrow.size, again.size, again.cohorts]).toEqual([3, 4, 0])
+    const narrow = alive(failed(freshWindow(policy()), policy(), facts))
+    const again = answered(narrow, policy(), 3)
+    expect([sizeOf(narrow, policy()), sizeOf(again, policy()), again.cohorts]).toEqual([3, 4, 0])
   })
 })
 
 test('a request for less narrows the window but kills nobody', () => {
   const rules = policy({ negative: perConcurrency(1) })
   let window = freshWindow(rules)
-  for (let i = 0; i < 100; i++) window = narrowed(window, rules)
-  expect(window).toMatchObject({ size: 1, cohorts: 0 })
+  for (let i = 0; i < 100; i++) window = askedForLess(window, rules, facts)
+  expect([sizeOf(window, rules), window.cohorts]).toEqual([1, 0])
 })
 
 function grow(rules: WindowPolicy): () => number {
   let window = freshWindow(rules)
-  return () => (window = answered(window, rules, window.size)).size
+  return () => {
+    window = answered(window, rules, sizeOf(window, rules))
+    return sizeOf(window, rules)
+  }
 }
 
-function alive<T>(window: T | 'dead'): T {
+function alive(window: Window | 'dead'): Window {
   if (window === 'dead') throw new Error('the destination is dead')
   return window
 }
+
+describe('congestion control by TCP', () => {
+  const reno = policy({ control: 'reno', initial: 20, limit: 0 })
+  const inFlight = (n: number, begunAs: number) => ({ inFlight: n, begunAs, latestBegun: begunAs + n })
+
+  test('slow start: one more with every answer', () => {
+    const sizes = Array.from({ length: 3 }, grow(reno))
+    expect(sizes).toEqual([22, 23, 24])
+  })
+
+  test('Reno halves what is in flight and adds three; what was in flight at the cut is not held against it', () => {
+    const once = askedForLess(freshWindow(reno, 50), reno, inFlight(50, 10))
+    expect(once.by).toMatchObject({ ssthresh: 25, cwnd: 28 })
+    expect(askedForLess(once, reno, inFlight(49, 11)).by).toEqual(once.by)
+    expect(askedForLess(once, reno, inFlight(28, 61)).by).toMatchObject({ ssthresh: 14, cwnd: 17 })
+  })
+
+  test('above the threshold the window grows by one per window of answers', () => {
+    const window = askedForLess(freshWindow(reno, 50), reno, inFlight(50, 10))
+    let grown = window
+    for (let i = 0; i < 29; i++) grown = answered(grown, reno, 28)
+    expect(sizeOf(grown, reno)).toBe(sizeOf(window, reno) + 1)
+  })
+
+  test('Tahoe starts again from one', () => {
+    const tahoe = policy({ control: 'tahoe', initial: 20, limit: 0 })
+    expect(askedForLess(freshWindow(tahoe, 50), tahoe, inFlight(50, 10)).by).toMatchObject({ ssthresh: 25, cwnd: 1 })
+  })
+
+  test('the limit of the destination holds', () => {
+    const limited = policy({ control: 'reno', initial: 20, limit: 22 })
+    const sizes = Array.from({ length: 10 }, grow(limited))
+    expect(Math.max(...sizes)).toBe(22)
+  })
+})
