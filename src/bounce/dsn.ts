@@ -68,7 +68,7 @@ const asOctets = (text: string): string => (isInternational(text) ? Buffer.from(
 const encoding = ({ header, eightBit }: Part): readonly string[] => (eightBit ? [...header, 'Content-Transfer-Encoding: 8bit'] : header)
 
 function headerLines(facts: DsnFacts, boundary: string, eightBit: boolean, messageId: string): string[] {
-  const { notice, message, site, template } = facts
+  const { notice, site, template } = facts
   const isCopy = notice.to === 'postmaster'
   const date = facts.date(facts.at)
   return [
