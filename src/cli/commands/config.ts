@@ -1,0 +1,69 @@
+/**
+ * `deferd config`: the parameters in effect, as `name = value`, the way postconf prints them.
+ */
+import type { Command } from 'commander'
+import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
+import { OPTIONS, type OptionName } from '../../config/options.ts'
+import { nearest } from '../../config/problem.ts'
+import { configOf, subcommand } from '../command.ts'
+import { CommandError, EX, type Shell } from '../shell.ts'
+import { harmless, jsonLine } from '../text.ts'
+
+interface Options {
+  readonly n?: true
+  readonly json?: true
+}
+
+const NAMES = Object.keys(OPTIONS).toSorted() as OptionName[]
+
+function chosen(names: readonly string[]): readonly OptionName[] {
+  if (names.length === 0) return NAMES
+  return names.map((asked) => {
+    const name = NAMES.find((known) => known === asked)
+    if (name !== undefined) return name
+    const meant = nearest(asked, NAMES)
+    throw new CommandError(EX.usage, `there is no parameter ${harmless(asked)}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+  })
+}
+
+/** Does the value differ from what it would be if nothing had been given? */
+const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
+  JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
+
+function* tables({ config, writtenTables }: LoadedConfig): Generator<string> {
+  if (config.transport_maps.size > 0) {
+    yield '\n[transport_maps]'
+    for (const [key, target] of config.transport_maps) yield `${JSON.stringify(key)} = ${target}`
+  }
+  for (const [heading, table] of writtenTables) {
+    yield `\n[destination.${JSON.stringify(heading)}]`
+    for (const [name, value] of table) yield `${name} = ${value}`
+  }
+}
+
+export function configLines(loaded: LoadedConfig, defaults: LoadedConfig, names: readonly string[], options: Options): readonly string[] {
+  const shown = chosen(names).filter((name) => options.n !== true || differs(loaded, defaults, name))
+  const lines = shown.map((name) => {
+    const value = loaded.written.get(name) ?? ''
+    return options.json === true
+      ? jsonLine({ name, value, default: defaults.written.get(name), given: loaded.given.has(name) })
+      : `${harmless(`${name} = ${value}`).trimEnd()}\n`
+  })
+  const rest =
+    names.length > 0 || options.json === true
+      ? []
+      : [...tables(loaded)].map((line) => `${line.startsWith('\n') ? '\n' : ''}${harmless(line.trimStart())}\n`)
+  return [...lines, ...rest]
+}
+
+export function addConfig(program: Command, shell: Shell): void {
+  subcommand(program, 'config [name...]', 'print the parameters in effect')
+    .option('-n', 'only those that differ from the default')
+    .option('--json', 'one JSON object per parameter')
+    .addHelpText('after', '\nExamples:\n  deferd config -n\n  deferd config minimal_backoff_time maximal_backoff_time')
+    .action(async (names: readonly string[], options: Options, command: Command) => {
+      const loaded = await configOf(shell, command)
+      const defaults = defaultConfig()
+      await shell.stdout.write(configLines(loaded, defaults, names, options).join(''))
+    })
+}

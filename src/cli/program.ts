@@ -1,0 +1,83 @@
+/**
+ * All commands under one roof, and what happens when one of them fails: one sentence on standard error and an exit
+ * code of sysexits(3). Only what nobody foresaw shows a stack.
+ */
+import { Command, CommanderError } from 'commander'
+import { withConfig } from './command.ts'
+import { addAudit } from './commands/audit.ts'
+import { addConfig } from './commands/config.ts'
+import { addDestination } from './commands/destination.ts'
+import { addQueueCat } from './commands/queue-cat.ts'
+import { addQueueList } from './commands/queue-list.ts'
+import { addQueueOperations } from './commands/queue-operate.ts'
+import { addQueueShow } from './commands/queue-show.ts'
+import { addStart } from './commands/start.ts'
+import { BrokenPipe, EX, type Shell } from './shell.ts'
+
+/** What the parser of the command line has to say; written once parsing has ended. */
+interface Said {
+  out: string
+  err: string
+}
+
+function buildProgram(shell: Shell, said: Said): Command {
+  const program = withConfig(new Command('deferd'))
+    .description('a mail relay whose heart is its deferred queue')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void (said.out += text),
+      writeErr: (text) => void (said.err += text),
+      outputError: (text, write) => write(`deferd: ${text.replace(/^error: /, '')}`),
+      getOutHelpWidth: () => shell.stdout.columns ?? 100,
+      getErrHelpWidth: () => shell.stderr.columns ?? 100,
+    })
+    .showHelpAfterError('(add --help for how it is used)')
+    .helpCommand(false)
+  addStart(program, shell)
+  const queue = program.command('queue').description('look at the mail in the queue, and act on it')
+  addQueueList(queue, shell)
+  addQueueShow(queue, shell)
+  addQueueCat(queue, shell)
+  addQueueOperations(queue, shell)
+  addDestination(program, shell)
+  addConfig(program, shell)
+  addAudit(program, shell)
+  return program
+}
+
+const hasExitCode = (error: unknown): error is Error & { readonly exitCode: number } =>
+  error instanceof Error && 'exitCode' in error && typeof error.exitCode === 'number'
+
+/** Tells what went wrong and how the process should end. */
+export async function failure(shell: Shell, error: unknown): Promise<number> {
+  // Help that was asked for ends well; everything else the parser throws is wrong usage, and it has said what.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EX.usage
+  // Whoever read our output has seen enough.
+  if (error instanceof BrokenPipe) return 0
+  if (hasExitCode(error)) {
+    await shell.stderr.write(
+      error.message
+        .split('\n')
+        .map((line) => `deferd: ${line}\n`)
+        .join(''),
+    )
+    return error.exitCode
+  }
+  await shell.stderr.write(`deferd: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  return EX.software
+}
+
+/** Runs a command line to its exit code. */
+export async function run(shell: Shell, argv: readonly string[]): Promise<number> {
+  const said: Said = { out: '', err: '' }
+  let code = 0
+  try {
+    await buildProgram(shell, said).parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    await shell.stderr.write(said.err)
+    said.err = ''
+    code = await failure(shell, error)
+  }
+  await shell.stdout.write(said.out)
+  return code
+}
