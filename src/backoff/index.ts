@@ -3,7 +3,7 @@ export { attempts, type Limit, retryUntil, type ScheduleOptions } from './attemp
 export { EXIM_DEFAULT, type EximRule, parseEximRules } from './exim.ts'
 export { FORMULAS, type FormulaName, SCHEDULES } from './policies.ts'
 export { type Formula, type Parameter, type Parameters, PolicyError, type WaitFacts } from './policy.ts'
-export { formatPolicy, parsePolicy, type Policy, POLICY_NAMES } from './policy-text.ts'
+export { formatPolicy, isPolicyName, parsePolicy, type Policy, POLICY_NAMES } from './policy-text.ts'
 export {
   compileAlone,
   compileRetryPolicy,

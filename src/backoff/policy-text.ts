@@ -36,6 +36,9 @@ export function parsePolicy(text: string): Policy {
 /** Every name that parsePolicy knows. */
 export const POLICY_NAMES: readonly string[] = [...Object.keys(FORMULAS), 'table', 'exim', ...Object.keys(SCHEDULES)]
 
+/** Does the text begin with the name of a policy? Its settings may still be wrong. */
+export const isPolicyName = (text: string): boolean => POLICY_NAMES.includes((/^[A-Za-z0-9-]+/.exec(text.trim())?.[0] ?? '').toLowerCase())
+
 function parseTable(text: string): readonly Duration[] {
   const entries = text
     .split(/[,\s]+/)

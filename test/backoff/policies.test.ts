@@ -104,6 +104,8 @@ describe('in a queue', () => {
   })
 })
 
+const exponential = (step: number) => Math.min(2000, 5 * 2 ** (step - 1))
+
 describe('alone', () => {
   test('the same seed gives the same schedule, another seed another one', () => {
     for (const name of names) {
@@ -126,13 +128,12 @@ describe('alone', () => {
 
   test('the jitters of the AWS blog keep to their ranges', () => {
     const draw = mulberry32(4)
-    const E = (step: number) => Math.min(2000, 5 * 2 ** (step - 1))
     let previous = 5
     for (let step = 1; step < 40; step++) {
       const facts = { step, age: 0, previousWait: step === 1 ? null : previous, draw }
       const wait = (name: string) => nextWait(compileAlone(name), facts)
-      expect(wait('aws-full-jitter')).toBeLessThanOrEqual(E(step))
-      expect(wait('aws-equal-jitter')).toBeGreaterThanOrEqual(Math.floor(E(step) / 2))
+      expect(wait('aws-full-jitter')).toBeLessThanOrEqual(exponential(step))
+      expect(wait('aws-equal-jitter')).toBeGreaterThanOrEqual(Math.floor(exponential(step) / 2))
       const decorrelated = wait('aws-decorrelated')
       expect(decorrelated).toBeGreaterThanOrEqual(5)
       expect(decorrelated).toBeLessThanOrEqual(Math.min(2000, 3 * previous))

@@ -1,0 +1,84 @@
+/** The clients of the contention simulator by name; every policy of deferd/backoff is one, too. */
+import { isPolicyName, PolicyError } from '../../backoff/index.ts'
+import { mulberry32 } from '../../mail/random.ts'
+import { type Client, type ContentionResult, runContention } from './contention.ts'
+import {
+  decorrelatedJitter,
+  equalJitter,
+  fixedWait,
+  fullJitter,
+  noJitter,
+  policyWait,
+  RetryingClient,
+  TokenBucketClient,
+  type Wait,
+} from './retrying-clients.ts'
+import { CongestionClient, constantOne, FixedWindowClient, perConcurrency, PostfixClient } from './window-clients.ts'
+
+export interface ClientSettings {
+  readonly client: string
+  readonly seed: number
+  readonly requests: number
+  /** Connections the server holds at once. */
+  readonly maxBusy: number
+  /** Of the client `fixed`, in microseconds; 1 s when absent. */
+  readonly wait?: number
+  readonly maxAttempts?: number
+  readonly onProgress?: (done: number) => void
+}
+
+interface NamedClient {
+  readonly about: string
+  make(settings: ClientSettings): Client
+}
+
+const retrying = (about: string, wait: Wait): NamedClient => ({
+  about,
+  make: ({ requests, seed }) => new RetryingClient(requests, wait, mulberry32(seed)),
+})
+
+/** Postfix's window begins at 20, as that of TCP does here, and has no limit. */
+const postfix = { feedback: perConcurrency, initial: 20, limit: Infinity, halfStep: false }
+
+export const CLIENTS: Readonly<Record<string, NamedClient>> = {
+  backoff: retrying('doubling from 50 ms to 30 s, full jitter', fullJitter),
+  'backoff-none': retrying('doubling, no jitter', noJitter),
+  'backoff-equal': retrying('doubling, equal jitter', equalJitter),
+  'backoff-decorrelated': retrying('decorrelated jitter', decorrelatedJitter),
+  'token-bucket': {
+    about: 'full jitter, retries paid from a bucket',
+    make: ({ requests, seed }) => new TokenBucketClient(requests, mulberry32(seed)),
+  },
+  fixed: {
+    about: 'always the same wait (--wait, 1 s)',
+    make: ({ requests, seed, wait = 1_000_000 }) => new RetryingClient(requests, fixedWait(wait), mulberry32(seed)),
+  },
+  tahoe: { about: "TCP Tahoe's window", make: ({ requests }) => new CongestionClient(requests, 'tahoe') },
+  reno: { about: "TCP Reno's window", make: ({ requests }) => new CongestionClient(requests, 'reno') },
+  postfix: { about: "Postfix's window, feedback 1/N, as its README has it", make: ({ requests }) => new PostfixClient(requests, postfix) },
+  'postfix-program': {
+    about: "the same as Postfix's program rounds it",
+    make: ({ requests }) => new PostfixClient(requests, { ...postfix, halfStep: true }),
+  },
+  'postfix-constant': {
+    about: "Postfix's window, feedback 1",
+    make: ({ requests }) => new PostfixClient(requests, { ...postfix, feedback: constantOne }),
+  },
+  oracle: { about: 'a fixed window of the right size', make: ({ requests, maxBusy }) => new FixedWindowClient(requests, maxBusy) },
+}
+
+/** Attempts after which a run counts as collapsed. */
+const mostAttempts = (requests: number): number => Math.max(400_000, 200 * requests)
+
+export function runClient(settings: ClientSettings): ContentionResult {
+  const { requests, maxBusy, maxAttempts = mostAttempts(requests), onProgress } = settings
+  return runContention({ requests, maxBusy, maxAttempts, ...(onProgress === undefined ? {} : { onProgress }) }, clientFor(settings))
+}
+
+function clientFor(settings: ClientSettings): Client {
+  const named = Object.hasOwn(CLIENTS, settings.client) ? CLIENTS[settings.client] : undefined
+  if (named !== undefined) return named.make(settings)
+  if (!isPolicyName(settings.client))
+    throw new PolicyError(`there is no client "${settings.client}"; there are ${Object.keys(CLIENTS).join(', ')}, and every policy`)
+  return new RetryingClient(settings.requests, policyWait(settings.client), mulberry32(settings.seed))
+}

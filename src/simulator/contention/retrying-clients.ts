@@ -1,0 +1,105 @@
+/** Clients that let each refused request wait on its own: fixed waits, backoff with each jitter, any policy, a bucket of tokens. */
+import { compileAlone, exactWait } from '../../backoff/index.ts'
+import type { Client, Wire } from './contention.ts'
+
+/** The wait after a failure, in microseconds. `failures` counts those of this request, this one included. */
+export type Wait = (failures: number, previous: number, draw: () => number) => number
+
+const FIRST = 50_000
+const CAP = 30_000_000
+
+/** Doubled before the first wait: 100 ms, 200 ms … 30 s. */
+const ceiling = (failures: number): number => Math.min(FIRST * 2 ** failures, CAP)
+
+export const fixedWait =
+  (wait: number): Wait =>
+  () =>
+    wait
+export const noJitter: Wait = (failures) => ceiling(failures)
+export const fullJitter: Wait = (failures, _, draw) => Math.floor(draw() * ceiling(failures))
+export const equalJitter: Wait = (failures, _, draw) => Math.floor((ceiling(failures) / 2) * (1 + draw()))
+export const decorrelatedJitter: Wait = (_, previous, draw) =>
+  Math.floor(Math.min(CAP, FIRST + draw() * (3 * Math.max(previous, FIRST) - FIRST)))
+
+/** Any policy of deferd/backoff, with its own settings. */
+export function policyWait(text: string): Wait {
+  const policy = compileAlone(text)
+  return (failures, previous, draw) =>
+    Math.floor(exactWait(policy, { step: failures, age: 0, previousWait: failures === 1 ? null : previous / 1000, draw }) * 1000)
+}
+
+/** Every refused request waits as told and comes back by itself. */
+export class RetryingClient implements Client {
+  readonly #wait: Wait
+  readonly #draw: () => number
+  readonly #failures: Uint32Array
+  readonly #previous: Float64Array
+
+  constructor(requests: number, wait: Wait, draw: () => number) {
+    this.#wait = wait
+    this.#draw = draw
+    this.#failures = new Uint32Array(requests)
+    this.#previous = new Float64Array(requests)
+  }
+
+  arrived(request: number, wire: Wire): void {
+    wire.send(request)
+  }
+
+  due(request: number, wire: Wire): void {
+    wire.send(request)
+  }
+
+  succeeded(_request: number, _wire: Wire): void {}
+
+  refused(request: number, wire: Wire): void {
+    const failures = (this.#failures[request] = this.#failures[request]! + 1)
+    const wait = this.#wait(failures, this.#previous[request]!, this.#draw)
+    this.#previous[request] = wait
+    wire.later(wait, request)
+  }
+}
+
+/** The bucket: how much it holds, what a success brings back, what trickles in per second when nothing succeeds. */
+const TOKENS = 500
+const PER_SUCCESS = 0.1
+const PER_SECOND = 20
+
+/**
+ * Full jitter, and a bucket of tokens in front of every retry: a retry costs one, a success brings back a tenth, so that retries add
+ * little to the load while all goes well. Mail is not dropped when the bucket is empty: it waits once more, and the bucket fills by itself.
+ * Source: M. Brooker, "Fixing retries with token buckets and circuit breakers", 2022; the trickle is ours.
+ */
+export class TokenBucketClient implements Client {
+  readonly #inner: RetryingClient
+  #tokens = TOKENS
+  #filledAt = 0
+
+  constructor(requests: number, draw: () => number) {
+    this.#inner = new RetryingClient(requests, fullJitter, draw)
+  }
+
+  arrived(request: number, wire: Wire): void {
+    wire.send(request)
+  }
+
+  due(request: number, wire: Wire): void {
+    this.#fill((PER_SECOND * (wire.now - this.#filledAt)) / 1e6)
+    this.#filledAt = wire.now
+    if (this.#tokens < 1) return this.#inner.refused(request, wire)
+    this.#tokens--
+    wire.send(request)
+  }
+
+  succeeded(_request: number, _wire: Wire): void {
+    this.#fill(PER_SUCCESS)
+  }
+
+  refused(request: number, wire: Wire): void {
+    this.#inner.refused(request, wire)
+  }
+
+  #fill(tokens: number): void {
+    this.#tokens = Math.min(TOKENS, this.#tokens + tokens)
+  }
+}
