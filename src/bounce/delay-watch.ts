@@ -40,8 +40,11 @@ export function decideWarning(
   const facts = { outcome: 'deferred', sender: message.sender, doubleBounceSender, classes } as const
   const concerned = recipients.filter(({ notify }) => debtFor({ ...facts, notify }) === 'delay')
   const waiting = concerned.filter(({ state }) => state === 'waiting')
-  const behind = waiting.filter(({ destination }) => closed(destination))
-  if (behind.length > 0) return { kind: 'owe', recipients: behind.map(({ id }) => id) }
+  if (waiting.some(({ destination }) => closed(destination))) {
+    // The message is warned of once: what was tried elsewhere in vain is named with what could not be tried.
+    const late = waiting.filter(({ attempts, destination }) => attempts > 0 || closed(destination))
+    return { kind: 'owe', recipients: late.map(({ id }) => id) }
+  }
   if (waiting.length > 0) return { kind: 'postpone', until: Math.max(now + SOON, Math.min(...waiting.map(({ dueAt }) => dueAt))) }
   return { kind: 'postpone', until: concerned.some(({ state }) => state === 'leased') ? now + SOON : null }
 }
@@ -98,6 +101,16 @@ export class DelayWatch {
       this.expect(nextWarning(this.#parts.settings().warningAges, event.message.arrivedAt, 0))
     } else if (event.kind === 'operated' && this.#parts.settings().warningAges.length > 0) {
       this.expect(this.#parts.clock.now() + SOON)
+    }
+  }
+
+  /** Looks at a message at `at`. When that cannot be written down, its first failed attempt will bring the warning. */
+  async wait(message: MessageId, at: Instant): Promise<void> {
+    try {
+      await this.#parts.store.postponeWarning(message, at)
+      this.expect(at)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
     }
   }
 

@@ -17,8 +17,7 @@ export function oneLine(text: string, limit = 2_048): string {
 }
 
 /** The same in ASCII, for fields that carry nothing else (RFC 3464 §2.1). */
-// oxlint-disable-next-line no-control-regex -- ASCII is exactly this range
-export const ascii = (line: string): string => line.replace(/[^\u0000-\u007f]/gu, '?')
+export const ascii = (line: string): string => line.replace(/\P{ASCII}/gu, '?')
 
 function* words(line: string): Generator<string> {
   for (const word of line.split(' ')) {

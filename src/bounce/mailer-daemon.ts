@@ -101,6 +101,15 @@ export class MailerDaemon {
     if (this.#open.has(message) && this.#parts.rounds(message) === 'over') this.#end(message)
   }
 
+  /**
+   * New mail waits from the start, behind a destination that is not tried now: no outcome will say when its sender is
+   * to be warned.
+   */
+  waits(message: Message): void {
+    const at = message.sender === '' ? null : nextWarning(this.#parts.settings().warningAges, message.arrivedAt, 0)
+    if (at !== null) this.#track(this.#watch.wait(message.id, at))
+  }
+
   // --- rounds
 
   #end(message: MessageId): void {
@@ -196,10 +205,10 @@ export class MailerDaemon {
   }
 
   async #pay(id: MessageId): Promise<void> {
-    const { store, settings, closed } = this.#parts
+    const { store, settings } = this.#parts
     const owing = await store.debtsOf(id)
     if (owing === undefined) return
-    const written = await this.#writer.write(owing.message, noticesFor(owing, settings().rules, { closed }))
+    const written = await this.#writer.write(owing.message, noticesFor(owing, settings().rules))
     const { removed } = await this.#commit(owing, written)
     this.#tell(owing.message, written)
     if (removed) this.#parts.events.emit({ kind: 'removed', message: owing.message })

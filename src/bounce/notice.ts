@@ -6,7 +6,7 @@
 import type { Config } from '../config/options.ts'
 import type { Instant } from '../mail/clock.ts'
 import type { Notify } from '../mail/envelope.ts'
-import type { Debt, DestinationName, Recipient } from '../queue/message.ts'
+import type { Debt, Recipient } from '../queue/message.ts'
 import type { IndebtedMessage } from '../queue/store.ts'
 
 /** What the postmaster wants to hear of; `bounce` implies `2bounce`. */
@@ -123,26 +123,12 @@ export function noticeRules(config: NoticeConfig): NoticeRules {
   }
 }
 
-/** What waits with a delayed recipient: a message is warned of once, for everybody whose mail has not gone out. */
-export interface DelayFacts {
-  /** Mail there is not tried now: dead or suspended. */
-  readonly closed: (destination: DestinationName) => boolean
-}
-
-const isDelayed = (recipient: Recipient, { closed }: DelayFacts): boolean =>
-  recipient.debt === 'delay' ||
-  (recipient.state === 'waiting' && recipient.debt === undefined && (recipient.attempts > 0 || closed(recipient.destination)))
-
-/** The recipients that a delay warning would name. */
-export const delayedOf = (recipients: readonly Recipient[], facts: DelayFacts): readonly Recipient[] =>
-  recipients.filter((recipient) => isDelayed(recipient, facts))
-
 /** The notices that pay the debts of a message; none when all of them concern mail that nobody is told of. */
-export function noticesFor(owing: IndebtedMessage, rules: NoticeRules, facts: DelayFacts): readonly Notice[] {
+export function noticesFor(owing: IndebtedMessage, rules: NoticeRules): readonly Notice[] {
   const owed = (debt: Debt): readonly Recipient[] => owing.recipients.filter((recipient) => recipient.debt === debt)
   return [
     ...failureNotices(owing, owed('failure'), rules),
-    ...(owed('delay').length > 0 ? delayNotices(owing, delayedOf(owing.recipients, facts), rules) : []),
+    ...delayNotices(owing, owed('delay'), rules),
     ...successNotices(owing, owed('success'), rules),
   ]
 }
@@ -163,8 +149,7 @@ function failureNotices(owing: IndebtedMessage, recipients: readonly Recipient[]
   return [...ifWanted('failure', owing, recipients, returns), ...copies]
 }
 
-/** The delay warning of a message, also when only the time has come and no attempt has failed (claimWarnings). */
-export function delayNotices(owing: IndebtedMessage, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
+function delayNotices(owing: IndebtedMessage, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
   if (recipients.length === 0 || isSilent(owing, rules) || owing.message.sender === '') return []
   const copies = rules.classes.includes('delay') ? [toPostmaster('delay', rules.postmaster.delay, recipients, 'headers', rules)] : []
   return [...ifWanted('delay', owing, recipients, 'headers'), ...copies]

@@ -29,8 +29,7 @@ const WITH_COPIES: readonly TemplateName[] = ['failure_template', 'delay_templat
 /** The longest line that a text may have; SMTP carries 998 octets (RFC 5321 §4.5.3.1.6). */
 const LONGEST_LINE = 240
 
-// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
-const CONTROL = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/
+const CONTROL = /[^\P{Cc}\t]/u
 
 /** The templates of a file, those that are in it. */
 export function parseTemplateFile(content: string, file: string, problems: Problem[]): readonly RawTemplate[] {

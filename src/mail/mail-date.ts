@@ -67,3 +67,32 @@ export function formatStamp(at: Instant): string {
   const { year, month, day, hour, minute, second } = civilTime(at)
   return pad(year, 4) + [month, day, hour, minute, second].map((part) => pad(part)).join('')
 }
+
+/** The day number of a date: the inverse of `dateOf`. */
+function dayOf(year: number, month: number, day: number): number {
+  const marchYear = month <= 2 ? year - 1 : year
+  const era = Math.floor(marchYear / 400)
+  const yearOfEra = marchYear - era * 400
+  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
+  return era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468
+}
+
+/** Minutes east of UTC; the names of RFC 5322 §4.3, unknown ones meaning UTC. */
+const ZONES: Readonly<Record<string, number>> = { EDT: -240, EST: -300, CDT: -300, CST: -360, MDT: -360, MST: -420, PDT: -420, PST: -480 }
+
+/** The instant that a date of mail names; undefined when it is none. */
+export function parseMailDate(text: string): Instant | undefined {
+  const match =
+    /^(?:[A-Za-z]{3},\s*)?(\d{1,2})\s+([A-Za-z]{3})\s+(\d{4})\s+(\d\d):(\d\d)(?::(\d\d))?(?:\s+([+-]\d{4}|[A-Za-z]{1,5}))?/.exec(
+      text.trim(),
+    )
+  if (match === null) return undefined
+  const [, day = '', monthName = '', year = '', hour = '', minute = '', second = '0', zone = ''] = match
+  const month = MONTHS.findIndex((name) => name.toLowerCase() === monthName.toLowerCase()) + 1
+  if (month === 0) return undefined
+  const digits = /^([+-])(\d\d)(\d\d)$/.exec(zone)
+  const offset =
+    digits === null ? (ZONES[zone.toUpperCase()] ?? 0) : (digits[1] === '-' ? -1 : 1) * (Number(digits[2]) * 60 + Number(digits[3]))
+  const inDay = Number(hour) * HOUR + (Number(minute) - offset) * MINUTE + Number(second) * SECOND
+  return dayOf(Number(year), month, Number(day)) * DAY + inDay
+}

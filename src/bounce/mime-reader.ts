@@ -1,0 +1,113 @@
+/**
+ * Reads MIME as far as incoming notices need it: header fields, parameters, multiparts, transfer encodings (RFC 2045,
+ * 2046). Texts are octets, one per character. It takes nothing on trust: whoever sends a notice may send anything.
+ */
+
+/** Header fields by name in lower case, unfolded, blanks single; the first of each name counts. */
+export type Fields = ReadonlyMap<string, string>
+
+export interface MimePart {
+  readonly fields: Fields
+  /** `text/plain`, in lower case. */
+  readonly type: string
+  readonly parameters: ReadonlyMap<string, string>
+  /** As it was sent. */
+  readonly body: string
+}
+
+const END_OF_HEADER = /(?:^|\r?\n)\r?\n/
+/** Fields beyond these are not read. */
+const MOST_FIELDS = 1_000
+/** A Content-Type is not read beyond this. */
+const LONGEST_TYPE = 2_000
+
+/** Lines that are no field end up in none. */
+export function readFields(header: string): Fields {
+  const fields = new Map<string, string>()
+  const lines = header.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/, MOST_FIELDS)
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(0, colon)).trimEnd().toLowerCase()
+    if (!/^[!-~]+$/.test(name) || fields.has(name)) continue
+    fields.set(
+      name,
+      line
+        .slice(colon + 1)
+        .replace(/[ \t]+/g, ' ')
+        .trim(),
+    )
+  }
+  return fields
+}
+
+/** A message or a body part. Without a usable Content-Type it is plain text (RFC 2045 §5.2). */
+export function readPart(octets: string): MimePart {
+  const end = END_OF_HEADER.exec(octets)
+  const fields = readFields(end === null ? octets : octets.slice(0, end.index))
+  const body = end === null ? '' : octets.slice(end.index + end[0].length)
+  return { fields, body, ...contentType(fields.get('content-type')?.slice(0, LONGEST_TYPE) ?? '') }
+}
+
+function contentType(value: string): Pick<MimePart, 'type' | 'parameters'> {
+  const type = /^\s*([\w!#$&^.+-]+\/[\w!#$&^.+-]+)/.exec(value)?.[1]?.toLowerCase() ?? 'text/plain'
+  const parameters = new Map<string, string>()
+  for (const match of value.matchAll(/;\s*([\w!#$&^.+*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g)) {
+    const name = (match[1] ?? '').toLowerCase()
+    if (!parameters.has(name)) parameters.set(name, match[2]?.replace(/\\(.)/g, '$1') ?? match[3] ?? '')
+  }
+  return { type, parameters }
+}
+
+/** The body parts between the boundaries, at most `limit`; the last one may lack its end. */
+export function splitMultipart({ body, parameters }: MimePart, limit: number): readonly string[] {
+  const boundary = parameters.get('boundary') ?? ''
+  if (boundary === '' || boundary.length > 200) return []
+  const parts: string[] = []
+  let start = -1
+  for (const { at, next, last } of delimiters(body, `--${boundary}`)) {
+    if (start >= 0) parts.push(body.slice(start, Math.max(start, at)))
+    if (last || parts.length >= limit) return parts
+    start = next
+  }
+  if (start >= 0) parts.push(body.slice(start))
+  return parts.slice(0, limit)
+}
+
+interface Delimiter {
+  /** Where the part before it ends: the line end before a delimiter belongs to it. */
+  readonly at: number
+  readonly next: number
+  readonly last: boolean
+}
+
+function* delimiters(body: string, mark: string): Generator<Delimiter> {
+  for (let at = body.indexOf(mark); at >= 0; at = body.indexOf(mark, at + mark.length)) {
+    if (at > 0 && body[at - 1] !== '\n') continue
+    const lineEnd = body.indexOf('\n', at)
+    const rest = body.slice(at + mark.length, lineEnd < 0 ? body.length : lineEnd).trimEnd()
+    // A longer boundary may begin like this one.
+    if (rest !== '' && rest !== '--') continue
+    const before = at > 1 && body[at - 2] === '\r' ? at - 2 : at - 1
+    yield { at: before, next: lineEnd < 0 ? body.length : lineEnd + 1, last: rest === '--' }
+  }
+}
+
+/** The octets of a body, its transfer encoding undone. What is no base64 or quoted-printable in it is skipped. */
+export function decodeBody({ fields, body }: MimePart): string {
+  const encoding = fields.get('content-transfer-encoding')?.toLowerCase() ?? '7bit'
+  if (encoding === 'base64') return Buffer.from(body.replace(/[^A-Za-z0-9+/]/g, ''), 'base64').toString('latin1')
+  if (encoding !== 'quoted-printable') return body
+  return body
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\r\n')
+    .replaceAll('=\r\n', '')
+    .replace(/=([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+}
+
+/** Octets as text: UTF-8 where they are, else ISO 8859-1. */
+export function asText(octets: string): string {
+  const bytes = Buffer.from(octets, 'latin1')
+  const text = bytes.toString('utf8')
+  return text.includes('\ufffd') ? octets : text
+}

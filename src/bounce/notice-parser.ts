@@ -1,0 +1,129 @@
+/**
+ * Reads incoming notices (RFC 3464, RFC 6533): what became of which recipient, as another mail system tells it. Anything
+ * may arrive here, so what is looked at is limited: the first megabyte, a thousand parts, ten levels. The original that
+ * a notice returns is not searched.
+ */
+import type { Instant } from '../mail/clock.ts'
+import { parseMailDate } from '../mail/mail-date.ts'
+import { asText, decodeBody, readFields, readPart, splitMultipart, type Fields, type MimePart } from './mime-reader.ts'
+
+export type NoticeAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
+
+export interface NoticeRecipient {
+  readonly recipient: string
+  readonly action: NoticeAction
+  /** `5.1.1`; empty when the notice does not say. */
+  readonly status: string
+  /** What the reporting system heard or says, without its type: `550 5.1.1 no such user`. */
+  readonly diagnostic?: string | undefined
+  /** `smtp`, or the name of a kind of its own. */
+  readonly diagnosticType?: string | undefined
+  /** Who said it. */
+  readonly remoteMta?: string | undefined
+  readonly willRetryUntil?: Instant | undefined
+  /** ORCPT: `rfc822;ann@example.net`. */
+  readonly originalRecipient?: string | undefined
+}
+
+export interface ParsedNotice {
+  /** What the notice says of its first recipient. */
+  readonly action: NoticeAction
+  readonly recipients: readonly NoticeRecipient[]
+  readonly reportingMta?: string | undefined
+  /** When the message came to the reporting system. */
+  readonly arrival?: Instant | undefined
+  readonly envid?: string | undefined
+  /** What it says to people, lines ended by `\n`; empty when it says nothing. */
+  readonly text: string
+  /** The message or the header that it returns. */
+  readonly original?: string | undefined
+}
+
+const MOST_BYTES = 1_048_576
+const MOST_PARTS = 1_000
+const DEEPEST = 10
+
+const STATUS = new Set(['message/delivery-status', 'message/global-delivery-status'])
+const ORIGINAL = new Set(['message/rfc822', 'text/rfc822-headers', 'message/rfc822-headers', 'message/global', 'message/global-headers'])
+const ACTIONS: readonly NoticeAction[] = ['failed', 'delayed', 'delivered', 'relayed', 'expanded']
+
+/** What the message says became of mail; null when it is not a notice. */
+export function parseNotice(content: Uint8Array): ParsedNotice | null {
+  const octets = Buffer.from(content.buffer, content.byteOffset, Math.min(content.byteLength, MOST_BYTES)).toString('latin1')
+  const parts = [...leaves(readPart(octets), { left: MOST_PARTS }, 1)]
+  const at = parts.findIndex(({ type }) => STATUS.has(type))
+  const status = parts[at]
+  if (status === undefined) return null
+  const [message, ...blocks] = statusBlocks(decodeBody(status))
+  const recipients = blocks.flatMap((fields) => readRecipient(fields) ?? [])
+  const [first] = recipients
+  if (message === undefined || first === undefined) return null
+  const original = parts.slice(at + 1).find(({ type }) => ORIGINAL.has(type))
+  const text = parts.slice(0, at).find(({ type }) => type === 'text/plain')
+  return {
+    action: first.action,
+    recipients,
+    reportingMta: typed(message.get('reporting-mta'))?.value,
+    arrival: parseMailDate(message.get('arrival-date') ?? ''),
+    envid: shown(message.get('original-envelope-id')),
+    text: text === undefined ? '' : asText(decodeBody(text)).replaceAll('\r\n', '\n'),
+    original: original === undefined ? undefined : asText(decodeBody(original)),
+  }
+}
+
+/** The parts that are no multiparts, in order. Messages inside are not entered. */
+function* leaves(part: MimePart, budget: { left: number }, depth: number): Generator<MimePart> {
+  if (!part.type.startsWith('multipart/')) {
+    yield part
+    return
+  }
+  if (depth > DEEPEST) return
+  for (const child of splitMultipart(part, budget.left)) {
+    if (budget.left-- <= 0) return
+    yield* leaves(readPart(child), budget, depth + 1)
+  }
+}
+
+/** The blocks of fields: first of the message, then one for each recipient (RFC 3464 §2.1). */
+const statusBlocks = (octets: string): readonly Fields[] =>
+  octets
+    .trim()
+    .split(/\r?\n(?:[ \t]*\r?\n)+/, MOST_PARTS)
+    .map(readFields)
+
+function readRecipient(fields: Fields): NoticeRecipient | undefined {
+  const recipient = typed(fields.get('final-recipient')) ?? typed(fields.get('original-recipient'))
+  const word = /^[a-z]+/.exec(fields.get('action')?.toLowerCase() ?? '')?.[0]
+  const action = ACTIONS.find((known) => known === word)
+  if (recipient === undefined || action === undefined) return undefined
+  const diagnostic = typed(fields.get('diagnostic-code'))
+  return {
+    recipient: address(recipient),
+    action,
+    status: /^[245]\.\d{1,3}\.\d{1,3}/.exec(fields.get('status') ?? '')?.[0] ?? '',
+    diagnostic: diagnostic?.value,
+    diagnosticType: diagnostic?.type,
+    remoteMta: typed(fields.get('remote-mta'))?.value,
+    willRetryUntil: parseMailDate(fields.get('will-retry-until') ?? ''),
+    originalRecipient: shown(fields.get('original-recipient')),
+  }
+}
+
+const shown = (value: string | undefined): string | undefined => (value === undefined ? undefined : asText(value))
+
+/** `type; value`. Some systems forget the type. */
+function typed(field: string | undefined): { readonly type: string; readonly value: string } | undefined {
+  if (field === undefined || field === '') return undefined
+  const match = /^([\w-]+)\s*;\s*(.*)$/s.exec(field)
+  return { type: match?.[1]?.toLowerCase() ?? '', value: asText(match?.[2] ?? field) }
+}
+
+/** The address alone; those outside ASCII may be written in ASCII (RFC 6533 §3). */
+function address({ type, value }: { readonly type: string; readonly value: string }): string {
+  const bare = /^<(.*)>$/.exec(value)?.[1] ?? value
+  if (type !== 'utf-8') return bare
+  return bare.replace(/\\x\{([0-9A-Fa-f]{2,6})\}/g, (whole, digits: string) => {
+    const point = Number.parseInt(digits, 16)
+    return point <= 0x10ffff ? String.fromCodePoint(point) : whole
+  })
+}
