@@ -1,10 +1,13 @@
 /**
  * The active queue: the jobs in memory, how many there may be, and whose turn it is. Destinations take turns; at one
- * destination new mail and retries do. While others wait, one destination holds at most a fifth of it.
+ * destination new mail and retries do; small messages overtake big ones. While others wait, one destination holds at
+ * most a fifth of it.
  */
 import type { Settings } from '../config/destination-settings.ts'
 import { Destination, type Job } from './destination.ts'
 import type { DeliveryRequest, DestinationName, MessageId } from './message.ts'
+import { Preemption, type SlotPolicy } from './preemption.ts'
+import type { Instant } from '../mail/clock.ts'
 
 export interface ActiveLimits {
   /** `default_process_limit`: deliveries at once. */
@@ -13,6 +16,7 @@ export interface ActiveLimits {
   readonly messages: number
   /** `qmgr_message_recipient_limit`. */
   readonly recipients: number
+  readonly slots: SlotPolicy
 }
 
 /** A job whose delivery is to run now. */
@@ -31,12 +35,14 @@ export class ActiveQueue {
   readonly #ring = new Set<Destination>()
   /** Requests in memory, waiting or running, by message: while there are any, its round is not over. */
   readonly #requestsOf = new Map<MessageId, number>()
+  readonly #preemption: Preemption
   #recipients = 0
   #running = 0
 
   constructor(limits: ActiveLimits, settingsOf: (destination: DestinationName) => Settings) {
     this.#limits = limits
     this.#settingsOf = settingsOf
+    this.#preemption = new Preemption(limits.slots)
   }
 
   get running(): number {
@@ -102,6 +108,7 @@ export class ActiveQueue {
   push(job: Job): void {
     const destination = this.destination(job.request.destination)
     destination.push(job)
+    this.#preemption.added(job)
     this.stir(destination)
   }
 
@@ -111,18 +118,30 @@ export class ActiveQueue {
   }
 
   /** The next job, its delivery counted as running; undefined when there is no work, no place or no slot. */
-  next(): Turn | undefined {
+  next(now: Instant): Turn | undefined {
     if (this.#running >= this.#limits.deliveries) return undefined
     for (const destination of this.#ring) {
+      const head = destination.ready ? destination.peek() : undefined
+      if (head === undefined) {
+        this.#ring.delete(destination)
+        continue
+      }
+      const overtaker = this.#preemption.before(head, now, (job) => this.destination(job.request.destination).ready)
+      if (overtaker !== undefined) return this.#start(overtaker)
       this.#ring.delete(destination)
-      const job = destination.ready ? destination.shift() : undefined
-      if (job === undefined) continue
-      this.#running++
-      const begunAs = destination.begin()
-      this.stir(destination)
-      return { job, destination, begunAs }
+      return this.#start(head)
     }
     return undefined
+  }
+
+  #start(job: Job): Turn {
+    const destination = this.destination(job.request.destination)
+    destination.take(job)
+    this.#preemption.selected(job)
+    this.#running++
+    const begunAs = destination.begin()
+    this.stir(destination)
+    return { job, destination, begunAs }
   }
 
   /** A delivery has ended and its outcome is committed: its slot and its place in the window are free. */
@@ -136,8 +155,11 @@ export class ActiveQueue {
   /** Takes the waiting jobs of a destination out, counted out. */
   withdraw(destination: Destination): DeliveryRequest[] {
     this.#ring.delete(destination)
-    const requests = destination.drain().map((job) => job.request)
-    for (const request of requests) this.release(request.message.id, request.recipients.length)
-    return requests
+    const jobs = destination.drain()
+    for (const job of jobs) {
+      this.#preemption.withdrawn(job)
+      this.release(job.request.message.id, job.request.recipients.length)
+    }
+    return jobs.map((job) => job.request)
   }
 }

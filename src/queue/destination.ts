@@ -16,7 +16,11 @@ export interface Job {
   readonly request: DeliveryRequest
   /** When it entered the active queue. */
   readonly activatedAt: Instant
+  /** Selected out of turn: its place in the lane is empty. */
+  taken: boolean
 }
+
+export const jobOf = (request: DeliveryRequest, activatedAt: Instant): Job => ({ request, activatedAt, taken: false })
 
 export type Standing =
   | { readonly kind: 'open' }
@@ -54,9 +58,10 @@ export class Destination {
   claiming = false
   /** What it last said no with. */
   lastTrouble: DeliveryStatus | null = null
-  readonly #fresh: Fifo = new Fifo()
-  readonly #retries: Fifo = new Fifo()
+  readonly #fresh = new Lane()
+  readonly #retries = new Lane()
   #freshNext = true
+  #todo = 0
   #waitingRecipients = 0
 
   constructor(name: DestinationName, settings: Settings) {
@@ -76,7 +81,7 @@ export class Destination {
 
   /** Jobs in memory that wait for a slot. */
   get todo(): number {
-    return this.#fresh.length + this.#retries.length
+    return this.#todo
   }
 
   /** Recipients in those jobs. */
@@ -99,24 +104,31 @@ export class Destination {
 
   push(job: Job): void {
     ;(job.request.fresh ? this.#fresh : this.#retries).push(job)
+    this.#todo++
     this.#waitingRecipients += job.request.recipients.length
   }
 
-  /** The next job: new mail and retries take turns. */
-  shift(): Job | undefined {
-    const first = this.#freshNext ? this.#fresh : this.#retries
-    const second = this.#freshNext ? this.#retries : this.#fresh
-    const job = first.shift() ?? second.shift()
-    if (job === undefined) return undefined
-    this.#freshNext = !job.request.fresh
+  /** The job whose turn it is here: new mail and retries alternate. */
+  peek(): Job | undefined {
+    const [first, second] = this.#freshNext ? [this.#fresh, this.#retries] : [this.#retries, this.#fresh]
+    return first.peek() ?? second.peek()
+  }
+
+  /** Takes a waiting job out, in its turn or before. */
+  take(job: Job): void {
+    if (job === this.peek()) this.#freshNext = !job.request.fresh
+    job.taken = true
+    this.#todo--
     this.#waitingRecipients -= job.request.recipients.length
-    return job
   }
 
   /** All jobs that wait, taken out. */
   drain(): Job[] {
     const jobs: Job[] = []
-    for (let job = this.shift(); job !== undefined; job = this.shift()) jobs.push(job)
+    for (let job = this.peek(); job !== undefined; job = this.peek()) {
+      this.take(job)
+      jobs.push(job)
+    }
     return jobs
   }
 
@@ -248,27 +260,21 @@ export const windowPolicy = (settings: Settings): WindowPolicy => ({
   failedCohortLimit: settings.destination_concurrency_failed_cohort_limit,
 })
 
-/** First in, first out, without moving what remains. */
-class Fifo {
-  #items: (Job | undefined)[] = []
+/** First in, first out, without moving what remains; places of jobs that were taken are passed over. */
+class Lane {
+  #jobs: Job[] = []
   #head = 0
 
-  get length(): number {
-    return this.#items.length - this.#head
-  }
-
   push(job: Job): void {
-    this.#items.push(job)
+    this.#jobs.push(job)
   }
 
-  shift(): Job | undefined {
-    const job = this.#items[this.#head]
-    if (job === undefined) return undefined
-    this.#items[this.#head++] = undefined
-    if (this.#head > 32 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head)
+  peek(): Job | undefined {
+    while (this.#jobs[this.#head]?.taken === true) this.#head++
+    if (this.#head > 32 && this.#head * 2 > this.#jobs.length) {
+      this.#jobs = this.#jobs.slice(this.#head)
       this.#head = 0
     }
-    return job
+    return this.#jobs[this.#head]
   }
 }

@@ -10,7 +10,7 @@ import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.t
 import type { DeliveryStatus } from '../mail/reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
-import type { Destination, Job } from './destination.ts'
+import { jobOf, type Destination, type Job } from './destination.ts'
 import { DueHeap } from './due-heap.ts'
 import { Expiry } from './expiry.ts'
 import { earliestDue, expire, idsOf, settle, type LifecycleFacts } from './lifecycle.ts'
@@ -119,7 +119,7 @@ export class Scheduler {
   offer(requests: readonly DeliveryRequest[]): void {
     const activatedAt = this.#parts.clock.now()
     for (const request of requests) {
-      this.#push({ request, activatedAt })
+      this.#push(jobOf(request, activatedAt))
       this.#giveBackWhereClosed(this.#active.destination(request.destination))
     }
     this.#turn()
@@ -189,7 +189,8 @@ export class Scheduler {
     this.#turning = true
     if (!this.#stopping && !this.#guard.ill) {
       this.#claimDueMail()
-      for (let turn = this.#active.next(); turn !== undefined; turn = this.#active.next()) this.#track(this.#deliver(turn))
+      const now = this.#parts.clock.now()
+      for (let turn = this.#active.next(now); turn !== undefined; turn = this.#active.next(now)) this.#track(this.#deliver(turn))
     }
     this.#turning = false
     this.#arm()
@@ -244,7 +245,7 @@ export class Scheduler {
     const activatedAt = this.#parts.clock.now()
     for (const request of requests) {
       this.#active.reserve(request.message.id, request.recipients.length)
-      this.#push({ request, activatedAt })
+      this.#push(jobOf(request, activatedAt))
     }
   }
 
@@ -356,7 +357,7 @@ export class Scheduler {
       const destination = this.#active.destination(suspect.destination)
       const begunAs = destination.begin()
       if (suspect.forcedExpire) await this.#expire(suspect, ADMINISTRATIVELY_EXPIRED)
-      else await this.#attempt({ job: { request: suspect, activatedAt: clock.now() }, destination, begunAs })
+      else await this.#attempt({ job: jobOf(suspect, clock.now()), destination, begunAs })
       destination.inFlight--
       this.#active.release(suspect.message.id, suspect.recipients.length)
       this.#restIfIdle(suspect.message)

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import { settingsFor, type Settings } from '../../src/config/destination-settings.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { ActiveQueue } from '../../src/queue/active-queue.ts'
+import { jobOf } from '../../src/queue/destination.ts'
+import type { DeliveryRequest } from '../../src/queue/message.ts'
+
+const { config } = loadConfig({
+  env: {},
+  overrides: ['default_destination_concurrency_limit=0', 'initial_destination_concurrency=100000'],
+  uid: 1000,
+})
+const settings: Settings = settingsFor(config, 'far.example', 'far.example').values
+const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
+
+const request = (message: number, destination = 'far.example'): DeliveryRequest => ({
+  message: { id: message, createdAt: 0, arrivedAt: 0, sender: 'app@us.example', size: 100, body: message, smtputf8: false },
+  destination,
+  recipients: [],
+  fresh: true,
+  forcedExpire: false,
+})
+
+function queueOf(...messages: readonly [message: number, entries: number][]) {
+  const active = new ActiveQueue({ deliveries: 1_000_000, messages: 1_000_000, recipients: 1_000_000, slots }, () => settings)
+  const add = (message: number, entries: number, now = 0) => {
+    for (let i = 0; i < entries; i++) {
+      active.reserve(message, 0)
+      active.push(jobOf(request(message), now))
+    }
+  }
+  for (const [message, entries] of messages) add(message, entries)
+  return { add, select: (now = 0) => active.next(now)?.job.request.message.id }
+}
+
+describe('check 94: a message of 1000 entries is running', () => {
+  test('a new message of one entry gets the very next selection', () => {
+    const { add, select } = queueOf([1, 1000])
+    expect(select()).toBe(1)
+    add(2, 1)
+    expect([select(), select()]).toEqual([2, 1])
+  })
+
+  test('not before the big one has had one itself', () => {
+    const { add, select } = queueOf([1, 1000])
+    add(2, 1)
+    expect([select(), select(), select()]).toEqual([1, 2, 1])
+  })
+
+  test('a message of 100 entries goes first once 235 of the big one have been selected', () => {
+    const { add, select } = queueOf([1, 1000])
+    add(2, 100)
+    const order = Array.from({ length: 340 }, () => select())
+    expect(order.indexOf(2)).toBe(235)
+    expect(order.slice(235, 335)).toEqual(Array.from({ length: 100 }, () => 2))
+    expect(order.slice(335)).toEqual([1, 1, 1, 1, 1])
+  })
+
+  test('with small ones without end it still gets four of five selections', () => {
+    const { add, select } = queueOf([1, 1000])
+    const order: (number | undefined)[] = []
+    for (let i = 0; i < 1000; i++) {
+      add(i + 2, 1, i)
+      order.push(select(i))
+    }
+    expect(order.filter((message) => message === 1).length).toBeGreaterThanOrEqual(790)
+  })
+})
+
+test('a message below the minimum of slots is not overtaken', () => {
+  const { add, select } = queueOf([1, 14])
+  select()
+  add(2, 1)
+  expect(Array.from({ length: 14 }, () => select())).toEqual([...Array.from({ length: 13 }, () => 1), 2])
+})
+
+test('everything is selected once, whoever overtakes whom', () => {
+  const { add, select } = queueOf([1, 500], [2, 40], [3, 3])
+  const seen = new Map<number, number>()
+  for (let i = 0; i < 600; i++) {
+    if (i % 50 === 0) add(100 + i, 1 + (i % 7), i * 100)
+    const message = select(i * 100)
+    if (message !== undefined) seen.set(message, (seen.get(message) ?? 0) + 1)
+  }
+  expect([seen.get(1), seen.get(2), seen.get(3), seen.get(100), seen.get(150)]).toEqual([500, 40, 3, 1, 2])
+})
