@@ -150,6 +150,16 @@ export const OPTIONS = {
     'The most deliveries at once to one destination; 0 for no limit.',
   ),
   default_destination_recipient_limit: perDestination(is.count(), '50', 'The most recipients in one delivery; 0 for no limit.'),
+  default_destination_rate_delay: perDestination(
+    is.duration,
+    '0',
+    'A pause after each delivery to a destination, one at a time; 0 for none.',
+  ),
+  default_destination_message_rate_limit: perDestination(
+    is.count(),
+    '0',
+    'Deliveries begun per minute to one destination, evenly spaced; 0 for no limit.',
+  ),
   default_destination_concurrency_control: perDestination(
     is.oneOf('postfix', 'reno', 'tahoe'),
     'postfix',

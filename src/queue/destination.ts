@@ -56,6 +56,8 @@ export class Destination {
   nextDueAt: Instant | null = null
   /** A claim is on its way to the store. */
   claiming = false
+  /** A pause between deliveries is running: rate delay or message rate. */
+  resting = false
   /** What it last said no with. */
   lastTrouble: DeliveryStatus | null = null
   readonly #fresh = new Lane()
@@ -91,7 +93,7 @@ export class Destination {
 
   /** May a delivery start now? */
   get ready(): boolean {
-    if (this.todo === 0 || this.standing.kind === 'suspended') return false
+    if (this.todo === 0 || this.resting || this.standing.kind === 'suspended') return false
     return this.standing.kind === 'dead' ? this.standing.probing && this.inFlight === 0 : this.inFlight < this.window
   }
 
@@ -254,7 +256,8 @@ const UNKNOWN: DeliveryStatus = { status: '4.4.0', reason: 'unknown trouble', st
 export const windowPolicy = (settings: Settings): WindowPolicy => ({
   control: settings.destination_concurrency_control,
   initial: settings.initial_destination_concurrency,
-  limit: settings.destination_concurrency_limit,
+  // A pause after each delivery means one delivery at a time (Postfix default_destination_rate_delay).
+  limit: settings.destination_rate_delay > 0 ? 1 : settings.destination_concurrency_limit,
   positive: settings.destination_concurrency_positive_feedback,
   negative: settings.destination_concurrency_negative_feedback,
   failedCohortLimit: settings.destination_concurrency_failed_cohort_limit,

@@ -6,7 +6,7 @@
  */
 import type { Settings } from '../config/destination-settings.ts'
 import type { AttemptResult, DeliveryAgent } from '../delivery/delivery-agent.ts'
-import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
+import { MINUTE, SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
 import type { DeliveryStatus } from '../mail/reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
@@ -256,12 +256,15 @@ export class Scheduler {
 
   async #deliver(turn: Turn): Promise<void> {
     const { job, destination } = turn
+    const { destination_message_rate_limit: perMinute, destination_rate_delay: pause } = destination.settings
+    if (perMinute > 0) this.#rest(destination, MINUTE / perMinute)
     if (job.request.forcedExpire) await this.#expire(job.request, ADMINISTRATIVELY_EXPIRED)
     else if (this.#waitedTooLong(job, destination)) await this.#expire(job.request, NEVER_STARTED)
     else await this.#attempt(turn)
     this.#active.finished(turn)
     this.#restIfIdle(job.request.message)
     destination.probing(false)
+    if (pause > 0) this.#rest(destination, pause)
     destination.lastEndedAt = this.#parts.clock.monotonic()
     this.#schedule(destination)
     for (const crowded of this.#crowdedOut) {
@@ -295,7 +298,7 @@ export class Scheduler {
     for (const recipient of job.request.recipients) this.#expiry.expect(recipient.expiresAt)
   }
 
-  /** Deliveries that follow each other closely share connections (postfix-semantics §4.10). */
+  /** Deliveries that follow each other closely share connections (Postfix smtp_connection_cache_on_demand). */
   #keepsConnection(destination: Destination): boolean {
     if (destination.todo > 0 || destination.inFlight > 1) return true
     return destination.lastEndedAt !== null && this.#parts.clock.monotonic() - destination.lastEndedAt <= SECOND
@@ -366,6 +369,16 @@ export class Scheduler {
   }
 
   // --- small things
+
+  /** No delivery to the destination starts for a while. */
+  #rest(destination: Destination, pause: Duration): void {
+    destination.resting = true
+    this.#parts.clock.after(pause, () => {
+      destination.resting = false
+      this.#active.stir(destination)
+      this.#turn()
+    })
+  }
 
   #restIfIdle(message: Message): void {
     if (!this.#active.holds(message.id)) this.#parts.atRest(message)
