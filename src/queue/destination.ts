@@ -56,8 +56,8 @@ export class Destination {
   nextDueAt: Instant | null = null
   /** A claim is on its way to the store. */
   claiming = false
-  /** A pause between deliveries is running: rate delay or message rate. */
-  resting = false
+  /** Pauses between deliveries that are running: rate delay, message rate. */
+  rests = 0
   /** What it last said no with. */
   lastTrouble: DeliveryStatus | null = null
   readonly #fresh = new Lane()
@@ -93,7 +93,7 @@ export class Destination {
 
   /** May a delivery start now? */
   get ready(): boolean {
-    if (this.todo === 0 || this.resting || this.standing.kind === 'suspended') return false
+    if (this.todo === 0 || this.rests > 0 || this.standing.kind === 'suspended') return false
     return this.standing.kind === 'dead' ? this.standing.probing && this.inFlight === 0 : this.inFlight < this.window
   }
 

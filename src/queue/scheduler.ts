@@ -372,9 +372,9 @@ export class Scheduler {
 
   /** No delivery to the destination starts for a while. */
   #rest(destination: Destination, pause: Duration): void {
-    destination.resting = true
+    destination.rests++
     this.#parts.clock.after(pause, () => {
-      destination.resting = false
+      destination.rests--
       this.#active.stir(destination)
       this.#turn()
     })

@@ -6,9 +6,10 @@ import { jobOf } from '../../src/queue/destination.ts'
 import type { DeliveryRequest } from '../../src/queue/message.ts'
 
 const { config } = loadConfig({
+  calledAs: 'deferd',
+  uid: 1000,
   env: {},
   overrides: ['default_destination_concurrency_limit=0', 'initial_destination_concurrency=100000'],
-  uid: 1000,
 })
 const settings: Settings = settingsFor(config, 'far.example', 'far.example').values
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
