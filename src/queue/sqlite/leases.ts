@@ -1,0 +1,97 @@
+/**
+ * Leases: due mail is handed to the scheduler, and what was not tried comes back. A message that cannot be decoded is
+ * set aside on the way, and the claim goes on without it.
+ */
+import type { Database } from 'better-sqlite3'
+import type { Instant } from '../../mail/clock.ts'
+import { messageOf, packRequests, type DeliveryRequest, type Lease, type Message, type MessageId, type RecipientId } from '../message.ts'
+import type { Claim, Claimed } from '../store.ts'
+import type { Corrupt } from './corrupt.ts'
+import * as sql from './queries.ts'
+import { toLeased, toMessage, Undecodable, type MessageRow, type RecipientRow } from './rows.ts'
+
+type Known = { readonly message: Message; readonly row: MessageRow }
+
+export class Leases {
+  readonly #due
+  readonly #nextDue
+  readonly #suspect
+  readonly #expired
+  readonly #message
+  readonly #lease
+  readonly #giveBack
+  readonly #corrupt: Corrupt
+
+  constructor(db: Database, corrupt: Corrupt) {
+    this.#corrupt = corrupt
+    this.#due = db.prepare<Pick<Claim, 'destination' | 'now' | 'limit'>, RecipientRow>(sql.dueAt)
+    this.#nextDue = db.prepare<{ destination: string }, Instant>(sql.nextDueAt).pluck()
+    this.#suspect = db.prepare<{ now: Instant }, RecipientRow>(sql.dueSuspect)
+    this.#expired = db.prepare<{ now: Instant; limit: number }, RecipientRow>(sql.expired)
+    this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
+    this.#lease = db.prepare<[RecipientId]>(sql.lease)
+    this.#giveBack = db.prepare<[RecipientId]>(sql.giveBack)
+  }
+
+  claimDue({ destination, now, limit, recipientLimit }: Claim): Claimed {
+    const leases = this.#take(this.#due.all({ destination, now, limit }))
+    return { requests: packRequests(leases, recipientLimit), nextDueAt: this.#nextDue.get({ destination }) ?? null }
+  }
+
+  claimSuspect(now: Instant): DeliveryRequest | undefined {
+    for (let row = this.#suspect.get({ now }); row !== undefined; row = this.#suspect.get({ now })) {
+      const [request] = packRequests(this.#take([row]), 1)
+      if (request !== undefined) return request
+    }
+    return undefined
+  }
+
+  claimExpired(now: Instant, limit: number): DeliveryRequest[] {
+    for (;;) {
+      const rows = this.#expired.all({ now, limit })
+      const leases = this.#take(rows)
+      // An empty answer means that nothing is left, so a page of unreadable rows must not look like one.
+      if (leases.length > 0 || rows.length === 0) return packRequests(leases, 0)
+    }
+  }
+
+  giveBack(recipients: readonly RecipientId[]): void {
+    for (const id of recipients) this.#giveBack.run(id)
+  }
+
+  #take(rows: readonly RecipientRow[]): Lease[] {
+    const messages = new Map<MessageId, Known | undefined>()
+    const leases: Lease[] = []
+    for (const row of rows) {
+      const id = messageOf(row.id)
+      if (!messages.has(id)) messages.set(id, this.#read(id))
+      const known = messages.get(id)
+      const lease = known === undefined ? undefined : this.#decode(row, known)
+      if (lease !== undefined) {
+        this.#lease.run(row.id)
+        leases.push(lease)
+      } else if (known === undefined) this.#corrupt.park(row.id)
+      else messages.set(id, undefined)
+    }
+    // A message that turned out to be corrupt half-way keeps what was leased of it: that part could be read.
+    return leases
+  }
+
+  #read(id: MessageId): Known | undefined {
+    const row = this.#message.get(id)
+    return row === undefined ? undefined : this.#corrupt.unless(id, () => ({ message: toMessage(row), row }))
+  }
+
+  #decode(row: RecipientRow, { message, row: { warnings, forced_expire } }: Known): Lease | undefined {
+    return this.#corrupt.unless(message.id, () => {
+      if (typeof row.destination !== 'string') throw new Undecodable('destination is not text')
+      return {
+        message,
+        destination: row.destination,
+        recipient: toLeased(row, warnings),
+        fresh: row.attempts === 0,
+        forcedExpire: forced_expire === 1,
+      }
+    })
+  }
+}

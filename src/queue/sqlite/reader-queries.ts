@@ -1,0 +1,76 @@
+/**
+ * The SQL of those who look at the queue. Each statement reads a bounded slice, so that no reader keeps the
+ * write-ahead log from being used again; walks through the whole queue are made of many of them.
+ */
+
+const THEIRS = 'recipient.id between message.id * 131072 and message.id * 131072 + 131071'
+
+/** Design §5: active = leased, incoming = never tried and due, deferred = everything else that is alive. */
+const QUEUE_NAME = `
+  case
+    when placement <> 'queued' then placement
+    when exists (select 1 from recipient where ${THEIRS} and state = 'leased') then 'active'
+    when exists (select 1 from recipient where ${THEIRS} and settled_at is null and (attempts > 0 or due_at > :now)) then 'deferred'
+    else 'incoming'
+  end`
+
+/** The last id of the next slice of messages. */
+export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
+
+/** Recipient parts of a filter must hold of one live recipient together. */
+export const listed = `
+  select message.*, ${QUEUE_NAME} as queue from message
+  where id > :after and id <= :through
+    and (:queue is null or case :queue when 'hold' then placement = 'hold' when 'corrupt' then placement = 'corrupt'
+      when 'trash' then placement = 'trash' else placement = 'queued' end)
+    and (:queue is 'trash' or placement <> 'trash')
+    and (:sender is null or lower(sender) glob :sender)
+    and (:arrivedBefore is null or arrived_at < :arrivedBefore)
+    and exists (select 1 from recipient where ${THEIRS} and settled_at is null
+      and (:recipient is null or lower(address) glob :recipient)
+      and (:destination is null or destination glob :destination)
+      and (:attemptsOver is null or attempts > :attemptsOver)
+      and (:reply is null or case when json_valid(last)
+        then instr(lower(coalesce(last ->> 'reply', '') || char(10) || (last ->> 'reason')), :reply) > 0 end))
+  order by id limit :limit`
+
+export const liveBetween = `
+  select * from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`
+
+export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from message where id = :message`
+export const departedOf = 'select left_at as leftAt, record from departed where message = ? order by seq desc limit 1'
+
+export const nextWaitingDestination = `
+  select destination from recipient indexed by recipient_due
+  where state = 'waiting' and starts < 2 and destination > ? order by destination limit 1`
+export const nextLeasedDestination = `
+  select destination from recipient indexed by recipient_leased
+  where state = 'leased' and destination > ? order by destination limit 1`
+export const loadOf = `
+  select
+    (select count(*) from recipient indexed by recipient_due
+      where state = 'waiting' and starts < 2 and destination = :destination)
+    + (select count(*) from recipient indexed by recipient_suspect
+      where state = 'waiting' and starts >= 2 and destination = :destination) as waiting,
+    (select count(*) from recipient indexed by recipient_leased where state = 'leased' and destination = :destination) as leased,
+    (select due_at from recipient indexed by recipient_due
+      where state = 'waiting' and starts < 2 and destination = :destination order by due_at limit 1) as nextDueAt`
+
+export const audit = 'select * from audit where id > :after order by id limit :limit'
+
+/** The last id of the next slice of recipients. */
+export const sliceOfRecipients = 'select max(id) from (select id from recipient where id > :after order by id limit :size)'
+
+export const ages = `
+  select recipient.id as cursor, sender, address, arrived_at as arrivedAt, message.id as message
+  from recipient cross join message on message.id = recipient.id / 131072
+  where recipient.id > :after and recipient.id <= :through and settled_at is null
+    and ${QUEUE_NAME} in (select value from json_each(:queues))
+  order by recipient.id limit :limit`
+
+export const countsBetween = `
+  select queue, count(*) as messages, sum(alive) as recipients, min(arrived_at) as oldestAt
+  from (select ${QUEUE_NAME} as queue, arrived_at,
+      (select count(*) from recipient where ${THEIRS} and settled_at is null) as alive
+    from message where id > :after and id <= :through and placement <> 'trash')
+  where alive > 0 group by queue`
