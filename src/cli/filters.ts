@@ -32,7 +32,7 @@ export const withFilters = (command: Command, queues: readonly string[] = QUEUES
     .option('--limit <n>', 'at most so many messages, the oldest first', countArgument)
 
 /** Is any filter given? */
-export const isFiltered = ({ limit: _, ...filters }: FilterOptions): boolean => Object.keys(filters).length > 0
+export const isFiltered = (filters: FilterOptions): boolean => Object.keys(filters).some((name) => name !== 'limit')
 
 const nullSender = (address: string): string => (address === '<>' || address.toLowerCase() === 'mailer-daemon' ? '' : address)
 

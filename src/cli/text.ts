@@ -5,6 +5,7 @@
 import { DAY, HOUR, MINUTE, SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
 import { civilTime, MONTHS } from '../mail/mail-date.ts'
 
+export { isoInstant as isoTime } from '../mail/mail-date.ts'
 export { harmless } from '../mail/reply.ts'
 
 const two = (value: number): string => String(value).padStart(2, '0')
@@ -19,13 +20,6 @@ export function localTime(at: Instant, clock: Clock): string {
 export function ctime(at: Instant, clock: Clock): string {
   const { month, day, hour, minute, second, weekday } = civilTime(at, clock.zone(at).offset)
   return `${weekday} ${MONTHS[month - 1] ?? ''} ${String(day).padStart(2)} ${two(hour)}:${two(minute)}:${two(second)}`
-}
-
-/** A time for programs: UTC, to the millisecond. */
-export function isoTime(at: Instant): string {
-  const { year, month, day, hour, minute, second } = civilTime(at)
-  const millis = String(((at % SECOND) + SECOND) % SECOND).padStart(3, '0')
-  return `${year}-${two(month)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}.${millis}Z`
 }
 
 const UNITS: readonly (readonly [string, Duration])[] = [

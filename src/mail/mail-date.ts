@@ -96,3 +96,10 @@ export function parseMailDate(text: string): Instant | undefined {
   const inDay = Number(hour) * HOUR + (Number(minute) - offset) * MINUTE + Number(second) * SECOND
   return dayOf(Number(year), month, Number(day)) * DAY + inDay
 }
+
+/** `2026-11-20T08:05:00.250Z`: for programs. */
+export function isoInstant(at: Instant): string {
+  const { year, month, day, hour, minute, second } = civilTime(at)
+  const millis = ((at % SECOND) + SECOND) % SECOND
+  return `${pad(year, 4)}-${pad(month)}-${pad(day)}T${pad(hour)}:${pad(minute)}:${pad(second)}.${pad(millis, 3)}Z`
+}

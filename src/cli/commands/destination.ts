@@ -44,7 +44,10 @@ function* rows(reader: QueueReader, live: readonly LiveDestination[] | null): Ge
 
 const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
 
-function toJson({ name, load, record, live }: Row): object {
+const lastReply = ({ live, record }: Row): string | null => live?.lastReply ?? record?.reason?.reply ?? record?.reason?.reason ?? null
+
+function toJson(row: Row): object {
+  const { name, load, record, live } = row
   return {
     destination: name,
     window: live?.window ?? null,
@@ -54,11 +57,9 @@ function toJson({ name, load, record, live }: Row): object {
     dead_until: seconds(live === undefined ? record?.deadUntil : live.deadUntil),
     probe_interval: seconds(live === undefined ? record?.probeInterval : live.probeInterval),
     suspended_by: (live === undefined ? record?.suspendedBy : live.suspendedBy) ?? null,
-    last_reply: live?.lastReply ?? record?.reason?.reply ?? record?.reason?.reason ?? null,
+    last_reply: lastReply(row),
   }
 }
-
-type Json = ReturnType<typeof toJson> & Record<string, unknown>
 
 function condition({ record, live }: Row, now: number): string {
   const suspendedBy = live === undefined ? record?.suspendedBy : live.suspendedBy
@@ -71,14 +72,13 @@ function condition({ record, live }: Row, now: number): string {
 function line(row: Row, now: number, width: number | null): string {
   const { name, load, live } = row
   const next = load?.nextDueAt ?? null
-  const last = String((toJson(row) as Json)['last_reply'] ?? '')
   const cells = [
     name,
     `${grouped(load?.waiting ?? 0)} waiting`,
     live === undefined ? '' : `${live.inFlight}/${live.window} in flight`,
     next === null ? '' : `next ${relative(next, now)}`,
     condition(row, now),
-    last,
+    lastReply(row) ?? '',
   ].map(harmless)
   return width === null
     ? cells.join('\t')
@@ -134,7 +134,7 @@ function screen(row: Row, { clock }: Shell): string {
         : `${localTime(load.nextDueAt, clock)} (${relative(load.nextDueAt, now)})`,
     ],
     ['window', live === undefined ? null : `${live.window} at once, ${live.inFlight} in flight`],
-    ['last reply', ((toJson(row) as Json)['last_reply'] as string | null) ?? null],
+    ['last reply', lastReply(row)],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)
   return [row.name, ...lines].map((text) => `${harmless(text)}\n`).join('')

@@ -1,0 +1,334 @@
+import { describe, expect, test } from 'vitest'
+import { recipientId, type DeliveryRequest, type LeasedRecipient, type Message } from '../../src/queue/message.ts'
+import type { AttemptRecord } from '../../src/queue/store.ts'
+import { formatDelay } from '../../src/telemetry/delay.ts'
+import type { QueueEvent } from '../../src/telemetry/events.ts'
+import { openLog } from '../../src/telemetry/log.ts'
+import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
+import { queueIdOf } from '../../src/queue/message.ts'
+
+const START = Date.UTC(2026, 10, 20, 10, 0, 0)
+const HOSTILE = 'a\u001b[31m\r\nQUIT\u009b\u202e\u2028\u0000"z'
+
+const message: Message = {
+  id: 7,
+  createdAt: START,
+  arrivedAt: START,
+  sender: 'app@us.example',
+  size: 2048,
+  body: 7,
+  smtputf8: false,
+  messageId: '<1@us.example>',
+}
+const id = queueIdOf(message)
+
+const recipient = (position: number, address: string, more: Partial<LeasedRecipient> = {}): LeasedRecipient => ({
+  id: recipientId(7, position),
+  address,
+  dueAt: START,
+  expiresAt: START + 1,
+  steps: 0,
+  attempts: 0,
+  last: null,
+  warnings: 0,
+  flushed: false,
+  ...more,
+})
+
+interface Tried {
+  readonly relay?: string | null
+  readonly outcome?: AttemptRecord['outcome']
+  readonly status?: Partial<AttemptRecord['status']>
+  readonly delays?: AttemptRecord['delays']
+  readonly at?: number
+  readonly destination?: string
+  readonly to?: LeasedRecipient
+  readonly connectionUse?: number
+  readonly message?: Message
+  readonly forcedExpire?: boolean
+}
+
+function attempted(tried: Tried): QueueEvent {
+  const to = tried.to ?? recipient(0, 'ann@slow.example')
+  const relay = tried.relay === undefined ? 'mx.slow.example[192.0.2.1]:25' : tried.relay
+  const request: DeliveryRequest = {
+    message: tried.message ?? message,
+    destination: tried.destination ?? 'slow.example',
+    recipients: [to],
+    fresh: true,
+    forcedExpire: tried.forcedExpire ?? false,
+  }
+  const at = tried.at ?? START + 1350
+  const status = {
+    status: '4.2.1',
+    reason: 'host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy',
+    stage: 'rcpt' as const,
+    ...tried.status,
+  }
+  return {
+    kind: 'attempted',
+    request,
+    result: {
+      outcomes: new Map(),
+      feedback: 'positive',
+      relay,
+      connectionUse: tried.connectionUse ?? 1,
+      times: { startedAt: START + 600, transmittingAt: START + 1100, endedAt: at },
+    },
+    attempts: [{ recipient: to.id, at, relay, outcome: tried.outcome ?? 'deferred', status, delays: tried.delays ?? [500, 100, 500, 250] }],
+  }
+}
+
+function logged(events: readonly QueueEvent[], format: 'postfix' | 'json' = 'postfix', at = START): readonly string[] {
+  let text = ''
+  const clock = new VirtualClock({ startsAt: at })
+  const log = openLog({ format, syslogName: 'deferd', host: 'host', pid: 42, clock, write: (written) => (text += written) })
+  for (const event of events) log.listen(event, at)
+  log.flush()
+  return text.split('\n').slice(0, -1)
+}
+
+/** The line of one event after the prefix `Nov 20 10:00:00 host deferd/`. */
+const said = (event: QueueEvent): readonly string[] => logged([event]).map((line) => line.replace('Nov 20 10:00:00 host deferd/', ''))
+
+const client = { name: 'unknown', address: '192.0.2.9' }
+
+describe('lines in Postfix’s shape', () => {
+  test('begin as syslog lines do, the day padded with a blank', () => {
+    expect(logged([{ kind: 'connected', client }])).toEqual(['Nov 20 10:00:00 host deferd/smtpd[42]: connect from unknown[192.0.2.9]'])
+    expect(logged([{ kind: 'connected', client }], 'postfix', Date.UTC(2026, 2, 5, 1, 2, 3))[0]).toMatch(/^Mar {2}5 01:02:03 host /)
+  })
+
+  test('follow the local zone, also when it changes', () => {
+    const change = Date.UTC(2026, 9, 25, 1, 0)
+    const clock = new VirtualClock({
+      startsAt: change,
+      zone: (at) => (at < change ? { offset: 120, name: 'CEST' } : { offset: 60, name: 'CET' }),
+    })
+    let text = ''
+    const log = openLog({ format: 'postfix', syslogName: 'postfix', host: 'h', pid: 1, clock, write: (written) => (text += written) })
+    for (const at of [change - 1, change]) log.listen({ kind: 'connected', client }, at)
+    log.flush()
+    expect(text.split('\n').map((line) => line.slice(0, 15))).toEqual(['Oct 25 02:59:59', 'Oct 25 02:00:00', ''])
+  })
+
+  const told: readonly (readonly [QueueEvent, ...string[]])[] = [
+    [
+      { kind: 'disconnected', client, commands: { ehlo: [1, 1], mail: [1, 1], rcpt: [0, 1], quit: [1, 1] } },
+      'smtpd[42]: disconnect from unknown[192.0.2.9] ehlo=1 mail=1 rcpt=0/1 quit=1 commands=3/4',
+    ],
+    [
+      {
+        kind: 'refused',
+        client,
+        stage: 'RCPT',
+        reply: { code: 454, status: '4.7.1', text: '<bob@far.example>: Relay access denied' },
+        sender: 'app@us.example',
+        recipient: 'bob@far.example',
+        protocol: 'ESMTP',
+        helo: 'us.example',
+      },
+      'smtpd[42]: NOQUEUE: reject: RCPT from unknown[192.0.2.9]: 454 4.7.1 <bob@far.example>: Relay access denied; from=<app@us.example> to=<bob@far.example> proto=ESMTP helo=<us.example>',
+    ],
+    [
+      { kind: 'client-trouble', client, what: 'lost connection after DATA' },
+      'smtpd[42]: lost connection after DATA from unknown[192.0.2.9]',
+    ],
+    [
+      { kind: 'client-trouble', client, what: '421 4.7.0 host Error: too many connections' },
+      'smtpd[42]: NOQUEUE: reject: CONNECT from unknown[192.0.2.9]: 421 4.7.0 host Error: too many connections; proto=SMTP',
+    ],
+    [
+      { kind: 'accepted', message, recipients: ['ann@slow.example'], client, saslMethod: 'PLAIN', saslUsername: 'app' },
+      `smtpd[42]: ${id}: client=unknown[192.0.2.9], sasl_method=PLAIN, sasl_username=app`,
+      `cleanup[42]: ${id}: message-id=<1@us.example>`,
+    ],
+    [
+      { kind: 'accepted', message: { ...message, messageId: undefined }, recipients: [], client: null, uid: 1000 },
+      `pickup[42]: ${id}: uid=1000 from=<app@us.example>`,
+      `cleanup[42]: ${id}: message-id=<>`,
+    ],
+    [
+      { kind: 'accepted', message, recipients: [], client: null, originalId: 'OLD' },
+      `pickup[42]: ${id}: uid=0 from=<app@us.example> orig_id=OLD`,
+      `cleanup[42]: ${id}: message-id=<1@us.example>`,
+    ],
+    [{ kind: 'accepted', message, recipients: [], client: null }, `cleanup[42]: ${id}: message-id=<1@us.example>`],
+    [{ kind: 'activated', message, recipientCount: 3 }, `qmgr[42]: ${id}: from=<app@us.example>, size=2048, nrcpt=3 (queue active)`],
+    [
+      { kind: 'expired', message, forced: false, recipients: [] },
+      `qmgr[42]: ${id}: from=<app@us.example>, status=expired, returned to sender`,
+    ],
+    [
+      { kind: 'expired', message, forced: true, recipients: [] },
+      `qmgr[42]: ${id}: from=<app@us.example>, status=force-expired, returned to sender`,
+    ],
+    [{ kind: 'removed', message }, `qmgr[42]: ${id}: removed`],
+    [
+      { kind: 'noticed', message, notice: 'failure', to: 'sender', noticeId: 'NEW' },
+      `bounce[42]: ${id}: sender non-delivery notification: NEW`,
+    ],
+    [
+      { kind: 'noticed', message, notice: 'delay', to: 'postmaster', noticeId: 'NEW' },
+      `bounce[42]: ${id}: postmaster delay notification: NEW`,
+    ],
+    [
+      { kind: 'noticed', message, notice: 'success', to: 'sender', noticeId: 'NEW' },
+      `bounce[42]: ${id}: sender delivery status notification: NEW`,
+    ],
+    [{ kind: 'operated', queueId: id, operation: 'release', by: 'root' }, `postsuper[42]: ${id}: released from hold`],
+    [{ kind: 'operated', queueId: id, operation: 'delete', by: 'root' }, `postsuper[42]: ${id}: removed`],
+    [{ kind: 'note', level: 'warning', text: 'look out' }, 'master[42]: warning: look out'],
+    [{ kind: 'note', level: 'info', text: 'all is well' }, 'master[42]: all is well'],
+  ]
+  test.each(told.map(([event, ...lines]) => ({ event, lines })))('$event.kind: $lines.0', ({ event, lines }) => {
+    expect(said(event)).toEqual(lines)
+  })
+
+  test('windows are for the metrics', () => {
+    expect(said({ kind: 'window', destination: 'a', window: 5, inFlight: 1, feedback: 'positive' })).toEqual([])
+  })
+})
+
+describe('attempts', () => {
+  test('check 119: delays of a first attempt', () => {
+    expect(said(attempted({}))).toEqual([
+      `smtp[42]: ${id}: to=<ann@slow.example>, relay=mx.slow.example[192.0.2.1]:25, delay=1.4, delays=0.5/0.1/0.5/0.25, dsn=4.2.1, status=deferred (host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy)`,
+    ])
+  })
+
+  test('check 120: at a second attempt after 300 s only the first part counts from arrival', () => {
+    const line = said(attempted({ at: START + 301_000, delays: [300_000, 5, 495, 500] }))[0]
+    expect(line).toContain('delay=301, delays=300/0.01/0.5/0.5,')
+  })
+
+  test('what was sent shows the whole reply, and how often the connection was used', () => {
+    const status = { status: '2.0.0', reason: 'sent', reply: '250 2.0.0 Ok: queued as X' }
+    expect(said(attempted({ outcome: 'delivered', status, connectionUse: 3 }))[0]).toBe(
+      `smtp[42]: ${id}: to=<ann@slow.example>, relay=mx.slow.example[192.0.2.1]:25, conn_use=3, delay=1.4, delays=0.5/0.1/0.5/0.25, dsn=2.0.0, status=sent (250 2.0.0 Ok: queued as X)`,
+    )
+  })
+
+  test('without a connection the relay is none', () => {
+    const status = { status: '4.4.1', reason: 'connect to mx.slow.example[192.0.2.1]:25: Connection refused', stage: 'connect' as const }
+    expect(said(attempted({ relay: null, status, delays: [0, 0, 1000, 0] }))[0]).toContain('smtp[42]: ')
+    expect(said(attempted({ relay: null, status, delays: [0, 0, 1000, 0] }))[0]).toContain(
+      'relay=none, delay=1.4, delays=0/0/1/0, dsn=4.4.1',
+    )
+  })
+
+  test('a bounce, and a last attempt, which Postfix logs as deferred', () => {
+    expect(said(attempted({ outcome: 'bounced', status: { status: '5.1.1' } }))[0]).toContain('dsn=5.1.1, status=bounced (')
+    expect(said(attempted({ outcome: 'expired' }))[0]).toContain('status=deferred (')
+  })
+
+  test('the original recipient is shown when it differs', () => {
+    expect(said(attempted({ to: recipient(0, 'ann@slow.example', { orcpt: 'rfc822;all@us.example' }) }))[0]).toContain(
+      'to=<ann@slow.example>, orig_to=<all@us.example>, relay=',
+    )
+    expect(said(attempted({ to: recipient(0, 'ann@slow.example', { orcpt: 'rfc822;ANN@slow.example' }) }))[0]).not.toContain('orig_to')
+  })
+
+  test.each([
+    ['lmtp:[127.0.0.1]:24', {}, 'lmtp'],
+    ['error:5.7.1 no', { relay: null, status: { stage: 'route' as const } }, 'error'],
+    ['slow.example', { relay: null, status: { stage: 'queue' as const }, forcedExpire: true }, 'error'],
+  ])('at %s are logged by the agent that Postfix would have used', (destination, tried, program) => {
+    expect(said(attempted({ destination, ...tried }))[0]).toMatch(new RegExp(`^${program}\\[42\\]: `))
+  })
+})
+
+test.each([
+  [4, '0'],
+  [5, '0.01'],
+  [123, '0.12'],
+  [999, '1'],
+  [1260, '1.3'],
+  [9949, '9.9'],
+  [10_400, '10'],
+  [99_600, '100'],
+  [150_700, '151'],
+  [-5, '0'],
+])('a delay of %i ms is written %s', (delay, written) => {
+  expect(formatDelay(delay)).toBe(written)
+})
+
+describe('hostile text', () => {
+  const hostileMessage: Message = { ...message, sender: HOSTILE, messageId: HOSTILE }
+  const events: readonly QueueEvent[] = [
+    { kind: 'connected', client: { name: HOSTILE, address: HOSTILE } },
+    { kind: 'client-trouble', client, what: HOSTILE },
+    {
+      kind: 'refused',
+      client,
+      stage: 'RCPT',
+      reply: { code: 550, text: HOSTILE },
+      sender: HOSTILE,
+      recipient: HOSTILE,
+      protocol: 'SMTP',
+      helo: HOSTILE,
+    },
+    { kind: 'accepted', message: hostileMessage, recipients: [HOSTILE], client, saslUsername: HOSTILE },
+    attempted({
+      message: hostileMessage,
+      to: recipient(0, HOSTILE, { orcpt: `rfc822;${HOSTILE}x` }),
+      relay: HOSTILE,
+      status: { reason: HOSTILE, reply: HOSTILE },
+    }),
+    { kind: 'died', destination: HOSTILE, until: START, reason: HOSTILE },
+    { kind: 'note', level: 'error', text: HOSTILE },
+  ]
+
+  test.each(['postfix', 'json'] as const)('in the %s log never brings a control character or a line of its own', (format) => {
+    const lines = logged(events, format)
+    // accepted is told in two lines of Postfix's, the others in one.
+    expect(lines).toHaveLength(format === 'postfix' ? 8 : 7)
+    // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+    expect(lines.join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/)
+  })
+
+  test('comes back from JSON as it was', () => {
+    expect(JSON.parse(logged([{ kind: 'note', level: 'error', text: HOSTILE }], 'json')[0] ?? '')).toMatchObject({ text: HOSTILE })
+  })
+})
+
+describe('records in JSON', () => {
+  test('have stable members', () => {
+    expect(JSON.parse(logged([attempted({})], 'json')[0] ?? '')).toEqual({
+      level: 'info',
+      time: '2026-11-20T10:00:00.000Z',
+      program: 'deferd',
+      host: 'host',
+      pid: 42,
+      event: 'attempted',
+      queue_id: id,
+      sender: 'app@us.example',
+      recipient: 'ann@slow.example',
+      destination: 'slow.example',
+      relay: 'mx.slow.example[192.0.2.1]:25',
+      connection_use: 1,
+      delay: 1.35,
+      delays: [0.5, 0.1, 0.5, 0.25],
+      status: '4.2.1',
+      outcome: 'deferred',
+      stage: 'rcpt',
+      reply: null,
+      reason: 'host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy',
+    })
+  })
+})
+
+test('lines are gathered and written together, soon or when there are many', () => {
+  const clock = new VirtualClock({ startsAt: START })
+  const writes: string[] = []
+  const log = openLog({ format: 'postfix', syslogName: 'deferd', host: 'h', pid: 1, clock, write: (text) => void writes.push(text) })
+  for (let i = 0; i < 3; i++) log.listen({ kind: 'connected', client }, START)
+  expect(writes).toEqual([])
+  clock.runNext()
+  expect(writes).toHaveLength(1)
+  expect(writes[0]?.split('\n')).toHaveLength(4)
+  for (let i = 0; i < 2000; i++) log.listen({ kind: 'connected', client }, START)
+  expect(writes.length).toBeGreaterThan(1)
+  log.flush()
+  expect(writes.join('').split('\n')).toHaveLength(2004)
+})
