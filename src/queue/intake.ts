@@ -51,6 +51,8 @@ export interface IntakeParts {
   readonly clock: Clock
   readonly events: Events
   readonly warmBodies: WarmBodies
+  /** New mail waits from the start: no outcome will say when its sender is to be warned. */
+  readonly waits: (message: Message) => void
   readonly destinationOf: (address: string) => DestinationName
   readonly settingsOf: (destination: DestinationName) => Settings
   /** `queue_minfree` and `message_size_limit`, in bytes. */
@@ -99,7 +101,7 @@ export class Intake {
     try {
       await store.enqueue(prepared)
     } catch (error) {
-      this.#unadmit(prepared)
+      this.withdrawn(prepared)
       throw error
     }
     const { message, client, uid, saslUsername, saslMethod } = entry
@@ -152,8 +154,15 @@ export class Intake {
     scheduler.offer(requests)
     const waiting = entry.recipients.filter((one) => !one.leased)
     if (waiting.length === 0) return
+    this.#parts.waits(entry.message)
     const due = new Map(waiting.map((one) => [one.destination, { destination: one.destination, dueAt: one.dueAt }]))
     scheduler.woken([...due.values()], { expiresAt: waiting.reduce((earliest, one) => Math.min(earliest, one.expiresAt), Infinity) })
+  }
+
+  /** A prepared entry could not be committed: what was admitted for it is free again. */
+  withdrawn(entry: NewMessage): void {
+    const counted = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
+    for (const leases of counted.values()) this.#parts.scheduler.unadmit(entry.message.id, leases.length)
   }
 
   #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: Instant } {
@@ -161,11 +170,6 @@ export class Intake {
     const settings = settingsOf(destination)
     const lifetime = message.sender === '' ? settings.bounce_queue_lifetime : settings.maximal_queue_lifetime
     return { leased: scheduler.admit(message.id, destination, count), expiresAt: message.createdAt + lifetime }
-  }
-
-  #unadmit(entry: NewMessage): void {
-    const counted = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
-    for (const leases of counted.values()) this.#parts.scheduler.unadmit(entry.message.id, leases.length)
   }
 }
 

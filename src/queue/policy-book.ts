@@ -3,6 +3,7 @@
  * for. A reload starts a new book.
  */
 import { compileRetryPolicy } from '../backoff/retry-policy.ts'
+import { doubleBounceAddress, warningAges } from '../bounce/notice.ts'
 import { settingsFor, type EffectiveSettings, type Settings } from '../config/destination-settings.ts'
 import type { Config } from '../config/options.ts'
 import type { LifecycleFacts } from './lifecycle.ts'
@@ -54,8 +55,8 @@ export class PolicyBook {
       policy: compileRetryPolicy({ retry_backoff, minimal, maximal }),
       jitter: retry_jitter,
       draw: this.#draw,
-      delayWarnings: config.delay_warning_time.filter((time) => time > 0).toSorted((a, b) => a - b),
-      doubleBounceSender: `${config.double_bounce_sender}@${config.myorigin}`,
+      delayWarnings: warningAges(config),
+      doubleBounceSender: doubleBounceAddress(config),
       confirmDelayCleared: config.confirm_delay_cleared,
       noticeClasses: config.notify_classes,
     }

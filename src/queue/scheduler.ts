@@ -142,6 +142,11 @@ export class Scheduler {
 
   // --- destinations
 
+  /** Is mail there not tried now? */
+  isClosed(name: DestinationName): boolean {
+    return (this.#active.known(name)?.standing.kind ?? 'open') !== 'open'
+  }
+
   async suspend(name: DestinationName, by: string): Promise<void> {
     const destination = this.#active.destination(name)
     destination.standing = { kind: 'suspended', by }
