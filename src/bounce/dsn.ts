@@ -8,7 +8,7 @@ import { isInternational } from '../mail/address.ts'
 import { harmless } from '../mail/reply.ts'
 import { queueIdOf, type Debt, type Message } from '../queue/message.ts'
 import { explanation } from './explanation.ts'
-import { fold } from './fold.ts'
+import { ascii, fold } from './fold.ts'
 import type { Notice } from './notice.ts'
 import { headerAddress } from './notice-address.ts'
 import { needsNoTls, type ReturnedOriginal } from './original.ts'
@@ -72,7 +72,7 @@ function headerLines(facts: DsnFacts, boundary: string, eightBit: boolean, messa
   const isCopy = notice.to === 'postmaster'
   const date = facts.date(facts.at)
   return [
-    `Received: by ${site.myhostname} (${harmless(site.mailName).replace(/[()\\]/g, '-')})`,
+    `Received: by ${site.myhostname} (${ascii(harmless(site.mailName)).replace(/[()\\]/g, '-')})`,
     `\tid ${facts.queueId}; ${date}`,
     `Date: ${date}`,
     `From: ${template.from}`,

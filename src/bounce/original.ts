@@ -52,7 +52,7 @@ function headerOf(text: string, limit: number): string {
   const header = end === null ? text : text.slice(0, end.index)
   if (header.length <= limit) return header
   const cut = header.lastIndexOf('\n', limit)
-  return header.slice(0, cut < 0 ? limit : cut)
+  return header.slice(0, cut < 0 ? limit : cut + 1)
 }
 
 function repaired(text: string): string {
