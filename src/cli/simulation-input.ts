@@ -1,0 +1,38 @@
+/** What the simulate commands read: files, percentages, options given several times, and settings that may be impossible. */
+import { readFileSync } from 'node:fs'
+import { InvalidArgumentError } from 'commander'
+import { PolicyError } from '../backoff/index.ts'
+import { CommandError, EX } from './shell.ts'
+
+/** Settings that cannot work are wrong usage, or wrong data when they stand in a file. */
+export function checked<T>(read: () => T, exitCode: number = EX.usage): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof PolicyError) throw new CommandError(exitCode, error.message, { cause: error })
+    throw error
+  }
+}
+
+export function readTextFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new CommandError(EX.data, `cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+/** An option that may be given several times. */
+export const several = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value]
+
+/** `99`, `99%` or `99.9 %`, as a share of 1. */
+export function percentArgument(text: string): number {
+  const figure = Number(/^(\d+(?:\.\d+)?)\s*%?$/.exec(text.trim())?.[1])
+  if (!(figure > 0 && figure <= 100)) throw new InvalidArgumentError('Expected a percentage such as 99.')
+  return figure / 100
+}
+
+export function positiveArgument(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Expected a whole number of at least 1.')
+  return Number(text)
+}

@@ -1,0 +1,65 @@
+/** Small plots for a terminal: a row of attempts on a logarithmic axis of time, and a curve as a row of blocks. */
+import { DAY, type Duration, HOUR, MINUTE } from '../mail/clock.ts'
+
+const TICKS: readonly (readonly [string, Duration])[] = [
+  ['0', 0],
+  ['5m', 5 * MINUTE],
+  ['30m', 30 * MINUTE],
+  ['2h', 2 * HOUR],
+  ['8h', 8 * HOUR],
+  ['1d', DAY],
+  ['3d', 3 * DAY],
+  ['7d', 7 * DAY],
+  ['21d', 21 * DAY],
+]
+
+/** Where an age stands: the first minutes and the last days both need room. */
+function column(age: Duration, longest: Duration, width: number): number {
+  const scaled = (time: Duration): number => Math.log1p(time / (2 * MINUTE))
+  return longest <= 0 ? 0 : Math.round((scaled(age) / scaled(longest)) * (width - 1))
+}
+
+/** The axis above rows of attempts. */
+export function timeAxis(longest: Duration, width: number): string {
+  let axis = ''
+  for (const [label, age] of TICKS) {
+    const at = column(age, longest, width)
+    if (age <= longest && at >= axis.length + (axis === '' ? 0 : 1)) axis = axis.padEnd(at) + label
+  }
+  return axis.slice(0, width)
+}
+
+/** One mark per attempt; `│` is the bounce. */
+export function attemptRow(attempts: readonly Duration[], longest: Duration, width: number): string {
+  const row = Array.from({ length: width }, () => ' ')
+  for (const at of attempts) row[column(at, longest, width)] = '•'
+  const last = attempts.at(-1)
+  if (last !== undefined && attempts.length > 1) row[column(last, longest, width)] = '│'
+  return row.join('').trimEnd()
+}
+
+const BLOCKS = ' ▁▂▃▄▅▆▇█'
+
+/** A curve as blocks of eighths: the mean of the points that fall into each column, against `most`. */
+export function blockRow(
+  points: readonly { readonly x: number; readonly y: number }[],
+  bounds: { x: number; y: number },
+  width: number,
+): string {
+  const sums = new Float64Array(width)
+  const counts = new Uint32Array(width)
+  for (const { x, y } of points) {
+    const at = Math.min(width - 1, Math.max(0, Math.floor((x / Math.max(bounds.x, Number.MIN_VALUE)) * width)))
+    sums[at] = sums[at]! + y
+    counts[at] = counts[at]! + 1
+  }
+  let row = ''
+  let level = 0
+  for (let i = 0; i < width; i++) {
+    if (counts[i]! > 0) level = sums[i]! / counts[i]!
+    row += BLOCKS[Math.min(8, Math.ceil((level / Math.max(bounds.y, Number.MIN_VALUE)) * 8))] ?? '█'
+    // A curve that has ended stays at its last point only until the end of its own time.
+    if (points.at(-1) !== undefined && (points.at(-1)?.x ?? 0) <= ((i + 1) / width) * bounds.x) break
+  }
+  return row
+}
