@@ -10,6 +10,8 @@ export interface RecipientOutcome extends DeliveryStatus {
   readonly outcome: 'delivered' | 'deferred' | 'bounced'
   /** The next hop announced DSN and was asked for success reports, so they are its business now (RFC 3461 §5.2.1). */
   readonly dsnPassedOn?: boolean | undefined
+  /** Refused for good, but kept because of soft_bounce; logged as SOFTBOUNCE. */
+  readonly softBounce?: boolean | undefined
 }
 
 /**
@@ -36,6 +38,8 @@ export interface AttemptResult {
   readonly times: AttemptTimes
   /** Ended after the final dot without a reply: the far side may have it. */
   readonly possiblySent?: boolean | undefined
+  /** The content cannot be read, and will not get better: the message is to be set aside. Says why. */
+  readonly unreadable?: string | undefined
 }
 
 export interface AttemptTimes {

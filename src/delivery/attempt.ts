@@ -1,0 +1,240 @@
+/**
+ * One attempt over the network: next hop after next hop, host after host, until every recipient is settled or nobody is
+ * left to ask (RFC 5321 §5.1, postfix smtp_connect).
+ */
+import type { Socket } from 'node:net'
+import type { Config } from '../config/options.ts'
+import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
+import { queueIdOf, type DeliveryRequest } from '../queue/message.ts'
+import { hard, judge, judgeTrouble, type Judgement, type Policy, type Verdict } from './classify.ts'
+import type { ConnectionCache } from './connection-cache.ts'
+import type { AttemptResult, DeliveryOptions } from './delivery-agent.ts'
+import { isSendable } from './envelope-commands.ts'
+import type { Host } from './host-list.ts'
+import { MessageSource, type ReadBody } from './message-source.ts'
+import { QUERIES_PER_ATTEMPT, type HostFinder, type HostSearch } from './mx.ts'
+import type { Net } from './net.ts'
+import { formatNextHop, type NextHop } from './next-hop.ts'
+import { OutcomeBoard } from './outcome-board.ts'
+import type { Route } from './route.ts'
+import { SmtpSession } from './smtp-session.ts'
+import { systemErrorText } from './system-error.ts'
+import { NO_TLS } from './tls-policy.ts'
+import type { Peer, Transcript, Trouble } from './transcript.ts'
+
+/** What attempts share. */
+export interface AttemptParts {
+  readonly config: Config
+  readonly net: Net
+  readonly clock: Clock
+  readonly finder: HostFinder
+  readonly cache: ConnectionCache
+  readonly readBody: ReadBody
+  readonly warmBody?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
+  readonly note: (text: string) => void
+}
+
+export type RelayRoute = Extract<Route, { nexthops: unknown }>
+
+/** Bytes per second that content may take longer by than the limit of an attempt (postfix smtp_min_data_rate). */
+const MIN_DATA_RATE = 500
+
+export class Attempt {
+  readonly #parts: AttemptParts
+  readonly #route: RelayRoute
+  readonly #request: DeliveryRequest
+  readonly #options: DeliveryOptions
+  readonly #board: OutcomeBoard
+  readonly #startedAt: Instant
+  readonly #endBy: Duration
+  readonly #budget = { left: QUERIES_PER_ATTEMPT }
+  /** Sessions that got past the handshake. */
+  #sessions = 0
+  #weAreListed = false
+  #over = false
+  #relay: string | null = null
+  #connectionUse = 1
+  #transmittingAt: Instant | undefined
+  #possiblySent = false
+  #unreadable: string | undefined
+
+  constructor(parts: AttemptParts, route: RelayRoute, request: DeliveryRequest, options: DeliveryOptions) {
+    this.#parts = parts
+    this.#route = route
+    this.#request = request
+    this.#options = options
+    this.#board = new OutcomeBoard(request.recipients)
+    this.#startedAt = parts.clock.now()
+    const time = route.settings.values.smtp_attempt_time_limit + (request.message.size / MIN_DATA_RATE) * SECOND
+    this.#endBy = parts.clock.monotonic() + Math.ceil(time)
+  }
+
+  async run(): Promise<AttemptResult> {
+    this.#refuseUnsendable()
+    for (const hop of this.#route.nexthops) if (!this.#ended) await this.#tryHop(hop)
+    if (!this.#weAreListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
+    const endedAt = this.#parts.clock.now()
+    return {
+      ...this.#board.close(),
+      relay: this.#relay,
+      connectionUse: this.#connectionUse,
+      times: { startedAt: this.#startedAt, transmittingAt: this.#transmittingAt ?? endedAt, endedAt },
+      ...(this.#possiblySent ? { possiblySent: true } : {}),
+      ...(this.#unreadable === undefined ? {} : { unreadable: this.#unreadable }),
+    }
+  }
+
+  get #ended(): boolean {
+    return this.#over || this.#board.settled || this.#options.signal.aborted || this.#parts.clock.monotonic() >= this.#endBy
+  }
+
+  #refuseUnsendable(): void {
+    const { softBounce } = this.#policy(true)
+    const verdict = {
+      ...hard({ status: '5.1.3', reason: 'bad recipient address syntax', stage: 'route' }, { softBounce }),
+      elsewhere: false,
+    }
+    const bad = this.#board.open.filter(({ address }) => !isSendable(address))
+    if (bad.length > 0) this.#board.record({ verdicts: new Map(bad.map(({ id }) => [id, verdict])), completed: false })
+  }
+
+  async #tryHop(hop: NextHop): Promise<void> {
+    const key = this.#cacheKey(hop)
+    const { values } = this.#route.settings
+    for (let session = this.#parts.cache.take(key, values); session !== undefined; session = this.#parts.cache.take(key, values)) {
+      // A kept connection that turns out to be dead says nothing about the host.
+      if (await this.#converse(session, key, this.#policy(true))) break
+    }
+    if (this.#ended) return
+    const search = await this.#parts.finder.find(hop, values.smtp_mx_address_limit, this.#budget)
+    if (search.kind === 'failed') return this.#notFound(hop, search)
+    this.#weAreListed ||= search.weAreListed && hop.origin === 'recipient'
+    for (const host of search.hosts) {
+      if (this.#ended || this.#sessionsUsedUp) return
+      await this.#tryHost(host, hop, key)
+    }
+  }
+
+  get #sessionsUsedUp(): boolean {
+    const limit = this.#route.settings.values.smtp_mx_session_limit
+    return limit > 0 && this.#sessions >= limit
+  }
+
+  #notFound(hop: NextHop, { status, reason, final }: Extract<HostSearch, { kind: 'failed' }>): void {
+    this.#announce()
+    const ours = hop.origin === 'relayhost' || hop.origin === 'smtp_fallback_relay'
+    // Our own configuration names a host that is not there: that is no fault of the mail (postfix smtp_connect).
+    const said = { status: ours && status.startsWith('5') ? '4.3.5' : status, reason, stage: 'dns' } as const
+    const deferred: Verdict = { ...said, outcome: 'deferred', elsewhere: true }
+    const verdict = said.status.startsWith('5') ? { ...hard(said, this.#policy(true)), elsewhere: true } : deferred
+    this.#board.recordAll(verdict, verdict.outcome === 'deferred' ? said : undefined)
+    this.#over = final && !ours
+  }
+
+  async #tryHost(host: Host, hop: NextHop, key: string): Promise<void> {
+    this.#announce()
+    const policy = this.#policy(host.best)
+    const session = await this.#connect(host, hop)
+    if (session instanceof SmtpSession) {
+      this.#sessions++
+      await this.#converse(session, key, policy)
+    } else {
+      this.#record(judgeTrouble(session, this.#board.open, host, policy), session.kind === 'aborted' || session.kind === 'tls')
+    }
+  }
+
+  async #connect(host: Host, hop: NextHop): Promise<SmtpSession | Trouble> {
+    const { clock, config } = this.#parts
+    const settings = this.#route.settings.values
+    const socket = await this.#dial(host)
+    if ('kind' in socket) return socket
+    this.#relay = relayName(host)
+    const terms = {
+      peer: host,
+      clock,
+      settings,
+      helo: config.smtp_helo_name,
+      lmtp: this.#route.transport === 'lmtp',
+      tls: NO_TLS,
+      detectLoop: hop.port === config.smtp_tcp_port && this.#route.transport === 'smtp',
+      endBy: this.#endBy,
+    }
+    return SmtpSession.open(socket, terms, this.#options.signal)
+  }
+
+  async #dial({ address, port }: Host): Promise<Socket | Trouble> {
+    const { clock, net } = this.#parts
+    const { smtp_connect_timeout, smtp_bind_address, smtp_bind_address6 } = this.#route.settings.values
+    const localAddress = (address.includes(':') ? smtp_bind_address6 : smtp_bind_address) || undefined
+    const timeout = Math.max(1, Math.min(smtp_connect_timeout, this.#endBy - clock.monotonic()))
+    try {
+      const socket = await net.dial({ address, port, localAddress, timeout })
+      if (!this.#options.signal.aborted) return socket
+      socket.destroy()
+      return { kind: 'aborted', stage: 'connect' }
+    } catch (error) {
+      return { kind: 'unreachable', why: systemErrorText(error) }
+    }
+  }
+
+  /** Hands the mail over; false when the connection was a kept one and dead. */
+  async #converse(session: SmtpSession, key: string, policy: Policy): Promise<boolean> {
+    const { message } = this.#request
+    const source = new MessageSource(message, this.#parts.readBody, this.#parts.warmBody?.(message))
+    const mail = { message, recipients: this.#board.open, source, lmtp: this.#route.transport === 'lmtp' }
+    const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
+    if (transcript.stale && !this.#options.signal.aborted) return false
+    this.#remember(session, transcript)
+    this.#record(judge(transcript, session.peer, policy), transcript.unreadable !== undefined || transcript.trouble?.kind === 'aborted')
+    this.#release(session, key)
+    return true
+  }
+
+  #remember(session: SmtpSession, transcript: Transcript): void {
+    this.#relay = relayName(session.peer)
+    this.#connectionUse = session.uses
+    this.#transmittingAt = transcript.mailAt ?? this.#transmittingAt
+    this.#possiblySent ||= transcript.possiblySent
+    if (transcript.unreadable?.lasting === true) this.#unreadable = transcript.unreadable.why
+    if (transcript.unreadable !== undefined) this.#over = true
+  }
+
+  #release(session: SmtpSession, key: string): void {
+    const { values } = this.#route.settings
+    const keep = session.usable && this.#options.keepConnection && values.smtp_connection_cache_on_demand
+    if (keep) this.#parts.cache.put(key, session, values)
+    else session.quit()
+  }
+
+  #record(judgement: Judgement, silent: boolean): void {
+    this.#board.record(judgement, silent)
+  }
+
+  /** Why the last host did not settle it, now that another is asked. */
+  #announce(): void {
+    for (const reason of this.#board.takeReasons()) this.#parts.note(`${queueIdOf(this.#request.message)}: ${reason}`)
+  }
+
+  #policy(best: boolean): Policy {
+    const { soft_bounce } = this.#parts.config
+    const { smtp_skip_5xx_greeting } = this.#route.settings.values
+    return {
+      softBounce: soft_bounce,
+      skip5xxGreeting: smtp_skip_5xx_greeting,
+      softAuth: true,
+      tlsOptional: true,
+      domain: this.#route.domain,
+      best,
+    }
+  }
+
+  #cacheKey(hop: NextHop): string {
+    const { smtp_bind_address, smtp_bind_address6 } = this.#route.settings.values
+    return [this.#route.transport, formatNextHop(hop, 0), smtp_bind_address, smtp_bind_address6].join(' ')
+  }
+}
+
+/** `mx.example[192.0.2.1]:25` */
+function relayName({ name, address, port }: Peer): string {
+  return port === 0 ? `${name}[${address}]` : `${name}[${address}]:${port}`
+}

@@ -1,0 +1,48 @@
+/**
+ * Content as it goes over the wire (RFC 5321 §4.5.2, §2.3.8): lines end in CR LF, a bare CR or LF becomes one, a dot
+ * that begins a line is doubled, and a dot alone ends it. Nothing that a receiver could take for the end gets through,
+ * however the content is cut into chunks.
+ */
+
+const CR = 0x0d
+const LF = 0x0a
+const DOT = 0x2e
+
+export class DotStuffing {
+  /** The byte before the next chunk; content begins like a line. */
+  #last = LF
+
+  /** The chunk in wire form. A CR at its end is completed with the next chunk. */
+  encode(chunk: Uint8Array): Uint8Array {
+    const pieces: Uint8Array[] = []
+    let from = 0
+    let last = this.#last
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i] ?? 0
+      const insert = insertBefore(byte, last)
+      if (insert !== undefined) {
+        pieces.push(chunk.subarray(from, i), insert)
+        from = i
+      }
+      last = byte
+    }
+    this.#last = last
+    if (pieces.length === 0) return chunk
+    pieces.push(chunk.subarray(from))
+    return Buffer.concat(pieces)
+  }
+
+  /** What ends the content, its last line included. */
+  end(): string {
+    return this.#last === LF ? '.\r\n' : this.#last === CR ? '\n.\r\n' : '\r\n.\r\n'
+  }
+}
+
+const INSERTS = { lf: Buffer.from('\n'), cr: Buffer.from('\r'), dot: Buffer.from('.'), lfDot: Buffer.from('\n.') }
+
+function insertBefore(byte: number, last: number): Uint8Array | undefined {
+  if (last === CR && byte !== LF) return byte === DOT ? INSERTS.lfDot : INSERTS.lf
+  if (byte === LF && last !== CR) return INSERTS.cr
+  if (byte === DOT && last === LF) return INSERTS.dot
+  return undefined
+}

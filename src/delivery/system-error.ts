@@ -1,0 +1,18 @@
+/** Errors of the system in the words people know from their logs. */
+
+const TEXTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'Connection refused',
+  ETIMEDOUT: 'Connection timed out',
+  EHOSTUNREACH: 'No route to host',
+  ENETUNREACH: 'Network is unreachable',
+  ECONNRESET: 'Connection reset by peer',
+  EADDRNOTAVAIL: 'Cannot assign requested address',
+  EACCES: 'Permission denied',
+  ENOENT: 'No such file or directory',
+}
+
+export function systemErrorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error ? String(error.code) : ''
+  return TEXTS[code] ?? error.message
+}
