@@ -25,12 +25,16 @@ export class Parts {
   }
 
   add(piece: Uint8Array): void {
-    if (piece.byteLength === 0) return
-    this.#pieces.push(piece)
-    this.#pending += piece.byteLength
     this.#bytes += piece.byteLength
-    if (this.#pending >= PART_SIZE) this.#cut()
-    else if (this.#pieces.length >= PIECES) this.#pieces = [Buffer.concat(this.#pieces, this.#pending)]
+    let from = 0
+    for (let room = this.#room; piece.byteLength - from >= room; room = this.#room) {
+      this.#hold(piece.subarray(from, from + room))
+      this.#full.push(Buffer.concat(this.#pieces, PART_SIZE))
+      this.#pieces = []
+      this.#pending = 0
+      from += room
+    }
+    this.#hold(piece.subarray(from))
   }
 
   /** The full parts; the rest stays. */
@@ -53,13 +57,15 @@ export class Parts {
     this.#pending = 0
   }
 
-  #cut(): void {
-    const whole = Buffer.concat(this.#pieces, this.#pending)
-    let from = 0
-    for (; whole.length - from >= PART_SIZE; from += PART_SIZE) this.#full.push(whole.subarray(from, from + PART_SIZE))
-    // A copy, lest a few bytes keep a large buffer alive.
-    const rest = Buffer.from(whole.subarray(from))
-    this.#pieces = rest.length === 0 ? [] : [rest]
-    this.#pending = rest.length
+  /** Bytes until the part is full. */
+  get #room(): number {
+    return PART_SIZE - this.#pending
+  }
+
+  #hold(piece: Uint8Array): void {
+    if (piece.byteLength === 0) return
+    this.#pieces.push(piece)
+    this.#pending += piece.byteLength
+    if (this.#pieces.length >= PIECES) this.#pieces = [Buffer.concat(this.#pieces, this.#pending)]
   }
 }

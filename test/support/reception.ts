@@ -124,10 +124,11 @@ export interface Reception {
   readonly intake: RecordingIntake
   readonly events: QueueEvent[]
   readonly smtpd: Smtpd
-  connect(from?: string): Promise<RawClient>
+  /** Connects; `eager` is sent at once, before the greeting can have come. */
+  readonly connect: (from?: string, eager?: string) => Promise<RawClient>
   /** Lets everything happen that happens within this time. */
-  wait(time: Duration): Promise<void>
-  of<K extends QueueEvent['kind']>(kind: K): Extract<QueueEvent, { kind: K }>[]
+  readonly wait: (time: Duration) => Promise<void>
+  readonly of: <K extends QueueEvent['kind']>(kind: K) => Extract<QueueEvent, { kind: K }>[]
 }
 
 /** An address that is not in mynetworks. */
@@ -154,10 +155,11 @@ export async function openReception(settings: Partial<Config> = {}): Promise<Rec
     intake,
     events: seen,
     smtpd,
-    async connect(from = '127.0.0.1') {
+    async connect(from = '127.0.0.1', eager) {
       const at = smtpd.listeners[0]
       if (at === undefined) throw new Error('nobody listens')
       const client = new RawClient(await net.dialFrom(from, at), rest)
+      if (eager !== undefined) client.socket.write(eager)
       await rest()
       return client
     },
