@@ -1,0 +1,221 @@
+/**
+ * Reads one rule as it was written, from a TOML table or from code, and says of every mistake what would be right.
+ * The name of a rule is only for people: events and complaints call it so.
+ */
+import { nearest } from '../../config/problem.ts'
+import * as is from '../../config/values.ts'
+import { HOUR } from '../../mail/clock.ts'
+import { KEYS, type KeyName, type ReadKeys, type RuleText } from './rule-keys.ts'
+import { STAGES, type Fault, type FaultStage, type Manner, type Rule, type Saying, type When, type Where } from './rule.ts'
+
+/** What is wrong with a rule, and at which key; null for the rule as a whole. */
+export interface Mistake {
+  readonly key: string | null
+  readonly text: string
+}
+
+export type ReadRule = { readonly rule: Rule } | { readonly mistakes: readonly Mistake[] }
+
+const NAMES = Object.keys(KEYS) as KeyName[]
+const CONDITIONS = ['greylist', 'connections_over', 'rate', 'quota', 'recipients_over'] as const
+
+/** What each condition makes the far side say when nothing else is asked for. */
+const REFUSALS: Readonly<Record<(typeof CONDITIONS)[number], string>> = {
+  greylist: '451 4.7.1 Greylisted, please try again later',
+  connections_over: '421 4.7.0 Too many connections',
+  rate: '421 4.7.0 Too much mail, slow down',
+  quota: '452 4.2.2 Mailbox full',
+  recipients_over: '452 4.5.3 Too many recipients',
+}
+
+/** Keys that tell the stage when `at` does not. */
+const IMPLIED: readonly (readonly [KeyName, FaultStage])[] = [
+  ['dns', 'dns'],
+  ['connect', 'connect'],
+  ['greylist', 'rcpt'],
+  ['quota', 'rcpt'],
+  ['recipients_over', 'rcpt'],
+  ['connections_over', 'greeting'],
+  ['rate', 'greeting'],
+  ['extensions', 'ehlo'],
+  ['read_rate', 'body'],
+  ['header', 'end-of-data'],
+  ['keep', 'end-of-data'],
+]
+
+/** Keys that say nothing without another. */
+const NEEDS: readonly (readonly [KeyName, readonly KeyName[]])[] = [
+  ['greylist_window', ['greylist']],
+  ['penalty', ['rate']],
+  ['gap', ['split']],
+  ['early', ['reply', 'raw']],
+]
+
+/** Only one of each of these can be meant. */
+const EXCLUSIVE: readonly (readonly KeyName[])[] = [
+  ['reply', 'raw', 'stall'],
+  ['drop', 'stall'],
+  ['cut', 'stall'],
+  ['first', 'nth', 'every'],
+  ['drip', 'split'],
+  CONDITIONS,
+]
+
+/** At least one of these must be there, or the rule would do nothing. */
+const DEEDS: readonly KeyName[] = [
+  'dns',
+  'connect',
+  'reply',
+  'raw',
+  'drop',
+  'stall',
+  'delay',
+  'drip',
+  'split',
+  'repeat',
+  'cut',
+  'extensions',
+  'read_rate',
+  'keep',
+  ...CONDITIONS,
+]
+
+const GREYLIST_WINDOW = 4 * HOUR
+
+export function readRule(name: string, written: RuleText | Readonly<Record<string, unknown>>): ReadRule {
+  const mistakes: Mistake[] = []
+  const keys = readKeys(written, mistakes)
+  // What cannot be read cannot be judged together either.
+  if (mistakes.length > 0) return { mistakes }
+  const at = keys.at ?? IMPLIED.find(([key]) => keys[key] !== undefined)?.[1]
+  if (at === undefined) return { mistakes: [{ key: null, text: `does not say when: add at = one of ${STAGES.join(', ')}` }] }
+  mistakes.push(...misplaced(keys, at), ...contradictions(keys))
+  const after = readAfter(keys, at, mistakes)
+  if (mistakes.length > 0) return { mistakes }
+  return { rule: { name, where: whereOf(keys), when: whenOf(keys), fault: faultOf(keys, at, after), early: keys.early ?? false } }
+}
+
+function readKeys(written: object, mistakes: Mistake[]): ReadKeys {
+  const keys: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(written) as [string, unknown][]) {
+    if (value === undefined) continue
+    const known = NAMES.find((name) => name === key)
+    if (known === undefined) {
+      const meant = nearest(key, NAMES)
+      mistakes.push({ key, text: `there is no ${key}${meant === undefined ? '' : `; did you mean ${meant}?`}` })
+      continue
+    }
+    const result = KEYS[known].kind.safeParse(value)
+    if (result.success) keys[key] = result.data
+    else mistakes.push({ key, text: `${key}: ${result.error.issues[0]?.message ?? 'cannot be read'}` })
+  }
+  return keys
+}
+
+function* misplaced(keys: ReadKeys, at: FaultStage): Generator<Mistake> {
+  for (const name of NAMES) {
+    const { at: places }: { readonly at?: readonly FaultStage[] | undefined } = KEYS[name]
+    if (keys[name] === undefined || places === undefined || places.includes(at)) continue
+    yield { key: name, text: `${name} means nothing at ${at}, only at ${places.join(', ')}` }
+  }
+}
+
+function* contradictions(keys: ReadKeys): Generator<Mistake> {
+  const given = (key: KeyName) => keys[key] !== undefined
+  for (const group of EXCLUSIVE) {
+    const [one, other] = group.filter(given)
+    if (one !== undefined && other !== undefined) yield { key: other, text: `${other} does not go together with ${one}` }
+  }
+  for (const [key, needed] of NEEDS) {
+    if (given(key) && !needed.some(given)) yield { key, text: `${key} means nothing without ${needed.join(' or ')}` }
+  }
+  if (keys.from !== undefined && keys.until !== undefined && keys.until <= keys.from) {
+    yield { key: 'until', text: 'until must be later than from' }
+  }
+  if (!DEEDS.some(given)) yield { key: null, text: `does nothing: add one of ${DEEDS.join(', ')}` }
+}
+
+/** Bytes at body, a time at idle. */
+function readAfter({ after = '0' }: ReadKeys, at: FaultStage, mistakes: Mistake[]): number {
+  if (at !== 'body' && at !== 'idle') return 0
+  const result = (at === 'body' ? is.size : is.duration).safeParse(after)
+  if (result.success) return result.data
+  mistakes.push({ key: 'after', text: `after: ${result.error.issues[0]?.message ?? 'cannot be read'}` })
+  return 0
+}
+
+const whereOf = (keys: ReadKeys): Where => ({
+  domain: keys.domain,
+  mx: keys.mx,
+  recipient: keys.recipient,
+  sender: keys.sender,
+  helo: keys.helo,
+  client: keys.client,
+  sizeOver: keys.size_over,
+  sizeUnder: keys.size_under,
+  header: keys.header,
+})
+
+const whenOf = (keys: ReadKeys): When => ({
+  per: keys.per ?? 'rule',
+  first: keys.first,
+  nth: keys.nth,
+  every: keys.every,
+  probability: keys.probability,
+  from: keys.from,
+  until: keys.until,
+  flapping: keys.flapping,
+  greylist: keys.greylist === undefined ? undefined : { delay: keys.greylist, window: keys.greylist_window ?? GREYLIST_WINDOW },
+  connectionsOver: keys.connections_over,
+  rate: keys.rate === undefined ? undefined : { ...keys.rate, penalty: keys.penalty ?? 0 },
+  quota: keys.quota,
+  recipientsOver: keys.recipients_over,
+})
+
+function faultOf(keys: ReadKeys, at: FaultStage, after: number): Fault {
+  const delay = keys.delay ?? 0
+  // A condition without a deed refuses in the way of the stage.
+  const byDefault = CONDITIONS.some((name) => keys[name] !== undefined) && keys.delay === undefined
+  switch (at) {
+    case 'dns':
+      return { at, dns: keys.dns ?? (byDefault ? 'servfail' : 'slow'), delay }
+    case 'connect':
+      return { at, connect: keys.connect ?? (byDefault ? 'refused' : 'slow'), delay }
+    case 'ehlo':
+      return { at, manner: mannerOf(keys), extensions: keys.extensions }
+    case 'body':
+      return { at, manner: mannerOf(keys), after, readRate: keys.read_rate }
+    case 'idle':
+      return { at, manner: mannerOf(keys), after }
+    case 'end-of-data':
+      return { at, manner: mannerOf(keys), keep: keys.keep ?? !refuses(keys.reply) }
+    default:
+      return { at, manner: mannerOf(keys) }
+  }
+}
+
+const refuses = (reply: readonly string[] | undefined): boolean => reply !== undefined && !reply[0]?.startsWith('2')
+
+function sayingOf(keys: ReadKeys): Saying {
+  if (keys.reply !== undefined) return { kind: 'reply', lines: keys.reply }
+  if (keys.raw !== undefined) return { kind: 'raw', bytes: keys.raw }
+  // Closing or keeping silent is all that is done, unless a part of the usual reply is asked for.
+  if (keys.stall === true || (keys.drop !== undefined && keys.cut === undefined)) return { kind: 'nothing' }
+  const condition = CONDITIONS.find((name) => keys[name] !== undefined)
+  const deed = DEEDS.some((name) => keys[name] !== undefined && !(CONDITIONS as readonly KeyName[]).includes(name))
+  return condition === undefined || deed ? { kind: 'usual' } : { kind: 'reply', lines: [REFUSALS[condition]] }
+}
+
+function mannerOf(keys: ReadKeys): Manner {
+  const say = sayingOf(keys)
+  const closes = keys.cut !== undefined || (say.kind === 'reply' && say.lines[0]?.startsWith('421') === true)
+  return {
+    say,
+    delay: keys.delay ?? 0,
+    drip: keys.drip,
+    split: keys.split === undefined ? undefined : { at: keys.split, gap: keys.gap ?? 0 },
+    repeat: keys.repeat ?? 1,
+    cut: keys.cut,
+    ending: keys.stall === true ? 'hush' : (keys.drop ?? (closes ? 'fin' : 'go-on')),
+  }
+}

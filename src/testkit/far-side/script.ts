@@ -1,0 +1,104 @@
+/**
+ * Reads a script: `[rule.NAME]` tables in the order in which they are tried, and `[dns."NAME"]` tables with what DNS
+ * says. Every mistake is reported, with file, line and what would be right.
+ */
+import { parse, TomlDate, TomlError } from 'smol-toml'
+import { keyLines, keyPath } from '../../config/key-lines.ts'
+import { ConfigError, nearest, type Problem } from '../../config/problem.ts'
+import { readRule } from './rule-reader.ts'
+import type { Rule, Script, Zone } from './rule.ts'
+
+/** Tables nest no deeper than these two. */
+const TABLES = ['rule', 'dns']
+const RECORDS = ['mx', 'a', 'aaaa']
+
+type Table = Readonly<Record<string, unknown>>
+
+const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
+
+/** Notes a mistake at a place given as a path of keys. */
+type Complain = (path: readonly string[], text: string) => void
+
+/** The script in `text`; `file` is its name in complaints. Throws a ConfigError with all of them. */
+export function readScript(text: string, file: string): Script {
+  const tables = readToml(text, file)
+  const lines = keyLines(text)
+  const problems: Problem[] = []
+  const complain: Complain = (path, words) => {
+    problems.push({ where: `${file}:${lineOf(lines, path)}`, text: words })
+  }
+  const rules: Rule[] = []
+  const zones = new Map<string, Zone>()
+  for (const [name, table] of Object.entries(tables)) {
+    if (!TABLES.includes(name)) complain([name], unknown(name, TABLES, 'only [rule.NAME] and [dns."NAME"] tables can stand in a script'))
+    else if (!isTable(table)) complain([name], `${name} must be a table: [${name}.NAME]`)
+    else if (name === 'rule') rules.push(...readRules(table, complain))
+    else for (const [domain, zone] of Object.entries(table)) zones.set(domain.toLowerCase(), readZone(domain, zone, complain))
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return { rules, zones }
+}
+
+function readToml(text: string, file: string): Table {
+  try {
+    return parse(text)
+  } catch (cause) {
+    if (!(cause instanceof TomlError)) throw cause
+    const [reason] = cause.message.split('\n')
+    throw new ConfigError([{ where: `${file}:${cause.line}`, text: reason ?? 'is no TOML' }])
+  }
+}
+
+/** The line of a key. What stands in an inline table is on its table's line; a table may begin with one inside it. */
+function lineOf(lines: ReadonlyMap<string, number>, path: readonly string[]): number {
+  for (let length = path.length; length > 0; length--) {
+    const here = keyPath(...path.slice(0, length))
+    const line = lines.get(here) ?? lines.get([...lines.keys()].find((key) => key.startsWith(`${here.slice(0, -1)},`)) ?? '')
+    if (line !== undefined) return line
+  }
+  return 1
+}
+
+function unknown(name: string, known: readonly string[], otherwise: string): string {
+  const meant = nearest(name, known)
+  return `there is no ${name}; ${meant === undefined ? otherwise : `did you mean ${meant}?`}`
+}
+
+function* readRules(tables: Table, complain: Complain): Generator<Rule> {
+  for (const [name, table] of Object.entries(tables)) {
+    if (!isTable(table)) {
+      complain(['rule', name], `there is a value where a rule should be: give the rule a name, as in [rule.${name}-1]`)
+      continue
+    }
+    // JavaScript would move such names to the front, and the order of rules matters.
+    if (/^\d+$/.test(name)) complain(['rule', name], `rule ${name}: a name needs a letter`)
+    const read = readRule(name, table)
+    if ('rule' in read) yield read.rule
+    else for (const { key, text } of read.mistakes) complain(key === null ? ['rule', name] : ['rule', name, key], `rule ${name}: ${text}`)
+  }
+}
+
+function readZone(domain: string, table: unknown, complain: Complain): Zone {
+  const zone = isTable(table) ? table : {}
+  if (!isTable(table)) complain(['dns', domain], `dns.${domain} must be a table: [dns."${domain}"]`)
+  for (const name of Object.keys(zone)) {
+    if (!RECORDS.includes(name)) complain(['dns', domain, name], unknown(name, RECORDS, `a domain has ${RECORDS.join(', ')}`))
+  }
+  const texts = (name: string): readonly string[] => {
+    const value = zone[name] ?? []
+    if (Array.isArray(value) && value.every((entry) => typeof entry === 'string')) return value
+    complain(['dns', domain, name], `${name}: expected a list of texts, got ${JSON.stringify(value)}`)
+    return []
+  }
+  return { mx: readMx(domain, texts('mx'), complain), a: texts('a'), aaaa: texts('aaaa') }
+}
+
+function readMx(domain: string, texts: readonly string[], complain: Complain): Zone['mx'] {
+  return texts.flatMap((text) => {
+    const match = /^(\d+)\s+(\S+?)\.?$/.exec(text) ?? /^(\d+)\s+(\.)$/.exec(text)
+    if (match !== null) return [{ preference: Number(match[1]), exchange: match[2] === '.' ? '' : (match[2] ?? '').toLowerCase() }]
+    complain(['dns', domain, 'mx'], `mx: expected a preference and a host such as "10 mx1.${domain}", got ${JSON.stringify(text)}`)
+    return []
+  })
+}

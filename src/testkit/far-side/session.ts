@@ -1,0 +1,319 @@
+/**
+ * One session with a client: an SMTP server that speaks raw bytes, so that it can break every rule when the script says
+ * so. What it would usually say is decided here; whether it does, by the far side's rules.
+ */
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import getTlsOptions from 'smtp-server/lib/tls-options.js'
+import { HOUR, SECOND, type Clock, type Duration } from '../../mail/clock.ts'
+import { HeaderScan } from '../../mail/headers.ts'
+import type { Circumstances } from './circumstances.ts'
+import { Conversation, isPositive, mannerOf, type Judge, type Said } from './conversation.ts'
+import type { ReceivedMail } from './events.ts'
+import type { Rule, SpokenStage } from './rule.ts'
+import { readCommand, readMail, readRcpt, type Transaction } from './transaction.ts'
+import { EXTENSIONS, USUAL } from './usual-replies.ts'
+import { WireReader } from './wire-reader.ts'
+
+/** How long a client that is held back in the content may stay: it could not be seen to leave. */
+const HOLD_LIMIT: Duration = HOUR
+
+/** Stages that are about a transaction which is over. */
+const AFTERWARDS: ReadonlySet<SpokenStage> = new Set(['rset', 'quit', 'idle'])
+
+/** What a session needs of the far side. */
+export interface Host extends Judge {
+  readonly clock: Clock
+  /** The domains that the dialled host takes mail for. */
+  domainsOf(mx: string): readonly string[]
+  /** A content arrived whole; the number it gets. */
+  nextMailNumber(): number
+  keep(mail: ReceivedMail): void
+}
+
+export interface Caller {
+  readonly socket: Socket
+  readonly number: number
+  readonly mx: string
+  readonly client: string
+}
+
+export class Session {
+  readonly #host: Host
+  readonly #caller: Caller
+  readonly #talk: Conversation
+  #helo: string | undefined
+  #extensions: readonly string[] = []
+  #transaction: Transaction | undefined
+  /** The last transaction that came to an end: what RSET, QUIT and silence after it are about. */
+  #last: Transaction | undefined
+  /** What a rule can know of the recipient that is asked about, or of the message that has just arrived. */
+  #asked: string | undefined
+  #content: { readonly size: number; readonly header: (name: string) => readonly string[] } | undefined
+
+  constructor(host: Host, caller: Caller) {
+    this.#host = host
+    this.#caller = caller
+    this.#talk = new Conversation({
+      socket: caller.socket,
+      reader: new WireReader(caller.socket),
+      clock: host.clock,
+      judge: host,
+      number: caller.number,
+      facts: (stage) => this.#facts(stage),
+    })
+  }
+
+  /** From the greeting until somebody leaves. */
+  async run(): Promise<void> {
+    const { number, mx } = this.#caller
+    const greeted = await this.#talk.say('greeting', USUAL.greeting(mx))
+    // Who was turned away may only leave (RFC 5321 §3.1).
+    const welcome = greeted.code === undefined || isPositive(greeted.code)
+    let stage: SpokenStage = 'greeting'
+    while (this.#talk.open) {
+      const line = await this.#talk.reader.line()
+      this.#talk.stopIdling()
+      if (line === null || !this.#talk.open) break
+      stage = welcome || readCommand(line).verb === 'QUIT' ? await this.#obey(line) : this.#refuse(stage)
+    }
+    const { closedAt } = this.#talk
+    this.#host.tell({ event: 'closed', session: number, by: closedAt === undefined ? 'client' : 'far side', stage: closedAt ?? stage })
+    this.#talk.socket.destroySoon()
+  }
+
+  #facts(stage: SpokenStage): Circumstances {
+    const transaction = this.#transaction ?? (AFTERWARDS.has(stage) ? this.#last : undefined)
+    const accepted = transaction?.recipients.map(({ address }) => address) ?? []
+    return {
+      stage,
+      now: this.#host.clock.now(),
+      connection: this.#caller.number,
+      client: this.#caller.client,
+      mx: this.#caller.mx,
+      domains: this.#host.domainsOf(this.#caller.mx),
+      helo: this.#helo,
+      sender: transaction?.sender,
+      recipients: stage === 'rcpt' && this.#asked !== undefined ? [this.#asked] : accepted,
+      accepted: accepted.length,
+      size: this.#content?.size ?? transaction?.size,
+      header: this.#content?.header,
+    }
+  }
+
+  /** Answers one command; the stage it belongs to. */
+  async #obey(line: string): Promise<SpokenStage> {
+    const { verb, argument } = readCommand(line)
+    switch (verb) {
+      case 'EHLO':
+        return this.#ehlo(argument, line)
+      case 'HELO':
+        return this.#helloOldWay(argument, line)
+      case 'STARTTLS':
+        return this.#startTls(line)
+      case 'AUTH':
+        return this.#authenticate(argument, line)
+      case 'MAIL':
+        return this.#mail(line)
+      case 'RCPT':
+        return this.#rcpt(line)
+      case 'DATA':
+        return this.#data(line)
+      case 'RSET':
+        return this.#reset(line)
+      case 'QUIT':
+        return this.#quit(line)
+      case 'NOOP':
+        this.#talk.answer(USUAL.noop)
+        return 'idle'
+      default:
+        this.#talk.answer(USUAL.unknown)
+        return 'idle'
+    }
+  }
+
+  #refuse(stage: SpokenStage): SpokenStage {
+    this.#talk.answer(USUAL.badSequence)
+    return stage
+  }
+
+  async #ehlo(argument: string, line: string): Promise<SpokenStage> {
+    this.#helo = argument
+    this.#transaction = undefined
+    const said = await this.#talk.say('ehlo', (rule) => USUAL.ehlo(this.#caller.mx, offered(rule)), line)
+    this.#extensions = offered(said.rule)
+    if (!isPositive(said.code)) this.#helo = undefined
+    return 'ehlo'
+  }
+
+  async #helloOldWay(argument: string, line: string): Promise<SpokenStage> {
+    this.#helo = argument
+    this.#transaction = undefined
+    await this.#talk.say('helo', USUAL.helo(this.#caller.mx), line)
+    return 'helo'
+  }
+
+  async #startTls(line: string): Promise<SpokenStage> {
+    if (!this.#extensions.some((name) => name.toUpperCase() === 'STARTTLS')) return this.#refuse('starttls')
+    const said = await this.#talk.say('starttls', USUAL.starttls, line)
+    if (said.code !== 220 || !this.#talk.open) return 'starttls'
+    const rule = this.#host.decide(this.#facts('handshake'), false)
+    if (rule === undefined) {
+      this.#encrypt()
+      return 'handshake'
+    }
+    // The client speaks first in a handshake; before that, nothing could go wrong in it.
+    await this.#talk.reader.chunk()
+    await this.#talk.perform('handshake', rule, [])
+    return 'handshake'
+  }
+
+  #encrypt(): void {
+    const plain = this.#talk.socket
+    this.#talk.reader.detach()
+    // smtp-server brings a key that everybody knows: right for a far side that is only played.
+    const secure = new TLSSocket(plain, { ...getTlsOptions(), isServer: true })
+    plain.on('error', (error) => secure.destroy(error))
+    this.#talk.socket = secure
+    this.#talk.reader = new WireReader(secure)
+    this.#helo = undefined
+    this.#extensions = []
+  }
+
+  async #authenticate(argument: string, line: string): Promise<SpokenStage> {
+    const [mechanism = '', initial] = argument.split(/\s+/)
+    const known = this.#extensions.some((name) => /^AUTH /i.test(name) && name.toUpperCase().split(' ').includes(mechanism.toUpperCase()))
+    if (!known) return this.#refuse('auth')
+    const challenges = mechanism.toUpperCase() === 'LOGIN' ? ['334 VXNlcm5hbWU6', '334 UGFzc3dvcmQ6'] : ['334 ']
+    for (const challenge of initial === undefined ? challenges : challenges.slice(1)) {
+      this.#talk.answer([challenge])
+      if ((await this.#talk.reader.line()) === null) return 'auth'
+    }
+    await this.#talk.say('auth', USUAL.auth, line.split(' ', 2).join(' '))
+    return 'auth'
+  }
+
+  async #mail(line: string): Promise<SpokenStage> {
+    const transaction = readMail(line)
+    if (this.#helo === undefined || this.#transaction !== undefined) return this.#refuse('mail')
+    if (transaction === undefined) this.#talk.answer(USUAL.badSyntax)
+    else {
+      this.#transaction = transaction
+      this.#content = undefined
+      const said = await this.#talk.say('mail', USUAL.mail, line)
+      if (!isPositive(said.code)) this.#transaction = undefined
+    }
+    return 'mail'
+  }
+
+  async #rcpt(line: string): Promise<SpokenStage> {
+    if (this.#transaction === undefined) return this.#refuse('rcpt')
+    const recipient = readRcpt(line)
+    if (recipient === undefined) {
+      this.#talk.answer(USUAL.badSyntax)
+      return 'rcpt'
+    }
+    this.#asked = recipient.address
+    const said = await this.#talk.say('rcpt', USUAL.rcpt, line)
+    this.#asked = undefined
+    if (isPositive(said.code)) this.#transaction = { ...this.#transaction, recipients: [...this.#transaction.recipients, recipient] }
+    return 'rcpt'
+  }
+
+  async #data(line: string): Promise<SpokenStage> {
+    const transaction = this.#transaction
+    if (transaction === undefined) return this.#refuse('data')
+    if (transaction.recipients.length === 0) {
+      this.#talk.answer(['554 5.5.1 Error: no valid recipients'])
+      return 'data'
+    }
+    const said = await this.#talk.say('data', USUAL.data, line)
+    if (said.code !== 354 || !this.#talk.open) return 'data'
+    return this.#receive(transaction)
+  }
+
+  async #receive(transaction: Transaction): Promise<SpokenStage> {
+    const rule = this.#host.decide(this.#facts('body'), false)
+    const state: { count: number; said?: Said } = { count: 0 }
+    const content = await this.#talk.reader.content((bytes) => this.#progress(rule, state, bytes))
+    if (content === null || !this.#talk.open) return 'body'
+    this.#content = readContent(content)
+    const number = this.#host.nextMailNumber()
+    // A reply in the middle of the content stands for the one at its end.
+    const said = state.said ?? (await this.#talk.say('end-of-data', USUAL.endOfData(number)))
+    this.#conclude(transaction, content, said)
+    this.#last = transaction
+    this.#transaction = undefined
+    if (this.#talk.open) this.#talk.startIdling()
+    return 'end-of-data'
+  }
+
+  /** So many more bytes of the content came in: a rule may act on it. Says whether to read on. */
+  async #progress(rule: Rule | undefined, state: { count: number; said?: Said }, bytes: number): Promise<boolean> {
+    state.count += bytes
+    if (rule?.fault.at !== 'body' || state.count < rule.fault.after) return this.#talk.open
+    const { readRate } = rule.fault
+    if (readRate !== undefined) await this.#talk.pause((bytes * SECOND) / Math.max(1, readRate))
+    if (mannerOf(rule).ending === 'hush') {
+      await Promise.race([this.#talk.reader.ended, this.#talk.pause(HOLD_LIMIT)])
+      this.#talk.close('rst', 'body')
+    } else if (state.said === undefined && mannerOf(rule).say.kind !== 'usual') {
+      state.said = await this.#talk.perform('body', rule, [])
+    }
+    return this.#talk.open
+  }
+
+  #conclude(transaction: Transaction, content: Buffer, { code, rule }: Said): void {
+    const kept = rule?.fault.at === 'end-of-data' ? rule.fault.keep : isPositive(code)
+    const recipients = transaction.recipients.map(({ address }) => address)
+    const { number, mx } = this.#caller
+    this.#host.tell({
+      event: 'message',
+      session: number,
+      sender: transaction.sender,
+      recipients,
+      size: content.length,
+      message_id: this.#content?.header('message-id')[0],
+      kept,
+      told: code ?? null,
+    })
+    if (!kept) return
+    this.#host.keep({
+      at: this.#host.clock.now(),
+      session: number,
+      mx,
+      helo: this.#helo ?? '',
+      sender: transaction.sender,
+      recipients,
+      mailParameters: transaction.parameters,
+      rcptParameters: transaction.recipients.map(({ parameters }) => parameters),
+      content,
+    })
+  }
+
+  async #reset(line: string): Promise<SpokenStage> {
+    this.#last = this.#transaction ?? this.#last
+    this.#transaction = undefined
+    await this.#talk.say('rset', USUAL.rset, line)
+    return 'rset'
+  }
+
+  async #quit(line: string): Promise<SpokenStage> {
+    await this.#talk.say('quit', USUAL.quit, line)
+    if (this.#talk.open) this.#talk.socket.end()
+    return 'quit'
+  }
+}
+
+const offered = (rule: Rule | undefined): readonly string[] => (rule?.fault.at === 'ehlo' ? rule.fault.extensions : undefined) ?? EXTENSIONS
+
+/** What rules can know of a content. */
+function readContent(content: Buffer): { readonly size: number; readonly header: (name: string) => readonly string[] } {
+  const scan = new HeaderScan()
+  scan.scan(content, true)
+  const header = (name: string): readonly string[] =>
+    scan.fields
+      .filter((field) => field.name === name)
+      .map(({ valueStart, end }) => content.toString('utf8', valueStart, end).replace(/\s+/g, ' ').trim())
+  return { size: content.length, header }
+}
