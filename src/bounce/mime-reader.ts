@@ -21,21 +21,25 @@ const MOST_FIELDS = 1_000
 /** A Content-Type is not read beyond this. */
 const LONGEST_TYPE = 2_000
 
+/** Blanks at both ends taken off; those of ASCII only, for other octets are parts of characters. */
+export function trimmed(octets: string): string {
+  const isBlank = (at: number): boolean => ' \t\r\n'.includes(octets.charAt(at))
+  let from = 0
+  let to = octets.length
+  while (from < to && isBlank(from)) from++
+  while (to > from && isBlank(to - 1)) to--
+  return octets.slice(from, to)
+}
+
 /** Lines that are no field end up in none. */
 export function readFields(header: string): Fields {
   const fields = new Map<string, string>()
   const lines = header.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/, MOST_FIELDS)
   for (const line of lines) {
     const colon = line.indexOf(':')
-    const name = line.slice(0, Math.max(0, colon)).trimEnd().toLowerCase()
+    const name = trimmed(line.slice(0, Math.max(0, colon))).toLowerCase()
     if (!/^[!-~]+$/.test(name) || fields.has(name)) continue
-    fields.set(
-      name,
-      line
-        .slice(colon + 1)
-        .replace(/[ \t]+/g, ' ')
-        .trim(),
-    )
+    fields.set(name, trimmed(line.slice(colon + 1).replace(/[ \t]+/g, ' ')))
   }
   return fields
 }
@@ -84,7 +88,7 @@ function* delimiters(body: string, mark: string): Generator<Delimiter> {
   for (let at = body.indexOf(mark); at >= 0; at = body.indexOf(mark, at + mark.length)) {
     if (at > 0 && body[at - 1] !== '\n') continue
     const lineEnd = body.indexOf('\n', at)
-    const rest = body.slice(at + mark.length, lineEnd < 0 ? body.length : lineEnd).trimEnd()
+    const rest = trimmed(body.slice(at + mark.length, lineEnd < 0 ? body.length : lineEnd))
     // A longer boundary may begin like this one.
     if (rest !== '' && rest !== '--') continue
     const before = at > 1 && body[at - 2] === '\r' ? at - 2 : at - 1
@@ -109,5 +113,5 @@ export function decodeBody({ fields, body }: MimePart): string {
 export function asText(octets: string): string {
   const bytes = Buffer.from(octets, 'latin1')
   const text = bytes.toString('utf8')
-  return text.includes('\ufffd') ? octets : text
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : octets
 }

@@ -5,7 +5,7 @@
  */
 import type { Instant } from '../mail/clock.ts'
 import { parseMailDate } from '../mail/mail-date.ts'
-import { asText, decodeBody, readFields, readPart, splitMultipart, type Fields, type MimePart } from './mime-reader.ts'
+import { asText, decodeBody, readFields, readPart, splitMultipart, trimmed, type Fields, type MimePart } from './mime-reader.ts'
 
 export type NoticeAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
@@ -86,8 +86,7 @@ function* leaves(part: MimePart, budget: { left: number }, depth: number): Gener
 
 /** The blocks of fields: first of the message, then one for each recipient (RFC 3464 §2.1). */
 const statusBlocks = (octets: string): readonly Fields[] =>
-  octets
-    .trim()
+  trimmed(octets)
     .split(/\r?\n(?:[ \t]*\r?\n)+/, MOST_PARTS)
     .map(readFields)
 
@@ -114,7 +113,7 @@ const shown = (value: string | undefined): string | undefined => (value === unde
 /** `type; value`. Some systems forget the type. */
 function typed(field: string | undefined): { readonly type: string; readonly value: string } | undefined {
   if (field === undefined || field === '') return undefined
-  const match = /^([\w-]+)\s*;\s*(.*)$/s.exec(field)
+  const match = /^([\w-]+) *; *(.*)$/s.exec(field)
   return { type: match?.[1]?.toLowerCase() ?? '', value: asText(match?.[2] ?? field) }
 }
 

@@ -146,7 +146,7 @@ export function expectValid(dsn: Dsn): ReadNotice {
   expect(octets).not.toMatch(/\0|\r(?!\n)|(?<!\r)\n/)
   const longest = octets.split('\r\n').reduce((most, line) => Math.max(most, line.length), 0)
   expect(longest).toBeLessThanOrEqual(998)
-  const header = octets.slice(0, octets.indexOf('\r\n\r\n'))
+  const header = Buffer.from(octets.slice(0, octets.indexOf('\r\n\r\n')), 'latin1').toString('utf8')
   for (const line of header.split('\r\n')) expect(line).toMatch(/^(?:[!-9;-~]+: ?|\t)\P{Cc}+$/u)
   if (!dsn.international) expect(header).toMatch(/^\p{ASCII}*$/u)
   if (!dsn.eightBit && !dsn.international) expect(octets).toMatch(/^\p{ASCII}*$/u)
