@@ -72,6 +72,20 @@ export const words = <const T extends string>(...known: readonly T[]): z.ZodType
     return z.NEVER
   })
 
+/** A list of texts that contain blanks; a single text is split at commas. */
+export const lines: z.ZodType<readonly string[]> = z.union(
+  [
+    z.array(z.string()),
+    z.string().transform((value) =>
+      value
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    ),
+  ],
+  { error: 'expected a list of texts' },
+)
+
 /** A list of times, or one. */
 export const durations: z.ZodType<readonly Duration[]> = z.any().transform((value: unknown, context) => {
   const parts: readonly unknown[] =

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { Config } from '../config/options.ts'
 import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
 import { queueIdOf, type DeliveryRequest } from '../queue/message.ts'
-import { hard, judge, judgeTrouble, type Judgement, type Policy, type Verdict } from './classify.ts'
+import { hard, judge, judgeTrouble, type Policy, type Verdict } from './classify.ts'
 import type { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, DeliveryOptions } from './delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
@@ -19,7 +19,8 @@ import { OutcomeBoard } from './outcome-board.ts'
 import type { Route } from './route.ts'
 import { SmtpSession } from './smtp-session.ts'
 import { systemErrorText } from './system-error.ts'
-import { NO_TLS } from './tls-policy.ts'
+import type { SaslPasswords } from './sasl-passwords.ts'
+import { NO_TLS, type TlsPolicies, type TlsTerms } from './tls-policy.ts'
 import type { Peer, Transcript, Trouble } from './transcript.ts'
 
 /** What attempts share. */
@@ -29,6 +30,8 @@ export interface AttemptParts {
   readonly clock: Clock
   readonly finder: HostFinder
   readonly cache: ConnectionCache
+  readonly tls: TlsPolicies
+  readonly passwords: SaslPasswords
   readonly readBody: ReadBody
   readonly warmBody?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
   readonly note: (text: string) => void
@@ -133,29 +136,42 @@ export class Attempt {
 
   async #tryHost(host: Host, hop: NextHop, key: string): Promise<void> {
     this.#announce()
-    const policy = this.#policy(host.best)
-    const session = await this.#connect(host, hop)
+    const tls = this.#parts.tls.termsFor(hop, host.name, this.#route.settings.values.smtp_tls_security_level)
+    let session = await this.#connect(host, hop, tls)
+    if (!(session instanceof SmtpSession) && session.kind === 'tls' && this.#mayGoInClear(hop, tls)) {
+      this.#parts.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${session.why}; trying in clear`)
+      session = await this.#connect(host, hop, NO_TLS)
+    }
     if (session instanceof SmtpSession) {
       this.#sessions++
-      await this.#converse(session, key, policy)
-    } else {
-      this.#record(judgeTrouble(session, this.#board.open, host, policy), session.kind === 'aborted' || session.kind === 'tls')
+      await this.#converse(session, key, this.#policy(host.best, tls))
+      return
     }
+    const silent = session.kind === 'aborted' || (session.kind === 'tls' && !tls.required)
+    this.#board.record(judgeTrouble(session, this.#board.open, host, this.#policy(host.best, tls)), silent)
   }
 
-  async #connect(host: Host, hop: NextHop): Promise<SmtpSession | Trouble> {
-    const { clock, config } = this.#parts
-    const settings = this.#route.settings.values
+  /** TLS that is welcome but does not work is done without, once the mail has waited a while (postfix TLS_README). */
+  #mayGoInClear(hop: NextHop, tls: TlsTerms): boolean {
+    const { message } = this.#request
+    const age = this.#startedAt - message.arrivedAt
+    const waited = age >= this.#route.settings.values.minimal_backoff_time
+    return !tls.required && waited && this.#parts.passwords.find(hop, message.sender) === undefined
+  }
+
+  async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | Trouble> {
+    const { clock, config, passwords } = this.#parts
     const socket = await this.#dial(host)
     if ('kind' in socket) return socket
     this.#relay = relayName(host)
     const terms = {
       peer: host,
       clock,
-      settings,
+      settings: this.#route.settings.values,
       helo: config.smtp_helo_name,
       lmtp: this.#route.transport === 'lmtp',
-      tls: NO_TLS,
+      tls,
+      credentials: passwords.find(hop, this.#request.message.sender),
       detectLoop: hop.port === config.smtp_tcp_port && this.#route.transport === 'smtp',
       endBy: this.#endBy,
     }
@@ -185,7 +201,8 @@ export class Attempt {
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false
     this.#remember(session, transcript)
-    this.#record(judge(transcript, session.peer, policy), transcript.unreadable !== undefined || transcript.trouble?.kind === 'aborted')
+    const silent = transcript.unreadable !== undefined || transcript.trouble?.kind === 'aborted'
+    this.#board.record(judge(transcript, session.peer, policy), silent)
     this.#release(session, key)
     return true
   }
@@ -206,31 +223,29 @@ export class Attempt {
     else session.quit()
   }
 
-  #record(judgement: Judgement, silent: boolean): void {
-    this.#board.record(judgement, silent)
-  }
-
   /** Why the last host did not settle it, now that another is asked. */
   #announce(): void {
     for (const reason of this.#board.takeReasons()) this.#parts.note(`${queueIdOf(this.#request.message)}: ${reason}`)
   }
 
-  #policy(best: boolean): Policy {
-    const { soft_bounce } = this.#parts.config
-    const { smtp_skip_5xx_greeting } = this.#route.settings.values
+  #policy(best: boolean, tls: TlsTerms = NO_TLS): Policy {
+    const { smtp_skip_5xx_greeting, smtp_sasl_auth_soft_bounce } = this.#route.settings.values
     return {
-      softBounce: soft_bounce,
+      softBounce: this.#parts.config.soft_bounce,
       skip5xxGreeting: smtp_skip_5xx_greeting,
-      softAuth: true,
-      tlsOptional: true,
+      softAuth: smtp_sasl_auth_soft_bounce,
+      tlsOptional: !tls.required,
       domain: this.#route.domain,
       best,
     }
   }
 
+  /** Connections are alike when they lead to the same place, as secure, by the same way and under the same name. */
   #cacheKey(hop: NextHop): string {
-    const { smtp_bind_address, smtp_bind_address6 } = this.#route.settings.values
-    return [this.#route.transport, formatNextHop(hop, 0), smtp_bind_address, smtp_bind_address6].join(' ')
+    const { smtp_bind_address, smtp_bind_address6, smtp_tls_security_level } = this.#route.settings.values
+    const level = this.#parts.tls.levelFor(hop, smtp_tls_security_level)
+    const user = this.#parts.passwords.find(hop, this.#request.message.sender)?.user ?? ''
+    return [this.#route.transport, formatNextHop(hop, 0), hop.origin, level, user, smtp_bind_address, smtp_bind_address6].join(' ')
   }
 }
 

@@ -13,6 +13,15 @@ import type { ReadBody } from './message-source.ts'
 import { HostFinder } from './mx.ts'
 import type { Net } from './net.ts'
 import type { Route, Router } from './route.ts'
+import { SaslPasswords } from './sasl-passwords.ts'
+import { TlsPolicies, type TlsFiles } from './tls-policy.ts'
+
+/** What stands in the files that the configuration names; src/system reads them. */
+export interface DeliverySecrets {
+  /** smtp_sasl_password_maps */
+  readonly passwords?: string | undefined
+  readonly tls?: TlsFiles | undefined
+}
 
 export interface SmtpAgentParts {
   readonly config: Config
@@ -24,6 +33,8 @@ export interface SmtpAgentParts {
   readonly readBody: ReadBody
   /** The content of a message that is still in memory. */
   readonly warmBody?: ((message: Message) => readonly Uint8Array[] | undefined) | undefined
+  /** Needed when the configuration names files of keys or passwords. */
+  readonly secrets?: DeliverySecrets | undefined
   /** Takes a line for the log. */
   readonly note: (text: string) => void
 }
@@ -34,12 +45,16 @@ export class SmtpAgent implements DeliveryAgent {
   readonly #cache: ConnectionCache
   readonly #parts: AttemptParts
 
-  constructor({ config, router, net, clock, random, readBody, warmBody, note }: SmtpAgentParts) {
+  /** Throws with a sentence for the operator when TLS policies or passwords make no sense. */
+  constructor({ config, router, net, clock, random, readBody, warmBody, secrets = {}, note }: SmtpAgentParts) {
     this.#router = router
     this.#clock = clock
     this.#cache = new ConnectionCache(clock)
     const finder = new HostFinder({ net, config, draw: random.stream('hosts of equal preference') })
-    this.#parts = { config, net, clock, finder, cache: this.#cache, readBody, warmBody, note }
+    if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
+    const tls = new TlsPolicies(config, secrets.tls ?? {})
+    const passwords = new SaslPasswords(secrets.passwords ?? '', config)
+    this.#parts = { config, net, clock, finder, cache: this.#cache, tls, passwords, readBody, warmBody, note }
   }
 
   async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {

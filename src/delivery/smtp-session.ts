@@ -6,13 +6,15 @@
  */
 /* oxlint-disable no-underscore-dangle -- the names are nodemailer's */
 import type { Socket } from 'node:net'
-import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import XOAuth2 from 'nodemailer/lib/xoauth2'
 import type { Settings } from '../config/destination-settings.ts'
 import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import { Dialogue, type Waiting } from './dialogue.ts'
 import { parseExtensions, type Extensions } from './envelope-commands.ts'
 import { isKind, transact, type Command, type Line, type Mail } from './mail-transaction.ts'
 import type { ServerReply } from './reply-reader.ts'
+import { chooseMechanism, type Credentials } from './sasl-passwords.ts'
 import type { TlsTerms } from './tls-policy.ts'
 import type { Peer, Transcript, Trouble } from './transcript.ts'
 
@@ -24,7 +26,7 @@ export interface SessionTerms {
   readonly helo: string
   readonly lmtp: boolean
   readonly tls: TlsTerms
-  readonly auth?: SMTPConnectionAuth | undefined
+  readonly credentials?: Credentials | undefined
   /** A host that calls itself by our name is ourselves. */
   readonly detectLoop: boolean
   /** On the stopwatch: the attempt ends then, whatever it waits for. */
@@ -117,10 +119,11 @@ class Conversation extends Base implements Line {
     })
   }
 
-  authenticate(auth: SMTPConnectionAuth): Promise<Trouble | undefined> {
+  authenticate({ user, password }: Credentials, method: string): Promise<Trouble | undefined> {
     return new Promise((resolve) => {
       this.dialogue.onOver = () => resolve(this.trouble)
-      this.login(auth, (error) => {
+      const oauth2 = method === 'XOAUTH2' ? new XOAuth2({ user, accessToken: password }) : undefined
+      this.login({ user, pass: password, method, oauth2 }, (error) => {
         this.dialogue.await('idle')
         if (error === null) return resolve(undefined)
         const reply = this.dialogue.lastReply
@@ -287,11 +290,12 @@ async function abortable<T>(line: Conversation, signal: AbortSignal, action: () 
 }
 
 /** What must hold before mail is handed over. */
-async function readiness(line: Conversation, { tls, auth, detectLoop, helo }: SessionTerms): Promise<Trouble | undefined> {
+async function readiness(line: Conversation, { tls, credentials, detectLoop, helo }: SessionTerms): Promise<Trouble | undefined> {
   if (detectLoop && line.ehloName.toLowerCase() === helo.toLowerCase()) return { kind: 'loop' }
   if (tls.required && !line.secure) return { kind: 'tls-not-offered' }
   // Without AUTH on offer the mail goes as it is (postfix smtp_sasl_proto.c).
-  if (auth === undefined || !line.extensions.has('AUTH')) return undefined
-  if (line.mechanisms.length === 0) return { kind: 'auth-unavailable', why: 'no mechanism available' }
-  return line.authenticate(auth)
+  if (credentials === undefined || !line.extensions.has('AUTH')) return undefined
+  const mechanism = chooseMechanism(line.mechanisms, credentials, line.secure)
+  if (mechanism === undefined) return { kind: 'auth-unavailable', why: 'no mechanism available' }
+  return line.authenticate(credentials, mechanism)
 }
