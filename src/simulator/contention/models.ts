@@ -28,14 +28,14 @@ interface Model {
   run(name: string, options: ModelOptions, seed: number): readonly Readonly<Record<string, number>>[]
 }
 
-const FEEDBACKS: Readonly<Record<string, readonly [Feedback, halfStep: boolean]>> = {
-  '1/N': [perConcurrency, false],
-  '1/sqrt(N)': [perRoot, false],
-  '1': [constantOne, false],
-  '1/N program': [perConcurrency, true],
-  '1/sqrt(N) program': [perRoot, true],
-  '1 program': [constantOne, true],
-}
+const FEEDBACKS: ReadonlyMap<string, readonly [feedback: Feedback, halfStep: boolean]> = new Map([
+  ['1/N', [perConcurrency, false]],
+  ['1/sqrt(N)', [perRoot, false]],
+  ['1', [constantOne, false]],
+  ['1/N program', [perConcurrency, true]],
+  ['1/sqrt(N) program', [perRoot, true]],
+  ['1 program', [constantOne, true]],
+])
 
 export const MODELS: Readonly<Record<ModelName, Model>> = {
   row: {
@@ -80,9 +80,9 @@ export const MODELS: Readonly<Record<ModelName, Model>> = {
       ['CONCURRENCY', 'concurrency', 2],
       ['DEVIATION', 'deviation', 2],
     ],
-    names: Object.keys(FEEDBACKS),
+    names: [...FEEDBACKS.keys()],
     run(name, _options, seed) {
-      const [feedback, halfStep] = FEEDBACKS[name] ?? [perConcurrency, false]
+      const [feedback, halfStep] = FEEDBACKS.get(name) ?? [perConcurrency, false]
       const { deferred, concurrency, deviation } = runLimitedServer({ feedback, halfStep, seed })
       return [{ deferred: 100 * deferred, concurrency, deviation }]
     },

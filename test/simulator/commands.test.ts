@@ -1,0 +1,211 @@
+/** `deferd simulate`, whole and in process: its JSON is a contract, its refusals are sentences. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, CommanderError } from 'commander'
+import { afterAll, describe, expect, test } from 'vitest'
+import { addSimulate } from '../../src/cli/commands/simulate.ts'
+import { CommandError, type Shell } from '../../src/cli/shell.ts'
+import { ConfigError } from '../../src/config/problem.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'deferd-simulate-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const file = (name: string, text: string): string => {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+interface Run {
+  readonly out: string
+  readonly err: string
+  /** Null when all went well. */
+  readonly exitCode: number | null
+}
+
+/** Each look at the clock takes `tick` ms, so that long runs can be had in no time. */
+async function simulate(
+  args: readonly string[],
+  { columns = null, tick = 0 }: { columns?: number | null; tick?: number } = {},
+): Promise<Run> {
+  const said = { out: '', err: '' }
+  let ticks = 0
+  const into = (where: 'out' | 'err') => ({ columns, write: async (data: string | Uint8Array) => void (said[where] += String(data)) })
+  const shell = {
+    env: { DEFERD_CONFIG: file('empty.toml', '') },
+    uid: 1000,
+    user: 'ann',
+    pid: 1,
+    clock: { monotonic: () => (ticks += tick) },
+    stdout: into('out'),
+    stderr: into('err'),
+  } as unknown as Shell
+  const program = new Command('deferd').exitOverride().configureOutput({ writeErr: (text) => void (said.err += text) })
+  addSimulate(program, shell)
+  try {
+    await program.parseAsync(['simulate', ...args], { from: 'user' })
+    return { ...said, exitCode: null }
+  } catch (error) {
+    if (error instanceof CommandError || error instanceof ConfigError) return { ...said, err: error.message, exitCode: error.exitCode }
+    if (error instanceof CommanderError) return { ...said, exitCode: error.exitCode }
+    throw error
+  }
+}
+
+const lines = ({ out }: Run): readonly Record<string, unknown>[] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+describe('simulate schedule --json', () => {
+  test('prints policy and attempts, and nothing else', async () => {
+    const run = await simulate(['schedule', '--policy', 'doubling', '--json', '-o', 'maximal_queue_lifetime=1h'])
+    expect(run.out).toBe('{"policy":"doubling","attempts":[0,300,900,2100,3600]}\n')
+  })
+
+  test('several policies, a line each', async () => {
+    const rows = lines(
+      await simulate(['schedule', '--policy', 'age', '--policy', 'table(5m,10m,1h)', '--json', '-o', 'maximal_queue_lifetime=2h']),
+    )
+    expect(rows).toEqual([
+      { policy: 'age', attempts: [0, 300, 600, 1200, 2400, 4800, 7200] },
+      { policy: 'table(5m,10m,1h)', attempts: [0, 300, 900, 4500, 7200] },
+    ])
+  })
+
+  test('backoff times make it a queue’s; without them a policy keeps its own', async () => {
+    const waits = async (...args: string[]) =>
+      lines(await simulate(['schedule', '--policy', 'google-drive', '--json', ...args]))[0]?.attempts as number[]
+    expect(await waits()).toHaveLength(5)
+    const queued = await waits('-o', 'minimal_backoff_time=60s', '-o', 'maximal_queue_lifetime=1h')
+    expect(queued[1]).toBeGreaterThanOrEqual(60)
+    expect(queued.at(-1)).toBe(3600)
+    expect((await waits('--queue'))[1]).toBeGreaterThanOrEqual(300)
+  })
+
+  test('the seed decides, and is told apart from another', async () => {
+    const plan = async (seed: string) => (await simulate(['schedule', '--policy', 'thain', '--seed', seed, '--json'])).out
+    expect(await plan('5')).toBe(await plan('5'))
+    expect(await plan('5')).not.toBe(await plan('6'))
+  })
+
+  test('what is configured, with tables for destinations', async () => {
+    const config = file(
+      'deferd.toml',
+      'minimal_backoff_time = "1m"\nmaximal_backoff_time = "2m"\nmaximal_queue_lifetime = "5m"\n[destination."gmail.com"]\nretry_backoff = "fixed"\n',
+    )
+    expect(lines(await simulate(['schedule', '--config', config, '--json']))).toEqual([
+      { policy: 'doubling', attempts: [0, 60, 180, 300] },
+      { policy: 'fixed at gmail.com', attempts: [0, 60, 120, 180, 240, 300] },
+    ])
+  })
+
+  test('main.cf brings its grid, Exim its rules', async () => {
+    const mainCf = file('main.cf', 'maximal_queue_lifetime = 1d\n')
+    const rules = file('rules', '* * F,2h,15m; G,16h,1h,1.5; F,4d,6h\n')
+    const [postfix, exim] = lines(await simulate(['schedule', '--main-cf', mainCf, '--exim', rules, '--json', '--plan']))
+    expect(postfix).toMatchObject({ policy: 'main.cf', tries: { by_1h: 5, by_24h: 25, lifetime: 26 }, bounce: 88_800 })
+    expect(exim).toMatchObject({ policy: 'exim *', warning: 103_612.5 })
+    expect(exim?.attempts).toEqual(expect.arrayContaining([0, 900, 1800, 2700]))
+    const [age] = lines(await simulate(['schedule', '--policy', 'age', '--grid', '300s', '--json', '-o', 'maximal_queue_lifetime=1d']))
+    expect(age?.attempts).toEqual(postfix?.attempts)
+  })
+
+  test('the search', async () => {
+    const [found] = lines(await simulate(['schedule', '--within', '30m', '--tries', '100', '--json']))
+    expect(found).toMatchObject({ met: true, minimal_backoff_time: 1800, maximal_backoff_time: 1800, tries: 97 })
+    const [short] = lines(await simulate(['schedule', '--within', '30m', '--tries', '10', '--json']))
+    expect(short?.met).toBe(false)
+    expect((await simulate(['schedule', '--within', '30m', '--outage', '5d'])).out).toContain('mail is returned after 2d')
+  })
+})
+
+describe('simulate schedule for people', () => {
+  test('plots the attempts and sets the policies side by side', async () => {
+    const { out } = await simulate(['schedule', '--policy', 'kumomta', '--policy', 'doubling', '-o', 'maximal_queue_lifetime=5d'], {
+      columns: 90,
+    })
+    expect(out).toMatch(/^kumomta +•/m)
+    expect(out).toMatch(/an outage of 2d +1\.5d \/ 1\.7d +33m \/ 1\.1h/)
+    for (const line of out.split('\n').slice(0, 3)) expect(line.length).toBeLessThanOrEqual(90)
+  })
+})
+
+describe('impossible settings are refused with the reason', () => {
+  const refused: readonly (readonly [string, number, RegExp, ...string[]])[] = [
+    [
+      'a minimum above the maximum',
+      78,
+      /minimal_backoff_time is above maximal_backoff_time/,
+      '--policy',
+      'fixed',
+      '-o',
+      'minimal_backoff_time=2h',
+    ],
+    ['an empty table', 64, /table is empty/, '--policy', 'table()'],
+    ['a policy that overflows', 64, /overflows: 999999999d is over a hundred years/, '--policy', 'fixed(999999999d)'],
+    ['a policy that would try without end', 64, /more than 1000000 attempts/, '--policy', 'fixed(1us)'],
+    ['a name nobody knows', 64, /no policy "dubbling"/, '--policy', 'dubbling'],
+    ['a grid for a policy that has none', 64, /--grid is for the policy age/, '--policy', 'fixed', '--grid', '5m'],
+    ['a file that is not there', 65, /cannot read .*nowhere/, '--main-cf', join(folder, 'nowhere')],
+    ['rules that are none', 65, /no retry rule/, '--exim', file('broken', 'hello\n')],
+  ]
+  for (const [what, exitCode, reason, ...args] of refused) {
+    test(what, async () => {
+      const run = await simulate(['schedule', ...args])
+      expect(run.err).toMatch(reason)
+      expect(run.exitCode).toBe(exitCode)
+      expect(run.out).toBe('')
+    })
+  }
+})
+
+describe('simulate contention', () => {
+  test('--json prints the contract, a line per run', async () => {
+    const run = await simulate(['contention', '--client', 'backoff', '--seed', '1', '--json'])
+    expect(run.out).toBe(
+      '{"client":"backoff","seed":1,"max_busy":50,"requests":2000,"makespan":48.475822,"attempts":17361,"completed":2000}\n',
+    )
+    const rows = lines(await simulate(['contention', '--client', 'reno', '--client', 'tahoe', '--max-busy', '100', '--json']))
+    expect(rows.map(({ client, makespan, attempts }) => [client, makespan, attempts])).toEqual([
+      ['reno', 13.07, 2142],
+      ['tahoe', 13.502, 2199],
+    ])
+    expect(
+      lines(await simulate(['contention', '--client', 'backoff', '--seed', '4', '--runs', '3', '--json'])).map(({ seed }) => seed),
+    ).toEqual([4, 5, 6])
+  })
+
+  test('for people: a line per client, and what collapsed is said to have', async () => {
+    const { out } = await simulate(['contention', '--client', 'fixed', '--client', 'postfix'], { columns: 100 })
+    expect(out).toMatch(/^fixed +collapsed +400,000 +50 /m)
+    expect(out).toMatch(/^postfix +25\.1 s +2,041 +2,000 /m)
+    expect(out).toContain('20.0 s would do')
+  })
+
+  test('the other models', async () => {
+    const [row] = lines(await simulate(['contention', '--model', 'row', '--client', 'full', '--runs', '5', '--json']))
+    expect(row).toMatchObject({ model: 'row', client: 'full', clients: 100 })
+    expect((await simulate(['contention', '--model', 'crash', '--clients', '420'])).out).toMatch(/^ethernet +420 +5999 +0\.0/m)
+    expect((await simulate(['contention', '--model', 'limit'])).out).toMatch(/^1\/N +16\.\d/m)
+  })
+
+  test('a client nobody knows is refused', async () => {
+    expect(await simulate(['contention', '--client', 'vegas'])).toMatchObject({
+      exitCode: 64,
+      err: expect.stringContaining('no client "vegas"') as string,
+    })
+    expect(await simulate(['contention', '--model', 'row', '--client', 'reno'])).toMatchObject({ exitCode: 64 })
+  })
+
+  test('a long run shows its progress on a terminal only, and wipes it away', async () => {
+    const args = ['contention', '--client', 'backoff', '--runs', '3', '--json']
+    const long = await simulate(args, { columns: 80, tick: 100 })
+    expect(long.err).toMatch(/█+░* +\d+ % backoff, seed 3/)
+    expect(long.err.endsWith('\r\u001b[K')).toBe(true)
+    expect((await simulate(args, { columns: 80 })).err).toBe('')
+    expect((await simulate(args, { tick: 100 })).err).toBe('')
+    expect(long.out).toBe((await simulate(args)).out)
+  })
+})
