@@ -7,7 +7,7 @@ import type { Database } from 'better-sqlite3'
 import { recipientId, RECIPIENTS_PER_MESSAGE, type BodyId } from '../message.ts'
 import { ContentUnreadable } from '../queue-errors.ts'
 import type { NewMessage, NewRecipient } from '../store.ts'
-import { CHUNKS_PER_BODY } from './chunks.ts'
+import { CHUNKS_PER_BODY } from '../chunks.ts'
 import * as sql from './queries.ts'
 import { fromNotify } from './rows.ts'
 

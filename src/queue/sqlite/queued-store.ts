@@ -5,7 +5,7 @@ import { freeBytes } from './reserve.ts'
 import type { MessageId } from '../message.ts'
 import type { NewMessage, QueueStore } from '../store.ts'
 import type { Answer, Call, Method } from './calls.ts'
-import { cut } from './chunks.ts'
+import { cut } from '../chunks.ts'
 
 export interface Shell {
   /** Answered in the order of the calls, once their transaction is committed. */

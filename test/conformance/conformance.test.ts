@@ -1,0 +1,45 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openMemoryStore } from '../../src/queue/memory-store.ts'
+import { openInlineStore } from '../../src/queue/sqlite/inline-store.ts'
+import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
+import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
+import type { Subject } from './mail.ts'
+import { describeQueueStore } from './queue-store.ts'
+
+describeQueueStore('the store in memory', async () => ({ ...openMemoryStore(), ...NOTHING_TO_CLOSE }), { survivesCrashes: false })
+
+describeQueueStore(
+  'the SQLite store, inline, in memory',
+  async () => {
+    const { store, reader } = await openInlineStore({ memory: true })
+    return { store, reader, ...NOTHING_TO_CLOSE, done: () => store.close() }
+  },
+  { survivesCrashes: false },
+)
+
+describeQueueStore('the SQLite store, inline', () => onDisk(openInlineStore), { survivesCrashes: true })
+describeQueueStore('the SQLite store, in its own thread', () => onDisk(openWorkerStore), { survivesCrashes: true })
+
+const NOTHING_TO_CLOSE = { quarantined: [], swept: 0, done: async () => undefined, crash: undefined }
+
+type Opener = (place: { readonly directory: string }) => ReturnType<typeof openWorkerStore>
+
+async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'deferd-store-'))): Promise<Subject> {
+  const { store, opened } = await open({ directory })
+  const reader = openQueueReader(directory)
+  const done = async () => {
+    reader.close()
+    await store.close()
+    rmSync(directory, { recursive: true })
+  }
+  // What a dead owner leaves behind is the files as they are now; the shared memory beside them died with it.
+  const crash = async () => {
+    const copy = mkdtempSync(join(tmpdir(), 'deferd-store-'))
+    for (const file of ['queue.db', 'queue.db-wal']) cpSync(join(directory, file), join(copy, file))
+    await done()
+    return onDisk(open, copy)
+  }
+  return { store, reader, ...opened, done, crash }
+}

@@ -1,0 +1,102 @@
+/**
+ * Promises of the store about leases.
+ */
+import { expect, test } from 'vitest'
+import { recipientId } from '../../src/queue/message.ts'
+import { BUSY, claim, deferred, first, LIFETIME, messagesIn, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
+
+export function leases(subject: () => Subject): void {
+  test('what is due is leased, earliest first, and not handed out twice', async () => {
+    const { store } = subject()
+    const late = await queue(store, { at: T0 + 2 })
+    const early = await queue(store, { at: T0 + 1 })
+    const tomorrow = await queue(store, { to: [{ address: 'ann@far.example', dueAt: T0 + 60 * MIN }] })
+    await queue(store, { to: [{ address: 'ann@else.example' }] })
+    const claimed = await claim(store, T0 + MIN)
+    expect(messagesIn(claimed.requests)).toEqual([early, late])
+    expect(claimed.nextDueAt).toBe(T0 + 60 * MIN)
+    expect((await claim(store, T0 + MIN)).requests).toEqual([])
+    expect(messagesIn((await claim(store, T0 + 60 * MIN)).requests)).toEqual([tomorrow])
+    expect((await claim(store, T0 + 60 * MIN)).nextDueAt).toBeNull()
+  })
+
+  test('a claim takes no more than it asked for and says what is next', async () => {
+    const { store } = subject()
+    for (let n = 0; n < 5; n++) await queue(store, { at: T0 + n })
+    const { requests, nextDueAt } = await claim(store, T0 + MIN, { limit: 3 })
+    expect(requests).toHaveLength(3)
+    expect(nextDueAt).toBe(T0 + 3)
+  })
+
+  test('recipients of one message travel together, up to the recipient limit', async () => {
+    const { store } = subject()
+    const to = ['ann', 'bob', 'eve'].map((name) => ({ address: `${name}@far.example` }))
+    const id = await queue(store, { to: [...to, { address: 'zoe@else.example' }] })
+    const { requests } = await claim(store, T0, { recipientLimit: 2 })
+    expect(requests.map((request) => request.recipients.map((one) => one.address))).toEqual([
+      ['ann@far.example', 'bob@far.example'],
+      ['eve@far.example'],
+    ])
+    expect(requests[0]).toMatchObject({ message: { id }, destination: 'far.example', fresh: true, forcedExpire: false })
+  })
+
+  test('a lease says how far the recipient is', async () => {
+    const { store } = subject()
+    const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example', notify: ['failure'], orcpt: 'rfc822;a@b' }] })
+    await settleOne(store, id, deferred(first(id), T0 + 5 * MIN, { steps: 3, attempts: 4 }))
+    const { requests } = await claim(store, T0 + 5 * MIN)
+    expect(requests[0]?.fresh).toBe(false)
+    expect(requests[0]?.recipients).toEqual([
+      {
+        id: first(id),
+        address: 'ann@far.example',
+        notify: ['failure'],
+        orcpt: 'rfc822;a@b',
+        dueAt: T0 + 5 * MIN,
+        expiresAt: T0 + LIFETIME,
+        steps: 3,
+        attempts: 4,
+        last: BUSY,
+        warnings: 0,
+        flushed: false,
+      },
+    ])
+  })
+
+  test('what is given back keeps its due time, its steps and its attempts', async () => {
+    const { store } = subject()
+    const id = await queue(store)
+    const before = await claim(store, T0)
+    await store.giveBack([first(id), recipientId(id, 7), recipientId(999, 0)])
+    const again = await claim(store, T0)
+    expect(again).toEqual(before)
+    await store.giveBack([first(id)])
+    await store.giveBack([first(id)])
+    expect(await store.destinationsDue()).toEqual([{ destination: 'far.example', dueAt: T0 }])
+  })
+
+  test('what waits beyond its lifetime is leased wherever it waits', async () => {
+    const { store } = subject()
+    const old = await queue(store, { to: [{ address: 'ann@far.example', dueAt: T0 + LIFETIME }] })
+    const older = await queue(store, { to: [{ address: 'ann@else.example', expiresAt: T0 + MIN }] })
+    await queue(store, { hold: true, to: [{ address: 'ann@far.example', expiresAt: T0 + MIN }] })
+    expect(await store.nextDeadlines()).toEqual({ expiresAt: T0 + MIN, warnAt: null })
+    expect(await store.claimExpired(T0 + MIN - 1, 10)).toEqual([])
+    expect(messagesIn(await store.claimExpired(T0 + LIFETIME, 1))).toEqual([older])
+    expect(messagesIn(await store.claimExpired(T0 + LIFETIME, 10))).toEqual([old])
+    expect(await store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
+    expect(await store.nextDeadlines()).toEqual({ expiresAt: null, warnAt: null })
+  })
+
+  test('every destination with waiting mail is known with its earliest due time', async () => {
+    const { store } = subject()
+    await queue(store, { at: T0 + 9, to: [{ address: 'ann@b.example' }, { address: 'bob@a.example' }] })
+    await queue(store, { at: T0 + 3, to: [{ address: 'ann@b.example' }] })
+    await queue(store, { at: T0 + 1, leased: true, to: [{ address: 'ann@c.example' }] })
+    await queue(store, { at: T0 + 1, hold: true, to: [{ address: 'ann@d.example' }] })
+    expect(await store.destinationsDue()).toEqual([
+      { destination: 'a.example', dueAt: T0 + 9 },
+      { destination: 'b.example', dueAt: T0 + 3 },
+    ])
+  })
+}

@@ -1,0 +1,128 @@
+/**
+ * Mail for the conformance suite: short words for what a store is given, and for what it answers.
+ */
+import { recipientId, type DeliveryRequest, type Message, type MessageId, type RecipientId } from '../../src/queue/message.ts'
+import type { QueueReader } from '../../src/queue/reader.ts'
+import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/queue/store.ts'
+import type { DeliveryStatus } from '../../src/mail/reply.ts'
+
+/** Where the suite's time begins: 2026-01-01T00:00:00Z. */
+export const T0 = 1_767_225_600_000
+export const MIN = 60_000
+export const LIFETIME = 2 * 24 * 60 * MIN
+
+/** A store under test, as the suite gets it. */
+export interface Subject {
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  readonly quarantined: readonly { readonly queueId: string; readonly why: string }[]
+  readonly swept: number
+  /** Closes the store and what belongs to it. */
+  done(): Promise<void>
+  /** The owner dies without a word and another one takes the queue up; undefined for a store that dies with its owner. */
+  readonly crash: (() => Promise<Subject>) | undefined
+}
+
+export type Open = () => Promise<Subject>
+
+export const OK: DeliveryStatus = {
+  status: '2.0.0',
+  reason: '250 2.0.0 Ok: queued as ABC',
+  reply: '250 2.0.0 Ok: queued as ABC',
+  remoteMta: 'mx.example',
+  stage: 'end-of-data',
+}
+export const BUSY: DeliveryStatus = {
+  status: '4.2.1',
+  reason: 'host mx.example said: 450 4.2.1 Busy',
+  reply: '450 4.2.1 Busy',
+  stage: 'rcpt',
+}
+export const UNKNOWN: DeliveryStatus = { status: '5.1.1', reason: 'host mx.example said: 550 5.1.1 No such user', stage: 'rcpt' }
+
+export interface Mail {
+  readonly sender?: string
+  readonly to?: readonly (Partial<NewRecipient> & { readonly address: string })[]
+  readonly content?: readonly Uint8Array[]
+  readonly at?: number
+  readonly hold?: boolean
+  readonly leased?: boolean
+  readonly body?: number
+}
+
+/** A message for ann@far.example, due at once, unless said otherwise. */
+export function mail(store: Pick<QueueStore, 'nextId'>, options: Mail = {}): NewMessage {
+  const { sender = 'app@us.example', to = [{ address: 'ann@far.example' }], content = [Buffer.from('Subject: hi\r\n\r\nhi\r\n')] } = options
+  const { at = T0, hold, leased = false } = options
+  const id = store.nextId()
+  const size = content.reduce((sum, part) => sum + part.byteLength, 0)
+  const message: Message = { id, createdAt: at, arrivedAt: at, sender, size, body: options.body ?? id, smtputf8: false }
+  const schedule = { dueAt: at, expiresAt: at + LIFETIME, leased }
+  const recipients = to.map((one) => ({ destination: one.address.slice(one.address.indexOf('@') + 1), ...schedule, ...one }))
+  return { message, recipients, content, ...(hold === undefined ? {} : { hold }) }
+}
+
+/** Queues a message and says its id. */
+export async function queue(store: QueueStore, options: Mail = {}): Promise<MessageId> {
+  const entry = mail(store, options)
+  await store.enqueue(entry)
+  return entry.message.id
+}
+
+export const first = (message: MessageId): RecipientId => recipientId(message, 0)
+
+export const claim = (store: QueueStore, now: number, options: { destination?: string; limit?: number; recipientLimit?: number } = {}) =>
+  store.claimDue({ destination: 'far.example', now, limit: 100, recipientLimit: 50, ...options })
+
+/** The ids of the messages in requests. */
+export const messagesIn = (requests: readonly DeliveryRequest[]): MessageId[] => requests.map((request) => request.message.id)
+
+export const attempt = (
+  recipient: RecipientId,
+  at: number,
+  outcome: AttemptRecord['outcome'] = 'deferred',
+  status = BUSY,
+): AttemptRecord => ({
+  recipient,
+  at,
+  relay: 'mx.example[192.0.2.1]:25',
+  outcome,
+  status,
+  delays: [1, 2, 3, 4],
+})
+
+/** A failed attempt that is repeated later. */
+export const deferred = (recipient: RecipientId, dueAt: number, more: Partial<Settled & { state: 'waiting' }> = {}): Settled => ({
+  recipient,
+  state: 'waiting',
+  dueAt,
+  steps: 1,
+  attempts: 1,
+  last: BUSY,
+  ...more,
+})
+
+export const delivered = (recipient: RecipientId, at: number): Settled => ({ recipient, state: 'delivered', at, attempts: 1, last: OK })
+
+export const bounced = (recipient: RecipientId, at: number): Settled => ({
+  recipient,
+  state: 'bounced',
+  at,
+  attempts: 1,
+  last: UNKNOWN,
+  debt: 'failure',
+})
+
+/** Settles one recipient of a message, with the attempt that says so. */
+export function settleOne(store: QueueStore, message: MessageId, settled: Settled, at = T0) {
+  const outcome = settled.state === 'waiting' ? 'deferred' : settled.state === 'removed' ? 'bounced' : settled.state
+  const attempts = [attempt(settled.recipient, at, outcome, settled.last ?? BUSY)]
+  return store.settle({ message, recipients: [settled], attempts })
+}
+
+/** Reads a whole content. */
+export async function contentOf(store: QueueStore, body: number): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  for (let part = await store.readBody(body, 0); part !== undefined; part = await store.readBody(body, parts.length)) parts.push(part)
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,214 @@
+/**
+ * Promises of the store to operators.
+ */
+import { expect, test } from 'vitest'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { recipientId } from '../../src/queue/message.ts'
+import {
+  bounced,
+  claim,
+  contentOf,
+  deferred,
+  delivered,
+  first,
+  LIFETIME,
+  messagesIn,
+  MIN,
+  OK,
+  queue,
+  settleOne,
+  T0,
+  type Subject,
+} from './mail.ts'
+
+export function operators(subject: () => Subject): void {
+  const stateOf = (id: number) => subject().reader.story(formatQueueId(T0, id), T0)
+
+  test('flushed mail is due now, and its lease remembers the due time it had', async () => {
+    const { store } = subject()
+    const id = await queue(store, { leased: true })
+    await settleOne(store, id, deferred(first(id), T0 + 60 * MIN))
+    expect(await store.operate(id, { kind: 'flush', now: T0 + MIN })).toEqual({
+      changed: true,
+      woken: [{ destination: 'far.example', dueAt: T0 + MIN }],
+      placement: 'queued',
+    })
+    expect((await store.operate(id, { kind: 'flush', now: T0 + MIN })).changed).toBe(false)
+    const { requests } = await claim(store, T0 + MIN)
+    expect(requests[0]?.recipients).toMatchObject([{ dueAt: T0 + 60 * MIN, flushed: true, steps: 1 }])
+    await settleOne(store, id, deferred(first(id), T0 + 60 * MIN, { attempts: 2 }))
+    expect((await claim(store, T0 + 60 * MIN)).requests[0]?.recipients).toMatchObject([{ flushed: false, attempts: 2 }])
+  })
+
+  test('held mail is not tried, does not expire and keeps its due time', async () => {
+    const { store } = subject()
+    const id = await queue(store)
+    expect(await store.operate(id, { kind: 'hold' })).toEqual({ changed: true, woken: [], placement: 'hold' })
+    expect(await store.operate(id, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'hold' })
+    expect((await store.operate(id, { kind: 'flush', now: T0 })).changed).toBe(false)
+    expect(await claim(store, T0 + LIFETIME)).toEqual({ requests: [], nextDueAt: null })
+    expect(await store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
+    expect(await store.operate(id, { kind: 'release' })).toEqual({
+      changed: true,
+      woken: [{ destination: 'far.example', dueAt: T0 }],
+      placement: 'queued',
+    })
+    expect((await store.operate(id, { kind: 'release' })).changed).toBe(false)
+  })
+
+  test('mail held in delivery: delivered stays delivered, what failed is held', async () => {
+    const { store } = subject()
+    const id = await queue(store, {
+      leased: true,
+      to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }, { address: 'eve@far.example' }],
+    })
+    const [ann, bob, eve] = [0, 1, 2].map((n) => recipientId(id, n)) as [number, number, number]
+    await store.operate(id, { kind: 'hold' })
+    expect(stateOf(id)?.recipients).toMatchObject([{ state: 'leased' }, { state: 'leased' }, { state: 'leased' }])
+    await store.settle({ message: id, recipients: [delivered(ann, T0), deferred(bob, T0 + MIN)], attempts: [] })
+    await store.giveBack([eve])
+    expect(stateOf(id)).toMatchObject({
+      queue: 'hold',
+      recipients: [{ state: 'delivered' }, { state: 'parked', dueAt: T0 + MIN }, { state: 'parked' }],
+    })
+    expect(await store.operate(id, { kind: 'release' })).toMatchObject({ woken: [{ destination: 'far.example', dueAt: T0 }] })
+    expect((await claim(store, T0 + MIN)).requests[0]?.recipients.map((one) => one.id)).toEqual([eve, bob])
+  })
+
+  test('deleted mail lies in the trash until it is restored', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    expect(await store.operate(id, { kind: 'delete', now: T0, purge: false })).toMatchObject({ changed: true, placement: 'trash' })
+    expect((await store.operate(id, { kind: 'delete', now: T0, purge: false })).changed).toBe(false)
+    await store.settle({ message: id, recipients: [delivered(first(id), T0), deferred(recipientId(id, 1), T0 + MIN)], attempts: [] })
+    expect(reader.list({}, { after: 0, limit: 10, now: T0 })).toEqual([])
+    expect(reader.list({ queue: 'trash' }, { after: 0, limit: 10, now: T0 })).toMatchObject([{ message: { id } }])
+    expect(stateOf(id)?.queue).toBe('trash')
+    expect(await store.operate(id, { kind: 'restore' })).toMatchObject({ changed: true, woken: [{ dueAt: T0 + MIN }], placement: 'queued' })
+    expect((await claim(store, T0 + MIN)).requests[0]?.recipients).toMatchObject([{ address: 'bob@far.example' }])
+    expect((await store.operate(id, { kind: 'restore' })).changed).toBe(false)
+  })
+
+  test('trash past keeping is pruned, and what is in delivery first ends', async () => {
+    const { store } = subject()
+    const [old, fresh, busy] = [await queue(store), await queue(store), await queue(store, { leased: true })]
+    await store.operate(old, { kind: 'delete', now: T0, purge: false })
+    await store.operate(fresh, { kind: 'delete', now: T0 + MIN, purge: false })
+    await store.operate(busy, { kind: 'delete', now: T0, purge: false })
+    const prune = async () => {
+      while ((await store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN })).more);
+    }
+    await prune()
+    expect([old, fresh, busy].map((id) => stateOf(id)?.queue)).toEqual(['gone', 'trash', 'trash'])
+    expect(stateOf(old)?.recipients).toMatchObject([{ state: 'removed' }])
+    await settleOne(store, busy, deferred(first(busy), T0 + MIN))
+    await prune()
+    expect(stateOf(busy)?.queue).toBe('gone')
+  })
+
+  test('purged mail is gone at once, unless it is in delivery: then when that has ended', async () => {
+    const { store } = subject()
+    const [idle, busy] = [await queue(store), await queue(store, { leased: true })]
+    expect(await store.operate(idle, { kind: 'delete', now: T0, purge: true })).toEqual({ changed: true, woken: [], placement: 'gone' })
+    expect((await store.operate(idle, { kind: 'delete', now: T0, purge: true })).changed).toBe(false)
+    expect((await store.operate(busy, { kind: 'delete', now: T0, purge: true })).placement).toBe('trash')
+    expect((await settleOne(store, busy, delivered(first(busy), T0))).removed).toBe(true)
+    expect(stateOf(busy)?.recipients).toMatchObject([{ state: 'delivered', last: OK }])
+  })
+
+  test('what failed before a deletion is still reported', async () => {
+    const { store } = subject()
+    const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    await store.settle({ message: id, recipients: [bounced(first(id), T0), deferred(recipientId(id, 1), T0 + MIN)], attempts: [] })
+    await store.operate(id, { kind: 'delete', now: T0, purge: true })
+    expect((await store.debtsOf(id))?.recipients).toMatchObject([{ debt: 'failure' }])
+    expect(
+      await store.report({ message: id, paid: [{ recipient: first(id), debt: 'failure' }], notices: [], warnings: 0, warnAt: null }),
+    ).toEqual({ removed: true })
+  })
+
+  test('mail marked to expire says so when it is leased', async () => {
+    const { store } = subject()
+    const id = await queue(store)
+    expect(await store.operate(id, { kind: 'expire' })).toEqual({
+      changed: true,
+      woken: [{ destination: 'far.example', dueAt: T0 }],
+      placement: 'queued',
+    })
+    expect((await store.operate(id, { kind: 'expire' })).changed).toBe(false)
+    expect((await claim(store, T0)).requests).toMatchObject([{ forcedExpire: true }])
+  })
+
+  test('requeued mail is a new entry with a fresh schedule, the same content and the old arrival time', async () => {
+    const { store } = subject()
+    const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example', notify: 'never' }, { address: 'bob@far.example' }] })
+    await store.settle({
+      message: id,
+      recipients: [deferred(first(id), T0 + 60 * MIN, { steps: 4 }), delivered(recipientId(id, 1), T0)],
+      attempts: [],
+    })
+    const newId = store.nextId()
+    const result = await store.operate(id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: T0 + MIN + LIFETIME })
+    expect(result).toEqual({ changed: true, woken: [{ destination: 'far.example', dueAt: T0 + MIN }], placement: 'gone' })
+    expect(stateOf(id)).toMatchObject({
+      queue: 'gone',
+      recipients: [{ state: 'removed', last: { reason: `requeued as ${formatQueueId(T0 + MIN, newId)}` } }, { state: 'delivered' }],
+    })
+    const [request] = (await claim(store, T0 + MIN)).requests
+    expect(request).toMatchObject({ message: { id: newId, createdAt: T0 + MIN, arrivedAt: T0, body: id }, fresh: true })
+    expect(request?.recipients).toMatchObject([
+      { address: 'ann@far.example', notify: 'never', steps: 0, attempts: 0, expiresAt: T0 + MIN + LIFETIME, last: null },
+    ])
+    expect((await contentOf(store, id)).toString()).toContain('Subject: hi')
+    await settleOne(store, newId, delivered(first(newId), T0 + MIN))
+    expect(await store.readBody(id, 0).catch(() => undefined)).toBeUndefined()
+  })
+
+  test('what is in delivery at a requeue stays behind, and the content stays for both', async () => {
+    const { store } = subject()
+    const id = await queue(store, { to: [{ address: 'ann@far.example' }, { address: 'bob@else.example' }] })
+    await claim(store, T0)
+    const newId = store.nextId()
+    expect(await store.operate(id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME })).toMatchObject({
+      changed: true,
+      placement: 'queued',
+    })
+    expect((await store.operate(id, { kind: 'requeue', now: T0, newId: store.nextId(), expiresAt: T0 })).changed).toBe(false)
+    expect((await settleOne(store, id, delivered(first(id), T0))).removed).toBe(true)
+    expect((await contentOf(store, id)).toString()).toContain('Subject: hi')
+    expect(messagesIn((await claim(store, T0, { destination: 'else.example' })).requests)).toEqual([newId])
+  })
+
+  test('an order for a message that is not there changes nothing', async () => {
+    const { store } = subject()
+    expect(await store.operate(4711, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'gone' })
+  })
+
+  test('the audit log keeps who did what', async () => {
+    const { store, reader } = subject()
+    const rows = ['hold', 'release'].map((action, n) => ({ at: T0 + n, who: 'root', action, arguments: 'ABC', changed: n }))
+    for (const row of rows) await store.audit(row)
+    const [first_, second] = reader.audit({ after: 0, limit: 10 })
+    expect([first_, second]).toMatchObject(rows)
+    expect(reader.audit({ after: first_?.id ?? 0, limit: 10 })).toEqual([second])
+  })
+
+  test('destinations out of the ordinary are remembered until they are ordinary again', async () => {
+    const { store, reader } = subject()
+    const dead = { name: 'far.example', deadUntil: T0 + MIN, probeInterval: 300_000, suspendedBy: null, reason: OK }
+    const ordinary = { name: 'far.example', deadUntil: null, probeInterval: null, suspendedBy: null, reason: OK }
+    await store.saveDestination({ ...dead, deadUntil: T0 })
+    await store.saveDestination(dead)
+    expect(await store.destinations()).toEqual([dead])
+    expect(reader.destinationRecords()).toEqual([dead])
+    await store.saveDestination(ordinary)
+    expect(await store.destinations()).toEqual([])
+  })
+
+  test('the store answers a ping and knows its free space', async () => {
+    const { store } = subject()
+    await store.ping()
+    await store.ping()
+    expect(await store.freeSpace()).toBeGreaterThan(0)
+  })
+}
