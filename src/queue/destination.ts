@@ -105,6 +105,7 @@ export class Destination {
   }
 
   push(job: Job): void {
+    if (this.#todo === 0) this.#freshNext = true
     ;(job.request.fresh ? this.#fresh : this.#retries).push(job)
     this.#todo++
     this.#waitingRecipients += job.request.recipients.length

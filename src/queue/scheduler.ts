@@ -256,6 +256,7 @@ export class Scheduler {
 
   #push(job: Job): void {
     this.#parts.events.emit({ kind: 'activated', message: job.request.message, recipientCount: job.request.recipients.length })
+    this.#active.destination(job.request.destination).refresh(this.#parts.clock.monotonic())
     this.#active.push(job)
   }
 
@@ -287,8 +288,7 @@ export class Scheduler {
   }
 
   async #attempt({ job, destination, begunAs }: Turn): Promise<void> {
-    const { agent, clock, events, factsFor } = this.#parts
-    destination.refresh(clock.monotonic())
+    const { agent, events, factsFor } = this.#parts
     const result = await agent.deliver(job.request, { keepConnection: this.#keepsConnection(destination), signal: this.#abandon.signal })
     // Others are served there right now, so it is full rather than broken: this mail just waits its turn.
     const returned = result.congestion === 'early' && destination.inFlight > 1

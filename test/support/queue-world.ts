@@ -4,7 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import { loadTemplates } from '../../src/bounce/templates.ts'
+import { parseNotice, type ParsedNotice } from '../../src/bounce/notice-parser.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/options.ts'
 import type { AttemptResult, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { Net } from '../../src/delivery/net.ts'
 import { sleep, type Duration, type Instant } from '../../src/mail/clock.ts'
@@ -12,7 +14,8 @@ import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
 import { seededRandom } from '../../src/mail/random.ts'
 import { Relay } from '../../src/daemon/relay.ts'
 import { openMemoryStore } from '../../src/queue/memory-store.ts'
-import { queueIdOf, type DeliveryRequest, type DestinationName, type MessageId } from '../../src/queue/message.ts'
+import { queueIdOf, type DeliveryRequest, type DestinationName, type MessageId, type Recipient } from '../../src/queue/message.ts'
+import { Operations, type OperationName, type Tally } from '../../src/queue/operations.ts'
 import type { QueueReader } from '../../src/queue/reader.ts'
 import type { QueueStore } from '../../src/queue/store.ts'
 import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
@@ -38,6 +41,13 @@ export interface Visit {
   readonly underWay: number
 }
 
+/** A message that arrived at the far side. */
+export interface Arrival {
+  readonly at: Duration
+  readonly to: readonly string[]
+  readonly content: string
+}
+
 export interface Attempt {
   readonly at: Duration
   readonly message: MessageId
@@ -48,12 +58,15 @@ export interface Attempt {
 
 class ModelledFarSide implements DeliveryAgent {
   readonly attempts: Attempt[] = []
+  readonly arrivals: Arrival[] = []
   readonly #clock: VirtualClock
   readonly #receive: (visit: Visit) => Reception
   readonly #underWay = new Map<DestinationName, number>()
+  readonly #contentOf: (request: DeliveryRequest) => Promise<string>
 
-  constructor(clock: VirtualClock, receive: (visit: Visit) => Reception) {
+  constructor(clock: VirtualClock, receive: (visit: Visit) => Reception, contentOf: (request: DeliveryRequest) => Promise<string>) {
     this.#clock = clock
+    this.#contentOf = contentOf
     this.#receive = receive
   }
 
@@ -67,7 +80,15 @@ class ModelledFarSide implements DeliveryAgent {
     this.attempts.push({ at, message: message.id, destination, recipients: recipients.length, kind: reception.kind })
     if (reception.takes !== undefined && reception.takes > 0) await sleep(this.#clock, reception.takes)
     this.#underWay.set(destination, (this.#underWay.get(destination) ?? 1) - 1)
-    return resultOf(request, reception, startedAt, this.#clock.now())
+    const result = resultOf(request, reception, startedAt, this.#clock.now())
+    if (outcomeOf(reception).outcome === 'delivered') {
+      this.arrivals.push({
+        at: this.#clock.now() - BEGINNING,
+        to: recipients.map(({ address }) => address),
+        content: await this.#contentOf(request),
+      })
+    }
+    return result
   }
 
   async close(): Promise<void> {}
@@ -93,7 +114,12 @@ function outcomeOf(reception: Reception): RecipientOutcome {
     case 'refuses-connections':
       return { outcome: 'deferred', status: '4.4.1', reason: 'connect to far[192.0.2.1]:25: Connection refused', stage: 'connect' }
     case 'too-busy':
-      return { outcome: 'deferred', status: '4.7.0', reason: 'host far[192.0.2.1] refused to talk to me: 421 4.7.0 busy', stage: 'greeting' }
+      return {
+        outcome: 'deferred',
+        status: '4.7.0',
+        reason: 'host far[192.0.2.1] refused to talk to me: 421 4.7.0 busy',
+        stage: 'greeting',
+      }
     case 'replies': {
       const status = /^\d{3} ([245]\.\d+\.\d+)/.exec(reception.reply)?.[1] ?? `${reception.reply.charAt(0)}.0.0`
       const kind = reception.reply.startsWith('2') ? 'delivered' : reception.reply.startsWith('4') ? 'deferred' : 'bounced'
@@ -135,7 +161,7 @@ export class QueueWorld {
     this.#options = options
     this.store = opened.store
     this.reader = opened.reader
-    this.#far = new ModelledFarSide(this.clock, options.far)
+    this.#far = new ModelledFarSide(this.clock, options.far, (request) => this.#contentOf(request))
     this.#driver = new Driver(this.clock, {})
     this.events.listen((event, at) => this.history.push({ at: at - BEGINNING, event }))
     this.relay = this.#assemble()
@@ -148,11 +174,24 @@ export class QueueWorld {
     return world
   }
 
+  #config(): Config {
+    return loadConfig({ env: {}, overrides: this.#options.config ?? [], uid: 1000, calledAs: 'deferd' }).config
+  }
+
   #assemble(): Relay {
     const { config, written } = loadConfig({ env: {}, overrides: this.#options.config ?? [], uid: 1000, calledAs: 'deferd' })
     const { templates } = loadTemplates({ config, written })
     const random = seededRandom(this.#options.seed ?? 1)
-    return new Relay({ config, templates, random, clock: this.clock, net: NO_NET, store: this.store, events: this.events, agent: this.#far })
+    return new Relay({
+      config,
+      templates,
+      random,
+      clock: this.clock,
+      net: NO_NET,
+      store: this.store,
+      events: this.events,
+      agent: this.#far,
+    })
   }
 
   /** The process dies and is started again on the same store. */
@@ -166,7 +205,10 @@ export class QueueWorld {
   }
 
   /** A message comes in; returns its queue id. */
-  async accept(to: readonly (string | EnvelopeRecipient)[], { sender = 'app@us.example', content = 'Subject: hi\r\n\r\nhi\r\n' } = {}): Promise<string> {
+  async accept(
+    to: readonly (string | EnvelopeRecipient)[],
+    { sender = 'app@us.example', content = 'Subject: hi\r\n\r\nhi\r\n' } = {},
+  ): Promise<string> {
     const { intake } = this.relay
     const { id, arrivedAt } = intake.begin()
     const bytes = Buffer.from(content)
@@ -193,6 +235,49 @@ export class QueueWorld {
   /** When a destination was tried, in seconds since the world began. */
   tried(destination?: DestinationName): readonly number[] {
     return this.attempts(destination).map(({ at }) => at / 1000)
+  }
+
+  /** What arrived at the far side for an address. */
+  arrivals(address: string): readonly Arrival[] {
+    return this.#far.arrivals.filter((arrival) => arrival.to.includes(address))
+  }
+
+  /** The notices that reached an address, parsed. */
+  notices(address = 'app@us.example'): readonly ParsedNotice[] {
+    return this.arrivals(address).flatMap(({ content }) => parseNotice(Buffer.from(content, 'latin1')) ?? [])
+  }
+
+  /** An operator's order, carried out as the daemon does it. */
+  async order(operation: OperationName, ids: readonly string[] | 'all'): Promise<Tally> {
+    const { clock, store, reader, events } = this
+    const operations = new Operations({ store, reader, clock, events, config: () => this.#config(), wakes: this.relay.wakes })
+    const selection = ids === 'all' ? { kind: 'filter' as const, filter: {} } : { kind: 'ids' as const, ids }
+    const tally = await operations.perform({ operation, selection, who: 'operator', words: operation })
+    await this.rest()
+    return tally
+  }
+
+  /** A live recipient as the queue holds it; undefined when there is none. */
+  recipient(address: string): Recipient | undefined {
+    const [found] = this.reader.list({ recipient: address }, { after: 0, limit: 1, now: this.clock.now() })
+    return found?.recipients.find((one) => one.address === address)
+  }
+
+  /** When a live recipient is due, in seconds since the world began. */
+  dueAt(address: string): number | undefined {
+    const recipient = this.recipient(address)
+    return recipient === undefined ? undefined : (recipient.dueAt - BEGINNING) / 1000
+  }
+
+  async #contentOf({ message }: DeliveryRequest): Promise<string> {
+    const parts: Uint8Array[] = []
+    for (
+      let part = await this.store.readBody(message.body, 0);
+      part !== undefined;
+      part = await this.store.readBody(message.body, parts.length)
+    )
+      parts.push(part)
+    return Buffer.concat(parts).toString('latin1')
   }
 
   happened<K extends QueueEvent['kind']>(kind: K): readonly (Extract<QueueEvent, { kind: K }> & { readonly at: Duration })[] {

@@ -1,0 +1,216 @@
+/**
+ * The numbered checks of Postfix's queue semantics, 20–35: when mail is given up. The lifetime of deferd ends with an
+ * attempt at its very end (20, 21 restated). 26 is a check of the configuration (test/config), 34 of the SMTP client.
+ */
+import { describe, expect, test } from 'vitest'
+import { days, hours, minutes, seconds } from '../../src/mail/clock.ts'
+import { StoreUnavailable, type QueueStore } from '../../src/queue/store.ts'
+import { openMemoryStore } from '../../src/queue/memory-store.ts'
+import { QueueWorld, type Reception, type Visit } from '../support/queue-world.ts'
+
+const accepts: Reception = { kind: 'accepts' }
+const busy: Reception = { kind: 'replies', reply: '450 4.2.1 busy' }
+const refusing: Reception = { kind: 'refuses-connections' }
+
+/** The sender's own domain takes mail; the others do what they are told. */
+const far = (others: (visit: Visit) => Reception) => (visit: Visit) => (visit.destination === 'us.example' ? accepts : others(visit))
+const fiveDays = ['maximal_queue_lifetime=5d', 'bounce_queue_lifetime=5d']
+
+describe('20: the last attempt is made when the lifetime ends', () => {
+  test('a failure one second before defers, one at the end expires', async () => {
+    const world = await QueueWorld.create({ far: far(() => busy), config: fiveDays })
+    await world.accept(['ann@far.example'])
+    await world.advance(days(5) - 1)
+    expect(world.recipient('ann@far.example')).toMatchObject({ state: 'waiting' })
+    await world.advance(1)
+    expect(world.recipient('ann@far.example')).toBeUndefined()
+    expect(world.tried('far.example').at(-1)).toBe(432_000)
+    expect(world.happened('expired')).toHaveLength(1)
+  })
+})
+
+test('21: with the defaults mail is tried for two days, 48 times, the last time at 172800 s', async () => {
+  const world = await QueueWorld.create({ far: far(() => busy) })
+  await world.accept(['ann@far.example'])
+  await world.advance(days(3))
+  const attempts = world.tried('far.example')
+  expect([attempts.length, attempts.at(-2), attempts.at(-1)]).toEqual([48, 172_500, 172_800])
+})
+
+test('22: lifetime 0: one attempt, and the notice at once', async () => {
+  const world = await QueueWorld.create({ far: far(() => busy), config: ['maximal_queue_lifetime=0'] })
+  await world.accept(['ann@far.example'])
+  await world.rest()
+  expect(world.tried('far.example')).toEqual([0])
+  expect(world.notices()).toMatchObject([{ action: 'failed' }])
+})
+
+test('23: found at an age of ten days after the host was off, mail is tried once more; delivered, nobody is told', async () => {
+  const world = await QueueWorld.create({ far: far(({ at }) => (at < days(1) ? busy : accepts)) })
+  await world.accept(['ann@far.example', 'bob@far.example'])
+  await world.advance(minutes(1))
+  world.clock.step(days(10))
+  await world.advance(minutes(1))
+  expect(world.arrivals('ann@far.example')).toHaveLength(1)
+  expect(world.happened('expired')).toEqual([])
+  expect(world.notices()).toEqual([])
+})
+
+test('24: mail from <> goes by bounce_queue_lifetime, and nobody is told when it ends', async () => {
+  const world = await QueueWorld.create({ far: far(() => busy), config: ['maximal_queue_lifetime=5d', 'bounce_queue_lifetime=1d'] })
+  await world.accept(['ann@far.example'], { sender: '' })
+  await world.advance(days(2))
+  expect(world.tried('far.example').at(-1)).toBe(86_400)
+  expect(world.happened('removed')).toHaveLength(1)
+  expect(world.happened('noticed')).toEqual([])
+})
+
+test('25: mail from double-bounce@ goes by maximal_queue_lifetime', async () => {
+  const config = ['maximal_queue_lifetime=5d', 'bounce_queue_lifetime=1d', 'myhostname=us.example']
+  const world = await QueueWorld.create({ far: far(() => busy), config })
+  await world.accept(['ann@far.example'], { sender: 'double-bounce@us.example' })
+  await world.advance(days(2))
+  expect(world.recipient('ann@far.example')).toBeDefined()
+})
+
+test('27: the notice about expired mail quotes the last reply with its status', async () => {
+  const world = await QueueWorld.create({ far: far(() => busy) })
+  await world.accept(['ann@far.example'])
+  await world.advance(days(2))
+  expect(world.notices()).toMatchObject([
+    {
+      recipients: [
+        {
+          recipient: 'ann@far.example',
+          action: 'failed',
+          status: '4.2.1',
+          diagnosticType: 'smtp',
+          diagnostic: '450 4.2.1 busy',
+          remoteMta: 'far',
+        },
+      ],
+    },
+  ])
+})
+
+test('28: refused connections: status 4.4.1, a diagnostic of our own, no remote MTA', async () => {
+  const world = await QueueWorld.create({ far: far(() => refusing) })
+  await world.accept(['ann@far.example'])
+  await world.advance(days(2))
+  const recipient = world.notices()[0]?.recipients[0]
+  expect(recipient).toMatchObject({ action: 'failed', status: '4.4.1', diagnosticType: 'x-deferd' })
+  expect(recipient?.remoteMta).toBeUndefined()
+})
+
+describe('29: mail that was held from age 0 to six days', () => {
+  const held = async () => {
+    const world = await QueueWorld.create({ far: far(({ at }) => (at === 0 ? { ...busy, takes: 1 } : busy)), config: fiveDays })
+    const id = await world.accept(['ann@far.example'])
+    await world.order('hold', [id])
+    await world.advance(days(6))
+    expect(world.recipient('ann@far.example')).toMatchObject({ state: 'parked' })
+    return { world, id }
+  }
+  test('released, expires with its next failure', async () => {
+    const { world, id } = await held()
+    await world.order('release', [id])
+    await world.rest()
+    expect(world.attempts('far.example')).toHaveLength(2)
+    expect(world.notices()).toMatchObject([{ action: 'failed' }])
+  })
+  test('requeued, begins anew', async () => {
+    const { world, id } = await held()
+    await world.order('requeue', [id])
+    await world.rest()
+    expect(world.notices()).toEqual([])
+    expect(world.dueAt('ann@far.example')).toBe(days(6) / 1000 + 300)
+  })
+})
+
+test('30: of two recipients left, one is delivered in the last run: only the other is in the notice', async () => {
+  const world = await QueueWorld.create({
+    far: far(({ destination, at }) => (destination === 'late.example' && at === days(2) ? accepts : busy)),
+  })
+  await world.accept(['ann@late.example', 'bob@never.example'])
+  await world.advance(days(2))
+  expect(world.notices().map((notice) => notice.recipients.map((one) => one.recipient))).toEqual([['bob@never.example']])
+})
+
+describe('forced expiry', () => {
+  test('31: nothing until the mail is due; then no connection, the old reason, and the log says force-expired', async () => {
+    const world = await QueueWorld.create({ far: far(() => busy) })
+    const id = await world.accept(['ann@far.example'])
+    await world.advance(seconds(100))
+    await world.order('expire', [id])
+    expect(world.notices()).toEqual([])
+    await world.advance(seconds(200))
+    expect(world.tried('far.example')).toEqual([0])
+    expect(world.notices()).toMatchObject([{ recipients: [{ status: '4.2.1', diagnostic: '450 4.2.1 busy' }] }])
+    expect(world.happened('expired')).toMatchObject([{ forced: true }])
+  })
+
+  test('32: never tried: 4.7.0, administratively expired', async () => {
+    const world = await QueueWorld.create({ far: far(() => busy) })
+    await world.relay.scheduler.suspend('far.example', 'operator')
+    const id = await world.accept(['ann@far.example'])
+    await world.order('expire', [id])
+    await world.relay.scheduler.resume('far.example', 'operator')
+    await world.rest()
+    expect(world.attempts('far.example')).toEqual([])
+    expect(world.notices()).toMatchObject([{ recipients: [{ status: '4.7.0', diagnostic: 'message is administratively expired' }] }])
+  })
+
+  test('33: held mail stays held; released, it is returned', async () => {
+    const world = await QueueWorld.create({ far: far(() => busy) })
+    const id = await world.accept(['ann@far.example'])
+    await world.rest()
+    await world.order('hold', [id])
+    await world.order('expire', [id])
+    await world.advance(hours(5))
+    expect(world.notices()).toEqual([])
+    await world.order('release', [id])
+    await world.rest()
+    expect(world.notices()).toMatchObject([{ action: 'failed' }])
+  })
+})
+
+test('35: while the notice cannot be queued the debt stands; in the end there is one notice', async () => {
+  const { store, reader } = openMemoryStore()
+  let full = true
+  const tried: unknown[] = []
+  const failing = new Proxy(store, {
+    get(target, name: keyof QueueStore) {
+      if (name !== 'report') return target[name].bind(target)
+      return (...args: Parameters<QueueStore['report']>) => {
+        tried.push(args)
+        return full ? Promise.reject(new StoreUnavailable('database or disk is full')) : target.report(...args)
+      }
+    },
+  })
+  const world = await QueueWorld.create({
+    far: far(() => ({ kind: 'replies', reply: '550 5.1.1 no such user' })),
+    store: async () => ({ store: failing, reader }),
+  })
+  await world.accept(['ann@far.example'])
+  await world.advance(minutes(10))
+  expect(tried.length).toBeGreaterThan(1)
+  expect(world.notices()).toEqual([])
+  full = false
+  await world.advance(minutes(10))
+  expect(world.notices()).toMatchObject([{ recipients: [{ recipient: 'ann@far.example', status: '5.1.1' }] }])
+  expect(world.tried('far.example')).toEqual([0])
+})
+
+test('mail that waits behind a dead destination expires at the end of its lifetime, not later', async () => {
+  const world = await QueueWorld.create({
+    far: far(() => refusing),
+    config: ['maximal_queue_lifetime=1h', 'bounce_queue_lifetime=1h', 'maximal_backoff_time=2h'],
+  })
+  for (let i = 0; i < 50; i++) await world.accept([`ann${i}@far.example`])
+  await world.advance(hours(1) - 1)
+  expect(world.happened('expired')).toEqual([])
+  await world.advance(seconds(1))
+  expect(world.happened('expired')).toHaveLength(50)
+  expect(world.notices()).toHaveLength(50)
+  expect(world.attempts('far.example').length).toBeLessThan(20)
+})
