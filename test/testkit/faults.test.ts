@@ -9,6 +9,7 @@ import { KEYS } from '../../src/testkit/far-side/rule-keys.ts'
 import { STAGES } from '../../src/testkit/far-side/rule.ts'
 import { readScript } from '../../src/testkit/far-side/script.ts'
 import { farWorld } from '../support/far-world.ts'
+import { inWords } from '../support/probe-words.ts'
 
 interface Row {
   readonly name: string
@@ -32,18 +33,6 @@ function rowsUnder(heading: string): Row[] {
     const [, name = '', , example = '', meets = ''] = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
     return /^[a-z0-9-]+$/.test(name) && example.includes('`') ? [{ name, script: scriptOf(example, name), meets }] : []
   })
-}
-
-/** What the rounds met, as the table tells it. */
-function inWords(rounds: readonly (readonly string[])[], kept: number): string {
-  const told = rounds.map((clients) =>
-    clients.every((words) => words === clients[0]) && clients.length > 1 ? `all: ${clients[0] ?? ''}` : clients.join(' + '),
-  )
-  const [first] = told
-  const same = told.length > 1 && told.every((words) => words === first)
-  const delivered = rounds.flat().filter((words) => words.startsWith('delivered')).length
-  const surprise = kept === delivered ? '' : ` (${kept} in the mailbox)`
-  return `${same ? `each time: ${first ?? ''}` : told.join(' · ')}${surprise}`
 }
 
 const asShown = (words: string): string => words.replaceAll('|', String.raw`\|`)

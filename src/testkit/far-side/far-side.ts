@@ -112,6 +112,7 @@ export class FarSide implements Outside, Host {
     const rule = this.#decideDoor(mx, client)
     if (rule?.fault.at !== 'connect') return this.#open(socket, mx, client)
     const { connect, delay } = rule.fault
+    this.#track(socket)
     socket.on('error', () => socket.destroy())
     await sleep(this.clock, delay)
     if (connect === 'slow') return this.#open(socket, mx, client)
@@ -184,7 +185,7 @@ export class FarSide implements Outside, Host {
 
   #open(socket: Socket, mx: string, client: string): void {
     const number = ++this.#sessions
-    this.#sockets.add(socket)
+    this.#track(socket)
     socket.setNoDelay(true)
     const facts = { ...this.#farFacts('greeting', { mx, domains: this.domainsOf(mx), client }), connection: number }
     for (const { rule, memory } of this.#rules) {
@@ -192,11 +193,15 @@ export class FarSide implements Outside, Host {
       if (isAbout({ domain, mx: host, client: caller }, facts)) memory.opened(facts)
     }
     socket.once('close', () => {
-      this.#sockets.delete(socket)
       for (const { memory } of this.#rules) memory.closed(number)
     })
     this.tell({ event: 'connected', session: number, mx, client })
     void new Session(this, { socket, number, mx, client }).run()
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
   }
 
   async #lookup<T>(
