@@ -3,6 +3,9 @@ import type { SmtpReply } from '../mail/reply.ts'
 
 export const reply = (code: number, status: string | undefined, text: string): SmtpReply => ({ code, status, text })
 
+/** RFC 5321 §4.5.3.1.5 gives a reply line 512 octets; ours has other words as well. */
+const ECHO_LIMIT = 300
+
 export const OK = reply(250, '2.0.0', 'Ok')
 export const SENDER_OK = reply(250, '2.1.0', 'Ok')
 export const RECIPIENT_OK = reply(250, '2.1.5', 'Ok')
@@ -25,14 +28,20 @@ export const TOO_MANY_RECIPIENTS = reply(452, '4.5.3', 'Error: too many recipien
 export const SIZE_EXCEEDED = reply(552, '5.3.4', 'Message size exceeds fixed limit')
 export const SERVER_TROUBLE = reply(451, '4.3.0', 'Error: internal trouble, try again later')
 
+/** What a client said, fit for a reply: a line of ASCII, not too long. */
+const echo = (text: string): string => text.replace(/[^ -~]/gu, '?').slice(0, ECHO_LIMIT)
+
 /** 501 with the right syntax. */
 export const syntax = (text: string): SmtpReply => reply(501, '5.5.4', `Syntax: ${text}`)
 export const badParameter = (text: string): SmtpReply => reply(501, '5.5.4', text)
-export const unsupported = (parameter: string): SmtpReply => reply(555, '5.5.4', `Unsupported option: ${parameter}`)
+export const unsupported = (parameter: string): SmtpReply => reply(555, '5.5.4', `Unsupported option: ${echo(parameter)}`)
 /** 503: a good command at the wrong time. */
 export const misplaced = (text: string): SmtpReply => reply(503, '5.5.1', `Error: ${text}`)
-export const relayDenied = (recipient: string): SmtpReply => reply(454, '4.7.1', `<${recipient}>: Relay access denied`)
+export const relayDenied = (recipient: string): SmtpReply => reply(454, '4.7.1', `<${echo(recipient)}>: Relay access denied`)
 export const queuedAs = (queueId: string): SmtpReply => reply(250, '2.0.0', `Ok: queued as ${queueId}`)
+
+/** 252: we do not tell who is known here; whoever wants to know may try (RFC 5321 §3.5.3). */
+export const notVerified = (text: string): SmtpReply => reply(252, '2.0.0', echo(text))
 
 /** 421 with our name: the connection ends with it (RFC 5321 §3.8). */
 export const shownOut = (status: string, myhostname: string, text: string): SmtpReply => reply(421, status, `${myhostname} ${text}`)

@@ -180,7 +180,7 @@ export class Session {
     if (isInternational(address) && transaction.smtputf8 !== true) return { reply: say.NEEDS_SMTPUTF8 }
     if (transaction.accepted >= limit) return { reply: say.TOO_MANY_RECIPIENTS, excused: ++transaction.overshoot <= overshoot }
     if (!this.#trusted && !this.#desk.access.isOpen(address)) {
-      return this.#refused('RCPT', say.relayDenied(harmless(path.path)), { sender: transaction.sender, recipient: address })
+      return this.#refused('RCPT', say.relayDenied(path.path), { sender: transaction.sender, recipient: address })
     }
     transaction.accepted++
     if (!transaction.addresses.has(address)) transaction.recipients.push({ address, ...parsed.value })
@@ -218,7 +218,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   DATA: { name: 'data', run: (session, argument) => session.data(argument), endsGroup: true },
   RSET: { name: 'rset', run: (session, argument) => session.reset(argument) },
   NOOP: { name: 'noop', run: () => ({ reply: say.OK }), endsGroup: true },
-  VRFY: { name: 'vrfy', run: (_, argument) => verify(argument), endsGroup: true },
+  VRFY: {
+    name: 'vrfy',
+    run: (_, argument) => ({ reply: argument === '' ? say.syntax('VRFY address') : say.notVerified(argument) }),
+    endsGroup: true,
+  },
   QUIT: { name: 'quit', run: () => ({ reply: say.BYE, next: 'close' }) },
 }
 
@@ -229,11 +233,6 @@ const argumentOf = (line: string): string => line.trim().replace(/^\S+\s*/, '')
 function commandOf(line: string): Command | undefined {
   const verb = verbOf(line)
   return Object.hasOwn(COMMANDS, verb) ? COMMANDS[verb] : undefined
-}
-
-/** We do not tell who is known here; whoever wants to know may try (RFC 5321 §3.5.3). */
-function verify(argument: string): Answer {
-  return { reply: argument === '' ? say.syntax('VRFY address') : say.reply(252, '2.0.0', harmless(argument)) }
 }
 
 function unknownCommand(line: string): Answer {

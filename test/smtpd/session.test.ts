@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { defaultConfig } from '../../src/config/load.ts'
+import { RelayAccess } from '../../src/smtpd/relay-access.ts'
+import { Session, type Answer } from '../../src/smtpd/session.ts'
+import { Events } from '../../src/telemetry/events.ts'
+
+const { config } = defaultConfig('relay.example')
+
+const newSession = (address = '127.0.0.1') =>
+  new Session(
+    { settings: config, access: new RelayAccess(config), events: new Events(() => 0), refusal: () => undefined },
+    { name: 'unknown', address },
+  )
+
+function answer(session: Session, line: string): Answer {
+  const given = session.command(line)
+  if (given instanceof Promise) throw new Error('nothing here takes time')
+  return given
+}
+
+const COMMANDS = {
+  ehlo: 'EHLO x',
+  mail: 'MAIL FROM:<a@b.example>',
+  rcpt: 'RCPT TO:<ann@far.example>',
+  badRcpt: 'RCPT TO:<ann@>',
+  data: 'DATA',
+  rset: 'RSET',
+  noop: 'NOOP',
+  foo: 'FOO',
+} as const
+
+type Word = keyof typeof COMMANDS
+
+/** The order of commands by RFC 5321 §4.1.4, as short as it can be said. */
+class Model {
+  #stage: 'idle' | 'mail' | 'refused' | 'rcpt' = 'idle'
+
+  code(word: Word): number {
+    switch (word) {
+      case 'ehlo':
+      case 'rset':
+        this.#stage = 'idle'
+        return 250
+      case 'noop':
+        return 250
+      case 'foo':
+        return 500
+      case 'mail':
+        if (this.#stage !== 'idle') return 503
+        this.#stage = 'mail'
+        return 250
+      case 'rcpt':
+        if (this.#stage === 'idle') return 503
+        this.#stage = 'rcpt'
+        return 250
+      case 'badRcpt':
+        if (this.#stage === 'idle') return 503
+        if (this.#stage === 'mail') this.#stage = 'refused'
+        return 501
+      case 'data': {
+        const { code, next } = {
+          idle: { code: 503, next: 'idle' },
+          mail: { code: 503, next: 'mail' },
+          refused: { code: 554, next: 'refused' },
+          rcpt: { code: 354, next: 'idle' },
+        }[this.#stage] as { code: number; next: 'idle' }
+        this.#stage = next
+        return code
+      }
+    }
+  }
+}
+
+describe('a session', () => {
+  test('answers every order of commands by the book (S24)', () => {
+    const words = fc.array(fc.constantFrom(...(Object.keys(COMMANDS) as Word[])), { maxLength: 12, size: 'max' })
+    fc.assert(
+      fc.property(words, (said) => {
+        const session = newSession()
+        const model = new Model()
+        for (const word of said) {
+          const { reply, next } = answer(session, COMMANDS[word])
+          expect([word, reply.code]).toEqual([word, model.code(word)])
+          if (next === 'content') session.concluded({ kind: 'queued', queueId: 'x' }, 'x')
+        }
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  test('offers what it can do', () => {
+    const { reply, keywords } = answer(newSession(), 'EHLO client.example')
+    expect(reply).toEqual({ code: 250, status: undefined, text: 'relay.example' })
+    expect(keywords).toEqual(['PIPELINING', 'SIZE 10240000', 'ENHANCEDSTATUSCODES', '8BITMIME', 'DSN', 'SMTPUTF8'])
+    expect(answer(newSession(), 'HELO client.example').keywords).toBeUndefined()
+  })
+
+  test('counts commands as the log names them', () => {
+    const session = newSession()
+    for (const line of ['EHLO x', 'MAIL FROM:<>', 'RCPT TO:<a@>', 'RCPT TO:<a@b.example>', 'WIZ', 'DATA']) answer(session, line)
+    session.concluded({ kind: 'queued', queueId: 'x' }, 'x')
+    answer(session, 'QUIT')
+    expect(session.conduct.commands).toEqual({ ehlo: [1, 1], mail: [1, 1], rcpt: [1, 2], data: [1, 1], quit: [1, 1], unknown: [0, 1] })
+    expect(Object.keys(session.conduct.commands)).toEqual(['ehlo', 'mail', 'rcpt', 'data', 'quit', 'unknown'])
+  })
+
+  test('takes a name with control characters apart for the trace', () => {
+    const session = newSession()
+    for (const line of ['EHLO x\x1b[2J', 'MAIL FROM:<>', 'RCPT TO:<a@b.example>']) answer(session, line)
+    expect(session.submission().client).toMatchObject({ helo: 'x?[2J' })
+  })
+})
