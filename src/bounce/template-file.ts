@@ -29,6 +29,9 @@ const WITH_COPIES: readonly TemplateName[] = ['failure_template', 'delay_templat
 /** The longest line that a text may have; SMTP carries 998 octets (RFC 5321 §4.5.3.1.6). */
 const LONGEST_LINE = 240
 
+/** The forms of a From field; see templates.ts. */
+const MAILBOX = /^(?:[^<>()]*<[^<>()\s]+>|[^<>()\s]+\s+\([^()]*\)|[^<>()\s]+)$/
+
 const CONTROL = /[^\P{Cc}\t]/u
 
 /** The templates of a file, those that are in it. */
@@ -82,6 +85,10 @@ function parseFields(name: TemplateName, header: readonly RawLine[], problems: P
       })
     } else if (fields.has(known)) problems.push({ where, text: `${field[1]} is given twice` })
     else if (value === '') problems.push({ where, text: `${field[1]} is empty` })
+    else if (known === 'charset' && !/^(?:us-ascii|utf-8)$/i.test(value))
+      problems.push({ where, text: `${field[1]} must be us-ascii or utf-8` })
+    else if (known === 'from' && !MAILBOX.test(value))
+      problems.push({ where, text: `${field[1]} must be an address, "Name <address>" or "address (Name)"` })
     else if (!/^[ -~]{1,200}$/.test(value))
       problems.push({ where, text: `${field[1]} must be at most 200 characters of ASCII (RFC 2047 for others)` })
     else fields.set(known, value)

@@ -112,9 +112,7 @@ interface Complaints {
 function fill(raw: RawTemplate, basis: Template, variables: TemplateConfig, complaints: Complaints): Template {
   const charset = (raw.fields.get('charset') ?? 'us-ascii').toLowerCase()
   const text = raw.text.map((line) => expand(line, variables, complaints))
-  if (charset !== 'us-ascii' && charset !== 'utf-8') {
-    complaints.problems.push({ where: raw.text[0]?.where ?? raw.name, text: `${raw.name}: Charset must be us-ascii or utf-8` })
-  } else if (charset === 'us-ascii') {
+  if (charset === 'us-ascii') {
     const foreign = raw.text.find((_, index) => isInternational(text[index] ?? ''))
     if (foreign !== undefined) complaints.problems.push({ where: foreign.where, text: `${raw.name}: not ASCII; say "Charset: utf-8"` })
   }
