@@ -5,11 +5,11 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { controlPath, type OrderReply } from '../daemon/control.ts'
-import type { LiveDestination, Operations, Order, Tally } from '../queue/operations.ts'
+import type { LiveDestination, Operations, Order, Progress, Tally } from '../queue/operations.ts'
 import { CommandError, EX } from './shell.ts'
 
 export interface OperationsDesk {
-  perform(order: Order, progress?: (soFar: Tally) => void): Promise<Tally>
+  perform(order: Order, progress?: (soFar: Progress) => void): Promise<Tally>
   suspend(name: string, who: string): Promise<void>
   resume(name: string, who: string): Promise<void>
   /** Destinations as the scheduler has them in memory; null when no daemon runs. */
@@ -25,13 +25,13 @@ class DaemonDesk implements OperationsDesk {
     this.#socketPath = socketPath
   }
 
-  async perform(order: Order, progress: (soFar: Tally) => void = () => undefined): Promise<Tally> {
+  async perform(order: Order, progress: (soFar: Progress) => void = () => undefined): Promise<Tally> {
     const response = await this.#ask('POST', '/orders', order)
     for await (const line of createInterface({ input: response })) {
       const reply = JSON.parse(line) as OrderReply
       if (reply.kind === 'failed') throw new CommandError(reply.exitCode, reply.why)
       if (reply.kind === 'done') return reply.tally
-      progress(reply.tally)
+      progress(reply.soFar)
     }
     throw new CommandError(EX.temporary, 'the daemon went away before it had finished; what it had done is done')
   }

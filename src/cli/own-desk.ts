@@ -10,19 +10,18 @@ import { NoSuchQueue } from '../queue/queue-errors.ts'
 import { queueFile } from '../queue/sqlite/database.ts'
 import { openInlineStore } from '../queue/sqlite/inline-store.ts'
 import { systemClock } from '../system/clock.ts'
-import type { Listen } from '../telemetry/events.ts'
 import { Events } from '../telemetry/events.ts'
 import { ownDesk, type OperationsDesk } from './operations-desk.ts'
 
 /** Takes the queue until the desk is closed. A queue that is not there is not made. */
-export async function openOwnDesk(config: Config, log: Listen): Promise<OperationsDesk> {
+export async function openOwnDesk(config: Config): Promise<OperationsDesk> {
   const directory = config.queue_directory
   if (!existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
   const ownership = takeOwnership(directory)
   try {
     const { store, reader } = await openInlineStore({ directory })
+    // Nobody listens: the command itself says what it did, and the audit remembers it.
     const events = new Events(() => systemClock.now())
-    events.listen(log)
     const operations = new Operations({
       store,
       reader,

@@ -5,8 +5,10 @@ import { createInterface } from 'node:readline/promises'
 import { hostname, userInfo } from 'node:os'
 import type { Writable } from 'node:stream'
 import { sep } from 'node:path'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { systemClock } from '../system/clock.ts'
+import { systemRandom } from '../system/random.ts'
 import { Events } from '../telemetry/events.ts'
 import type { Log } from '../telemetry/log.ts'
 import { openDaemonDesk, type OperationsDesk } from './operations-desk.ts'
@@ -36,16 +38,19 @@ class StreamOutput implements Output {
   }
 }
 
-/** The name of whoever is behind this process, also behind sudo. */
-function userName(env: NodeJS.ProcessEnv): string {
-  const behind = env['SUDO_USER']
+/** The login name behind this process. */
+function loginName(): string {
   try {
-    const { username } = userInfo()
-    return behind === undefined || behind === username ? username : `${behind} (${username})`
+    return userInfo().username
   } catch {
     // A user id without a name, as in containers.
-    return `uid ${process.getuid?.() ?? '?'}`
+    return `uid-${process.getuid?.() ?? 'unknown'}`
   }
+}
+
+/** Who is asking, also behind sudo. */
+function whoAsks(login: string, behind: string | undefined): string {
+  return behind === undefined || behind === login ? login : `${behind} (${login})`
 }
 
 /** The desk of the daemon, or our own when none runs and the queue is free. */
@@ -53,8 +58,7 @@ async function openDesk(config: Config): Promise<OperationsDesk> {
   const daemon = await openDaemonDesk(config.queue_directory)
   if (daemon !== null) return daemon
   const { openOwnDesk } = await import('./own-desk.ts')
-  const log = await openProcessLog(config)
-  return openOwnDesk(config, log.listen)
+  return openOwnDesk(config)
 }
 
 /** The log on standard error; what is gathered when the process ends is written then. */
@@ -74,18 +78,14 @@ async function openProcessLog(config: Config): Promise<Log> {
 }
 
 /** The daemon with its log, and what SIGHUP does to it. */
-async function startLoggedDaemon(config: Config, readAgain: () => Promise<Config>): Promise<RunningDaemon> {
+async function startLoggedDaemon({ config, written }: LoadedConfig, readAgain: () => Promise<LoadedConfig>): Promise<RunningDaemon> {
   const { startDaemon } = await import('../daemon/daemon.ts')
   const log = await openProcessLog(config)
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
-  const daemon = await startDaemon({ config, events })
+  const daemon = await startDaemon({ config, written, events })
   return {
-    described: () => ({
-      listeners: daemon.listeners,
-      queueDirectory: daemon.queueDirectory,
-      http: config.http_listen === '' ? null : config.http_listen,
-    }),
+    described: () => daemon,
     reload: () => {
       readAgain().then(
         (changed) => daemon.reload(changed),
@@ -124,20 +124,23 @@ const programName = (script: string | undefined): string =>
     : 'deferd'
 
 export function processShell(): Shell {
+  const login = loginName()
   return {
     env: process.env,
     uid: process.getuid?.() ?? -1,
-    user: userName(process.env),
+    login,
+    user: whoAsks(login, process.env['SUDO_USER']),
     pid: process.pid,
     program: programName(process.argv[1]),
     clock: systemClock,
+    random: systemRandom,
     stdin: process.stdin,
     stdout: new StreamOutput(process.stdout),
     stderr: new StreamOutput(process.stderr),
     ask,
     untilStopped,
     openDesk,
-    openReader: async (config) => (await import('../queue/sqlite/reader.ts')).openQueueReader(config.queue_directory),
+    openReader: async (config) => (await import('../queue/sqlite/queue-reader.ts')).openQueueReader(config.queue_directory),
     liveDestinations: async (config) => (await (await openDaemonDesk(config.queue_directory))?.destinations()) ?? null,
     startDaemon: startLoggedDaemon,
   }

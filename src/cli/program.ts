@@ -11,7 +11,10 @@ import { addQueueCat } from './commands/queue-cat.ts'
 import { addQueueList } from './commands/queue-list.ts'
 import { addQueueOperations } from './commands/queue-operate.ts'
 import { addQueueShow } from './commands/queue-show.ts'
+import { addQueueShape } from './commands/qshape.ts'
+import { addSimulate } from './commands/simulate.ts'
 import { addStart } from './commands/start.ts'
+import { POSTFIX_NAMES } from './postfix-names.ts'
 import { BrokenPipe, EX, type Shell } from './shell.ts'
 
 /** What the parser of the command line has to say; written once parsing has ended. */
@@ -38,10 +41,16 @@ function buildProgram(shell: Shell, said: Said): Command {
   addQueueList(queue, shell)
   addQueueShow(queue, shell)
   addQueueCat(queue, shell)
+  addQueueShape(queue, shell)
   addQueueOperations(queue, shell)
   addDestination(program, shell)
   addConfig(program, shell)
   addAudit(program, shell)
+  addSimulate(program, shell)
+  program.addHelpText(
+    'after',
+    `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,
+  )
   return program
 }
 
@@ -67,8 +76,23 @@ export async function failure(shell: Shell, error: unknown): Promise<number> {
   return EX.software
 }
 
-/** Runs a command line to its exit code. */
-export async function run(shell: Shell, argv: readonly string[]): Promise<number> {
+/** Runs a command line to its exit code; `calledAs` is the name of the executable. */
+export async function run(shell: Shell, argv: readonly string[], calledAs = 'deferd'): Promise<number> {
+  const [first = '', ...rest] = argv
+  const called = POSTFIX_NAMES.get(calledAs)
+  const tool = called ?? POSTFIX_NAMES.get(first)
+  if (tool !== undefined) {
+    try {
+      await tool(shell, called === undefined ? rest : argv)
+      return 0
+    } catch (error) {
+      return failure(shell, error)
+    }
+  }
+  return runProgram(shell, argv)
+}
+
+async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
   const said: Said = { out: '', err: '' }
   let code = 0
   try {

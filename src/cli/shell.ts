@@ -3,6 +3,8 @@
  * so that tests run them whole and in process.
  */
 import type { Clock } from '../mail/clock.ts'
+import type { Random } from '../mail/random.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { QueueReader } from '../queue/reader.ts'
 import type { Endpoint } from '../delivery/net.ts'
@@ -21,8 +23,11 @@ export interface Shell {
   readonly uid: number
   /** Who is asking, for the audit. */
   readonly user: string
+  /** The login name alone, for mail sent by this user. */
+  readonly login: string
   readonly pid: number
   readonly clock: Clock
+  readonly random: Random
   readonly stdin: AsyncIterable<Uint8Array>
   readonly stdout: Output
   readonly stderr: Output
@@ -34,8 +39,8 @@ export interface Shell {
   openDesk(config: Config): Promise<OperationsDesk>
   /** Destinations in the memory of the daemon; null when none runs or we may not ask it. */
   liveDestinations(config: Config): Promise<readonly LiveDestination[] | null>
-  /** Builds the relay and opens its doors; `reload` reads the configuration again. */
-  startDaemon(config: Config, reload: () => Promise<Config>): Promise<RunningDaemon>
+  /** Builds the relay and opens its doors; `readAgain` is how SIGHUP reads the configuration. */
+  startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>): Promise<RunningDaemon>
   /** Resolves with SIGTERM or SIGINT; `reload` is called for each SIGHUP. */
   untilStopped(reload: () => void): Promise<void>
   /** How this program is started, for examples that can be copied. */

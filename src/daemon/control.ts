@@ -7,21 +7,24 @@ import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join, relative } from 'node:path'
 import { z } from 'zod'
-import { OPERATIONS, type Operations, type Order, type Tally } from '../queue/operations.ts'
+import { OPERATIONS, type Operations, type Order, type Progress, type Tally } from '../queue/operations.ts'
 
 /** One line of the answer to an order. */
 export type OrderReply =
-  | { readonly kind: 'progress' | 'done'; readonly tally: Tally }
+  | { readonly kind: 'progress'; readonly soFar: Progress }
+  | { readonly kind: 'done'; readonly tally: Tally }
   | { readonly kind: 'failed'; readonly why: string; readonly exitCode: number }
 
 const optionalText = z.string().optional()
+
+const queueShape = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
 
 const filterShape = z.strictObject({
   queueId: optionalText,
   sender: optionalText,
   recipient: optionalText,
   destination: optionalText,
-  queue: z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']).optional(),
+  queue: queueShape.or(z.literal('trash')).optional(),
   arrivedBefore: z.number().optional(),
   attemptsOver: z.number().optional(),
   reply: optionalText,
@@ -33,6 +36,7 @@ const orderShape: z.ZodType<Order> = z.strictObject({
     z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string()) }),
     z.strictObject({ kind: z.literal('filter'), filter: filterShape, limit: z.number().optional() }),
   ]),
+  queues: z.array(queueShape).optional(),
   purge: z.boolean().optional(),
   dryRun: z.boolean().optional(),
   who: z.string(),
@@ -155,7 +159,7 @@ export class ControlServer {
   async #perform(order: Order, response: ServerResponse): Promise<void> {
     const tell = (line: OrderReply) => response.write(`${JSON.stringify(line)}\n`)
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    const tally = await this.#parts.operations.perform(order, (soFar) => void tell({ kind: 'progress', tally: { ...soFar, unknown: [] } }))
+    const tally = await this.#parts.operations.perform(order, (soFar) => void tell({ kind: 'progress', soFar: { ...soFar, unknown: [] } }))
     tell({ kind: 'done', tally })
     response.end()
   }

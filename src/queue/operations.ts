@@ -9,7 +9,7 @@ import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import { domainOf } from '../mail/address.ts'
 import type { Events } from '../telemetry/events.ts'
 import { queueIdOf, type DestinationName, type Message, type MessageId, type Recipient } from './message.ts'
-import type { ListedMessage, QueueFilter, QueueReader } from './reader.ts'
+import type { ListedMessage, QueueFilter, QueueName, QueueReader } from './reader.ts'
 import type { DestinationDue, Operation, QueueStore } from './store.ts'
 
 export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'] as const
@@ -23,6 +23,8 @@ export type Selection =
 export interface Order {
   readonly operation: OperationName
   readonly selection: Selection
+  /** Only what is in these queues; anywhere when absent. */
+  readonly queues?: readonly QueueName[] | undefined
   /** Delete for good, without the trash. */
   readonly purge?: boolean | undefined
   /** Count and show, change nothing. */
@@ -39,6 +41,12 @@ export interface Tally {
   readonly changed: number
   /** Ids that neither queue nor trash knows. */
   readonly unknown: readonly string[]
+}
+
+/** How far an order has come, after each round. */
+export interface Progress extends Tally {
+  /** Messages that were changed in this round, by the ids they had. */
+  readonly ids: readonly string[]
 }
 
 /** A destination as the scheduler has it in memory. */
@@ -104,14 +112,15 @@ export class Operations {
   }
 
   /** Carries out an order; `progress` hears of every round. */
-  async perform(order: Order, progress: (soFar: Tally) => void | Promise<void> = () => undefined): Promise<Tally> {
+  async perform(order: Order, progress: (soFar: Progress) => void = () => undefined): Promise<Tally> {
     const unknown: string[] = []
     let matched = 0
     let changed = 0
     for (const round of this.#rounds(order, unknown)) {
       matched += round.length
-      if (order.dryRun !== true) changed += await this.#operate(order, round)
-      await progress({ matched, changed, unknown })
+      const ids = order.dryRun === true ? [] : await this.#operate(order, round)
+      changed += ids.length
+      progress({ matched, changed, unknown, ids })
     }
     if (order.dryRun !== true) await this.#audit(order.who, order.operation, order.words, changed)
     return { matched, changed, unknown }
@@ -136,26 +145,30 @@ export class Operations {
   }
 
   #rounds(order: Order, unknown: string[]): Generator<readonly Subject[]> {
-    return order.selection.kind === 'ids'
-      ? this.#named(order.selection.ids, unknown)
-      : this.#matching(order.operation, order.selection.filter, order.selection.limit ?? Infinity)
+    return order.selection.kind === 'ids' ? this.#named(order, order.selection.ids, unknown) : this.#matching(order, order.selection)
   }
 
-  *#named(ids: readonly string[], unknown: string[]): Generator<readonly Subject[]> {
+  *#named({ queues }: Order, ids: readonly string[], unknown: string[]): Generator<readonly Subject[]> {
     for (let from = 0; from < ids.length; from += ROUND) {
       const round: Subject[] = []
       for (const id of ids.slice(from, from + ROUND)) {
         const story = this.#parts.reader.story(id, this.#parts.clock.now())
         if (story === undefined || story.queue === 'gone') unknown.push(id)
-        else round.push(story)
+        else if (queues === undefined || queues.some((queue) => queue === story.queue)) round.push(story)
       }
       yield round
     }
   }
 
-  *#matching(operation: OperationName, asked: QueueFilter, limit: number): Generator<readonly Subject[]> {
+  *#matching(
+    { operation, queues }: Order,
+    { filter: asked, limit = Infinity }: Extract<Selection, { kind: 'filter' }>,
+  ): Generator<readonly Subject[]> {
     const { reader, store, clock } = this.#parts
-    const filter = { ...asked, queue: asked.queue ?? HOME[operation] }
+    const only = queues?.length === 1 ? queues[0] : undefined
+    const filter = { ...asked, queue: asked.queue ?? only ?? HOME[operation] }
+    const eligible = (queue: ListedMessage['queue']) =>
+      queues === undefined ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
     const now = clock.now()
     // What the operation itself adds to the queue (requeueing does) lies beyond this id.
     const end = store.nextId()
@@ -163,7 +176,7 @@ export class Operations {
     for (let left = limit; left > 0;) {
       const size = Math.min(ROUND, left)
       const page = reader.list(filter, { after, limit: size, now })
-      const round = page.filter(({ message, queue }) => message.id < end && (queue !== 'corrupt' || filter.queue === 'corrupt'))
+      const round = page.filter(({ message, queue }) => message.id < end && eligible(queue))
       yield round
       if (page.length < size) return
       left -= round.length
@@ -172,18 +185,19 @@ export class Operations {
     }
   }
 
-  /** Everything of a round is handed to the store at once, which commits it together. Says how many changed. */
-  async #operate(order: Order, round: readonly Subject[]): Promise<number> {
+  /** Everything of a round is handed to the store at once, which commits it together. Says which changed. */
+  async #operate(order: Order, round: readonly Subject[]): Promise<readonly string[]> {
     const { store, events, wakes } = this.#parts
     const results = await Promise.all(
       round.map(async (subject) => ({ subject, result: await store.operate(subject.message.id, this.#operation(order, subject)) })),
     )
     const woken = new Map<DestinationName, Instant>()
-    let changed = 0
+    const changed: string[] = []
     for (const { subject, result } of results) {
       if (!result.changed) continue
-      changed++
-      events.emit({ kind: 'operated', queueId: queueIdOf(subject.message), operation: order.operation, by: order.who })
+      const queueId = queueIdOf(subject.message)
+      changed.push(queueId)
+      events.emit({ kind: 'operated', queueId, operation: order.operation, by: order.who })
       for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
     }
     if (woken.size > 0) {

@@ -3,7 +3,6 @@
  * order, SIGHUP makes it read its configuration again.
  */
 import type { Command } from 'commander'
-import type { Config } from '../../config/options.ts'
 import { configFlags, configOf, subcommand } from '../command.ts'
 import type { Described, Shell } from '../shell.ts'
 
@@ -36,9 +35,7 @@ Examples:
   deferd start -o relayhost=[smtp.example.com]:587 -o log_format=json`,
     )
     .action(async (_options: unknown, command: Command) => {
-      const { config } = await configOf(shell, command)
-      const reload = async (): Promise<Config> => (await configOf(shell, command)).config
-      const daemon = await shell.startDaemon(config, reload)
+      const daemon = await shell.startDaemon(await configOf(shell, command), () => configOf(shell, command))
       const flags = configFlags(command)
       await shell.stdout.write(welcome(daemon.described(), shell.program, flags))
       await shell.untilStopped(() => daemon.reload())

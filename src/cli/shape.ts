@@ -1,0 +1,126 @@
+/**
+ * The shape of the queue: domains by age, the table of qshape. Pure counting and layout.
+ */
+import { MINUTE, type Duration } from '../mail/clock.ts'
+import { harmless } from './text.ts'
+
+export interface ShapeLayout {
+  /** How many age columns; the last one has no end. */
+  readonly buckets: number
+  /** Minutes in the first column. */
+  readonly minutes: number
+  /** Equal columns, instead of each twice as wide as the one before. */
+  readonly linear: boolean
+  readonly width: number
+  /** Rows for parent domains, with at least so many subdomains; null for none. */
+  readonly parents: number | null
+  /** Rows at most, TOTAL included; all when absent. */
+  readonly rows?: number | undefined
+}
+
+/** The narrowest column of names. */
+const NAME_WIDTH = 18
+
+/** Total first, then one count per column. */
+type Counts = number[]
+
+export class Shape {
+  readonly #layout: ShapeLayout
+  readonly #total: Counts
+  readonly #rows = new Map<string, Counts>()
+  readonly #subdomains = new Map<string, number>()
+
+  constructor(layout: ShapeLayout) {
+    this.#layout = layout
+    this.#total = this.#fresh()
+  }
+
+  /** Counts one address, or one sender's domain, of this age. */
+  count(address: string, age: Duration): void {
+    const column = this.#column(age)
+    add(this.#total, column)
+    let name = domainName(address)
+    let isNew = this.#add(name, column)
+    if (this.#layout.parents === null) return
+    for (let parent = parentOf(name); parent !== null; parent = parentOf(name)) {
+      if (isNew) this.#subdomains.set(parent, (this.#subdomains.get(parent) ?? 0) + 1)
+      isNew = this.#add(parent, column)
+      name = parent
+    }
+  }
+
+  /** The table, heading first. */
+  toString(): string {
+    const headings = this.#headings()
+    const widths = headings.map((heading, i) => Math.max(2, heading.length, String(this.#total[i]).length) + 1)
+    const nameWidth = Math.max(NAME_WIDTH, this.#layout.width - widths.reduce((sum, width) => sum + width, 0))
+    const line = (name: string, cells: readonly (string | number)[]) =>
+      fitted(harmless(name), nameWidth) + cells.map((cell, i) => String(cell).padStart(widths[i] ?? 0)).join('')
+    const { rows: limit = Infinity } = this.#layout
+    const rows = this.#sorted().slice(0, Math.max(0, limit - 1))
+    return [line('', headings), line('TOTAL', this.#total), ...rows.map(([name, counts]) => line(name, counts))].join('\n')
+  }
+
+  #fresh(): Counts {
+    return Array.from({ length: this.#layout.buckets + 1 }, () => 0)
+  }
+
+  /** Counts for a name; says whether it is a new one. */
+  #add(name: string, column: number): boolean {
+    const known = this.#rows.get(name)
+    const counts = known ?? this.#fresh()
+    if (known === undefined) this.#rows.set(name, counts)
+    add(counts, column)
+    return known === undefined
+  }
+
+  #column(age: Duration): number {
+    const { minutes, buckets, linear } = this.#layout
+    const ratio = age / (minutes * MINUTE)
+    if (ratio < 1) return 1
+    return Math.min(buckets, linear ? Math.floor(ratio) + 1 : 2 + Math.floor(Math.log2(ratio)))
+  }
+
+  #headings(): readonly string[] {
+    const { minutes, buckets, linear } = this.#layout
+    const limits = Array.from({ length: buckets - 1 }, (_, i) => (linear ? minutes * (i + 1) : minutes * 2 ** i))
+    return ['T', ...limits.map(String), `${limits.at(-1) ?? 0}+`]
+  }
+
+  #sorted(): readonly (readonly [string, Counts])[] {
+    const { parents } = this.#layout
+    const shown = [...this.#rows].filter(([name]) => !name.startsWith('.') || (this.#subdomains.get(name) ?? 0) >= (parents ?? Infinity))
+    const byName = (a: string, b: string) => a.length - b.length || (a < b ? -1 : 1)
+    return shown.toSorted(([a, countsA], [b, countsB]) => (countsB[0] ?? 0) - (countsA[0] ?? 0) || byName(a, b))
+  }
+}
+
+function add(counts: Counts, column: number): void {
+  counts[0] = (counts[0] ?? 0) + 1
+  counts[column] = (counts[column] ?? 0) + 1
+}
+
+/** The domain an address is counted under, without stray dots; MAILER-DAEMON for none. */
+function domainName(address: string): string {
+  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+  const trimmed = domain
+    .replaceAll(/\.\.+/g, '.')
+    .replace(/^\.(?=.)/, '')
+    .replace(/(?<=.)\.$/, '')
+  return address === '' ? 'MAILER-DAEMON' : trimmed
+}
+
+/** `a.b.example` → `.b.example` → null: top-level domains have no row of their own. */
+function parentOf(name: string): string | null {
+  const bare = name.startsWith('.') ? name.slice(1) : name
+  const dot = bare.indexOf('.')
+  if (dot < 0) return null
+  const parent = bare.slice(dot + 1)
+  return parent.includes('.') ? `.${parent}` : null
+}
+
+/** Right-aligned; what is too long keeps its end behind a `+`. */
+function fitted(name: string, width: number): string {
+  if (name.length <= width) return name.padStart(width)
+  return name.startsWith('.') ? `.+${name.slice(name.length - width + 2)}` : `+${name.slice(name.length - width + 1)}`
+}
