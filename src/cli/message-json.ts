@@ -49,8 +49,8 @@ export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly qu
     sender: shownSender(message.sender),
     recipients: recipients.map((recipient) => recipientJson(recipient, queue, records)),
     expire_time: optionalSeconds(latest(live.map(({ expiresAt }) => expiresAt))),
-    attempts: Math.max(0, ...recipients.map(({ attempts }) => attempts)),
-    next_attempt_time: earliest(live.map((recipient) => nextAttemptAt(recipient, queue, records))),
+    attempts: recipients.reduce((most, { attempts }) => Math.max(most, attempts), 0),
+    next_attempt_time: optionalSeconds(earliest(live.map((recipient) => nextAttemptAt(recipient, queue, records)))),
   }
 }
 

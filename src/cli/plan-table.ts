@@ -48,6 +48,12 @@ function short(duration: Duration): string {
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`
 
+/** The table without its plot, for a page. */
+export function planRows(plans: readonly Plan[]): { readonly headings: readonly string[]; readonly rows: readonly (readonly string[])[] } {
+  const rows = rowsOf(plans).filter(([label]) => label !== '')
+  return { headings: ['', ...plans.map(({ name }) => name)], rows: rows.map(([label, cells]) => [label.trim(), ...cells]) }
+}
+
 export function planTable(plans: readonly Plan[], columns: number | null): string {
   const width = Math.max(40, (columns ?? 100) - 1)
   const longest = plans.reduce((most, { bounce }) => Math.max(most, bounce), 0)

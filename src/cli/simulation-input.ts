@@ -1,6 +1,6 @@
 /** What the simulate commands read: files, percentages, options given several times, and settings that may be impossible. */
-import { readFileSync } from 'node:fs'
-import { InvalidArgumentError } from 'commander'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
 import { PolicyError } from '../backoff/index.ts'
 import { CommandError, EX } from './shell.ts'
 
@@ -20,6 +20,31 @@ export function readTextFile(path: string): string {
   } catch (error) {
     throw new CommandError(EX.data, `cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
+}
+
+export function writeTextFile(path: string, text: string): void {
+  try {
+    writeFileSync(path, text)
+  } catch (error) {
+    throw new CommandError(EX.config, `cannot write ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+const quoted = (text: string): string => (/^[\w.,:=/@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`)
+
+/** The command line that asks for the same again: the options that were given, but not where to put the answer. */
+export function commandLine(command: Command): string {
+  const words: string[] = []
+  for (const option of command.options) {
+    const name = option.attributeName()
+    if (command.getOptionValueSource(name) !== 'cli' || option.long === '--html' || option.long === '--json') continue
+    const value: unknown = command.getOptionValue(name)
+    for (const one of Array.isArray(value) ? value : [value])
+      words.push(option.long ?? option.short ?? '', ...(option.required ? [String(one)] : []))
+  }
+  const names: string[] = []
+  for (let level: Command | null = command; level !== null; level = level.parent) names.unshift(level.name())
+  return [...names, ...words].map(quoted).join(' ')
 }
 
 /** An option that may be given several times. */

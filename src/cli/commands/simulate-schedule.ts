@@ -10,11 +10,13 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Duration } from '../../mail/clock.ts'
 import { readEximRetry, readMainCf } from '../../simulator/foreign-settings.ts'
 import { DEFAULT_GOAL, type Goal, goalIsMet, searchGoal } from '../../simulator/goal.ts'
+import { renderPage } from '../../simulator/page.ts'
 import { type Plan, planOf, type Setup } from '../../simulator/plan.ts'
+import { schedulePage } from '../../simulator/schedule-page.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../command.ts'
-import { planTable } from '../plan-table.ts'
+import { planRows, planTable } from '../plan-table.ts'
 import { CommandError, EX, type Shell } from '../shell.ts'
-import { checked, percentArgument, positiveArgument, readTextFile, several } from '../simulation-input.ts'
+import { checked, commandLine, percentArgument, positiveArgument, readTextFile, several, writeTextFile } from '../simulation-input.ts'
 import { jsonLine, span } from '../text.ts'
 
 interface Options {
@@ -29,6 +31,7 @@ interface Options {
   readonly share: number
   readonly outage: Duration
   readonly plan?: true
+  readonly html?: string
   readonly json?: true
 }
 
@@ -123,6 +126,7 @@ async function print(shell: Shell, command: Command, options: Options): Promise<
   const loaded = await configOf(shell, command)
   if (options.within !== undefined) return printGoal(shell, loaded, options, options.within)
   const plans = checked(() => setupsOf(loaded, options).map((setup) => planOf(setup)))
+  if (options.html !== undefined) writeTextFile(options.html, renderPage(schedulePage(plans, planRows(plans), commandLine(command))))
   if (options.json === true) await shell.stdout.write(plans.map((plan) => jsonLine(planJson(plan, options.plan === true))).join(''))
   else await shell.stdout.write(planTable(plans, shell.stdout.columns))
 }
@@ -140,6 +144,7 @@ export function addSimulateSchedule(parent: Command, shell: Shell): void {
     .option('--share <percent>', 'the share of mail the search is about', percentArgument, DEFAULT_GOAL.share)
     .option('--outage <time>', 'the outage the search is about', durationArgument, DEFAULT_GOAL.outage)
     .option('--plan', 'with --json: outages, greylisting and notices, too')
+    .option('--html <file>', 'write a page with plots')
     .option('--json', 'one JSON object per policy')
     .action((options: Options, command: Command) => print(shell, command, options))
 }
