@@ -8,7 +8,16 @@ import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import type { Duration } from '../mail/clock.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 import { ConfigError, nearest, type Problem } from './problem.ts'
-import { findFile, stateEnvironment, stateFile, stateOverrides, type ConfigSources, type Given, type Statements } from './sources.ts'
+import {
+  findFile,
+  stateEnvironment,
+  stateFile,
+  stateOverrides,
+  stateTables,
+  type ConfigSources,
+  type Given,
+  type Statements,
+} from './sources.ts'
 
 export { ConfigError } from './problem.ts'
 export type { ConfigSources } from './sources.ts'
@@ -186,8 +195,12 @@ function collect(sources: ConfigSources, said: Statements, problems: Problem[]):
   if (file !== null) stateFile(file.path, file.text, said, problems)
   stateEnvironment(sources.env, said, problems)
   stateOverrides(sources.overrides, said, problems)
-  for (const [name, { where }] of said.parameters) if (!isOption(name)) problems.push({ where, text: unknown(name, NAMES) })
+  noteUnknown(said, problems)
   return file?.path ?? null
+}
+
+function noteUnknown(said: Statements, problems: Problem[]): void {
+  for (const [name, { where }] of said.parameters) if (!isOption(name)) problems.push({ where, text: unknown(name, NAMES) })
 }
 
 function refuse(problems: readonly Problem[]): void {
@@ -201,6 +214,15 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const said = nothingSaid()
   const file = collect(sources, said, problems)
   return judge(said, { file, hostname: sources.hostname ?? machineName() }, problems)
+}
+
+/** What holds when nothing is given but `values`, in code: names and tables as in a file, which is not looked for. */
+export function configFrom(values: Readonly<Record<string, unknown>>, hostname: string): LoadedConfig {
+  const problems: Problem[] = []
+  const said = nothingSaid()
+  stateTables(values, (...key) => key.join('.'), said, problems)
+  noteUnknown(said, problems)
+  return judge(said, { file: null, hostname }, problems)
 }
 
 /** What holds when nothing is given anywhere. */

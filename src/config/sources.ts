@@ -84,7 +84,17 @@ export function stateFile(path: string, text: string, said: Statements, problems
     }
     return path
   }
-  for (const [name, value] of Object.entries(parseToml(path, text))) {
+  stateTables(parseToml(path, text), where, said, problems)
+}
+
+/** Parameters and tables as TOML gives them; `where` says where a key stands. */
+export function stateTables(
+  tables: Readonly<Record<string, unknown>>,
+  where: (...key: readonly string[]) => string,
+  said: Statements,
+  problems: Problem[],
+): void {
+  for (const [name, value] of Object.entries(tables)) {
     if (!TABLES.has(name)) said.parameters.set(name, { value, where: where(name) })
     else if (!isTable(value)) problems.push({ where: where(name), text: `${name} must be a table: [${name}]` })
     else if (name === 'transport_maps') {
