@@ -109,3 +109,24 @@ export const feedback = read<FeedbackRate>('a feedback such as "1", "1/5" or "1/
   const rate = Number(match[1]) / (match[2] === undefined || perConcurrency ? 1 : Number(match[2]))
   return rate >= 0 && rate <= 1 ? { rate, perConcurrency } : undefined
 })
+
+/** A listener of the SMTP server with rules of its own. */
+export interface ListenerBlock {
+  readonly address: string
+  readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
+  readonly auth: 'none' | 'may' | 'required'
+}
+
+const listener: z.ZodType<ListenerBlock> = z.strictObject(
+  {
+    address: z.string(),
+    tls: z.enum(['none', 'may', 'encrypt', 'wrapper']).default('none'),
+    auth: z.enum(['none', 'may', 'required']).default('none'),
+  },
+  { error: 'expected a table of address, tls (none, may, encrypt or wrapper) and auth (none, may or required)' },
+)
+
+/** `[[smtpd]]` tables; nothing when empty. */
+export const listeners: z.ZodType<readonly ListenerBlock[]> = z.union([z.array(listener), z.literal('').transform(() => [])], {
+  error: 'expected [[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper) and auth (none, may or required)',
+})

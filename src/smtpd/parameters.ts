@@ -104,6 +104,10 @@ function parseNotify(text: string): Notify | undefined {
   return wanted.length === kinds.length ? kinds : undefined
 }
 
-export const parseMailParameters = (text: string): Parsed<MailParameters> => readAll(text, MAIL, { size: 0 })
+/** AUTH= is about who sent the mail first (RFC 4954 §5): heard where clients log in, and believed of nobody. */
+const MAIL_AND_AUTH: typeof MAIL = { ...MAIL, AUTH: (value) => (value === undefined || value === '' ? 'unknown' : undefined) }
+
+export const parseMailParameters = (text: string, withAuth = false): Parsed<MailParameters> =>
+  readAll(text, withAuth ? MAIL_AND_AUTH : MAIL, { size: 0 })
 
 export const parseRecipientParameters = (text: string): Parsed<RecipientParameters> => readAll(text, RCPT, {})

@@ -14,6 +14,11 @@ export const BYE = reply(221, '2.0.0', 'Bye')
 export const NOT_SMTP = reply(221, '2.7.0', 'Error: I can break rules, too. Goodbye.')
 export const TLS_READY = reply(220, '2.0.0', 'Ready to start TLS')
 
+export const TLS_ACTIVE = reply(554, '5.5.1', 'Error: TLS already active')
+export const NEEDS_TLS = reply(530, '5.7.0', 'Must issue a STARTTLS command first')
+export const NEEDS_TLS_FOR_AUTH = reply(538, '5.7.11', 'Encryption required for requested authentication mechanism')
+export const NEEDS_AUTH = reply(530, '5.7.0', 'Authentication required')
+
 export const NOT_RECOGNIZED = reply(500, '5.5.2', 'Error: command not recognized')
 export const BAD_SYNTAX = reply(500, '5.5.2', 'Error: bad syntax')
 export const LINE_TOO_LONG = reply(500, '5.5.2', 'Error: line too long')

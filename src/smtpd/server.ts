@@ -1,9 +1,4 @@
-/**
- * The SMTP server: listens through the Net port and gives every client a connection of its own. With
- * connection.ts and wire-reader.ts it is all that knows of the smtp-server library.
- */
-import type { Socket } from 'node:net'
-import { SMTPServer } from 'smtp-server'
+/** The SMTP server: listens through the Net port and gives every client a connection of its own. */
 import type { Config } from '../config/options.ts'
 import type { Endpoint, Listener, Net } from '../delivery/net.ts'
 import type { Clock, Duration } from '../mail/clock.ts'
@@ -12,10 +7,13 @@ import type { Acceptor } from '../queue/accept.ts'
 import type { Intake } from '../queue/intake.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ClientLimits } from './client-limits.ts'
-import { Connection, type House } from './connection.ts'
+import type { Connection, House } from './connection.ts'
 import { parseListen } from './endpoints.ts'
+import { blocksOf, readCertificate } from './listeners.ts'
 import { Networks } from './networks.ts'
+import { Reception } from './reception.ts'
 import { RelayAccess } from './relay-access.ts'
+import { Users } from './users.ts'
 
 export interface SmtpdParts {
   readonly config: Config
@@ -34,15 +32,18 @@ export interface Smtpd {
   close(grace: Duration): Promise<void>
 }
 
-/** Rejects with the system's error when a port cannot be opened; then nothing listens. */
+/** Rejects with the system's error when a port cannot be opened or a certificate cannot be read; then nothing listens. */
 export async function startSmtpd(parts: SmtpdParts): Promise<Smtpd> {
-  const { config, net } = parts
+  const { config, net, clock } = parts
   const guests = new Guests()
-  const server = new Reception(houseOf(parts, guests), guests)
+  const house = houseOf(parts, guests)
+  const certificate = await readCertificate(config)
+  const users = config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file)
   const listeners: Listener[] = []
   try {
-    for (const text of config.smtpd_listen) {
-      listeners.push(await net.listen(parseListen(text, 'smtpd_listen'), (socket) => server.connect(socket)))
+    for (const block of blocksOf(config)) {
+      const server = new Reception({ house, guests, rules: block, certificate, users })
+      listeners.push(await net.listen(parseListen(block.address, 'smtpd_listen'), (socket) => server.connect(socket)))
     }
   } catch (error) {
     await Promise.all(listeners.map((listener) => listener.close()))
@@ -52,44 +53,18 @@ export async function startSmtpd(parts: SmtpdParts): Promise<Smtpd> {
     listeners,
     close: async (grace) => {
       await Promise.all(listeners.map((listener) => listener.close()))
-      await guests.drain(grace, parts.clock)
+      await guests.drain(grace, clock)
     },
   }
 }
 
-/** The library's server without its own listener: it is given sockets. */
-class Reception extends SMTPServer {
-  readonly #house: House
-  readonly #guests: Guests
-  #count = 0
-
-  constructor(house: House, guests: Guests) {
-    super({
-      name: house.settings.myhostname,
-      logger: false,
-      hideENHANCEDSTATUSCODES: false,
-      disableReverseLookup: true,
-      disabledCommands: ['STARTTLS', 'AUTH'],
-    })
-    this.#house = house
-    this.#guests = guests
-    this.on('error', (error) => house.desk.events.emit({ kind: 'note', level: 'error', text: `smtpd: ${error.message}` }))
-  }
-
-  override connect(socket: Socket): void {
-    const connection = new Connection(this, socket, this.#house, String(++this.#count))
-    this.#guests.add(connection)
-    connection.init()
-  }
-}
-
 function houseOf({ config, clock, acceptor, events, intake }: SmtpdParts, guests: Guests): House {
+  const limits = new ClientLimits(config, clock)
   return {
     settings: config,
     clock,
     acceptor,
-    desk: { settings: config, access: new RelayAccess(config), events, refusal: (size) => intake.refusal(size) },
-    limits: new ClientLimits(config),
+    desk: { settings: config, access: new RelayAccess(config), events, limits, refusal: (size) => intake.refusal(size) },
     bareNewlineExclusions: new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
     gone: (connection) => guests.delete(connection),
   }

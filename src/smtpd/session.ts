@@ -3,11 +3,13 @@
  * what was said so far; it has no socket, and whoever has one does what the answers say.
  */
 import type { Config } from '../config/options.ts'
+import type { ListenerBlock } from '../config/values.ts'
 import { isInternational } from '../mail/address.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import { harmless, type SmtpReply } from '../mail/reply.ts'
-import type { Acceptance, Submission } from '../queue/accept.ts'
+import type { Acceptance, SmtpClient, Submission } from '../queue/accept.ts'
 import type { ClientName, Events } from '../telemetry/events.ts'
+import type { ClientLimits } from './client-limits.ts'
 import { Conduct, type CommandName, type ConductSettings } from './conduct.ts'
 import { parseMailParameters, parseRecipientParameters, type MailParameters } from './parameters.ts'
 import { parseAddress, splitPath } from './path.ts'
@@ -17,22 +19,36 @@ import * as say from './replies.ts'
 export type SessionSettings = ConductSettings &
   Pick<Config, 'myhostname' | 'myorigin' | 'message_size_limit' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'>
 
+/** What holds for the clients of one listener. */
+export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
+
 /** What all sessions of a server share. */
 export interface Desk {
   readonly settings: SessionSettings
   readonly access: RelayAccess
   readonly events: Events
+  readonly limits: ClientLimits
   /** Undefined when mail of this size can be taken now; else the reply to MAIL. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
 }
 
-export interface Answer {
+/** What is said, and what is done after it. */
+export interface Said {
   readonly reply: SmtpReply
   /** Lines after the first one. */
   readonly keywords?: readonly string[]
   readonly next?: 'close' | 'content' | 'starttls'
   /** Refused, but no error that counts against the client. */
   readonly excused?: boolean
+}
+
+/** `dialogue`: the client may log in, and what is said until that is done is none of the session's business. */
+export type Answer = Said | Promise<Said> | 'dialogue'
+
+/** What the library remembers of a client that logged in. */
+export interface Login {
+  readonly name: string
+  readonly method: string
 }
 
 interface Transaction extends MailParameters {
@@ -45,7 +61,7 @@ interface Transaction extends MailParameters {
   overshoot: number
 }
 
-type Handler = (session: Session, argument: string) => Answer | Promise<Answer>
+type Handler = (session: Session, argument: string) => Answer
 
 interface Command {
   readonly name: CommandName
@@ -58,18 +74,25 @@ interface Command {
 const FOREIGN_COMMANDS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'])
 
 const HELO_LIMIT = 255
+/** Failed logins in one session. */
+const LOGIN_LIMIT = 3
 
 export class Session {
   readonly conduct: Conduct
   readonly client: ClientName
   readonly #desk: Desk
   readonly #trusted: boolean
+  readonly #rules: ListenerRules
   #helo = ''
   #extended = false
   #transaction: Transaction | null = null
+  #encryption: SmtpClient['tls']
+  #login: Login | undefined
+  #failedLogins = 0
 
-  constructor(desk: Desk, client: ClientName) {
+  constructor(desk: Desk, client: ClientName, rules: ListenerRules) {
     this.#desk = desk
+    this.#rules = rules
     this.client = client
     this.#trusted = desk.access.trusts(client.address)
     this.conduct = new Conduct(desk.settings)
@@ -81,26 +104,45 @@ export class Session {
   }
 
   /** Answers a command line and notes how it went. */
-  command(line: string): Answer | Promise<Answer> {
+  command(line: string): Answer {
     const command = commandOf(line)
     const answer = command === undefined ? unknownCommand(line) : command.run(this, argumentOf(line))
+    if (answer === 'dialogue') return answer
     return answer instanceof Promise ? answer.then((late) => this.#note(command, late)) : this.#note(command, answer)
   }
 
   /** A line that could not be read whole. */
-  tooLong(): Answer {
+  tooLong(): Said {
     return this.#note(undefined, { reply: say.LINE_TOO_LONG })
+  }
+
+  /** From here on nobody listens in; what was said before could have been anybody's (RFC 3207 §4.2). */
+  secured(encryption: SmtpClient['tls']): void {
+    this.#encryption = encryption
+    this.#helo = ''
+    this.#extended = false
+    this.#transaction = null
+  }
+
+  /** The client has logged in, or tried to. The reply when it tried too often. */
+  authenticated(login: Login | false | undefined): SmtpReply | undefined {
+    this.conduct.count('auth', login ? 235 : 535)
+    if (login) this.#login = login
+    else if (++this.#failedLogins >= LOGIN_LIMIT) return say.shownOut('4.7.0', this.#desk.settings.myhostname, 'Error: too many errors')
+    return undefined
   }
 
   /** What DATA is about to bring. */
   submission(): Submission {
     const { sender, recipients, ret, envid, smtputf8, body } = this.#open()
     const envelope = { sender, recipients, ret, envid, smtputf8, body }
-    return { envelope, client: { ...this.client, helo: this.#helo, protocol: this.#protocol, local: this.#trusted } }
+    const { name: saslUsername, method: saslMethod } = this.#login ?? {}
+    const said = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
+    return { envelope, client: { ...this.client, ...said, local: this.#mayRelay } }
   }
 
   /** The content came to its end and this became of it. */
-  concluded(acceptance: Acceptance, queueId: string): Answer {
+  concluded(acceptance: Acceptance, queueId: string): Said {
     const reply = acceptance.kind === 'queued' ? say.queuedAs(acceptance.queueId) : acceptance.reply
     if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId })
     this.conduct.count('data', reply.code)
@@ -111,10 +153,25 @@ export class Session {
 
   /** Names the client in the trace and in the log. */
   get #protocol(): string {
-    return this.#transaction?.smtputf8 === true ? 'UTF8SMTP' : this.#extended ? 'ESMTP' : 'SMTP'
+    if (!this.#extended) return 'SMTP'
+    const name = this.#transaction?.smtputf8 === true ? 'UTF8SMTP' : 'ESMTP'
+    return name + (this.#encryption === undefined ? '' : 'S') + (this.#login === undefined ? '' : 'A')
   }
 
-  greet(name: string, extended: boolean): Answer {
+  /** One of ours: by where it is, or by who it is. */
+  get #mayRelay(): boolean {
+    return this.#trusted || this.#login !== undefined
+  }
+
+  get #offersTls(): boolean {
+    return (this.#rules.tls === 'may' || this.#rules.tls === 'encrypt') && this.#encryption === undefined
+  }
+
+  get #offersAuth(): boolean {
+    return this.#rules.auth !== 'none' && this.#encryption !== undefined && this.#login === undefined
+  }
+
+  greet(name: string, extended: boolean): Said {
     if (name === '') return { reply: say.reply(501, undefined, `Syntax: ${extended ? 'EHLO' : 'HELO'} hostname`) }
     const { myhostname, message_size_limit: limit } = this.#desk.settings
     this.#helo = harmless(name).slice(0, HELO_LIMIT)
@@ -122,23 +179,45 @@ export class Session {
     this.#transaction = null
     const reply = say.reply(250, undefined, myhostname)
     if (!extended) return { reply }
+    const offers = [...(this.#offersTls ? ['STARTTLS'] : []), ...(this.#offersAuth ? ['AUTH PLAIN LOGIN'] : [])]
     const size = limit > 0 ? `SIZE ${limit}` : 'SIZE'
-    return { reply, keywords: ['PIPELINING', size, 'ENHANCEDSTATUSCODES', '8BITMIME', 'DSN', 'SMTPUTF8'] }
+    return { reply, keywords: ['PIPELINING', size, ...offers, 'ENHANCEDSTATUSCODES', '8BITMIME', 'DSN', 'SMTPUTF8'] }
   }
 
-  mail(argument: string): Answer | Promise<Answer> {
+  starttls(argument: string): Said {
+    const { tls } = this.#rules
+    if (tls !== 'may' && tls !== 'encrypt') return { reply: say.NOT_RECOGNIZED }
+    if (argument !== '') return { reply: say.syntax('STARTTLS') }
+    if (this.#encryption !== undefined) return { reply: say.TLS_ACTIVE }
+    const refusal = this.#desk.limits.count('handshake', this.client.address)
+    return refusal === undefined ? { reply: say.TLS_READY, next: 'starttls' } : { reply: refusal }
+  }
+
+  auth(argument: string): Answer {
+    if (this.#rules.auth === 'none') return { reply: say.NOT_RECOGNIZED }
+    if (argument === '') return { reply: say.syntax('AUTH mechanism') }
+    if (this.#encryption === undefined) return { reply: say.NEEDS_TLS_FOR_AUTH }
+    if (this.#transaction !== null) return { reply: say.misplaced('MAIL transaction in progress') }
+    if (this.#login !== undefined) return { reply: say.misplaced('already authenticated') }
+    const refusal = this.#desk.limits.count('auth', this.client.address)
+    return refusal === undefined ? 'dialogue' : { reply: refusal }
+  }
+
+  mail(argument: string): Answer {
+    if (this.#rules.tls === 'encrypt' && this.#encryption === undefined) return { reply: say.NEEDS_TLS }
+    if (this.#rules.auth === 'required' && this.#login === undefined) return { reply: say.NEEDS_AUTH }
     if (this.#transaction !== null) return { reply: say.misplaced('nested MAIL command') }
     const path = /^FROM:/i.test(argument) ? splitPath(argument.slice(5).trimStart()) : undefined
     if (path === undefined) return { reply: say.syntax('MAIL FROM:<address>') }
     const sender = path.path === '' ? '' : parseAddress(path.path, this.#desk.settings.myorigin)
     if (sender === undefined) return { reply: say.BAD_SENDER }
-    const parsed = parseMailParameters(path.rest)
+    const parsed = parseMailParameters(path.rest, this.#rules.auth !== 'none')
     if ('refusal' in parsed) return { reply: parsed.refusal }
     const { message_size_limit: limit } = this.#desk.settings
     if (isInternational(sender) && parsed.value.smtputf8 !== true) return { reply: say.NEEDS_SMTPUTF8 }
     if (limit > 0 && parsed.value.size > limit) return this.#refuseMail(say.SIZE_EXCEEDED, sender)
-    const refusal = this.#desk.refusal(parsed.value.size)
-    const begin = (why: SmtpReply | undefined): Answer => {
+    const refusal = this.#desk.limits.count('message', this.client.address) ?? this.#desk.refusal(parsed.value.size)
+    const begin = (why: SmtpReply | undefined): Said => {
       if (why !== undefined) return this.#refuseMail(why, sender)
       const recipients: EnvelopeRecipient[] = []
       this.#transaction = { ...parsed.value, sender, recipients, addresses: new Set(), accepted: 0, refused: 0, overshoot: 0 }
@@ -147,7 +226,7 @@ export class Session {
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
   }
 
-  rcpt(argument: string): Answer {
+  rcpt(argument: string): Said {
     const transaction = this.#transaction
     if (transaction === null) return { reply: say.misplaced('need MAIL command') }
     const answer = this.#recipient(transaction, argument)
@@ -155,7 +234,7 @@ export class Session {
     return answer
   }
 
-  data(argument: string): Answer {
+  data(argument: string): Said {
     if (argument !== '') return { reply: say.syntax('DATA') }
     const transaction = this.#transaction
     if (transaction !== null && transaction.accepted === 0 && transaction.refused > 0) return { reply: say.NO_VALID_RECIPIENTS }
@@ -163,13 +242,13 @@ export class Session {
     return { reply: say.GO_AHEAD, next: 'content' }
   }
 
-  reset(argument: string): Answer {
+  reset(argument: string): Said {
     if (argument !== '') return { reply: say.syntax('RSET') }
     this.#transaction = null
     return { reply: say.OK }
   }
 
-  #recipient(transaction: Transaction, argument: string): Answer {
+  #recipient(transaction: Transaction, argument: string): Said {
     const { myorigin, smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#desk.settings
     const path = /^TO:/i.test(argument) ? splitPath(argument.slice(3).trimStart()) : undefined
     if (path === undefined) return { reply: say.syntax('RCPT TO:<address>') }
@@ -179,7 +258,9 @@ export class Session {
     if ('refusal' in parsed) return { reply: parsed.refusal }
     if (isInternational(address) && transaction.smtputf8 !== true) return { reply: say.NEEDS_SMTPUTF8 }
     if (transaction.accepted >= limit) return { reply: say.TOO_MANY_RECIPIENTS, excused: ++transaction.overshoot <= overshoot }
-    if (!this.#trusted && !this.#desk.access.isOpen(address)) {
+    const tooMany = this.#desk.limits.count('recipient', this.client.address)
+    if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
+    if (!this.#mayRelay && !this.#desk.access.isOpen(address)) {
       return this.#refused('RCPT', say.relayDenied(path.path), { sender: transaction.sender, recipient: address })
     }
     transaction.accepted++
@@ -193,17 +274,17 @@ export class Session {
     return this.#transaction
   }
 
-  #refuseMail(reply: SmtpReply, sender: string): Answer {
+  #refuseMail(reply: SmtpReply, sender: string): Said {
     return this.#refused('MAIL', reply, { sender })
   }
 
-  #refused(stage: string, reply: SmtpReply, about: { sender?: string; recipient?: string; queueId?: string }): Answer {
+  #refused(stage: string, reply: SmtpReply, about: { sender?: string; recipient?: string; queueId?: string }): Said {
     const { client } = this
     this.#desk.events.emit({ kind: 'refused', client, stage, reply, ...about, protocol: this.#protocol, helo: this.#helo })
     return { reply }
   }
 
-  #note(command: Command | undefined, answer: Answer): Answer {
+  #note(command: Command | undefined, answer: Said): Said {
     // DATA is counted by what becomes of the message.
     if (answer.next !== 'content') this.conduct.count(command?.name ?? 'unknown', answer.reply.code, answer.excused)
     return answer
@@ -213,6 +294,8 @@ export class Session {
 const COMMANDS: Readonly<Record<string, Command>> = {
   HELO: { name: 'helo', run: (session, name) => session.greet(name, false), endsGroup: true },
   EHLO: { name: 'ehlo', run: (session, name) => session.greet(name, true), endsGroup: true },
+  STARTTLS: { name: 'starttls', run: (session, argument) => session.starttls(argument) },
+  AUTH: { name: 'auth', run: (session, argument) => session.auth(argument), endsGroup: true },
   MAIL: { name: 'mail', run: (session, argument) => session.mail(argument) },
   RCPT: { name: 'rcpt', run: (session, argument) => session.rcpt(argument) },
   DATA: { name: 'data', run: (session, argument) => session.data(argument), endsGroup: true },
@@ -235,7 +318,7 @@ function commandOf(line: string): Command | undefined {
   return Object.hasOwn(COMMANDS, verb) ? COMMANDS[verb] : undefined
 }
 
-function unknownCommand(line: string): Answer {
+function unknownCommand(line: string): Said {
   const verb = verbOf(line)
   if (verb === '') return { reply: say.BAD_SYNTAX }
   const foreign = FOREIGN_COMMANDS.has(verb) || /^[^A-Z]/.test(verb) || /^[!-9;-~]+:/.test(line.trimStart())

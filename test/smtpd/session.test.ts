@@ -2,20 +2,26 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../src/config/load.ts'
 import { RelayAccess } from '../../src/smtpd/relay-access.ts'
-import { Session, type Answer } from '../../src/smtpd/session.ts'
+import { ClientLimits } from '../../src/smtpd/client-limits.ts'
+import { Session, type Said } from '../../src/smtpd/session.ts'
 import { Events } from '../../src/telemetry/events.ts'
+import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
 
 const { config } = defaultConfig('relay.example')
 
-const newSession = (address = '127.0.0.1') =>
-  new Session(
-    { settings: config, access: new RelayAccess(config), events: new Events(() => 0), refusal: () => undefined },
-    { name: 'unknown', address },
-  )
+const desk = {
+  settings: config,
+  access: new RelayAccess(config),
+  events: new Events(() => 0),
+  limits: new ClientLimits(config, new VirtualClock()),
+  refusal: () => undefined,
+}
 
-function answer(session: Session, line: string): Answer {
+const newSession = () => new Session(desk, { name: 'unknown', address: '127.0.0.1' }, { tls: 'none', auth: 'none' })
+
+function answer(session: Session, line: string): Said {
   const given = session.command(line)
-  if (given instanceof Promise) throw new Error('nothing here takes time')
+  if (given instanceof Promise || given === 'dialogue') throw new Error(`${line}: expected an answer at once`)
   return given
 }
 
@@ -58,16 +64,11 @@ class Model {
         if (this.#stage === 'idle') return 503
         if (this.#stage === 'mail') this.#stage = 'refused'
         return 501
-      case 'data': {
-        const { code, next } = {
-          idle: { code: 503, next: 'idle' },
-          mail: { code: 503, next: 'mail' },
-          refused: { code: 554, next: 'refused' },
-          rcpt: { code: 354, next: 'idle' },
-        }[this.#stage] as { code: number; next: 'idle' }
-        this.#stage = next
-        return code
-      }
+      case 'data':
+        if (this.#stage === 'refused') return 554
+        if (this.#stage !== 'rcpt') return 503
+        this.#stage = 'idle'
+        return 354
     }
   }
 }
