@@ -1,0 +1,265 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Config } from '../../src/config/options.ts'
+import { MINUTE, SECOND } from '../../src/mail/clock.ts'
+import { seededRandom } from '../../src/mail/random.ts'
+import { hashPassword } from '../../src/smtpd/users.ts'
+import { CERTIFICATE, KEY } from '../support/certificates.ts'
+import { openReception, OUTSIDER, RawClient, type Reception } from '../support/reception.ts'
+
+let folder = ''
+let settings: Partial<Config> = {}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'deferd-tls-'))
+  const [cert, key, users] = ['cert.pem', 'key.pem', 'users'].map((name) => join(folder, name)) as [string, string, string]
+  await writeFile(cert, CERTIFICATE)
+  await writeFile(key, KEY)
+  await writeFile(users, `# who may send\nann ${await hashPassword('open sesame', seededRandom(1))}\n`)
+  settings = {
+    smtpd_tls_security_level: 'may',
+    smtpd_tls_cert_file: cert,
+    smtpd_tls_key_file: key,
+    smtpd_sasl_auth_enable: true,
+    smtpd_sasl_users_file: users,
+  }
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+/** Handshakes and hashes happen outside of virtual time: what is awaited is that the server has said something. */
+async function heard(client: RawClient, pattern: RegExp): Promise<string> {
+  for (const start = performance.now(); !pattern.test(client.heard) && performance.now() - start < 10_000;) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  expect(client.heard).toMatch(pattern)
+  return client.heard
+}
+
+async function encrypted(world: Reception, client: RawClient): Promise<RawClient> {
+  const secure = connectTls({ socket: client.socket, rejectUnauthorized: false })
+  await once(secure, 'secureConnect')
+  return new RawClient(secure, () => world.wait(0))
+}
+
+/** A client that has said EHLO over TLS. */
+async function greetedOverTls(world: Reception, from = OUTSIDER): Promise<RawClient> {
+  const client = await world.connect(from)
+  await client.say('EHLO x', 'STARTTLS')
+  const secure = await encrypted(world, client)
+  await secure.say('EHLO x')
+  await heard(secure, /SMTPUTF8\r\n$/)
+  return secure
+}
+
+/** Says a line and waits for the reply to it. */
+async function ask(client: RawClient, line: string): Promise<string> {
+  const before = client.heard.length
+  client.socket.write(`${line}\r\n`)
+  for (const start = performance.now(); client.heard.length === before && performance.now() - start < 10_000;) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  return client.heard.slice(before).trimEnd()
+}
+
+const plain = (text: string): string => `AUTH PLAIN ${Buffer.from(text).toString('base64')}`
+
+describe('STARTTLS', () => {
+  test('is offered until it is used, and the trace says so', async () => {
+    const world = await openReception({ ...settings, relay_domains: ['far.example'] })
+    const client = await world.connect(OUTSIDER)
+    expect(await client.say('EHLO x')).toContain('250-STARTTLS\r\n')
+    expect(client.heard).not.toContain('AUTH')
+    expect(await client.say('STARTTLS')).toBe('220 2.0.0 Ready to start TLS')
+    const secure = await encrypted(world, client)
+    expect(await ask(secure, 'EHLO y')).toContain('250-AUTH PLAIN LOGIN')
+    expect(secure.heard).not.toContain('STARTTLS')
+    expect(await ask(secure, 'STARTTLS')).toBe('554 5.5.1 Error: TLS already active')
+    for (const line of ['MAIL FROM:<a@b.example>', 'RCPT TO:<ann@far.example>', 'DATA']) await ask(secure, line)
+    expect(await ask(secure, 'Subject: x\r\n\r\nx\r\n.')).toMatch(/^250 2\.0\.0 Ok: queued/)
+    expect(world.intake.taken[0]?.text).toMatch(
+      /^Received: from y \(unknown \[203\.0\.113\.9\]\)\r\n\t\(using TLSv1\.3 with cipher TLS_\w+\)\r\n\tby relay\.example \(Deferd\) with ESMTPS id /,
+    )
+  })
+
+  test.each(['STARTTLS\r\nNOOP\r\n', 'STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@x.example>\r\n', `STARTTLS\r\n${'NOOP\r\n'.repeat(400)}`])(
+    'S60: what was said in the clear is not heard: %j',
+    async (packet) => {
+      const world = await openReception(settings)
+      const client = await world.connect()
+      await client.say('EHLO x', 'MAIL FROM:<a@b.example>')
+      expect(await client.send(packet)).toBe('220 2.0.0 Ready to start TLS\r\n')
+      expect(client.closed).toBe(false)
+    },
+  )
+
+  test('S60: what was said before is forgotten', async () => {
+    const world = await openReception(settings)
+    const client = await world.connect()
+    await client.say('EHLO x', 'MAIL FROM:<a@b.example>', 'RCPT TO:<ann@far.example>', 'STARTTLS')
+    const secure = await encrypted(world, client)
+    expect(await ask(secure, 'DATA')).toBe('503 5.5.1 Error: need RCPT command')
+  })
+
+  test.each(['MAIL FROM:<a@b.example>', 'MAIL FROM:<>'])('must come before %s where encryption is asked for', async (line) => {
+    const world = await openReception({ ...settings, smtpd_tls_security_level: 'encrypt' })
+    const client = await world.connect()
+    expect(await client.say('EHLO x', line)).toBe('530 5.7.0 Must issue a STARTTLS command first')
+    expect(await ask(await greetedOverTls(world), line)).toBe('250 2.1.0 Ok')
+  })
+
+  test('S65: a handshake that is never finished ends after ten seconds', async () => {
+    const { connect, wait } = await openReception(settings)
+    const client = await connect()
+    await client.say('EHLO x', 'STARTTLS')
+    await wait(10 * SECOND - 1)
+    expect(client.closed).toBe(false)
+    await wait(1)
+    expect(client.closed).toBe(true)
+  })
+
+  test('S65: a handshake that fails ends the connection and is told', async () => {
+    const { connect, wait, of } = await openReception(settings)
+    const client = await connect()
+    await client.say('EHLO x', 'STARTTLS')
+    await client.send('this is no handshake\r\n')
+    await wait(SECOND)
+    expect(client.closed).toBe(true)
+    expect(of('client-trouble')[0]?.what).toMatch(/^SSL_accept error: /)
+    expect(of('disconnected')).toHaveLength(1)
+  })
+})
+
+test('a listener may speak TLS from the first byte, and may insist on a login', async () => {
+  const blocks = { smtpd_listen: [], smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required' }] } as const
+  const world = await openReception({ ...settings, ...blocks })
+  const client = await world.connect(OUTSIDER)
+  const secure = await encrypted(world, client)
+  await world.wait(1)
+  await heard(secure, /^220 relay\.example ESMTP Deferd\r\n$/)
+  expect(await ask(secure, 'EHLO x')).toContain('250-AUTH PLAIN LOGIN')
+  expect(await ask(secure, 'MAIL FROM:<a@b.example>')).toBe('530 5.7.0 Authentication required')
+  expect(await ask(secure, plain('\0ann\0open sesame'))).toMatch(/^235 2\.7\.0 /)
+  expect(await ask(secure, 'MAIL FROM:<a@b.example> AUTH=<>')).toBe('250 2.1.0 Ok')
+})
+
+test('a client of such a listener that never begins its handshake is cut off', async () => {
+  const blocks = { smtpd_listen: [], smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none' }] } as const
+  const { connect, wait } = await openReception({ ...settings, ...blocks })
+  const client = await connect(OUTSIDER)
+  await wait(10 * SECOND)
+  expect([client.heard, client.closed]).toEqual(['', true])
+})
+
+describe('AUTH', () => {
+  test('S64: is refused in the clear', async () => {
+    const { connect } = await openReception(settings)
+    const client = await connect()
+    expect(await client.say('EHLO x', plain('\0ann\0open sesame'))).toBe(
+      '538 5.7.11 Encryption required for requested authentication mechanism',
+    )
+  })
+
+  test('opens the relay, and the log and the trace say for whom', async () => {
+    const world = await openReception(settings)
+    const client = await greetedOverTls(world)
+    expect(await ask(client, plain('\0ann\0open sesame'))).toBe('235 2.7.0 Authentication successful')
+    expect(await ask(client, plain('\0ann\0open sesame'))).toBe('503 5.5.1 Error: already authenticated')
+    for (const line of ['MAIL FROM:<a@b.example>', 'RCPT TO:<bob@anywhere.example>', 'DATA']) await ask(client, line)
+    expect(await ask(client, 'Subject: x\r\n\r\nx\r\n.')).toMatch(/^250 /)
+    expect(world.intake.taken[0]).toMatchObject({ saslUsername: 'ann', saslMethod: 'PLAIN' })
+    expect(world.intake.taken[0]?.text).toMatch(/ with ESMTPSA id /)
+    expect(world.intake.taken[0]?.original).toMatch(/^Message-Id: |\r\nMessage-Id: /)
+  })
+
+  test('LOGIN asks for name and password', async () => {
+    const world = await openReception(settings)
+    const client = await greetedOverTls(world)
+    expect(await ask(client, 'AUTH LOGIN')).toBe('334 VXNlcm5hbWU6')
+    expect(await ask(client, Buffer.from('ann').toString('base64'))).toBe('334 UGFzc3dvcmQ6')
+    expect(await ask(client, Buffer.from('open sesame').toString('base64'))).toMatch(/^235 /)
+  })
+
+  test('PLAIN may be given on a line of its own, and given up', async () => {
+    const world = await openReception(settings)
+    const client = await greetedOverTls(world)
+    client.socket.write('AUTH PLAIN\r\n')
+    await heard(client, /334 \r\n$/)
+    expect(await ask(client, '*')).toMatch(/^501 /)
+    expect(await ask(client, 'NOOP')).toBe('250 2.0.0 Ok')
+  })
+
+  test.each([
+    ['a wrong password', plain('\0ann\0wrong')],
+    ['an unknown user', plain('\0eve\0open sesame')],
+    ['an identity that is not one’s own', plain('eve\0ann\0open sesame')],
+    ['no password', plain('\0ann\0')],
+  ])('S64: %s is refused', async (_, line) => {
+    const world = await openReception(settings)
+    const client = await greetedOverTls(world)
+    expect(await ask(client, line)).toBe('535 5.7.8 Error: authentication failed')
+    await ask(client, 'MAIL FROM:<a@b.example>')
+    expect(await ask(client, 'RCPT TO:<bob@anywhere.example>')).toMatch(/^454 4\.7\.1 /)
+  })
+
+  test('S64: three wrong passwords are enough', async () => {
+    const world = await openReception(settings)
+    const client = await greetedOverTls(world)
+    for (let i = 0; i < 2; i++) expect(await ask(client, plain('\0ann\0wrong'))).toMatch(/^535 /)
+    client.socket.write(`${plain('\0ann\0wrong')}\r\n`)
+    await heard(client, /535 [^\r]+\r\n421 4\.7\.0 relay\.example Error: too many errors\r\n$/)
+    expect(world.of('client-trouble').map(({ what }) => what)).toContain('SASL PLAIN authentication failed: sasl_username=ann')
+  })
+
+  test('our own trouble is no wrong password', async () => {
+    const world = await openReception({ ...settings, smtpd_sasl_users_file: join(folder, 'nobody') })
+    const client = await greetedOverTls(world)
+    expect(await ask(client, plain('\0ann\0open sesame'))).toBe('454 4.7.0 Temporary authentication failure')
+    expect(world.of('note')[0]?.text).toMatch(/^smtpd: cannot check a password: ENOENT/)
+  })
+})
+
+describe('what a client does by the minute is bounded', () => {
+  test.each([
+    ['smtpd_client_message_rate_limit', 'MAIL FROM:<a@b.example>', `450 4.7.1 Error: too much mail from ${OUTSIDER}`],
+    ['smtpd_client_recipient_rate_limit', 'RCPT TO:<ann@far.example>', `450 4.7.1 Error: too many recipients from ${OUTSIDER}`],
+  ] as const)('%s', async (name, line, answer) => {
+    const { connect, wait } = await openReception({ relay_domains: ['far.example'], [name]: 2 })
+    const client = await connect(OUTSIDER)
+    const once = () => client.say('RSET', ...(line.startsWith('RCPT') ? ['MAIL FROM:<a@b.example>'] : []), line)
+    await client.say('EHLO x')
+    expect(await once()).toMatch(/^250 /)
+    expect(await once()).toMatch(/^250 /)
+    expect(await once()).toBe(answer)
+    await wait(MINUTE)
+    expect(await once()).toMatch(/^250 /)
+  })
+
+  test('smtpd_client_connection_rate_limit', async () => {
+    const { connect, wait } = await openReception({ smtpd_client_connection_rate_limit: 2 })
+    const greeting = async (from: string) => {
+      const client = await connect(from)
+      client.socket.destroy()
+      return client.heard.slice(0, 4)
+    }
+    for (const code of ['220 ', '220 ', '421 ']) expect(await greeting(OUTSIDER)).toBe(code)
+    expect(await greeting('203.0.113.10')).toBe('220 ')
+    for (let i = 0; i < 5; i++) expect(await greeting('127.0.0.1')).toBe('220 ')
+    await wait(MINUTE)
+    expect(await greeting(OUTSIDER)).toBe('220 ')
+  })
+})
+
+describe('the operator is told in a sentence', () => {
+  test.each([
+    [{ smtpd_tls_cert_file: '' }, 'smtpd_tls_cert_file: a listener offers TLS, but there is no certificate'],
+    [{ smtpd_tls_cert_file: '/nowhere/cert.pem' }, 'smtpd_tls_cert_file: cannot read /nowhere/cert.pem: ENOENT'],
+    [{ smtpd_listen: ['nonsense'] }, 'smtpd_listen: expected an address and a port such as 127.0.0.1:2525 or [::1]:25, got nonsense'],
+  ])('%j', async (wrong, sentence) => {
+    await expect(openReception({ ...settings, ...wrong })).rejects.toThrow(sentence)
+  })
+})
