@@ -2,11 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command, CommanderError } from 'commander'
 import { afterAll, describe, expect, test } from 'vitest'
-import { addSimulate } from '../../src/cli/commands/simulate.ts'
-import { CommandError, type Shell } from '../../src/cli/shell.ts'
-import { ConfigError } from '../../src/config/problem.ts'
+import { type Run, simulate } from '../support/simulate-command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'deferd-simulate-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -14,42 +11,6 @@ const file = (name: string, text: string): string => {
   const path = join(folder, name)
   writeFileSync(path, text)
   return path
-}
-
-interface Run {
-  readonly out: string
-  readonly err: string
-  /** Null when all went well. */
-  readonly exitCode: number | null
-}
-
-/** Each look at the clock takes `tick` ms, so that long runs can be had in no time. */
-async function simulate(
-  args: readonly string[],
-  { columns = null, tick = 0 }: { columns?: number | null; tick?: number } = {},
-): Promise<Run> {
-  const said = { out: '', err: '' }
-  let ticks = 0
-  const into = (where: 'out' | 'err') => ({ columns, write: async (data: string | Uint8Array) => void (said[where] += String(data)) })
-  const shell = {
-    env: { DEFERD_CONFIG: file('empty.toml', '') },
-    uid: 1000,
-    user: 'ann',
-    pid: 1,
-    clock: { monotonic: () => (ticks += tick) },
-    stdout: into('out'),
-    stderr: into('err'),
-  } as unknown as Shell
-  const program = new Command('deferd').exitOverride().configureOutput({ writeErr: (text) => void (said.err += text) })
-  addSimulate(program, shell)
-  try {
-    await program.parseAsync(['simulate', ...args], { from: 'user' })
-    return { ...said, exitCode: null }
-  } catch (error) {
-    if (error instanceof CommandError || error instanceof ConfigError) return { ...said, err: error.message, exitCode: error.exitCode }
-    if (error instanceof CommanderError) return { ...said, exitCode: error.exitCode }
-    throw error
-  }
 }
 
 const lines = ({ out }: Run): readonly Record<string, unknown>[] =>

@@ -1,0 +1,59 @@
+/** docs/choosing-retry-settings.md: every command in it runs, and says what the page says. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { type Run, simulate } from '../support/simulate-command.ts'
+
+const page = readFileSync(new URL('../../docs/choosing-retry-settings.md', import.meta.url), 'utf8')
+const commands = [...page.matchAll(/^deferd simulate (.*)$/gm)].map(([, words]) => words ?? '')
+
+/** Splits as a shell does, as far as the page needs it. */
+const split = (words: string): string[] => [...words.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+
+/** Each command runs once. */
+const runs = new Map<string, Promise<Run>>()
+function runOf(command: string): Promise<Run> {
+  const run = runs.get(command) ?? simulate(split(command))
+  runs.set(command, run)
+  return run
+}
+
+describe('every command of the guide runs', () => {
+  test('there are some', () => expect(commands.length).toBeGreaterThanOrEqual(9))
+  for (const command of commands) {
+    test(command, async () => {
+      const run = await runOf(command)
+      expect(run).toMatchObject({ exitCode: null, err: '' })
+      expect(run.out.length).toBeGreaterThan(100)
+    })
+  }
+})
+
+describe('the figures of the guide are those of the commands', () => {
+  const said: readonly (readonly [string, ...RegExp[]])[] = [
+    [
+      '--policy doubling',
+      /attempts in all +112 +10 +34 +28/,
+      /an outage of 2d +33m \/ 1\.1h +1\.5d \/ 1\.7d +1\.8h \/ 4\.0h +2\.6h \/ 6\.0h/,
+    ],
+    ['--within', /tried 115 times/, /minimal_backoff_time = "1800s"\nmaximal_backoff_time = "3811s"/],
+    ['backoff-none', /^backoff-none +1105\.8 s/m, /^google-http +38\.\d s/m],
+    ['--model row', /^none +100 +2421 +2\.0/m, /^exponential +100 +1858 +63/m, /^full +100 +796 +4\.97/m],
+    [
+      '--client reno',
+      /^backoff +46\.7 s.* 17,399 /m,
+      /^tahoe +27\.5 s.* 2,121 /m,
+      /^reno +25\.1 s.* 2,085 /m,
+      /^postfix +25\.1 s.* 2,041 /m,
+    ],
+    ['--client fixed', /^fixed +collapsed +400,000 +50 /m],
+    ['--model crash', /^fixed +420 +516 /m, /^fixed +1000 +139 /m, /^aloha +1000 +4112 /m, /^ethernet +1000 +5999 /m],
+    ['--model limit', /^1\/N +16\.5/m, /^1\/sqrt\(N\) +24\.8/m, /^1 +49\.7/m],
+  ]
+  for (const [part, ...figures] of said) {
+    test(part, async () => {
+      const command = commands.find((words) => words.includes(part))
+      const { out } = await runOf(command ?? '')
+      for (const figure of figures) expect(out).toMatch(figure)
+    })
+  }
+})

@@ -1,0 +1,42 @@
+/** `deferd simulate` run whole and in process: what it printed, and how it ended. */
+import { Command, CommanderError } from 'commander'
+import { addSimulate } from '../../src/cli/commands/simulate.ts'
+import { CommandError, type Shell } from '../../src/cli/shell.ts'
+import { ConfigError } from '../../src/config/problem.ts'
+
+export interface Run {
+  readonly out: string
+  readonly err: string
+  /** Null when all went well. */
+  readonly exitCode: number | null
+}
+
+/** Each look at the clock takes `tick` ms, so that long runs can be had in no time. */
+export async function simulate(
+  args: readonly string[],
+  { columns = null, tick = 0 }: { columns?: number | null; tick?: number } = {},
+): Promise<Run> {
+  const said = { out: '', err: '' }
+  let ticks = 0
+  const into = (where: 'out' | 'err') => ({ columns, write: async (data: string | Uint8Array) => void (said[where] += String(data)) })
+  const shell = {
+    // A file that is always there and says nothing, so that no file of this machine is read.
+    env: { DEFERD_CONFIG: '/dev/null' },
+    uid: 1000,
+    user: 'ann',
+    pid: 1,
+    clock: { monotonic: () => (ticks += tick) },
+    stdout: into('out'),
+    stderr: into('err'),
+  } as unknown as Shell
+  const program = new Command('deferd').exitOverride().configureOutput({ writeErr: (text) => void (said.err += text) })
+  addSimulate(program, shell)
+  try {
+    await program.parseAsync(['simulate', ...args], { from: 'user' })
+    return { ...said, exitCode: null }
+  } catch (error) {
+    if (error instanceof CommandError || error instanceof ConfigError) return { ...said, err: error.message, exitCode: error.exitCode }
+    if (error instanceof CommanderError) return { ...said, exitCode: error.exitCode }
+    throw error
+  }
+}
