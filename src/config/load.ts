@@ -44,7 +44,8 @@ const LOCAL_NAMES: ReadonlyMap<string, OptionName> = new Map(
 )
 
 /** A value as one would write it on one line. */
-const asText = (value: unknown): string => (Array.isArray(value) ? value.map(String).join(', ') : String(value))
+const asText = (value: unknown): string =>
+  Array.isArray(value) ? value.map(asText).join(', ') : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** Values with `$name`, `${name}` and `$(name)` replaced; `$$` is a dollar sign. */
 class Expansion {

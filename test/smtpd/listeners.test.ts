@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { blocksOf } from '../../src/smtpd/listeners.ts'
+
+function load(toml: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-listeners-'))
+  try {
+    const file = join(folder, 'deferd.toml')
+    writeFileSync(file, toml)
+    return loadConfig({ file, env: {}, overrides: [], uid: 0, calledAs: 'deferd', hostname: 'relay.example' })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('listeners with rules of their own stand in [[smtpd]] tables, beside those of smtpd_listen', () => {
+  const { config, written } = load(`
+    smtpd_listen = ["127.0.0.1:25"]
+    smtpd_tls_security_level = "may"
+    [[smtpd]]
+    address = "*:465"
+    tls = "wrapper"
+    auth = "required"
+    [[smtpd]]
+    address = "127.0.0.1:2525"
+  `)
+  expect(blocksOf(config)).toEqual([
+    { address: '127.0.0.1:25', tls: 'may', auth: 'none' },
+    { address: '*:465', tls: 'wrapper', auth: 'required' },
+    { address: '127.0.0.1:2525', tls: 'none', auth: 'none' },
+  ])
+  expect(written.get('smtpd')).toContain('"address":"*:465"')
+})
+
+test.each([
+  '[[smtpd]]\ntls = "may"',
+  '[[smtpd]]\naddress = "*:25"\ntls = "maybe"',
+  '[[smtpd]]\naddress = "*:25"\ncolour = "red"',
+  'smtpd = "*:25"',
+])('a table that makes no sense is refused with its line: %j', (toml) => {
+  expect(() => load(toml)).toThrow(/:1: smtpd: expected \[\[smtpd\]\] tables/)
+})
