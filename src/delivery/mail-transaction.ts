@@ -51,6 +51,10 @@ type FirstPiece = Extract<Piece, { kind: 'piece' }>
 
 export const isKind = (kind: 2 | 3 | 4 | 5, reply: ServerReply | undefined): boolean => Math.trunc((reply?.code ?? 0) / 100) === kind
 
+/** Replies after which a connection is not kept: syntax errors hint at a conversation out of step (postfix smtp_chat). */
+export const isSuspicious = (reply: ServerReply | undefined): boolean =>
+  reply !== undefined && ((reply.code >= 500 && reply.code <= 509) || reply.code === 555 || reply.code === 421)
+
 export async function transact(line: Line, mail: Mail): Promise<Transcript> {
   const { message, recipients, source } = mail
   const story = blank(recipients, line.extensions)

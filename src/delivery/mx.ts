@@ -7,7 +7,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Config } from '../config/options.ts'
 import { beforeOurselves, byPreference, inOrder, type Host, type Ordering } from './host-list.ts'
-import { isOwnAddress } from './own-address.ts'
+import { ourselves } from './own-address.ts'
 import type { Lookup, MxRecord, Net } from './net.ts'
 import type { NextHop } from './next-hop.ts'
 import { isPublicAddress } from './public-address.ts'
@@ -73,11 +73,13 @@ export class HostFinder {
   readonly #net: Net
   readonly #config: Config
   readonly #draw: () => number
+  readonly #isOurs: (host: Host) => boolean
 
   constructor({ net, config, draw }: { readonly net: Net; readonly config: Config; readonly draw: () => number }) {
     this.#net = net
     this.#config = config
     this.#draw = draw
+    this.#isOurs = ourselves(config.smtpd_listen, () => net.ownAddresses?.() ?? [])
   }
 
   async find(hop: NextHop, addressLimit: number, budget: QueryBudget): Promise<HostSearch> {
@@ -161,9 +163,7 @@ export class HostFinder {
   }
 
   #choose(hop: NextHop, all: readonly Host[], misses: Misses, ordering: Ordering): HostSearch {
-    const { hosts, listed } = beforeOurselves(all, (host) =>
-      isOwnAddress(host, this.#config.smtpd_listen, this.#net.ownAddresses?.() ?? []),
-    )
+    const { hosts, listed } = beforeOurselves(all, this.#isOurs)
     if (hosts.length === 0 && listed) {
       // A better exchanger than ourselves exists, only its address cannot be found now.
       if (all.every((host) => !host.best)) return failed('4.4.4', `unable to find primary relay for ${hop.host}`, true)

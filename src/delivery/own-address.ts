@@ -7,10 +7,11 @@ import { parseNextHop } from './next-hop.ts'
 
 const ANY = new Set(['0.0.0.0', '::', '*'])
 
-export function isOwnAddress({ address, port }: Endpoint, listening: readonly string[], own: readonly string[]): boolean {
-  return listening.some((text) => {
-    const at = parseNextHop(text, { port: 25, origin: 'recipient', mx: false })
-    if (at === undefined || at.port !== port) return false
-    return at.host === address || (ANY.has(at.host) && own.includes(address))
-  })
+/** A test for hosts. `listening` as in smtpd_listen; `own` is only called when we listen on all addresses of that port. */
+export function ourselves(listening: readonly string[], own: () => readonly string[]): (host: Endpoint) => boolean {
+  const ours = listening.flatMap((text) => parseNextHop(text, { port: 25, origin: 'recipient', mx: false }) ?? [])
+  return ({ address, port }) => {
+    const here = ours.filter((at) => at.port === port)
+    return here.some((at) => at.host === address) || (here.some((at) => ANY.has(at.host)) && own().includes(address))
+  }
 }

@@ -5,14 +5,14 @@
  * DSN parameters for all recipients. Relies on the members named in Internals, of exactly nodemailer 10.6.0.
  */
 /* oxlint-disable no-underscore-dangle -- the names are nodemailer's */
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import XOAuth2 from 'nodemailer/lib/xoauth2'
 import type { Settings } from '../config/destination-settings.ts'
 import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import { Dialogue, type Waiting } from './dialogue.ts'
 import { parseExtensions, type Extensions } from './envelope-commands.ts'
-import { isKind, transact, type Command, type Line, type Mail } from './mail-transaction.ts'
+import { isKind, isSuspicious, transact, type Command, type Line, type Mail } from './mail-transaction.ts'
 import type { ServerReply } from './reply-reader.ts'
 import { chooseMechanism, type Credentials } from './sasl-passwords.ts'
 import type { TlsTerms } from './tls-policy.ts'
@@ -75,6 +75,8 @@ const optionsFor = (socket: Socket, { peer, helo, lmtp, tls }: SessionTerms): SM
 class Conversation extends Base implements Line {
   readonly dialogue: Dialogue
   readonly #terms: SessionTerms
+  /** A socket of the system knows what it has not sent yet; one in memory learns of it too late. */
+  readonly #real: boolean
   #drained: (() => void) | undefined
   extensions: Extensions = new Map()
   /** What the host calls itself in its reply to EHLO. */
@@ -83,6 +85,7 @@ class Conversation extends Base implements Line {
   constructor(socket: Socket, terms: SessionTerms) {
     super(optionsFor(socket, terms))
     this.#terms = terms
+    this.#real = socket instanceof Socket
     this.dialogue = new Dialogue({
       clock: terms.clock,
       settings: terms.settings,
@@ -181,7 +184,7 @@ class Conversation extends Base implements Line {
     socket.end('QUIT\r\n')
   }
 
-  // what nodemailer does, done otherwise
+  // what nodemailer does otherwise
 
   override _startPhase(): void {
     // nodemailer's phases have time limits of their own; ours are set by what is awaited.
@@ -207,27 +210,22 @@ class Conversation extends Base implements Line {
     this._responseActions.shift()?.call(this, lines.join('\n'))
   }
 
-  /** A 2xx counts only after everything has left this process; a socket in memory tells that a tick later. */
-  async #whenAllSent(reply: ServerReply | undefined): Promise<ServerReply | undefined> {
-    if (!isKind(2, reply) || this._socket.writableLength === 0) return reply
-    await new Promise<void>((resolve) => process.nextTick(resolve))
-    if (this._socket.writableLength === 0) return reply
-    this.dialogue.fail({ kind: 'nonsense', stage: 'end-of-data', what: reply?.raw ?? '' })
+  /** A 2xx counts only after everything has left this process. */
+  #whenAllSent(reply: ServerReply | undefined): ServerReply | undefined {
+    if (!isKind(2, reply) || !this.#real || this._socket.writableLength === 0) return reply
+    this.dialogue.nonsense(reply?.raw ?? '')
     return undefined
   }
 
   /** nodemailer gave up. */
   #failed(error: Error & { readonly response?: string | undefined }): void {
     const { stage, lastReply } = this.dialogue
-    if (this.upgrading === true) this.dialogue.fail({ kind: 'tls', why: error.message })
+    // What ended the handshake is known to the TLS socket; nodemailer may only have seen it close.
+    if (this.upgrading === true) this.dialogue.fail({ kind: 'tls', why: (this._socket.errored ?? error).message })
     else if (error.response !== undefined && lastReply !== undefined) this.dialogue.fail({ kind: 'refused', stage, reply: lastReply })
     else this.dialogue.fail({ kind: 'lost', stage })
   }
 }
-
-/** Replies after which a connection is not kept: syntax errors hint at a conversation out of step (postfix smtp_chat). */
-const isSuspicious = (reply: ServerReply | undefined): boolean =>
-  reply !== undefined && ((reply.code >= 500 && reply.code <= 509) || reply.code === 555 || reply.code === 421)
 
 export class SmtpSession {
   readonly peer: Peer

@@ -311,7 +311,7 @@ describe('everything soft, everything international', () => {
   })
 
   test('79: 421 at RCPT, then the connection closes: its own reply for one, 4.4.2 for the others, and no failure of the site', async () => {
-    const rcpt = (_line: string, nth: number) => (nth === 0 ? { say: '421 4.7.0 too many', drop: true as const } : null)
+    const rcpt = (_line: string, nth: number) => (nth === 0 ? { say: '421 4.7.0 too many', drop: true } : null)
     const result = await exchangers([{ rcpt }]).deliver({ to: [ANN, BOB] })
     expect(result.of(ANN)).toMatchObject({ outcome: 'deferred', status: '4.7.0', reply: '421 4.7.0 too many' })
     expect(result.of(BOB)).toMatchObject({ outcome: 'deferred', status: '4.4.2' })

@@ -27,7 +27,7 @@ export interface WorldOptions {
   readonly seed?: number
   /** Addresses of this machine. */
   readonly own?: readonly string[]
-  readonly agent?: Partial<SmtpAgentParts>
+  readonly agent?: Partial<SmtpAgentParts> | undefined
 }
 
 export function testConfig(overrides: readonly string[] = [], tables: Tables = {}): Config {

@@ -3,11 +3,15 @@
  * was told. It checks nothing.
  */
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { CERTIFICATE, KEY } from './certificates.ts'
 
 /** What the server does at one point of the conversation. */
 export type Act =
   | string
-  | { readonly say?: string; /** Closes the connection after that. */ readonly drop?: true }
+  | { readonly say?: string; /** Closes the connection after that. */ readonly drop?: boolean }
+  /** Exactly these bytes, one write for each. */
+  | { readonly packets: readonly Uint8Array[]; readonly drop?: boolean }
   /** Nothing at all. */
   | null
 
@@ -28,6 +32,7 @@ export interface FarScript {
   readonly auth?: Script
   readonly lhlo?: Script
   readonly quit?: Script
+  /** A 220 is followed by a handshake with the certificate of mx.example.net. */
   readonly starttls?: Script
 }
 
@@ -41,6 +46,8 @@ export interface FarSession {
   /** Bytes of content that was begun. */
   contentBytes: number
   closed: boolean
+  /** TLS was begun. */
+  secure: boolean
 }
 
 const DEFAULTS: Required<Omit<FarScript, 'inContent'>> = {
@@ -72,15 +79,18 @@ export class FarServer {
   }
 
   readonly accept = (socket: Socket): void => {
-    const session: FarSession = { host: this.#name, commands: [], contents: [], contentBytes: 0, closed: false }
+    const session: FarSession = { host: this.#name, commands: [], contents: [], contentBytes: 0, closed: false, secure: false }
     this.sessions.push(session)
+    socket.on('close', () => (session.closed = true))
+    this.#perform(socket, 'greeting', '')
+    this.#listen(socket, session)
+  }
+
+  #listen(socket: Socket, session: FarSession): void {
     let input = ''
     let inContent = false
     let spoken = false
-    socket.on('error', () => {})
-    socket.on('close', () => (session.closed = true))
-    this.#perform(socket, 'greeting', '')
-    socket.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       input += chunk.toString('latin1')
       while (!socket.writableEnded) {
         if (inContent) {
@@ -90,12 +100,12 @@ export class FarServer {
             spoken = true
             act(socket, early.act)
           }
-          const end = input.startsWith('.\r\n') ? 0 : input.indexOf('\r\n.\r\n')
+          const end = `\r\n${input}`.indexOf('\r\n.\r\n')
           if (end < 0) return
-          session.contents.push(input.startsWith('.\r\n') ? '' : input.slice(0, end + 2))
-          input = input.slice(input.startsWith('.\r\n') ? 3 : end + 5)
+          session.contents.push(input.slice(0, end))
+          input = input.slice(end + 3)
           inContent = false
-          this.#perform(socket, 'dot', '')
+          for (let replies = this.#script.lhlo === undefined ? 1 : rcpts(session); replies > 0; replies--) this.#perform(socket, 'dot', '')
           continue
         }
         const end = input.indexOf('\r\n')
@@ -103,9 +113,16 @@ export class FarServer {
         const line = input.slice(0, end)
         input = input.slice(end + 2)
         session.commands.push(line)
-        inContent = this.#command(socket, line)
+        if (line === 'STARTTLS' && this.#perform(socket, 'starttls', line).startsWith('220')) {
+          socket.off('data', take)
+          session.secure = true
+          return this.#listen(new TLSSocket(socket, { isServer: true, cert: CERTIFICATE, key: KEY }), session)
+        }
+        if (line !== 'STARTTLS') inContent = this.#command(socket, line)
       }
-    })
+    }
+    socket.on('error', () => {})
+    socket.on('data', take)
   }
 
   /** Obeys a command; true when content follows. */
@@ -123,15 +140,21 @@ export class FarServer {
     const chosen =
       typeof script === 'function' ? script(line, nth) : isList(script) ? (script[Math.min(nth, script.length - 1)] ?? null) : script
     act(socket, chosen)
-    return typeof chosen === 'string' ? chosen : (chosen?.say ?? '')
+    if (chosen === null || typeof chosen === 'string') return chosen ?? ''
+    return 'packets' in chosen ? Buffer.concat(chosen.packets).toString('latin1') : (chosen.say ?? '')
   }
 }
+
+/** Recipients of the transaction under way: LMTP answers the dot once for each. */
+const rcpts = ({ commands }: FarSession): number =>
+  commands.slice(commands.findLastIndex((line) => line.startsWith('MAIL'))).filter((line) => line.startsWith('RCPT')).length
 
 const isList = (script: Exclude<Script, (...args: never[]) => unknown>): script is readonly Act[] => Array.isArray(script)
 
 function act(socket: Socket, what: Act): void {
   if (what === null) return
-  const { say, drop } = typeof what === 'string' ? { say: what, drop: undefined } : what
-  if (say !== undefined) socket.write(Buffer.from(`${say}\r\n`, 'utf8'))
-  if (drop === true) socket.end()
+  if (typeof what === 'string') socket.write(`${what}\r\n`)
+  else if ('packets' in what) for (const packet of what.packets) socket.write(packet)
+  else if (what.say !== undefined) socket.write(`${what.say}\r\n`)
+  if (typeof what !== 'string' && what.drop === true) socket.end()
 }

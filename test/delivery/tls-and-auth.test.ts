@@ -1,0 +1,217 @@
+/** TLS and AUTH of the SMTP client (checks 75 and 76, reliability S61 and S62), and LMTP. */
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { MINUTE } from '../../src/mail/clock.ts'
+import { AUTHORITY } from '../support/certificates.ts'
+import { CONTENT, DeliveryWorld, type WorldOptions } from '../support/delivery-world.ts'
+import type { FarScript } from '../support/far-server.ts'
+
+const TO = ['ann@example.net']
+const TLS: FarScript = { ehlo: '250-far\r\n250-PIPELINING\r\n250 STARTTLS', starttls: '220 2.0.0 Ready' }
+const BROKEN: FarScript = { ...TLS, starttls: { packets: ['220 ready\r\n', 'no handshake for you'].map((text) => Buffer.from(text)) } }
+
+function world(script: FarScript, options: WorldOptions = {}): DeliveryWorld {
+  const made = new DeliveryWorld(options)
+  made.mx('example.net', [10, 'mx.example.net']).host('mx.example.net', '192.0.2.10', script)
+  return made
+}
+
+const level = (name: string, ...more: string[]): WorldOptions => ({ config: [`smtp_tls_security_level=${name}`, ...more] })
+const trusting: WorldOptions['agent'] = { secrets: { tls: { ca: AUTHORITY } } }
+
+describe('TLS', () => {
+  test('is used when it can be had, whoever is there', async () => {
+    const far = world(TLS)
+    expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+    expect(far.sessions).toMatchObject([{ secure: true }])
+    expect(far.sessions[0]?.commands.filter((line) => line.startsWith('EHLO'))).toHaveLength(2)
+  })
+
+  test('is not used with smtp_tls_security_level=none', async () => {
+    const far = world(TLS, level('none'))
+    await far.deliver({ to: TO })
+    expect(far.sessions).toMatchObject([{ secure: false }])
+  })
+
+  test('76: mandatory and not offered: deferred 4.7.4, and no mail is handed over', async () => {
+    const far = world({}, level('encrypt'))
+    const result = await far.deliver({ to: TO })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.7.4', stage: 'starttls' })
+    expect(result.feedback).toBe('negative')
+    expect(far.sessions[0]?.commands).toEqual(['EHLO relay.us.example'])
+  })
+
+  test('mandatory, and the host only knows HELO: deferred 4.7.4', async () => {
+    const far = world({ ehlo: '502 what' }, level('encrypt'))
+    expect((await far.deliver({ to: TO })).of().status).toBe('4.7.4')
+    expect(far.sessions[0]?.commands.filter((line) => line.startsWith('MAIL'))).toEqual([])
+  })
+
+  test('mandatory and refused: the code of the server counts', async () => {
+    const deferred = await world({ ...TLS, starttls: '454 4.7.0 not now' }, level('encrypt')).deliver({ to: TO })
+    expect(deferred.of()).toMatchObject({
+      outcome: 'deferred',
+      status: '4.7.0',
+      reason: expect.stringContaining('refused to start TLS') as string,
+    })
+    const bounced = await world({ ...TLS, starttls: '554 5.7.0 never' }, level('encrypt')).deliver({ to: TO })
+    expect(bounced.of()).toMatchObject({ outcome: 'bounced', status: '5.7.0' })
+  })
+
+  test('welcome and refused: the session goes on in clear', async () => {
+    const far = world({ ...TLS, starttls: '454 4.7.0 not now' })
+    expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+    expect(far.sessions).toHaveLength(1)
+  })
+
+  test('76: welcome, and the handshake fails: deferred 4.7.5 at first, without blame', async () => {
+    const far = world(BROKEN)
+    const result = await far.deliver({ to: TO })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.7.5' })
+    expect(result.feedback).toBe('none')
+    expect(far.sessions).toHaveLength(1)
+  })
+
+  test('76: and in clear at the same host, once the mail is 300 s old', async () => {
+    const far = world(BROKEN)
+    const request = far.request({ to: TO })
+    await far.driver.runUntil(far.clock.now() + 5 * MINUTE)
+    const result = await far.deliverRequest(request, { keepConnection: false, signal: new AbortController().signal })
+    expect(result.of().outcome).toBe('delivered')
+    expect(far.sessions.map(({ secure }) => secure)).toEqual([true, false])
+    expect(far.notes).toEqual([expect.stringContaining('trying in clear')])
+  })
+
+  test('mandatory, and the handshake fails: never in clear', async () => {
+    const far = world(BROKEN, level('encrypt'))
+    const request = far.request({ to: TO })
+    await far.driver.runUntil(far.clock.now() + 10 * MINUTE)
+    const result = await far.deliverRequest(request, { keepConnection: false, signal: new AbortController().signal })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.7.5' })
+    expect(result.feedback).toBe('negative')
+    expect(far.sessions).toHaveLength(1)
+  })
+
+  test('verify wants a trusted certificate that names the host', async () => {
+    const trusted = world(TLS, { ...level('verify'), agent: trusting })
+    expect((await trusted.deliver({ to: TO })).of().outcome).toBe('delivered')
+    const unknown = await world(TLS, level('verify')).deliver({ to: TO })
+    expect(unknown.of()).toMatchObject({ outcome: 'deferred', status: '4.7.5' })
+  })
+
+  test('secure wants a certificate that names the next hop or something below it', async () => {
+    const below = world(TLS, { ...level('secure'), agent: trusting })
+    expect((await below.deliver({ to: TO })).of().outcome).toBe('delivered')
+    const other = new DeliveryWorld({ ...level('secure'), agent: trusting })
+    other.mx('example.org', [10, 'mx.example.net']).host('mx.example.net', '192.0.2.9', TLS)
+    const result = await other.deliver({ to: ['ann@example.org'] })
+    expect(result.of()).toMatchObject({ status: '4.7.5', reason: expect.stringContaining('does not name example.org') as string })
+  })
+
+  test('policies speak of single next hops', async () => {
+    const far = world({}, { config: ['smtp_tls_policy_maps=example.net encrypt, .example.org secure match=hostname:nexthop'] })
+    expect((await far.deliver({ to: TO })).of().status).toBe('4.7.4')
+    expect(() => new DeliveryWorld({ config: ['smtp_tls_policy_maps=example.net strict'] })).toThrow(
+      /smtp_tls_policy_maps: "example.net strict"/,
+    )
+  })
+
+  test('S61: what comes in clear after 220 is forgotten', async () => {
+    const injected: FarScript = {
+      ...TLS,
+      ehlo: (_line, nth) => (nth === 0 ? '250-far\r\n250 STARTTLS' : '250-far\r\n250 SIZE 0'),
+      starttls: '220 ready\r\n250-far\r\n250 SIZE 1',
+    }
+    const far = world(injected)
+    expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+    expect(far.sessions[0]?.commands).toContain(`MAIL FROM:<app@us.example> SIZE=${CONTENT.length}`)
+  })
+
+  test('a handshake that never ends is cut off', async () => {
+    const far = world({}, level('encrypt'))
+    const accept = (socket: Socket) => {
+      socket.write('220 far\r\n')
+      socket.on('data', (chunk) => String(chunk).startsWith('EHLO') && socket.write('250-far\r\n250 STARTTLS\r\n'))
+      socket.on('data', (chunk) => String(chunk).startsWith('STARTTLS') && socket.write('220 wait for it\r\n'))
+    }
+    far.door('192.0.2.10', { kind: 'open', accept })
+    const result = await far.deliver({ to: TO })
+    expect(result.took).toBe(5 * MINUTE)
+    expect(result.of()).toMatchObject({ outcome: 'deferred', stage: 'starttls' })
+  })
+})
+
+const AUTH: FarScript = { ehlo: '250-far\r\n250-PIPELINING\r\n250 AUTH PLAIN LOGIN CRAM-MD5 XOAUTH2' }
+const login = (passwords: string, ...config: string[]): WorldOptions => ({
+  config: ['smtp_sasl_password_maps=/somewhere', 'smtp_sasl_security_options=', ...config],
+  agent: { secrets: { passwords } },
+})
+const authLine = (far: DeliveryWorld) => far.sessions[0]?.commands.find((line) => line.startsWith('AUTH'))
+
+describe('AUTH', () => {
+  test('logs in with the password of the next hop', async () => {
+    const far = world(AUTH, login('# comment\nexample.net ann:s3:cret\n'))
+    expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+    expect(authLine(far)).toBe(`AUTH PLAIN ${Buffer.from('\0ann\0s3:cret').toString('base64')}`)
+  })
+
+  test('by sender first when that is wanted', async () => {
+    const far = world(AUTH, login('example.net ann:a\napp@us.example bob:b\n', 'smtp_sender_dependent_authentication=yes'))
+    await far.deliver({ to: TO })
+    expect(authLine(far)).toBe(`AUTH PLAIN ${Buffer.from('\0bob\0b').toString('base64')}`)
+  })
+
+  test('with an access token', async () => {
+    const far = world(AUTH, login('example.net ann:token\n', 'smtp_sasl_mechanism_filter=xoauth2'))
+    await far.deliver({ to: TO })
+    expect(authLine(far)).toBe(`AUTH XOAUTH2 ${Buffer.from('user=ann\x01auth=Bearer token\x01\x01').toString('base64')}`)
+  })
+
+  test('not in the open: without TLS only mechanisms that hide the password, else deferred 4.7.0', async () => {
+    const closed = { ...login('example.net ann:a\n'), config: ['smtp_sasl_password_maps=/somewhere'] }
+    const far = world({ ehlo: '250-far\r\n250 AUTH PLAIN LOGIN' }, closed)
+    const result = await far.deliver({ to: TO })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.7.0', stage: 'auth' })
+    expect(result.feedback).toBe('negative')
+    expect(authLine(far)).toBeUndefined()
+  })
+
+  test('without AUTH on offer the mail goes as it is', async () => {
+    expect((await world({}, login('example.net ann:a\n')).deliver({ to: TO })).of().outcome).toBe('delivered')
+  })
+
+  const refused: FarScript = { ...AUTH, auth: '535 5.7.8 wrong' }
+
+  test('75: 535 5.7.8 is deferred 4.7.8', async () => {
+    const result = await world(refused, login('example.net ann:a\n')).deliver({ to: TO })
+    expect(result.of()).toMatchObject({
+      outcome: 'deferred',
+      status: '4.7.8',
+      reason: 'SASL authentication failed; server mx.example.net[192.0.2.10] said: 535 5.7.8 wrong',
+    })
+    expect(result.feedback).toBe('negative')
+  })
+
+  test('75: and bounced with smtp_sasl_auth_soft_bounce=no', async () => {
+    const result = await world(refused, login('example.net ann:a\n', 'smtp_sasl_auth_soft_bounce=no')).deliver({ to: TO })
+    expect(result.of()).toMatchObject({ outcome: 'bounced', status: '5.7.8' })
+    expect(result.feedback).toBe('positive')
+  })
+
+  test('a password file that nobody read is not forgotten in silence', () => {
+    expect(() => new DeliveryWorld({ config: ['smtp_sasl_password_maps=/somewhere'] })).toThrow('smtp_sasl_password_maps was not read')
+  })
+})
+
+describe('LMTP', () => {
+  test('answers for each recipient after the dot', async () => {
+    const tables = { transport_maps: new Map([['example.net', 'lmtp:[192.0.2.5]']]), destination: new Map() }
+    const far = new DeliveryWorld({ tables })
+    far.host('store', '192.0.2.5', { lhlo: '250-store\r\n250 PIPELINING', dot: ['250 2.0.0 kept', '452 4.2.2 full', '550 5.2.1 gone'] }, 24)
+    const result = await far.deliver({ to: ['ann@example.net', 'bob@example.net', 'eve@example.net'] })
+    expect(result.of('ann@example.net')).toMatchObject({ outcome: 'delivered', reason: '250 2.0.0 kept' })
+    expect(result.of('bob@example.net')).toMatchObject({ outcome: 'deferred', status: '4.2.2' })
+    expect(result.of('eve@example.net')).toMatchObject({ outcome: 'bounced', status: '5.2.1' })
+    expect(far.sessions[0]?.commands[0]).toBe('LHLO relay.us.example')
+  })
+})
