@@ -58,7 +58,7 @@ async function openDesk(config: Config): Promise<OperationsDesk> {
   const daemon = await openDaemonDesk(config.queue_directory)
   if (daemon !== null) return daemon
   const { openOwnDesk } = await import('./own-desk.ts')
-  return openOwnDesk(config)
+  return openOwnDesk(config, systemClock)
 }
 
 /** The log on standard error; what is gathered when the process ends is written then. */

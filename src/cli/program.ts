@@ -94,14 +94,12 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
 
 async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
   const said: Said = { out: '', err: '' }
-  let code = 0
   try {
     await buildProgram(shell, said).parseAsync(argv, { from: 'user' })
+    return 0
   } catch (error) {
     await shell.stderr.write(said.err)
-    said.err = ''
-    code = await failure(shell, error)
+    if (error instanceof CommanderError) await shell.stdout.write(said.out)
+    return failure(shell, error)
   }
-  await shell.stdout.write(said.out)
-  return code
 }

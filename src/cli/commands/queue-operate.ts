@@ -99,13 +99,16 @@ function wordsOf(ids: readonly string[], options: Options): string {
   ].join(' ')
 }
 
-/** Shows progress on a terminal, at most once per thousand messages. */
+/** Messages between two lines of progress. */
+const TELL_EVERY = 10_000
+
+/** Shows progress on a terminal, in plain lines. */
 function progressLine(shell: Shell, past: string): (soFar: Tally) => void {
   let shown = 0
   return ({ matched }) => {
-    if (shell.stderr.columns === null || matched - shown < 1_000) return
+    if (shell.stderr.columns === null || matched - shown < TELL_EVERY) return
     shown = matched
-    void shell.stderr.write(`\r${grouped(matched)} ${past} so far …`)
+    void shell.stderr.write(`${grouped(matched)} ${past} so far …\n`)
   }
 }
 
@@ -163,7 +166,6 @@ async function operate(shell: Shell, verb: Verb, ids: readonly string[], options
       return
     }
     const tally = await desk.perform(order, progressLine(shell, verb.past))
-    if (shell.stderr.columns !== null) await shell.stderr.write('\r\u001b[K')
     await report(shell, verb, tally, options)
   } finally {
     await desk.close()

@@ -1,0 +1,383 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ControlServer } from '../../src/daemon/control.ts'
+import { defaultConfig } from '../../src/config/load.ts'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { Operations, type LiveDestination, type Wakes } from '../../src/queue/operations.ts'
+import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
+import type { DestinationDue } from '../../src/queue/store.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
+import { NOW, Operator } from '../support/operator.ts'
+
+let operator: Operator
+let ids: readonly string[]
+
+const CAME = NOW - 60_000
+
+beforeEach(async () => {
+  operator = new Operator()
+  ids = await operator.own(async (store) => {
+    const made: string[] = []
+    for (const address of ['ann@far.example', 'bob@far.example', 'eve@slow.example']) {
+      const message = await queue(store, { at: CAME, leased: true, to: [{ address }] })
+      await settleOne(store, message, deferred(first(message), NOW + 600_000), CAME)
+      made.push(formatQueueId(CAME, message))
+    }
+    return made
+  })
+})
+afterEach(() => operator.leave())
+
+interface Listed {
+  readonly queue_name: string
+  readonly queue_id: string
+  readonly arrival_time: number
+  readonly expire_time: number
+  readonly forced_expire: boolean
+  readonly next_attempt_time: number | null
+}
+
+const listed = async (...filter: readonly string[]): Promise<readonly Listed[]> =>
+  (await operator.says('queue', 'list', '--json', ...filter))
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Listed)
+
+const queues = async () => (await listed()).map(({ queue_name }) => queue_name)
+
+describe('without a daemon, the command does it itself', () => {
+  test('hold and release, by id and by filter', async () => {
+    expect(await operator.says('queue', 'hold', ids[0] ?? '')).toBe('1 message put on hold\n')
+    expect(await queues()).toEqual(['hold', 'deferred', 'deferred'])
+    expect(await operator.says('queue', 'hold', '--destination', 'far.example')).toBe('1 message put on hold of 2\n')
+    expect(await queues()).toEqual(['hold', 'hold', 'deferred'])
+    expect(await operator.says('queue', 'release', '--all')).toBe('2 messages released\n')
+    expect(await queues()).toEqual(['deferred', 'deferred', 'deferred'])
+  })
+
+  test('flush makes mail due now', async () => {
+    await operator.says('queue', 'flush', '--recipient', 'eve@*')
+    expect((await listed('--recipient', 'eve@*'))[0]?.next_attempt_time).toBe(NOW / 1000)
+    expect((await listed('--recipient', 'ann@*'))[0]?.next_attempt_time).toBe(NOW / 1000 + 600)
+  })
+
+  test('expire marks mail that is given up', async () => {
+    await operator.says('queue', 'expire', ids[1] ?? '')
+    expect((await listed()).map(({ forced_expire }) => forced_expire)).toEqual([false, true, false])
+    expect(await operator.says('mailq')).toContain(`${ids[1]}# `)
+  })
+
+  test('check 115: requeueing gives a new id and a new lifetime, and keeps the arrival time', async () => {
+    await operator.says('queue', 'requeue', ids[0] ?? '')
+    const after = (await listed()).at(-1)
+    expect(await listed()).toHaveLength(3)
+    expect(after?.queue_id).not.toBe(ids[0])
+    expect(after?.arrival_time).toBe(CAME / 1000)
+    expect(after?.expire_time).toBe(NOW / 1000 + 2 * 86_400)
+  })
+
+  test('requeueing everything ends, though it adds to the queue', async () => {
+    expect(await operator.says('queue', 'requeue', '--all')).toBe('3 messages requeued\n')
+    expect(await listed()).toHaveLength(3)
+  })
+
+  test('delete goes to the trash, from which restore brings back what was not delivered', async () => {
+    expect(await operator.says('queue', 'delete', '--destination', 'far.example')).toBe('2 messages deleted\n')
+    expect(await listed()).toHaveLength(1)
+    expect((await listed('--queue', 'trash')).map(({ queue_id }) => queue_id)).toEqual(ids.slice(0, 2))
+    expect(await operator.says('queue', 'restore', '--all')).toBe('2 messages restored\n')
+    expect(await listed()).toHaveLength(3)
+    await operator.says('queue', 'delete', '--now', '--all')
+    expect(await listed('--queue', 'trash')).toHaveLength(0)
+    expect((await operator.run(['queue', 'restore', ids[0] ?? ''])).code).toBe(65)
+  })
+
+  test('a dry run counts and shows, and changes nothing', async () => {
+    const out = await operator.says('queue', 'delete', '--destination', 'far.example', '--dry-run')
+    expect(
+      out
+        .split('\n')
+        .slice(0, 2)
+        .map((line) => line.split('\t')[0]),
+    ).toEqual(ids.slice(0, 2))
+    expect(out).toContain('2 messages would be deleted; nothing was changed\n')
+    expect(await listed()).toHaveLength(3)
+    expect(await operator.says('audit')).toBe('')
+  })
+
+  test('at most as many as --limit says, the oldest first', async () => {
+    await operator.says('queue', 'hold', '--all', '--limit', '2')
+    expect(await queues()).toEqual(['hold', 'hold', 'deferred'])
+  })
+
+  test('an unknown id is named, the others are done', async () => {
+    const { code, out, err } = await operator.run(['queue', 'hold', 'nonsense', ids[0] ?? ''])
+    expect({ code, out, err }).toEqual({
+      code: 65,
+      out: '1 message put on hold\n',
+      err: 'deferd: no such message in the queue: nonsense\n',
+    })
+  })
+
+  test('which messages must be said, and in one way', async () => {
+    for (const argv of [
+      ['queue', 'delete'],
+      ['queue', 'delete', 'X', '--all'],
+      ['queue', 'hold', 'X', '--sender', 'a'],
+    ]) {
+      expect(await operator.run(argv)).toMatchObject({ code: 64, out: '' })
+    }
+    // A limit alone chooses nothing.
+    expect((await operator.run(['queue', 'delete', '--limit', '1'])).code).toBe(64)
+  })
+
+  test('each order leaves one row in the audit', async () => {
+    await operator.says('queue', 'hold', '--all')
+    await operator.says('destination', 'suspend', 'Far.example')
+    expect(await operator.says('audit')).toBe(
+      '2026-11-20 10:00:00  operator  hold --all  (3 changes)\n2026-11-20 10:00:00  operator  suspend far.example  (1 change)\n',
+    )
+    expect(JSON.parse((await operator.says('audit', '--json')).split('\n')[0] ?? '')).toEqual({
+      time: NOW / 1000,
+      who: 'operator',
+      action: 'hold',
+      arguments: '--all',
+      changed: 3,
+    })
+  })
+
+  test('while another command owns the queue, nothing is done', async () => {
+    await operator.own(async () => {
+      const { code, err } = await operator.run(['queue', 'hold', '--all'])
+      expect(code).toBe(75)
+      expect(err).toMatch(/^deferd: the queue in .* is in use by process \d+/)
+    })
+  })
+})
+
+describe('above a thousand messages', () => {
+  beforeEach(() =>
+    operator.own(async (store) => {
+      await Promise.all(Array.from({ length: 1000 }, () => queue(store, { at: CAME })))
+    }),
+  )
+
+  test('somebody at a terminal is asked, and may say no', async () => {
+    const no = await operator.run(['queue', 'hold', '--all'], { columns: 100, answer: 'n' })
+    expect(no).toMatchObject({ code: 0, asked: ['hold 1,003 messages? [y/N] '], out: 'Nothing was changed.\n' })
+    const yes = await operator.run(['queue', 'hold', '--all'], { columns: 100, answer: 'y' })
+    expect(yes.out).toBe('1,003 messages put on hold\n')
+  })
+
+  test('nobody is asked in a script, or with --yes', async () => {
+    expect((await operator.run(['queue', 'hold', '--all'])).asked).toEqual([])
+    expect((await operator.run(['queue', 'release', '--all', '--yes'], { columns: 100 })).asked).toEqual([])
+  })
+})
+
+describe('destinations', () => {
+  test('are suspended and resumed, also across commands', async () => {
+    expect(await operator.says('destination', 'suspend', 'far.example')).toContain('suspended')
+    const [far] = (await operator.says('destination', 'list', '--json')).split('\n')
+    expect(JSON.parse(far ?? '')).toEqual({
+      destination: 'far.example',
+      window: null,
+      in_flight: 0,
+      waiting: 2,
+      next_due_time: NOW / 1000 + 600,
+      dead_until: null,
+      probe_interval: null,
+      suspended_by: 'operator',
+      last_reply: null,
+    })
+    expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
+    await operator.says('destination', 'resume', 'far.example')
+    expect(await operator.says('destination', 'show', 'far.example')).toContain('  condition   open\n')
+  })
+
+  test('of which nothing is known end with 65', async () => {
+    expect(await operator.run(['destination', 'show', 'nowhere.example'])).toMatchObject({ code: 65, out: '' })
+  })
+})
+
+describe('postsuper', () => {
+  test('check 114: deletes, says so, and takes an unknown id for none', async () => {
+    expect(await operator.run(['postsuper', '-d', ids[0] ?? ''])).toMatchObject({
+      code: 0,
+      out: '',
+      err: `postsuper: ${ids[0]}: removed\npostsuper: Deleted: 1 message\n`,
+    })
+    expect(await operator.run(['postsuper', '-d', 'NOSUCH'])).toMatchObject({ code: 0, err: 'postsuper: Deleted: 0 messages\n' })
+    expect(await listed()).toHaveLength(2)
+  })
+
+  test('acts in the order given, on ids from standard input or on ALL, in the queues named', async () => {
+    const held = await operator.run(['postsuper', '-h', '-'], { stdin: `${ids[0]}\n${ids[1]} with words behind\n\n` })
+    expect(held.err).toContain('postsuper: Placed on hold: 2 messages\n')
+    expect((await operator.run(['postsuper', '-d', 'ALL', 'deferred'])).err).toContain('Deleted: 1 message\n')
+    expect(await queues()).toEqual(['hold', 'hold'])
+    expect((await operator.run(['postsuper', '-H', 'ALL', '-h', ids[0] ?? ''])).err.split('\n').slice(-3)).toEqual([
+      'postsuper: Released from hold: 2 messages',
+      'postsuper: Placed on hold: 1 message',
+      '',
+    ])
+    expect(await queues()).toEqual(['hold', 'deferred'])
+  })
+
+  test('-f gives up and releases', async () => {
+    await operator.run(['postsuper', '-h', 'ALL'])
+    expect((await operator.run(['postsuper', '-f', ids[2] ?? ''])).err).toBe(
+      `postsuper: ${ids[2]}: expired\npostsuper: ${ids[2]}: released from hold\npostsuper: Force-expired: 1 message\npostsuper: Released from hold: 1 message\n`,
+    )
+    expect((await operator.run(['postsuper', '-r', 'ALL'])).err).toContain('postsuper: Requeued: 3 messages\n')
+  })
+
+  test.each([[['-x']], [['-d']], [['-d', 'a b']], [['-d', 'ALL', 'nowhere']]])('%j is wrong usage', async (argv) => {
+    expect(await operator.run(['postsuper', ...argv])).toMatchObject({ code: 64, out: '' })
+  })
+})
+
+describe('postqueue -f, -i, -s', () => {
+  const due = async () => (await listed()).map(({ next_attempt_time }) => (next_attempt_time ?? 0) - NOW / 1000)
+
+  test('flush all, one message, one site', async () => {
+    await operator.says('postqueue', '-i', ids[0] ?? '')
+    expect(await due()).toEqual([0, 600, 600])
+    await operator.says('postqueue', '-s', 'slow.example')
+    expect(await due()).toEqual([0, 600, 0])
+    await operator.says('postqueue', '-f')
+    expect(await due()).toEqual([0, 0, 0])
+  })
+
+  test('an unknown id is no error; a bad id, a bad site and a second mode are', async () => {
+    expect((await operator.run(['postqueue', '-i', 'NOSUCH'])).code).toBe(0)
+    for (const argv of [['-i', '../x'], ['-s', 'a b'], ['-p', '-f'], [], ['-p', 'word'], ['-z']]) {
+      expect(await operator.run(['postqueue', ...argv])).toMatchObject({ code: 64, out: '' })
+    }
+  })
+})
+
+describe('with a daemon, it is asked', () => {
+  const seen: { woken: (DestinationDue & { revive: boolean })[]; suspended: string[] } = { woken: [], suspended: [] }
+  const live: LiveDestination = {
+    destination: 'far.example',
+    window: 7,
+    inFlight: 2,
+    waiting: 3,
+    nextDueAt: NOW,
+    deadUntil: NOW + 60_000,
+    probeInterval: 60_000,
+    suspendedBy: null,
+    lastReply: '421 later',
+  }
+  const wakes: Wakes = {
+    woken: (due, { revive }) => void seen.woken.push(...due.map((one) => ({ ...one, revive }))),
+    suspend: async (name, by) => void seen.suspended.push(`${name} by ${by}`),
+    resume: async (name) => void seen.suspended.push(`${name} again`),
+    snapshot: () => [live],
+  }
+
+  /** Owns the queue and listens at its control socket, as a daemon does. */
+  async function withDaemon(story: () => Promise<void>): Promise<readonly string[]> {
+    const operated: string[] = []
+    await operator.own(async (store) => {
+      const reader = openQueueReader(operator.directory)
+      const events = new Events(() => NOW)
+      events.listen((event) => void (event.kind === 'operated' && operated.push(`${event.operation} ${event.queueId} by ${event.by}`)))
+      const operations = new Operations({ store, reader, events, clock: operator.clock, config: () => defaultConfig('h').config, wakes })
+      const control = new ControlServer({ queueDirectory: operator.directory, operations, pid: 1 })
+      await control.start()
+      try {
+        await story()
+      } finally {
+        await control.stop()
+        reader.close()
+      }
+    })
+    return operated
+  }
+
+  beforeEach(() => {
+    seen.woken = []
+    seen.suspended = []
+  })
+
+  test('orders are carried out there, with the scheduler told', async () => {
+    const operated = await withDaemon(async () => {
+      expect(await operator.says('queue', 'flush', '--destination', 'far.example')).toBe('2 messages flushed\n')
+      expect(await operator.says('queue', 'hold', ids[2] ?? '')).toBe('1 message put on hold\n')
+      expect((await operator.run(['postsuper', '-H', 'ALL'])).err).toBe(
+        `postsuper: ${ids[2]}: released from hold\npostsuper: Released from hold: 1 message\n`,
+      )
+    })
+    expect(seen.woken.map(({ destination, revive }) => [destination, revive])).toEqual([
+      ['far.example', true],
+      ['slow.example', false],
+    ])
+    expect(operated).toEqual([
+      `flush ${ids[0]} by operator`,
+      `flush ${ids[1]} by operator`,
+      `hold ${ids[2]} by operator`,
+      `release ${ids[2]} by operator`,
+    ])
+  })
+
+  test('destinations are shown as the scheduler has them', async () => {
+    await withDaemon(async () => {
+      await operator.says('destination', 'suspend', 'far.example')
+      await operator.says('destination', 'resume', 'far.example')
+      expect(JSON.parse((await operator.says('destination', 'list', '--json')).split('\n')[0] ?? '')).toMatchObject({
+        destination: 'far.example',
+        window: 7,
+        in_flight: 2,
+        waiting: 2,
+        dead_until: NOW / 1000 + 60,
+        probe_interval: 60,
+        last_reply: '421 later',
+      })
+      expect(await operator.says('queue', 'show', ids[0] ?? '')).toContain('  window        7 at once, 2 in flight, 3 waiting for a slot\n')
+    })
+    expect(seen.suspended).toEqual(['far.example by operator', 'far.example again'])
+  })
+
+  test('what it cannot do is told in its words and with its code', async () => {
+    await operator.own(async (store) => {
+      const reader = openQueueReader(operator.directory)
+      const failing = { ...wakes, suspend: () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 })) }
+      const events = new Events(() => NOW)
+      const operations = new Operations({
+        store,
+        reader,
+        events,
+        clock: operator.clock,
+        config: () => defaultConfig('h').config,
+        wakes: failing,
+      })
+      const control = new ControlServer({ queueDirectory: operator.directory, operations, pid: 1 })
+      await control.start()
+      expect(await operator.run(['destination', 'suspend', 'x'])).toMatchObject({ code: 75, err: 'deferd: the disk is full\n' })
+      await control.stop()
+      reader.close()
+    })
+  })
+
+  test('a socket that was left behind is no daemon, and no hindrance', async () => {
+    await withDaemon(() => Promise.resolve())
+    expect(await operator.says('queue', 'hold', ids[0] ?? '')).toBe('1 message put on hold\n')
+    await withDaemon(async () => {
+      expect(await operator.says('queue', 'release', '--all')).toBe('1 message released\n')
+    })
+  })
+})
+
+test('what was delivered meanwhile is not brought back', async () => {
+  const id = await operator.own(async (store) => {
+    const message = await queue(store, { at: CAME, leased: true })
+    await store.operate(message, { kind: 'delete', now: NOW, purge: false })
+    await settleOne(store, message, delivered(first(message), NOW), NOW)
+    return formatQueueId(CAME, message)
+  })
+  const { code } = await operator.run(['queue', 'restore', id])
+  expect(code === 65 || code === 0).toBe(true)
+  expect((await listed()).map(({ queue_id }) => queue_id)).not.toContain(id)
+})
