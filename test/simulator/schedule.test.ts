@@ -43,6 +43,16 @@ describe('the last attempt', () => {
     )
   })
 
+  test('with the chance of one message: each draw is named, and jitter does not leak into waits that build on each other', () => {
+    const rules = compileRetryPolicy({ retry_backoff: 'exim(F,1h,20m; G,2d,1h,2)', minimal: 1000, maximal: 1000 })
+    const asked: string[] = []
+    const draw = (what: string, step: number) => (asked.push(`${what} ${step}`), 0.5)
+    const attempts = plannedAttempts({ policy: rules, lifetime: hours(14), jitter: 0.2, draw })
+    // 20, 20, 20 min, then 1, 2, 4 h by the rules; each a tenth longer.
+    expect(attempts.map((at) => at / MINUTE)).toEqual([0, 22, 44, 66, 132, 264, 528, 840])
+    expect(asked).toEqual([1, 2, 3, 4, 5, 6, 7].map((step) => `jitter ${step}`))
+  })
+
   test('of a plan that makes too many is refused', () => {
     expect(() => plannedAttempts({ policy: doubling(1, 1), lifetime: days(30) })).toThrow(PolicyError)
   })
