@@ -16,6 +16,7 @@ import { addSimulate } from './commands/simulate.ts'
 import { addStart } from './commands/start.ts'
 import { POSTFIX_NAMES } from './postfix-names.ts'
 import { BrokenPipe, EX, type Shell } from './shell.ts'
+import { harmless } from './text.ts'
 
 /** What the parser of the command line has to say; written once parsing has ended. */
 interface Said {
@@ -57,6 +58,14 @@ function buildProgram(shell: Shell, said: Said): Command {
 const hasExitCode = (error: unknown): error is Error & { readonly exitCode: number } =>
   error instanceof Error && 'exitCode' in error && typeof error.exitCode === 'number'
 
+/** A text line by line, fit for a terminal: what an operator typed or a stranger sent may be in it. */
+const lines = (text: string, prefix = ''): string =>
+  text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => `${prefix}${harmless(line)}\n`)
+    .join('')
+
 /** Tells what went wrong and how the process should end. */
 export async function failure(shell: Shell, error: unknown): Promise<number> {
   // Help that was asked for ends well; everything else the parser throws is wrong usage, and it has said what.
@@ -64,15 +73,10 @@ export async function failure(shell: Shell, error: unknown): Promise<number> {
   // Whoever read our output has seen enough.
   if (error instanceof BrokenPipe) return 0
   if (hasExitCode(error)) {
-    await shell.stderr.write(
-      error.message
-        .split('\n')
-        .map((line) => `deferd: ${line}\n`)
-        .join(''),
-    )
+    await shell.stderr.write(lines(error.message, 'deferd: '))
     return error.exitCode
   }
-  await shell.stderr.write(`deferd: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  await shell.stderr.write(lines(error instanceof Error ? (error.stack ?? error.message) : String(error), 'deferd: '))
   return EX.software
 }
 
@@ -98,7 +102,7 @@ async function runProgram(shell: Shell, argv: readonly string[]): Promise<number
     await buildProgram(shell, said).parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    await shell.stderr.write(said.err)
+    if (said.err !== '') await shell.stderr.write(lines(said.err))
     if (error instanceof CommanderError) await shell.stdout.write(said.out)
     return failure(shell, error)
   }

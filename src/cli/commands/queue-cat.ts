@@ -62,7 +62,7 @@ export function* contentOf(reader: QueueReader, story: MessageStory, parts: Pick
   }
 }
 
-/** Writes content: raw, or with every control character but tab and line end masked when a terminal shows it. */
+/** Writes content: raw, or with every control character but the line end masked when a terminal shows it. */
 export async function writeContent(output: Output, chunks: Iterable<Uint8Array>): Promise<void> {
   const decoder = new TextDecoder()
   for (const chunk of chunks) {
@@ -71,11 +71,14 @@ export async function writeContent(output: Output, chunks: Iterable<Uint8Array>)
   }
 }
 
+/** Tabs as the blanks a terminal would show for them. */
+const withoutTabs = (line: string): string => line.split('\t').reduce((text, part) => text + ' '.repeat(8 - (text.length % 8)) + part)
+
 const maskedLines = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
     .split('\n')
-    .map((line) => line.split('\t').map(harmless).join('\t'))
+    .map((line) => harmless(withoutTabs(line)))
     .join('\n')
 
 function envelopeOf({ message, recipients, queue }: MessageStory): string {
