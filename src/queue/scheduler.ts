@@ -6,7 +6,7 @@
  */
 import type { Settings } from '../config/destination-settings.ts'
 import type { AttemptResult, DeliveryAgent } from '../delivery/delivery-agent.ts'
-import { MINUTE, SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
+import { MINUTE, SECOND, type Clock, type Duration, type Instant, type Timer } from '../mail/clock.ts'
 import type { DeliveryStatus } from '../mail/reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
@@ -32,6 +32,8 @@ export interface SchedulerParts {
   readonly atRest: (message: Message) => void
 }
 
+/** How long all other mail goes first after a start before mail is tried that two crashes are laid to. */
+const SUSPECTS_WAIT: Duration = 5 * SECOND
 /** Recipients claimed at once for one destination. */
 const CLAIM_LIMIT = 100
 
@@ -52,6 +54,7 @@ export class Scheduler {
   readonly #running = new Set<Promise<void>>()
   /** Destinations that found no room in the active queue: they ask again when a delivery ends. */
   readonly #crowdedOut = new Set<Destination>()
+  #suspectsAlarm: Timer | null = null
   #alarm: { readonly at: Instant; cancel(): void } | null = null
   #turning = false
   #started = false
@@ -77,7 +80,7 @@ export class Scheduler {
     for (const record of await store.destinations()) this.#active.destination(record.name).recall(record)
     for (const { destination, dueAt } of await store.destinationsDue()) this.#expect(destination, dueAt)
     this.#started = true
-    this.#track(this.#tryTheSuspects())
+    this.#suspectsAlarm = this.#parts.clock.after(SUSPECTS_WAIT, () => this.#track(this.#tryTheSuspects()))
     this.#track(this.#expiry.run())
     this.#turn()
   }
@@ -86,6 +89,7 @@ export class Scheduler {
   async stop(grace: Duration): Promise<void> {
     this.#stopping = true
     this.#alarm?.cancel()
+    this.#suspectsAlarm?.cancel()
     this.#expiry.stop()
     const deadline = this.#parts.clock.after(grace, () => this.#abandon.abort())
     while (this.#running.size > 0) await Promise.all(this.#running)

@@ -1,0 +1,72 @@
+/**
+ * A relay in a process of its own that can be made to die at a named moment: the real daemon's parts, with a store
+ * that kills the process (SIGKILL) before or after the n-th call of a method. Started by test/support/crash-lab.ts.
+ */
+import { loadTemplates } from '../../src/bounce/templates.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { Relay } from '../../src/daemon/relay.ts'
+import { takeOwnership } from '../../src/queue/owner-lock.ts'
+import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
+import type { QueueStore } from '../../src/queue/store.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { SystemNet } from '../../src/system/net.ts'
+import { systemRandom } from '../../src/system/random.ts'
+import { Events } from '../../src/telemetry/events.ts'
+
+/** `before enqueue 17`: dies when the 17th message is about to be committed. */
+interface Failpoint {
+  readonly moment: string
+  readonly method: string
+  readonly nth: number
+}
+
+function parseFailpoint(text: string): Failpoint | null {
+  const [moment = '', method = '', nth = ''] = text.split(' ')
+  return text === '' ? null : { moment, method, nth: Number(nth) }
+}
+
+const die = (): void => {
+  process.kill(process.pid, 'SIGKILL')
+}
+
+/** A store that is the death of its process at the failpoint. */
+function deadly(store: QueueStore, failpoint: Failpoint): QueueStore {
+  let calls = 0
+  return new Proxy(store, {
+    get(target, name: keyof QueueStore) {
+      const method = (...args: unknown[]): unknown => Reflect.apply(target[name], target, args)
+      if (name !== failpoint.method) return method
+      return async (...args: unknown[]) => {
+        const now = ++calls === failpoint.nth
+        if (now && failpoint.moment === 'before') die()
+        const result: unknown = await method(...args)
+        if (now && failpoint.moment === 'after') die()
+        return result
+      }
+    },
+  })
+}
+
+const [failpointText = '', ...overrides] = process.argv.slice(2)
+const { config, written } = loadConfig({ env: {}, overrides, uid: 1000, calledAs: 'deferd' })
+takeOwnership(config.queue_directory)
+const { store } = await openWorkerStore({ directory: config.queue_directory })
+const failpoint = parseFailpoint(failpointText)
+const relay = new Relay({
+  config,
+  clock: systemClock,
+  random: systemRandom,
+  net: new SystemNet(),
+  store: failpoint === null ? store : deadly(store, failpoint),
+  events: new Events(() => systemClock.now()),
+  templates: loadTemplates({ config, written }).templates,
+})
+const [listener] = await relay.listen()
+await relay.start()
+process.stdout.write(`${listener?.port}\n`)
+process.once('SIGTERM', () => {
+  void relay
+    .stop(8_000)
+    .then(() => store.close())
+    .then(() => process.exit(0))
+})

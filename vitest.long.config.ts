@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config'
+
+/** The suites that take their time: crash loops, fuzzing, thousands of simulated worlds. */
+export default defineConfig({
+  test: {
+    include: ['test/long/**/*.long.ts'],
+    pool: 'forks',
+    testTimeout: 3_600_000,
+    fileParallelism: false,
+  },
+})
