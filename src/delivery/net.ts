@@ -35,6 +35,8 @@ export interface Net {
   dial(options: DialOptions): Promise<Socket>
   lookupMx(domain: string): Promise<Lookup<MxRecord>>
   lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>>
+  /** The names an address claims (PTR); a network that knows none may leave it out. */
+  lookupNames?(address: string): Promise<Lookup<string>>
   /** The addresses of this machine, for telling that a mail exchanger is ourselves; none when absent. */
   ownAddresses?(): readonly string[]
   /** Calls `accept` with each connection that comes in. Resolves when the port is open; rejects with the system's error. */

@@ -12,6 +12,7 @@ import type { Receipt } from '../queue/receipt.ts'
 import { DataStream } from './data-stream.ts'
 import { Deadline } from './deadline.ts'
 import type { Networks } from './networks.ts'
+import { UNKNOWN } from './peer-name.ts'
 import * as say from './replies.ts'
 import { Session, type Desk, type ListenerRules, type Login, type Said } from './session.ts'
 import { Wire } from './wire.ts'
@@ -31,6 +32,8 @@ export interface House {
   readonly clock: Clock
   readonly acceptor: Acceptor
   readonly desk: Desk
+  /** Finds the name of a client; absent when nobody looks. */
+  readonly nameOf?: ((address: string) => Promise<string>) | undefined
   /** Clients whose bare LFs are line ends like any other. */
   readonly bareNewlineExclusions: Networks
   /** Told when a connection has ended. */
@@ -46,6 +49,7 @@ export class Connection extends Wire {
   readonly #strict: boolean
   readonly #lenient: boolean
   #receipt: Receipt | null = null
+  #announced = false
   #greeted = false
   #talkedTooSoon = false
   /** We owe the client an answer. */
@@ -56,7 +60,7 @@ export class Connection extends Wire {
   constructor(server: SMTPServer, socket: Socket, house: House, rules: ListenerRules, id: string) {
     super(server, socket, house.clock, id)
     this.#house = house
-    this.#session = new Session(house.desk, { name: 'unknown', address: this.address }, rules)
+    this.#session = new Session(house.desk, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'
     this.#lenient = house.bareNewlineExclusions.has(this.address)
     this.#strict = house.settings.smtpd_forbid_bare_newline === 'reject' && !this.#lenient
@@ -66,15 +70,20 @@ export class Connection extends Wire {
 
   /** Counts the client in and greets it, unless it talks first: a moment is enough to see that. */
   override init(): void {
-    const { desk, clock } = this.#house
-    desk.events.emit({ kind: 'connected', client: this.#session.client })
+    const { desk, clock, nameOf } = this.#house
     const refusal = desk.limits.enter(this.address)
+    if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.open(() => {
       if (this.#isWrapped) this.#session.secured(this.encryption)
-      if (refusal !== undefined) return this.#turnAway(refusal)
+      if (refusal !== undefined) this.#turnAway(refusal)
       // What the client sent before is read within one turn of the event loop, which a timer of 0 ms lets pass.
-      clock.after(0, () => this.#greet())
+      else if (nameOf === undefined) clock.after(0, () => this.#greet())
+      else
+        nameOf(this.address).then(
+          (name) => this.#greet(name),
+          (error: unknown) => this.failed(error),
+        )
     })
   }
 
@@ -144,6 +153,7 @@ export class Connection extends Wire {
 
   protected ended(lost: boolean): void {
     this.#deadline.cancel()
+    this.#announce()
     const { client, conduct } = this.#session
     if (lost) this.#trouble(`lost connection after ${this.#lastCommand}`)
     const receipt = this.#receipt
@@ -158,8 +168,17 @@ export class Connection extends Wire {
     return this.#house.settings.myhostname
   }
 
-  #greet(): void {
+  /** Says once that the client is here; by its name, when that is looked for. */
+  #announce(): void {
+    if (this.#announced) return
+    this.#announced = true
+    this.#house.desk.events.emit({ kind: 'connected', client: this.#session.client })
+  }
+
+  #greet(name = UNKNOWN): void {
     if (!this.isOpen) return
+    this.#session.client = { name, address: this.address }
+    this.#announce()
     if (this.#talkedTooSoon || this.hasMore) this.#showOut(say.OUT_OF_STEP, 'improper command pipelining')
     else if (this.#draining) this.#goodbye()
     else {
@@ -234,6 +253,7 @@ export class Connection extends Wire {
 
   /** Too many of this client are here. */
   #turnAway(reply: SmtpReply): void {
+    this.#announce()
     this.#trouble(formatReply(reply))
     this.say(reply)
     this.close()

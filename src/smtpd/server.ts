@@ -11,6 +11,7 @@ import type { Connection, House } from './connection.ts'
 import { parseListen } from './endpoints.ts'
 import { blocksOf, readCertificate } from './listeners.ts'
 import { Networks } from './networks.ts'
+import { peerName } from './peer-name.ts'
 import { Reception } from './reception.ts'
 import { RelayAccess } from './relay-access.ts'
 import { Users } from './users.ts'
@@ -58,13 +59,14 @@ export async function startSmtpd(parts: SmtpdParts): Promise<Smtpd> {
   }
 }
 
-function houseOf({ config, clock, acceptor, events, intake }: SmtpdParts, guests: Guests): House {
+function houseOf({ config, net, clock, acceptor, events, intake }: SmtpdParts, guests: Guests): House {
   const limits = new ClientLimits(config, clock)
   return {
     settings: config,
     clock,
     acceptor,
     desk: { settings: config, access: new RelayAccess(config), events, limits, refusal: (size) => intake.refusal(size) },
+    nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
     bareNewlineExclusions: new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
     gone: (connection) => guests.delete(connection),
   }

@@ -79,7 +79,7 @@ const LOGIN_LIMIT = 3
 
 export class Session {
   readonly conduct: Conduct
-  readonly client: ClientName
+  client: ClientName
   readonly #desk: Desk
   readonly #trusted: boolean
   readonly #rules: ListenerRules

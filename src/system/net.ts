@@ -48,6 +48,10 @@ export class SystemNet implements Net {
     return ask(() => (family === 4 ? this.#resolver.resolve4(host) : this.#resolver.resolve6(host)))
   }
 
+  lookupNames(address: string): Promise<Lookup<string>> {
+    return ask(() => this.#resolver.reverse(address))
+  }
+
   ownAddresses(): readonly string[] {
     return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address))
   }
@@ -61,7 +65,14 @@ export class SystemNet implements Net {
         // Errors of an open listener concern single connections (EMFILE); accepting goes on by itself.
         server.on('error', () => {})
         const at = server.address() as AddressInfo
-        resolve({ address: at.address, port: at.port, close: () => new Promise((done) => server.close(() => done())) })
+        resolve({
+          address: at.address,
+          port: at.port,
+          close: async () => {
+            // Not waited for: that would be until the last connection has ended.
+            server.close()
+          },
+        })
       })
     })
   }

@@ -230,13 +230,13 @@ describe('what a client does by the minute is bounded', () => {
   ] as const)('%s', async (name, line, answer) => {
     const { connect, wait } = await openReception({ relay_domains: ['far.example'], [name]: 2 })
     const client = await connect(OUTSIDER)
-    const once = () => client.say('RSET', ...(line.startsWith('RCPT') ? ['MAIL FROM:<a@b.example>'] : []), line)
+    const again = () => client.say('RSET', ...(line.startsWith('RCPT') ? ['MAIL FROM:<a@b.example>'] : []), line)
     await client.say('EHLO x')
-    expect(await once()).toMatch(/^250 /)
-    expect(await once()).toMatch(/^250 /)
-    expect(await once()).toBe(answer)
+    expect(await again()).toMatch(/^250 /)
+    expect(await again()).toMatch(/^250 /)
+    expect(await again()).toBe(answer)
     await wait(MINUTE)
-    expect(await once()).toMatch(/^250 /)
+    expect(await again()).toMatch(/^250 /)
   })
 
   test('smtpd_client_connection_rate_limit', async () => {
