@@ -166,7 +166,7 @@ class Gone extends Error {}
 function repliesOf(socket: Socket): () => Promise<string | undefined> {
   const lines: string[] = []
   let rest = ''
-  let gone = false
+  const link = { gone: false }
   let wake: () => void = () => undefined
   socket.on('data', (bytes) => {
     const pieces = (rest + bytes.toString('latin1')).split('\r\n')
@@ -176,11 +176,11 @@ function repliesOf(socket: Socket): () => Promise<string | undefined> {
   })
   socket.on('error', () => undefined)
   socket.on('close', () => {
-    gone = true
+    link.gone = true
     wake()
   })
   return async () => {
-    while (lines.length === 0 && !gone) await new Promise<void>((resolve) => (wake = resolve))
+    while (lines.length === 0 && !link.gone) await new Promise<void>((resolve) => (wake = resolve))
     return lines.shift()
   }
 }
