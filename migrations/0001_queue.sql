@@ -1,6 +1,7 @@
 -- The queue: one row per message and per recipient, contents in chunks, history, and what operators did.
 -- Times are milliseconds since the epoch. A recipient is named message * 131072 + position and a chunk
 -- body * 65536 + number, so that what belongs together is one range of ids and needs no index of its own.
+-- CHECKs spell out their alternatives: for `in (…)` SQLite would build a temporary table with every row written.
 
 create table message (
   id            integer primary key autoincrement, -- never handed out again, also when the newest message left
@@ -15,7 +16,8 @@ create table message (
   smtputf8      integer not null check (smtputf8 in (0, 1)),
   body_type     text    check (body_type in ('7bit', '8bitmime')),
   message_id    text,
-  placement     text    not null default 'queued' check (placement in ('queued', 'hold', 'corrupt', 'trash')),
+  placement     text    not null default 'queued'
+    check (placement = 'queued' or placement = 'hold' or placement = 'corrupt' or placement = 'trash'),
   deleted_at    integer, -- when it went to the trash
   why           text,    -- why it is corrupt
   forced_expire integer not null default 0 check (forced_expire in (0, 1)),
@@ -31,7 +33,9 @@ create index message_sharing on message (body) where shares_body = 1;
 
 create table recipient (
   id          integer primary key,
-  state       text    not null check (state in ('waiting', 'leased', 'parked', 'delivered', 'bounced', 'expired', 'removed')),
+  state       text    not null
+    check (state = 'waiting' or state = 'leased' or state = 'parked'
+      or state = 'delivered' or state = 'bounced' or state = 'expired' or state = 'removed'),
   destination text    not null,
   address     text    not null,
   notify      text,    -- 'never', or a list such as 'success,delay'
@@ -42,21 +46,24 @@ create table recipient (
   steps       integer not null default 0 check (steps >= 0),
   attempts    integer not null default 0 check (attempts >= 0),
   starts      integer not null default 0 check (starts >= 0), -- leases begun since the last attempt that ended
+  suspect     integer not null default 0 check (suspect in (0, 1)), -- waits after two crashes: a column, for the index
   settled_at  integer,
-  debt        text    check (debt in ('failure', 'delay', 'success')),
+  debt        text    check (debt = 'failure' or debt = 'delay' or debt = 'success'),
   last        text,    -- the last outcome, as JSON
   -- No row is half-settled: it is alive without an end, or final with one, and each debt fits its state.
-  check ((settled_at is null) = (state in ('waiting', 'leased', 'parked'))),
+  check ((settled_at is null) = (state = 'waiting' or state = 'leased' or state = 'parked')),
   check (kept_due_at is null or settled_at is null),
+  check (state <> 'waiting' or suspect = (starts >= 2)),
   check (debt is null
     or (debt = 'delay' and settled_at is null)
-    or (debt = 'failure' and state in ('bounced', 'expired'))
+    or (debt = 'failure' and (state = 'bounced' or state = 'expired'))
     or (debt = 'success' and state = 'delivered'))
 ) strict;
 
--- Work is found by destination. Mail that was in flight at two crashes is kept apart: it is tried one at a time.
-create index recipient_due on recipient (destination, due_at) where state = 'waiting' and starts < 2;
-create index recipient_suspect on recipient (due_at) where state = 'waiting' and starts >= 2;
+-- Work is found by destination. A suspect is kept apart: it is tried one at a time. (Equalities, so that SQLite can
+-- answer from the index alone.)
+create index recipient_due on recipient (destination, due_at) where state = 'waiting' and suspect = 0;
+create index recipient_suspect on recipient (due_at) where state = 'waiting' and suspect = 1;
 create index recipient_expiry on recipient (expires_at) where state = 'waiting';
 -- As large as the active queue: what a crash leaves behind is found without reading the whole table.
 create index recipient_leased on recipient (destination) where state = 'leased';
@@ -79,7 +86,8 @@ create table attempt (
   number    integer not null,
   at        integer not null,
   relay     text,
-  outcome   text    not null check (outcome in ('delivered', 'deferred', 'bounced', 'expired')),
+  outcome   text    not null
+    check (outcome = 'delivered' or outcome = 'deferred' or outcome = 'bounced' or outcome = 'expired'),
   status    text    not null, -- JSON
   delays    text    not null, -- JSON
   primary key (recipient, number)

@@ -4,19 +4,11 @@
  */
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
-import type { Message, MessageId, Recipient, RecipientId } from '../message.ts'
+import type { MessageId, Recipient, RecipientId } from '../message.ts'
 import type { AttemptRecord, Settled } from '../store.ts'
+import { encodeDeparted } from './departed-record.ts'
 import * as sql from './queries.ts'
 import { asMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
-
-/** What is remembered of a message that has left. */
-export interface DepartedRecord {
-  readonly message: Message
-  readonly forcedExpire: boolean
-  readonly warnings: number
-  readonly recipients: readonly Recipient[]
-  readonly history: readonly AttemptRecord[]
-}
 
 /** What the rows do not say yet: the last outcomes of a message that leaves with them. */
 export interface LastNews {
@@ -32,7 +24,8 @@ export class Departures {
   readonly #remember
   readonly #otherWithBody
   readonly #deleteChunks
-  readonly #deletions
+  readonly #deleteRecipients
+  readonly #deleteAttempts
   readonly #deleteMessage
 
   constructor(db: Database) {
@@ -41,7 +34,8 @@ export class Departures {
     this.#remember = db.prepare<[MessageId, Instant, string]>(sql.insertDeparted)
     this.#otherWithBody = db.prepare<[number, MessageId]>(sql.otherWithBody)
     this.#deleteChunks = db.prepare<{ body: number }>(sql.deleteChunks)
-    this.#deletions = [sql.deleteRecipients, sql.deleteAttempts].map((text) => db.prepare<{ message: MessageId }>(text))
+    this.#deleteRecipients = db.prepare<{ message: MessageId }>(sql.deleteRecipients)
+    this.#deleteAttempts = db.prepare<{ message: MessageId }>(sql.deleteAttempts)
     this.#deleteMessage = db.prepare<[MessageId]>(sql.deleteMessage)
   }
 
@@ -49,11 +43,13 @@ export class Departures {
   depart(row: MessageRow, news: LastNews = NOTHING_NEW): void {
     const message = row.id
     const recipients = this.#recipients.all({ message }).map((one) => brought(toRecipient(one), news))
-    const history = [...this.#attempts.all({ message }).map(toAttempt), ...news.attempts]
+    const attempts = this.#attempts.all({ message })
+    const history = [...attempts.map(toAttempt), ...news.attempts]
     const leftAt = recipients.reduce((latest, one) => Math.max(latest, one.settledAt ?? 0), 0)
     const record = { message: asMessage(row), forcedExpire: row.forced_expire === 1, warnings: row.warnings, recipients, history }
     this.#remember.run(message, leftAt, encodeDeparted(record))
-    for (const deletion of this.#deletions) deletion.run({ message })
+    this.#deleteRecipients.run({ message })
+    if (attempts.length > 0) this.#deleteAttempts.run({ message })
     this.#deleteMessage.run(message)
     if (row.shares_body === 0 || this.#otherWithBody.get(row.body, message) === undefined) this.#deleteChunks.run({ body: row.body })
   }
@@ -66,32 +62,3 @@ function brought(recipient: Recipient, { settled }: LastNews): Recipient {
   const { debt: _, ...rest } = recipient
   return { ...rest, state: news.state, settledAt: news.at, attempts: news.attempts, last: news.last, starts: 0 }
 }
-
-/** A recipient's last outcome is usually that of its last attempt, and then it is written once. */
-const SAME = 'as-attempted'
-
-export function encodeDeparted({ recipients, history, ...rest }: DepartedRecord): string {
-  const attempted = lastAttempts(history)
-  return JSON.stringify({
-    ...rest,
-    recipients: recipients.map((one) => {
-      const status = attempted.get(one.id)
-      const same = status !== undefined && one.last !== null && JSON.stringify(status) === JSON.stringify(one.last)
-      return same ? { ...one, last: SAME } : one
-    }),
-    history,
-  })
-}
-
-export function decodeDeparted(json: string): DepartedRecord {
-  type Stored = Omit<DepartedRecord, 'recipients'> & { recipients: (Omit<Recipient, 'last'> & { last: Recipient['last'] | typeof SAME })[] }
-  const { recipients, ...rest } = JSON.parse(json) as Stored
-  const attempted = lastAttempts(rest.history)
-  return {
-    ...rest,
-    recipients: recipients.map((one) => ({ ...one, last: one.last === SAME ? (attempted.get(one.id) ?? null) : one.last })),
-  }
-}
-
-const lastAttempts = (history: readonly AttemptRecord[]): Map<RecipientId, AttemptRecord['status']> =>
-  new Map(history.map((attempt) => [attempt.recipient, attempt.status]))

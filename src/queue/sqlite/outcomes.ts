@@ -4,17 +4,17 @@
  */
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
-import { messageOf, type MessageId, type RecipientId } from '../message.ts'
+import { messageOf, type MessageId, type RecipientId, type RecipientState } from '../message.ts'
 import type { AttemptRecord, Settled, Settlement, SettleResult } from '../store.ts'
 import type { Departures } from './departed.ts'
 import * as sql from './queries.ts'
-import { fromStatus, type MessageRow, type RecipientRow } from './rows.ts'
+import { fromStatus, type MessageRow } from './rows.ts'
 
 type Final = Exclude<Settled, { state: 'waiting' }>
 
 export class Outcomes {
   readonly #message
-  readonly #recipient
+  readonly #state
   readonly #keepers
   readonly #owes
   readonly #settleLive
@@ -26,7 +26,7 @@ export class Outcomes {
   constructor(db: Database, departures: Departures) {
     this.#departures = departures
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
-    this.#recipient = db.prepare<[RecipientId], RecipientRow>(sql.recipientById)
+    this.#state = db.prepare<[RecipientId], RecipientState>(sql.stateOf).pluck()
     this.#keepers = db.prepare<{ message: MessageId; most: number }, number>(sql.countKeepers).pluck()
     this.#owes = db.prepare<{ message: MessageId }>(sql.owesAnything)
     this.#settleLive = db.prepare(sql.settleLive)
@@ -54,7 +54,7 @@ export class Outcomes {
   }
 
   #isLeased(message: MessageId, recipient: RecipientId): boolean {
-    return messageOf(recipient) === message && this.#recipient.get(recipient)?.state === 'leased'
+    return messageOf(recipient) === message && this.#state.get(recipient) === 'leased'
   }
 
   /** What is still alive of a held, corrupt or deleted message is parked, where it would have waited. */

@@ -42,19 +42,19 @@ export const departedOf = 'select left_at as leftAt, record from departed where 
 
 export const nextWaitingDestination = `
   select destination from recipient indexed by recipient_due
-  where state = 'waiting' and starts < 2 and destination > ? order by destination limit 1`
+  where state = 'waiting' and suspect = 0 and destination > ? order by destination limit 1`
 export const nextLeasedDestination = `
   select destination from recipient indexed by recipient_leased
   where state = 'leased' and destination > ? order by destination limit 1`
 export const loadOf = `
   select
     (select count(*) from recipient indexed by recipient_due
-      where state = 'waiting' and starts < 2 and destination = :destination)
+      where state = 'waiting' and suspect = 0 and destination = :destination)
     + (select count(*) from recipient indexed by recipient_suspect
-      where state = 'waiting' and starts >= 2 and destination = :destination) as waiting,
+      where state = 'waiting' and suspect = 1 and destination = :destination) as waiting,
     (select count(*) from recipient indexed by recipient_leased where state = 'leased' and destination = :destination) as leased,
     (select due_at from recipient indexed by recipient_due
-      where state = 'waiting' and starts < 2 and destination = :destination order by due_at limit 1) as nextDueAt`
+      where state = 'waiting' and suspect = 0 and destination = :destination order by due_at limit 1) as nextDueAt`
 
 export const audit = 'select * from audit where id > :after order by id limit :limit'
 

@@ -8,7 +8,7 @@ import { messageOf, type DestinationName, type Message, type MessageId } from '.
 import type { DestinationLoad, ListedMessage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
 import type { AuditRecord, DestinationRecord } from '../store.ts'
 import type { Database } from './database.ts'
-import { decodeDeparted } from './departed.ts'
+import { decodeDeparted } from './departed-record.ts'
 import { Contents } from './intake.ts'
 import * as writing from './queries.ts'
 import * as sql from './reader-queries.ts'
@@ -109,7 +109,7 @@ export class SqliteReader implements QueueReader {
       if (row !== undefined) return row.created_at === parsed.createdAt ? this.#present(row) : undefined
       const gone = this.#departed.get(message)
       if (gone === undefined) return undefined
-      const story = decodeDeparted(gone.record)
+      const story = decodeDeparted(message, gone.record)
       return story.message.createdAt === parsed.createdAt ? { ...story, queue: 'gone' as const, leftAt: gone.leftAt } : undefined
     })()
   }

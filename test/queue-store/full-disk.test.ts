@@ -1,0 +1,140 @@
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Batches } from '../../src/queue/sqlite/batches.ts'
+import { coreOver, type Call } from '../../src/queue/sqlite/calls.ts'
+import { openForWriting } from '../../src/queue/sqlite/database.ts'
+import { BallastFile, type Reserve } from '../../src/queue/sqlite/reserve.ts'
+import { StoreUnavailable } from '../../src/queue/store.ts'
+import { deferred, delivered, first, mail, T0 } from '../conformance/mail.ts'
+import { folder } from './folders.ts'
+
+/** A disk with room for so many pages, and a reserve of some more: SQLite itself says when it is full. */
+function smallDisk() {
+  const db = openForWriting(folder())
+  onTestFinished(() => void db.close())
+  const pages = () => Number(db.pragma('page_count', { simple: true }))
+  const disk = { released: false, spaceReturns: false }
+  const fill = () => db.pragma(`max_page_count = ${pages()}`)
+  const reserve: Reserve = {
+    get isReleased() {
+      return disk.released
+    },
+    release: () => {
+      disk.released = true
+      db.pragma(`max_page_count = ${pages() + 50}`)
+    },
+    restore: () => {
+      if (disk.spaceReturns) disk.released = false
+    },
+  }
+  const core = coreOver(db)
+  const batches = new Batches(db, core, reserve)
+  let lastId = 0
+  const entry = (bytes = 40_000) => mail({ nextId: () => ++lastId }, { leased: true, content: [Buffer.alloc(bytes, 'x')] })
+  const enqueue = (message = entry()): Call => ({ method: 'enqueue', args: [message] })
+  const fillWithMail = () => {
+    fill()
+    // What is free inside the file is used up first.
+    while (batches.run([enqueue(entry(500))])[0]?.ok === true);
+  }
+  return { db, batches, disk, enqueue, fill, fillWithMail, unlimited: () => db.pragma('max_page_count = 1000000') }
+}
+
+const settle = (id: number, longReply = 'x'.repeat(60_000)): Call => ({
+  method: 'settle',
+  args: [
+    {
+      message: id,
+      recipients: [deferred(first(id), T0 + 1, { last: { status: '4.2.1', reason: longReply, stage: 'rcpt' } })],
+      attempts: [],
+    },
+  ],
+})
+
+describe('when the disk is full', () => {
+  test('mail is refused as a whole, and nothing of it is kept', () => {
+    const { batches, enqueue, fillWithMail, db } = smallDisk()
+    fillWithMail()
+    const before = db.prepare('select count(*) from message').pluck().get()
+    const [refused] = batches.run([enqueue()])
+    expect(refused).toMatchObject({
+      ok: false,
+      error: { name: 'StoreUnavailable', message: expect.stringContaining('SQLITE_FULL') as string },
+    })
+    expect(refused?.ok === false && refused.error.cause).toBeInstanceOf(Error)
+    expect(db.prepare('select count(*) from message').pluck().get()).toBe(before)
+  })
+
+  test('an outcome is recorded with the reserve, its companions without', () => {
+    const { batches, enqueue, fillWithMail, disk, db } = smallDisk()
+    fillWithMail()
+    const outcomes = batches.run([enqueue(), settle(1), enqueue()])
+    expect(outcomes.map(({ ok }) => ok)).toEqual([false, true, false])
+    expect(disk.released).toBe(true)
+    expect(db.prepare('select state from recipient where id = ?').pluck().get(first(1))).toBe('waiting')
+  })
+
+  test('until space returns only outcomes are taken, and a ping says that it has not', () => {
+    const { batches, enqueue, fillWithMail, disk, unlimited } = smallDisk()
+    fillWithMail()
+    batches.run([settle(1)])
+    const claim: Call = { method: 'claimDue', args: [{ destination: 'far.example', now: T0 + 1, limit: 1, recipientLimit: 1 }] }
+    const calls: Call[] = [enqueue(), { method: 'ping', args: [] }, claim, settle(2), { method: 'readBody', args: [1, 0] }]
+    const outcomes = batches.run(calls)
+    expect(outcomes.map(({ ok }) => ok)).toEqual([false, false, false, true, true])
+    expect(outcomes[1]).toMatchObject({ error: expect.any(StoreUnavailable) as Error })
+    disk.spaceReturns = true
+    unlimited()
+    expect(batches.run(calls).every(({ ok }) => ok)).toBe(true)
+  })
+
+  test('the trash makes room before mail is refused', () => {
+    const { batches, enqueue, fillWithMail, disk, db } = smallDisk()
+    const big = enqueue(mail({ nextId: () => 1000 }, { content: [Buffer.alloc(300_000, 'x')] }))
+    batches.run([big, { method: 'operate', args: [1000, { kind: 'delete', now: T0, purge: false }] }])
+    disk.spaceReturns = true
+    fillWithMail()
+    expect(db.prepare(`select count(*) from message where placement = 'trash'`).pluck().get()).toBe(0)
+    expect(disk.released).toBe(false)
+  })
+})
+
+test('a bug in one call does not touch its companions', () => {
+  const { batches, enqueue, db } = smallDisk()
+  const twin = enqueue()
+  const outcomes = batches.run([enqueue(), twin, twin, enqueue()])
+  expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, false, true])
+  expect(outcomes[2]).toMatchObject({ error: { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' } })
+  expect(db.prepare('select count(*) from message').pluck().get()).toBe(3)
+  expect(batches.run([{ method: 'settle', args: [{ message: 1, recipients: [delivered(first(1), T0)], attempts: [] }] }])).toEqual([
+    { ok: true, value: { removed: true, indebted: false } },
+  ])
+})
+
+describe('the ballast', () => {
+  test('is written once, kept over restarts, given up and built up again', () => {
+    const directory = folder()
+    const path = join(directory, 'reserve')
+    const ballast = new BallastFile(directory)
+    const size = statSync(path).size
+    expect(size).toBeGreaterThanOrEqual(2 * 1024 * 1024)
+    expect(statSync(path).blocks * 512).toBeGreaterThanOrEqual(size)
+    const { ino } = statSync(path)
+    expect(new BallastFile(directory).isReleased).toBe(false)
+    expect(statSync(path).ino).toBe(ino)
+    ballast.release()
+    expect([ballast.isReleased, existsSync(path)]).toEqual([true, false])
+    ballast.restore()
+    expect([ballast.isReleased, statSync(path).size]).toEqual([false, size])
+  })
+
+  test('a half-written one is completed', () => {
+    const directory = folder()
+    const path = join(directory, 'reserve')
+    writeFileSync(path, 'half')
+    expect(new BallastFile(directory).isReleased).toBe(false)
+    expect(statSync(path).size).toBeGreaterThan(1_000_000)
+    rmSync(path)
+  })
+})
