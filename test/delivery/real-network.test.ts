@@ -1,0 +1,174 @@
+/** The real Net port on loopback, and what only real sockets show. */
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Listener } from '../../src/delivery/net.ts'
+import { Router } from '../../src/delivery/route.ts'
+import { SmtpAgent } from '../../src/delivery/smtp-agent.ts'
+import { seededRandom } from '../../src/mail/random.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { SystemNet } from '../../src/system/net.ts'
+import { DeliveryWorld, testConfig } from '../support/delivery-world.ts'
+import { FarServer, type FarScript } from '../support/far-server.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close()
+})
+
+async function listening(accept: Parameters<SystemNet['listen']>[1]): Promise<Listener> {
+  const listener = await new SystemNet().listen({ address: '127.0.0.1', port: 0 }, (socket) => {
+    closers.push(() => socket.destroy())
+    accept(socket)
+  })
+  closers.push(() => listener.close())
+  return listener
+}
+
+/** Delivers content of this many pieces to a script over TCP. */
+async function deliver(accept: Parameters<SystemNet['listen']>[1], chunks: readonly Uint8Array[], ...config: string[]) {
+  const { port } = await listening(accept)
+  const parts = testConfig([`relayhost=[127.0.0.1]:${port}`, ...config])
+  const agent = new SmtpAgent({
+    config: parts,
+    router: new Router(parts),
+    net: new SystemNet(),
+    clock: systemClock,
+    random: seededRandom(1),
+    readBody: async (_body, index) => chunks[index],
+    note: () => {},
+  })
+  closers.push(() => agent.close())
+  const request = new DeliveryWorld({ config: [`relayhost=[127.0.0.1]:${port}`] }).request({ to: ['ann@example.net'], chunks })
+  return agent.deliver(request, { keepConnection: false, signal: new AbortController().signal })
+}
+
+const outcome = (result: Awaited<ReturnType<typeof deliver>>) => [...result.outcomes.values()][0]
+const megabytes = (count: number) => Array.from({ length: count * 16 }, () => Buffer.alloc(65_536, 'xxxxxxxx\r\n'))
+
+describe('over TCP', () => {
+  test('three megabytes arrive whole', async () => {
+    const far = new FarServer('far')
+    const chunks = megabytes(3)
+    expect(outcome(await deliver(far.accept, chunks))).toMatchObject({ outcome: 'delivered' })
+    expect(Buffer.from(far.sessions[0]?.contents[0] ?? '').length).toBeGreaterThanOrEqual(3 * 1024 * 1024)
+  })
+
+  test('over TLS too', async () => {
+    const script: FarScript = { ehlo: '250-far\r\n250-PIPELINING\r\n250 STARTTLS', starttls: '220 go' }
+    const far = new FarServer('far', script)
+    expect(outcome(await deliver(far.accept, megabytes(1), 'smtp_tls_security_level=encrypt'))).toMatchObject({ outcome: 'delivered' })
+    expect(far.sessions[0]?.secure).toBe(true)
+  })
+
+  test.each([
+    ['in the middle', megabytes(16)],
+    ['with the last piece under way', [Buffer.concat(megabytes(16))]],
+  ])('a 2xx before the last byte has left is no success: %s', async (_when, chunks) => {
+    // Takes nothing after DATA: the content fills the buffers of the system and stays here.
+    const result = await deliver((socket) => {
+      socket.on('error', () => {})
+      socket.write('220 far\r\n')
+      socket.on('data', (chunk) => {
+        if (!String(chunk).startsWith('DATA')) return void socket.write('250 ok\r\n')
+        socket.pause()
+        socket.write('354 go\r\n')
+        setTimeout(() => socket.write('250 2.0.0 thank you\r\n'), 200)
+      })
+    }, chunks)
+    expect(outcome(result)).toMatchObject({ outcome: 'deferred', status: '4.5.0' })
+  })
+
+  test('a connection that is reset in the content', async () => {
+    const far: Parameters<SystemNet['listen']>[1] = (socket) => {
+      let seen = 0
+      socket.on('error', () => {})
+      socket.write('220 far\r\n')
+      socket.on('data', (chunk) => {
+        seen += chunk.length
+        if (seen > 500_000) socket.resetAndDestroy()
+        else if (seen < 200) socket.write(String(chunk).startsWith('DATA') ? '354 go\r\n' : '250 ok\r\n')
+      })
+    }
+    expect(outcome(await deliver(far, megabytes(4)))).toMatchObject({ outcome: 'deferred', status: '4.4.2', stage: 'body' })
+  })
+})
+
+describe('the Net port', () => {
+  test('a refused connection says so', async () => {
+    const listener = await listening(() => {})
+    const { address, port } = listener
+    await listener.close()
+    await expect(new SystemNet().dial({ address, port, timeout: 1000 })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  test('a port in use says so', async () => {
+    const { address, port } = await listening(() => {})
+    await expect(new SystemNet().listen({ address, port }, () => {})).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  })
+
+  test('after close nobody is let in, but those inside stay', async () => {
+    const listener = await listening((socket) => socket.pipe(socket))
+    const { address, port } = listener
+    const inside = connect(port, address)
+    await new Promise((resolve) => inside.once('connect', resolve))
+    await listener.close()
+    await expect(new SystemNet().dial({ address, port, timeout: 1000 })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    const echo = new Promise((resolve) => inside.once('data', resolve))
+    inside.write('x')
+    expect(String(await echo)).toBe('x')
+    inside.destroy()
+  })
+
+  test('localhost is never asked for', async () => {
+    expect(await new SystemNet({ dnsServers: ['127.0.0.1:9'] }).lookupAddresses('localhost', 4)).toEqual({
+      kind: 'found',
+      records: ['127.0.0.1'],
+    })
+  })
+})
+
+/** A name server with one answer for everything. */
+async function nameServer(rcode: number, records: readonly Buffer[] = []): Promise<SystemNet> {
+  const server: UdpSocket = createSocket('udp4')
+  server.on('message', (query, from) => {
+    const question = query.subarray(12, query.indexOf(0, 12) + 5)
+    const header = Buffer.from(query.subarray(0, 12))
+    header.writeUInt16BE(0x8180 | rcode, 2)
+    header.writeUInt16BE(records.length, 6)
+    header.writeUInt32BE(0, 8)
+    const answers = records.map((data) => {
+      const answer = Buffer.from([0xc0, 12, 0, 0, 0, 1, 0, 0, 0, 60, 0, data.length])
+      query.copy(answer, 2, 12 + question.length - 4, 12 + question.length - 2)
+      return Buffer.concat([answer, data])
+    })
+    server.send(Buffer.concat([header, question, ...answers]), from.port, from.address)
+  })
+  await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve))
+  closers.push(() => server.close())
+  return new SystemNet({ dnsServers: [`127.0.0.1:${server.address().port}`] })
+}
+
+describe('DNS', () => {
+  test('MX records, and a null MX', async () => {
+    const mx = await nameServer(0, [Buffer.from([0, 10, 2, 0x6d, 0x78, 1, 0x61, 0])])
+    expect(await mx.lookupMx('example.net')).toEqual({ kind: 'found', records: [{ preference: 10, exchange: 'mx.a' }] })
+    const none = await nameServer(0, [Buffer.from([0, 0, 0])])
+    expect(await none.lookupMx('example.net')).toEqual({ kind: 'found', records: [{ preference: 0, exchange: '' }] })
+  })
+
+  test('addresses', async () => {
+    const net = await nameServer(0, [Buffer.from([192, 0, 2, 1])])
+    expect(await net.lookupAddresses('mx.example.net', 4)).toEqual({ kind: 'found', records: ['192.0.2.1'] })
+  })
+
+  test.each([
+    ['NXDOMAIN', 3, { kind: 'none', nxdomain: true }],
+    ['no data', 0, { kind: 'none', nxdomain: false }],
+    ['SERVFAIL', 2, { kind: 'failed', soft: true, reason: 'ESERVFAIL' }],
+    ['REFUSED', 5, { kind: 'failed', soft: false, reason: 'EREFUSED' }],
+    ['NOTIMP', 4, { kind: 'failed', soft: false, reason: 'ENOTIMP' }],
+  ])('%s', async (_what, rcode, expected) => {
+    expect(await (await nameServer(rcode)).lookupMx('example.net')).toEqual(expected)
+  })
+})
