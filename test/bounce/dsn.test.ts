@@ -4,6 +4,7 @@ import type { Dsn } from '../../src/bounce/dsn.ts'
 import { spelledOut } from '../../src/bounce/explanation.ts'
 import type { Notice } from '../../src/bounce/notice.ts'
 import { parseNotice } from '../../src/bounce/notice-parser.ts'
+import { readOriginal } from '../../src/bounce/original.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/mail/clock.ts'
 import type { Message, Recipient } from '../../src/queue/message.ts'
 import {
@@ -327,7 +328,6 @@ describe('the original', () => {
   })
 
   test('only what is returned is read', async () => {
-    const { readOriginal } = await import('../../src/bounce/original.ts')
     const asked: number[] = []
     const piece = Buffer.from(`${ORIGINAL}${'z'.repeat(60_000)}\r\n`)
     const read = (index: number) => {

@@ -99,7 +99,7 @@ describe('nothing lost, nothing twice', () => {
     expect(world.told).toEqual(['failed: a@x.example'])
   })
 
-  test('10,000 crashes around the commits of notices: none lost, none doubled', async () => {
+  test('10,000 crashes around the commits of notices: none lost, none doubled', { timeout: 60_000 }, async () => {
     const fates: readonly Fate[] = ['commits', 'fails', 'dies-before', 'dies-after']
     const draw = seededRandom(56).stream('fate')
     for (let crashes = 0; crashes < 10_000;) {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { Notice } from '../../src/bounce/notice.ts'
 import { parseNotice } from '../../src/bounce/notice-parser.ts'
 import { oneLine } from '../../src/bounce/fold.ts'
+import { formatMailDate, parseMailDate } from '../../src/mail/mail-date.ts'
 import type { DeliveryStatus } from '../../src/mail/reply.ts'
 import { aMessage, aRecipient, expectValid, original, ORIGINAL, settingsOf, takeApart, written } from '../support/notices.ts'
 
@@ -145,5 +146,14 @@ test('the parser takes anything', () => {
       },
     ),
     { numRuns: 500 },
+  )
+})
+
+test('a date is read back as it was written, in any zone', () => {
+  const second = fc.integer({ min: -30_000_000_000, max: 200_000_000_000 })
+  fc.assert(
+    fc.property(second, fc.integer({ min: -720, max: 840 }), (at, offset) => {
+      expect(parseMailDate(formatMailDate(at * 1000, { offset, name: 'X' }))).toBe(at * 1000)
+    }),
   )
 })
