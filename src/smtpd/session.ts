@@ -5,16 +5,17 @@
 import type { Config } from '../config/options.ts'
 import type { ListenerBlock } from '../config/values.ts'
 import { isInternational } from '../mail/address.ts'
-import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import { harmless, type SmtpReply } from '../mail/reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/accept.ts'
 import type { ClientName, Events } from '../telemetry/events.ts'
 import type { ClientLimits } from './client-limits.ts'
-import { Conduct, type CommandName, type ConductSettings } from './conduct.ts'
-import { parseMailParameters, parseRecipientParameters, type MailParameters } from './parameters.ts'
+import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type Dialogue, type Said } from './commands.ts'
+import { Conduct, type ConductSettings } from './conduct.ts'
+import { parseMailParameters, parseRecipientParameters } from './parameters.ts'
 import { parseAddress, splitPath } from './path.ts'
 import type { RelayAccess } from './relay-access.ts'
 import * as say from './replies.ts'
+import { Transaction } from './transaction.ts'
 
 export type SessionSettings = ConductSettings &
   Pick<Config, 'myhostname' | 'myorigin' | 'message_size_limit' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'>
@@ -32,52 +33,17 @@ export interface Desk {
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
 }
 
-/** What is said, and what is done after it. */
-export interface Said {
-  readonly reply: SmtpReply
-  /** Lines after the first one. */
-  readonly keywords?: readonly string[]
-  readonly next?: 'close' | 'content' | 'starttls'
-  /** Refused, but no error that counts against the client. */
-  readonly excused?: boolean
-}
-
-/** `dialogue`: the client may log in, and what is said until that is done is none of the session's business. */
-export type Answer = Said | Promise<Said> | 'dialogue'
-
 /** What the library remembers of a client that logged in. */
 export interface Login {
   readonly name: string
   readonly method: string
 }
 
-interface Transaction extends MailParameters {
-  readonly sender: string
-  readonly recipients: EnvelopeRecipient[]
-  readonly addresses: Set<string>
-  /** Recipients that were accepted, repeated ones included. */
-  accepted: number
-  refused: number
-  overshoot: number
-}
-
-type Handler = (session: Session, argument: string) => Answer
-
-interface Command {
-  readonly name: CommandName
-  readonly run: Handler
-  /** Must be the last of a group (RFC 2920 §3.1): nothing may be sent before it is answered. */
-  readonly endsGroup?: boolean
-}
-
-/** Clients of other protocols, and web pages made to talk to us. */
-const FOREIGN_COMMANDS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'])
-
 const HELO_LIMIT = 255
 /** Failed logins in one session. */
 const LOGIN_LIMIT = 3
 
-export class Session {
+export class Session implements Dialogue {
   readonly conduct: Conduct
   client: ClientName
   readonly #desk: Desk
@@ -134,8 +100,8 @@ export class Session {
 
   /** What DATA is about to bring. */
   submission(): Submission {
-    const { sender, recipients, ret, envid, smtputf8, body } = this.#open()
-    const envelope = { sender, recipients, ret, envid, smtputf8, body }
+    if (this.#transaction === null) throw new Error('a content began outside a mail transaction')
+    const { envelope } = this.#transaction
     const { name: saslUsername, method: saslMethod } = this.#login ?? {}
     const said = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
     return { envelope, client: { ...this.client, ...said, local: this.#mayRelay } }
@@ -154,7 +120,7 @@ export class Session {
   /** Names the client in the trace and in the log. */
   get #protocol(): string {
     if (!this.#extended) return 'SMTP'
-    const name = this.#transaction?.smtputf8 === true ? 'UTF8SMTP' : 'ESMTP'
+    const name = this.#transaction?.isInternational === true ? 'UTF8SMTP' : 'ESMTP'
     return name + (this.#encryption === undefined ? '' : 'S') + (this.#login === undefined ? '' : 'A')
   }
 
@@ -219,8 +185,7 @@ export class Session {
     const refusal = this.#desk.limits.count('message', this.client.address) ?? this.#desk.refusal(parsed.value.size)
     const begin = (why: SmtpReply | undefined): Said => {
       if (why !== undefined) return this.#refuseMail(why, sender)
-      const recipients: EnvelopeRecipient[] = []
-      this.#transaction = { ...parsed.value, sender, recipients, addresses: new Set(), accepted: 0, refused: 0, overshoot: 0 }
+      this.#transaction = new Transaction(sender, parsed.value)
       return { reply: say.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
@@ -230,14 +195,14 @@ export class Session {
     const transaction = this.#transaction
     if (transaction === null) return { reply: say.misplaced('need MAIL command') }
     const answer = this.#recipient(transaction, argument)
-    if (answer.reply.code >= 400) transaction.refused++
+    if (answer.reply.code >= 400) transaction.refuse()
     return answer
   }
 
   data(argument: string): Said {
     if (argument !== '') return { reply: say.syntax('DATA') }
     const transaction = this.#transaction
-    if (transaction !== null && transaction.accepted === 0 && transaction.refused > 0) return { reply: say.NO_VALID_RECIPIENTS }
+    if (transaction?.allRefused === true) return { reply: say.NO_VALID_RECIPIENTS }
     if (transaction === null || transaction.accepted === 0) return { reply: say.misplaced('need RCPT command') }
     return { reply: say.GO_AHEAD, next: 'content' }
   }
@@ -256,22 +221,15 @@ export class Session {
     if (address === undefined) return { reply: say.BAD_RECIPIENT }
     const parsed = parseRecipientParameters(path.rest)
     if ('refusal' in parsed) return { reply: parsed.refusal }
-    if (isInternational(address) && transaction.smtputf8 !== true) return { reply: say.NEEDS_SMTPUTF8 }
-    if (transaction.accepted >= limit) return { reply: say.TOO_MANY_RECIPIENTS, excused: ++transaction.overshoot <= overshoot }
+    if (isInternational(address) && !transaction.isInternational) return { reply: say.NEEDS_SMTPUTF8 }
+    if (transaction.accepted >= limit) return { reply: say.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
     const tooMany = this.#desk.limits.count('recipient', this.client.address)
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
     if (!this.#mayRelay && !this.#desk.access.isOpen(address)) {
       return this.#refused('RCPT', say.relayDenied(path.path), { sender: transaction.sender, recipient: address })
     }
-    transaction.accepted++
-    if (!transaction.addresses.has(address)) transaction.recipients.push({ address, ...parsed.value })
-    transaction.addresses.add(address)
+    transaction.accept({ address, ...parsed.value })
     return { reply: say.RECIPIENT_OK }
-  }
-
-  #open(): Transaction {
-    if (this.#transaction === null) throw new Error('a content began outside a mail transaction')
-    return this.#transaction
   }
 
   #refuseMail(reply: SmtpReply, sender: string): Said {
@@ -289,38 +247,4 @@ export class Session {
     if (answer.next !== 'content') this.conduct.count(command?.name ?? 'unknown', answer.reply.code, answer.excused)
     return answer
   }
-}
-
-const COMMANDS: Readonly<Record<string, Command>> = {
-  HELO: { name: 'helo', run: (session, name) => session.greet(name, false), endsGroup: true },
-  EHLO: { name: 'ehlo', run: (session, name) => session.greet(name, true), endsGroup: true },
-  STARTTLS: { name: 'starttls', run: (session, argument) => session.starttls(argument) },
-  AUTH: { name: 'auth', run: (session, argument) => session.auth(argument), endsGroup: true },
-  MAIL: { name: 'mail', run: (session, argument) => session.mail(argument) },
-  RCPT: { name: 'rcpt', run: (session, argument) => session.rcpt(argument) },
-  DATA: { name: 'data', run: (session, argument) => session.data(argument), endsGroup: true },
-  RSET: { name: 'rset', run: (session, argument) => session.reset(argument) },
-  NOOP: { name: 'noop', run: () => ({ reply: say.OK }), endsGroup: true },
-  VRFY: {
-    name: 'vrfy',
-    run: (_, argument) => ({ reply: argument === '' ? say.syntax('VRFY address') : say.notVerified(argument) }),
-    endsGroup: true,
-  },
-  QUIT: { name: 'quit', run: () => ({ reply: say.BYE, next: 'close' }) },
-}
-
-const verbOf = (line: string): string => (/^\s*(\S*)/.exec(line)?.[1] ?? '').toUpperCase()
-
-const argumentOf = (line: string): string => line.trim().replace(/^\S+\s*/, '')
-
-function commandOf(line: string): Command | undefined {
-  const verb = verbOf(line)
-  return Object.hasOwn(COMMANDS, verb) ? COMMANDS[verb] : undefined
-}
-
-function unknownCommand(line: string): Said {
-  const verb = verbOf(line)
-  if (verb === '') return { reply: say.BAD_SYNTAX }
-  const foreign = FOREIGN_COMMANDS.has(verb) || /^[^A-Z]/.test(verb) || /^[!-9;-~]+:/.test(line.trimStart())
-  return foreign ? { reply: say.NOT_SMTP, next: 'close' } : { reply: say.NOT_RECOGNIZED }
 }
