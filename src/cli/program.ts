@@ -13,6 +13,7 @@ import { addQueueOperations } from './commands/queue-operate.ts'
 import { addQueueShow } from './commands/queue-show.ts'
 import { addQueueShape } from './commands/qshape.ts'
 import { addSimulate } from './commands/simulate.ts'
+import { addSink } from './commands/sink.ts'
 import { addStart } from './commands/start.ts'
 import { POSTFIX_NAMES } from './postfix-names.ts'
 import { BrokenPipe, EX, type Shell } from './shell.ts'
@@ -48,6 +49,7 @@ function buildProgram(shell: Shell, said: Said): Command {
   addConfig(program, shell)
   addAudit(program, shell)
   addSimulate(program, shell)
+  addSink(program, shell)
   program.addHelpText(
     'after',
     `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,

@@ -4,20 +4,19 @@
 import { connect } from 'node:net'
 import { createTransport } from 'nodemailer'
 import type { Config } from '../config/options.ts'
-import { unbracket } from '../mail/address.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { Endpoint } from '../delivery/net.ts'
 import { leaveMail } from '../queue/maildrop.ts'
+import { parseListen } from '../smtpd/endpoints.ts'
 import { CommandError, EX, type Shell } from './shell.ts'
 import { harmless } from './text.ts'
 
 /** Where the daemon of this configuration can be reached from this machine; null when it takes no mail over SMTP. */
 export function localEndpoint({ smtpd_listen: [first] }: Pick<Config, 'smtpd_listen'>): Endpoint | null {
-  const match = /^(.*?):?(\d+)$/.exec(first ?? '')
-  if (match === null || Number(match[2]) === 0) return null
-  const host = unbracket(match[1] ?? '')
-  const anywhere: Readonly<Record<string, string>> = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '*': '127.0.0.1', '::': '::1' }
-  return { address: anywhere[host] ?? host, port: Number(match[2]) }
+  if (first === undefined) return null
+  const { address, port } = parseListen(first, 'smtpd_listen')
+  const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '127.0.0.1' }
+  return port === 0 ? null : { address: anywhere[address] ?? address, port }
 }
 
 /** What nodemailer tells of a failure. */
@@ -35,15 +34,11 @@ async function overSmtp({ address, port }: Endpoint, envelope: Envelope, content
     ...(envid === undefined ? {} : { id: envid }),
     ...(notify === undefined ? {} : { notify: notify === 'never' ? 'NEVER' : notify.map((word) => word.toUpperCase()) }),
   }
-  try {
-    await transport.sendMail({
-      raw: content,
-      envelope: { from: sender, to: recipients.map((recipient) => recipient.address), use8BitMime: body === '8bitmime' },
-      ...(Object.keys(dsn).length > 0 ? { dsn } : {}),
-    })
-  } finally {
-    transport.close()
-  }
+  await transport.sendMail({
+    raw: content,
+    envelope: { from: sender, to: recipients.map((recipient) => recipient.address), use8BitMime: body === '8bitmime' },
+    ...(Object.keys(dsn).length > 0 ? { dsn } : {}),
+  })
 }
 
 /** Leaves it for the next start; says in sendmail's codes why it could not. */
@@ -84,10 +79,12 @@ export async function bridge(shell: Shell, config: Config): Promise<void> {
   const endpoint = localEndpoint(config)
   if (endpoint === null) throw new CommandError(EX.unavailable, 'the daemon takes no mail over SMTP')
   const socket = connect({ host: endpoint.address, port: endpoint.port })
-  const sending = (async () => {
+  // Who talks before the greeting is taken for a spammer.
+  const greeted = new Promise<void>((resolve) => socket.once('data', () => resolve()))
+  const sending = greeted.then(async () => {
     for await (const chunk of shell.stdin) socket.write(chunk)
     socket.end()
-  })()
+  })
   try {
     for await (const chunk of socket as AsyncIterable<Uint8Array>) await shell.stdout.write(chunk)
     await sending
