@@ -34,6 +34,17 @@ export class Driver {
     return this.#alone(() => this.#rest())
   }
 
+  /** Runs what is due already, with what that sets in motion; no time passes. */
+  catchUp(): Promise<void> {
+    return this.#alone(async () => {
+      await this.#rest()
+      for (let next = this.#clock.nextAt(); next !== null && next <= this.#clock.now(); next = this.#clock.nextAt()) {
+        this.#clock.runNext()
+        await this.#rest()
+      }
+    })
+  }
+
   /** Runs everything due up to and including `until`, and what that sets in motion at that instant. */
   runUntil(until: Instant): Promise<void> {
     return this.#alone(async () => {

@@ -16,6 +16,8 @@ export interface VirtualClockOptions {
   readonly startsAt?: Instant | undefined
   /** The local zone by instant; UTC when absent. */
   readonly zone?: ((at: Instant) => Zone) | undefined
+  /** Told when something was set that is due without any time passing. */
+  readonly due?: (() => void) | undefined
 }
 
 export class VirtualClock implements Clock {
@@ -27,10 +29,12 @@ export class VirtualClock implements Clock {
   readonly #timers = new TimerHeap()
   readonly #alarms = new TimerHeap()
   readonly #zone: (at: Instant) => Zone
+  readonly #due: () => void
 
-  constructor({ startsAt = BEGINNING, zone = () => UTC }: VirtualClockOptions = {}) {
+  constructor({ startsAt = BEGINNING, zone = () => UTC, due = () => undefined }: VirtualClockOptions = {}) {
     this.#offset = startsAt
     this.#zone = zone
+    this.#due = due
   }
 
   now(): Instant {
@@ -42,11 +46,15 @@ export class VirtualClock implements Clock {
   }
 
   after(delay: Duration, action: () => void): Timer {
-    return this.#set(this.#timers, this.#stopwatch + Math.max(0, whole(delay)), action)
+    const timer = this.#set(this.#timers, this.#stopwatch + Math.max(0, whole(delay)), action)
+    if (delay <= 0) this.#due()
+    return timer
   }
 
   alarm(at: Instant, action: () => void): Timer {
-    return this.#set(this.#alarms, whole(at), action)
+    const alarm = this.#set(this.#alarms, whole(at), action)
+    if (at <= this.now()) this.#due()
+    return alarm
   }
 
   zone(at: Instant): Zone {

@@ -1,12 +1,13 @@
 /** What is known at a stage, and which rules are about it: pure. */
 import { domainOf, domainMatches } from '../../mail/address.ts'
-import type { Instant } from '../../mail/clock.ts'
+import type { Duration } from '../../mail/clock.ts'
 import type { CountedBy, FaultStage, Where } from './rule.ts'
 
 /** The facts of one moment of a conversation; what is not known yet is absent. */
 export interface Circumstances {
   readonly stage: FaultStage
-  readonly now: Instant
+  /** Since the far side began, on the stopwatch: our wall clock may be set, theirs is another. */
+  readonly age: Duration
   /** Tells one connection from another; 0 before there is one. */
   readonly connection: number
   readonly client: string

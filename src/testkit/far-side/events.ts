@@ -1,5 +1,5 @@
 /** What happens at the far side, as plain values: a sink prints them, a world tells its stories from them. */
-import type { Instant } from '../../mail/clock.ts'
+import type { Duration, Instant } from '../../mail/clock.ts'
 import type { SpokenStage } from './rule.ts'
 
 export type FarEvent =
@@ -37,7 +37,8 @@ export type Hear = (event: FarEvent, at: Instant) => void
 
 /** A message that is in the mailboxes of its recipients. */
 export interface ReceivedMail {
-  readonly at: Instant
+  /** Since the far side began. */
+  readonly at: Duration
   readonly session: number
   readonly mx: string
   readonly helo: string

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Endpoint, Lookup, MxRecord } from '../../delivery/net.ts'
-import { sleep, type Clock, type Duration, type Instant } from '../../mail/clock.ts'
+import { sleep, type Clock, type Duration } from '../../mail/clock.ts'
 import type { Random } from '../../mail/random.ts'
 import type { Door, Outside } from '../memory-net.ts'
 import { addressRules } from './address-rules.ts'
@@ -12,7 +12,7 @@ import { isAbout, type Circumstances } from './circumstances.ts'
 import type { FarEvent, Hear, ReceivedMail } from './events.ts'
 import { RuleMemory } from './memory.ts'
 import { Names } from './names.ts'
-import { NO_SCRIPT, type DnsFault, type FaultStage, type Rule, type Script } from './rule.ts'
+import { NO_SCRIPT, type DnsFault, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
 import { Session, type Host } from './session.ts'
 
 /** How long a resolver waits for servers that never answer (resolv.conf: timeout 5, attempts 2). */
@@ -39,7 +39,7 @@ export class FarSide implements Outside, Host {
   readonly clock: Clock
   readonly #parts: FarSideParts
   readonly #names: Names
-  readonly #startedAt: Instant
+  readonly #startedAt: Duration
   #rules: readonly RememberedRule[]
   /** Rules that came in by addresses, made once for each that asks for something. */
   readonly #addressRules = new Map<string, readonly RememberedRule[]>()
@@ -51,7 +51,7 @@ export class FarSide implements Outside, Host {
   constructor(parts: FarSideParts) {
     this.clock = parts.clock
     this.#parts = parts
-    this.#startedAt = parts.clock.now()
+    this.#startedAt = parts.clock.monotonic()
     const { rules, zones } = parts.script ?? NO_SCRIPT
     this.#names = new Names(zones)
     this.#rules = rules.map((rule) => this.#remember(rule))
@@ -65,6 +65,11 @@ export class FarSide implements Outside, Host {
   /** Forgets rules, with all they remember. */
   forget(isForgotten: (rule: Rule) => boolean): void {
     this.#rules = this.#rules.filter(({ rule }) => !isForgotten(rule))
+  }
+
+  /** DNS says this of a domain from now on. */
+  tellOf(domain: string, zone: Zone): void {
+    this.#names.tell(domain, zone)
   }
 
   /** The mailbox was emptied. */
@@ -125,6 +130,11 @@ export class FarSide implements Outside, Host {
     return this.#names.domainsOf(mx)
   }
 
+  /** Since it began. */
+  age(): Duration {
+    return this.clock.monotonic() - this.#startedAt
+  }
+
   nextMailNumber(): number {
     return ++this.#mails
   }
@@ -152,7 +162,7 @@ export class FarSide implements Outside, Host {
 
   #remember(rule: Rule): RememberedRule {
     const held = (recipient: string) => this.#held.get(recipient) ?? 0
-    return { rule, memory: new RuleMemory(rule, { startedAt: this.#startedAt, random: this.#parts.random, held }) }
+    return { rule, memory: new RuleMemory(rule, { random: this.#parts.random, held }) }
   }
 
   *#rulesFor(facts: Circumstances): Generator<RememberedRule> {
@@ -172,7 +182,7 @@ export class FarSide implements Outside, Host {
     stage: FaultStage,
     { mx, domains, client = '' }: { readonly mx: string; readonly domains: readonly string[]; readonly client?: string },
   ) {
-    return { stage, now: this.clock.now(), connection: 0, client, mx, domains, recipients: [], accepted: 0 } satisfies Circumstances
+    return { stage, age: this.age(), connection: 0, client, mx, domains, recipients: [], accepted: 0 } satisfies Circumstances
   }
 
   #decideDoor(mx: string, client: string): Rule | undefined {

@@ -2,20 +2,18 @@
  * What the far side remembers of a rule from one occasion to the next: how often it was asked, whom it has seen, how
  * many connections are open, how full the bucket is. `acts` is asked once for each occasion.
  */
-import type { Duration, Instant } from '../../mail/clock.ts'
+import type { Duration } from '../../mail/clock.ts'
 import type { Random } from '../../mail/random.ts'
 import { countedAs, type Circumstances } from './circumstances.ts'
 import type { Rule, When } from './rule.ts'
 
 interface Bucket {
   tokens: number
-  filledAt: Instant
-  penaltyUntil: Instant
+  filledAt: Duration
+  penaltyUntil: Duration
 }
 
 export interface Surroundings {
-  /** When the script began. */
-  readonly startedAt: Instant
   readonly random: Random
   /** How many messages the mailbox holds. */
   held(recipient: string): number
@@ -25,7 +23,7 @@ export class RuleMemory {
   readonly #rule: Rule
   readonly #surroundings: Surroundings
   readonly #occasions = new Map<string, number>()
-  readonly #firstSeen = new Map<string, Instant>()
+  readonly #firstSeen = new Map<string, Duration>()
   readonly #known = new Set<string>()
   readonly #open = new Map<string, Set<number>>()
   readonly #buckets = new Map<string, Bucket>()
@@ -39,13 +37,13 @@ export class RuleMemory {
   /** Does the rule act on this occasion? */
   acts(facts: Circumstances): boolean {
     const { when } = this.#rule
-    if (!isTime(when, facts.now - this.#surroundings.startedAt)) return false
+    if (!isTime(when, facts.age)) return false
     if (when.recipientsOver !== undefined && facts.accepted < when.recipientsOver) return false
     if (when.quota !== undefined && !facts.recipients.some((address) => this.#surroundings.held(address) >= (when.quota ?? 0))) return false
     const key = countedAs(when.per, facts)
     if (when.connectionsOver !== undefined && !this.#crowded(key, facts.connection, when.connectionsOver)) return false
     if (when.greylist !== undefined && this.#letsIn(when.greylist, facts)) return false
-    if (when.rate !== undefined && this.#hasToken(when.rate, key, facts.now)) return false
+    if (when.rate !== undefined && this.#hasToken(when.rate, key, facts.age)) return false
     return this.#isTurn(when, key) && this.#isChance(when.probability)
   }
 
@@ -72,10 +70,10 @@ export class RuleMemory {
     const triplet = countedAs('triplet', facts)
     if (this.#known.has(triplet)) return true
     const seen = this.#firstSeen.get(triplet)
-    if (seen !== undefined && facts.now < seen + delay) return false
+    if (seen !== undefined && facts.age < seen + delay) return false
     // Whoever comes for the first time, or comes back too late, begins anew.
-    if (seen === undefined || facts.now > seen + window) {
-      this.#firstSeen.set(triplet, facts.now)
+    if (seen === undefined || facts.age > seen + window) {
+      this.#firstSeen.set(triplet, facts.age)
       return false
     }
     this.#firstSeen.delete(triplet)
@@ -86,7 +84,7 @@ export class RuleMemory {
   #hasToken(
     { count, per, penalty }: { readonly count: number; readonly per: Duration; readonly penalty: Duration },
     key: string,
-    now: Instant,
+    now: Duration,
   ) {
     const bucket = this.#buckets.get(key) ?? { tokens: count, filledAt: now, penaltyUntil: -Infinity }
     this.#buckets.set(key, bucket)

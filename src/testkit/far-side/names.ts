@@ -1,12 +1,19 @@
 /**
  * DNS as the far side has it: what the script says of a name, and for every other name one mail exchanger,
- * `mx.` before it, with an address of its own from the network that is set aside for tests (RFC 2544).
+ * `mx.` before it, with an address of its own.
  */
 import type { Lookup, MxRecord } from '../../delivery/net.ts'
 import type { Zone } from './rule.ts'
 
-/** 198.18.0.0/15 has so many addresses. */
-const ADDRESSES = 2 ** 17
+/** The networks for documentation (RFC 5737), and what larger worlds go on with: nothing of it ever leaves the process. */
+const NETWORKS = ['192.0.2', '198.51.100', '203.0.113'] as const
+const HOSTS_PER_NETWORK = 254
+
+function addressNumber(index: number): string {
+  const network = Math.floor(index / HOSTS_PER_NETWORK)
+  const beyond = network - NETWORKS.length
+  return `${NETWORKS[network] ?? `11.${(beyond >> 8) & 255}.${beyond & 255}`}.${(index % HOSTS_PER_NETWORK) + 1}`
+}
 
 const NOBODY = { kind: 'none', nxdomain: false } as const
 
@@ -15,18 +22,21 @@ const found = <T>(records: readonly T[]): Lookup<T> => (records.length > 0 ? { k
 const isAddress = (text: string): boolean => /^\d+\.\d+\.\d+\.\d+$/.test(text) || text.includes(':')
 
 export class Names {
-  readonly #zones: ReadonlyMap<string, Zone>
+  readonly #zones = new Map<string, Zone>()
   readonly #addresses = new Map<string, string>()
   readonly #hosts = new Map<string, string>()
   readonly #domains = new Map<string, Set<string>>()
 
   constructor(zones: ReadonlyMap<string, Zone>) {
-    this.#zones = zones
-    for (const [name, zone] of zones) {
-      for (const { exchange } of zone.mx) this.#serves(exchange, name)
-      for (const address of [...zone.a, ...zone.aaaa]) this.#hosts.set(address, name)
-      if (zone.mx.length === 0) this.#serves(name, name)
-    }
+    for (const [name, zone] of zones) this.tell(name, zone)
+  }
+
+  /** DNS says this of a name from now on. */
+  tell(name: string, zone: Zone): void {
+    this.#zones.set(name, zone)
+    for (const { exchange } of zone.mx) this.#serves(exchange, name)
+    for (const address of [...zone.a, ...zone.aaaa]) this.#hosts.set(address, name)
+    if (zone.mx.length === 0) this.#serves(name, name)
   }
 
   mx(domain: string): Lookup<MxRecord> {
@@ -60,9 +70,7 @@ export class Names {
   #addressOf(host: string): string {
     const known = this.#addresses.get(host)
     if (known !== undefined) return known
-    const number = this.#addresses.size + 1
-    if (number >= ADDRESSES) throw new RangeError(`a world has no more than ${ADDRESSES} hosts`)
-    const address = `198.${18 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`
+    const address = addressNumber(this.#addresses.size)
     this.#addresses.set(host, address)
     this.#hosts.set(address, host)
     return address

@@ -24,6 +24,8 @@ const AFTERWARDS: ReadonlySet<SpokenStage> = new Set(['rset', 'quit', 'idle'])
 /** What a session needs of the far side. */
 export interface Host extends Judge {
   readonly clock: Clock
+  /** Since the far side began. */
+  age(): Duration
   /** The domains that the dialled host takes mail for. */
   domainsOf(mx: string): readonly string[]
   /** A content arrived whole; the number it gets. */
@@ -87,7 +89,7 @@ export class Session {
     const accepted = transaction?.recipients.map(({ address }) => address) ?? []
     return {
       stage,
-      now: this.#host.clock.now(),
+      age: this.#host.age(),
       connection: this.#caller.number,
       client: this.#caller.client,
       mx: this.#caller.mx,
@@ -279,7 +281,7 @@ export class Session {
     })
     if (!kept) return
     this.#host.keep({
-      at: this.#host.clock.now(),
+      at: this.#host.age(),
       session: number,
       mx,
       helo: this.#helo ?? '',

@@ -1,0 +1,10 @@
+/** What `deferd/testkit` promises to its users; docs/testkit.md tells how it is used. */
+export { createWorld, type World, type WorldConfig, type WorldOptions, type WorldTransport } from './world.ts'
+export type { Destination } from './destination.ts'
+export type { Attempt } from './ledger.ts'
+export type { Mail, Mailbox, Notice } from './mailbox.ts'
+export { matchers, type BounceExpectation, type DeferdMatchers } from './matchers.ts'
+export type { Recipient } from './recipient.ts'
+export type { History, HistoryEvent } from './history.ts'
+export type { RuleText } from './far-side/rule-keys.ts'
+export type { Time } from './time.ts'

@@ -1,0 +1,332 @@
+/**
+ * A world of its own: the real relay, with the store in memory or in a file, on a virtual clock, and mail servers that
+ * fail as told, all in this process. Nothing takes real time, and nothing is left to chance: the same seed and the same
+ * test give the same history. Any number of worlds can live side by side.
+ */
+import type { Socket } from 'node:net'
+import { loadTemplates } from '../bounce/templates.ts'
+import { configFrom } from '../config/load.ts'
+import type { Config, OptionName } from '../config/options.ts'
+import { Relay } from '../daemon/relay.ts'
+import type { Endpoint, Listener } from '../delivery/net.ts'
+import { normalizeAddress } from '../mail/address.ts'
+import type { Clock, Duration, Instant } from '../mail/clock.ts'
+import { seededRandom } from '../mail/random.ts'
+import { openMemoryStore } from '../queue/memory-store.ts'
+import { Operations, type OperationName, type Tally } from '../queue/operations.ts'
+import type { QueueReader } from '../queue/reader.ts'
+import { openInlineStore } from '../queue/sqlite/inline-store.ts'
+import type { QueueStore } from '../queue/store.ts'
+import { systemNet } from '../system/net.ts'
+import { Events } from '../telemetry/events.ts'
+import { Destination, ruleFrom } from './destination.ts'
+import type { ReceivedMail } from './far-side/events.ts'
+import { FarSide } from './far-side/far-side.ts'
+import type { RuleText } from './far-side/rule-keys.ts'
+import { readScript } from './far-side/script.ts'
+import { History } from './history.ts'
+import { Driver } from './idle.ts'
+import { Ledger, type Attempt } from './ledger.ts'
+import { Mailbox } from './mailbox.ts'
+import { MemoryNet } from './memory-net.ts'
+import { Recipient } from './recipient.ts'
+import { toDuration, type Time } from './time.ts'
+import { VirtualClock } from './virtual-clock.ts'
+
+type Value = string | number | boolean | readonly string[]
+
+/** Parameters and tables as in a configuration file. */
+export type WorldConfig = { readonly [Name in OptionName]?: Value } & {
+  readonly transport_maps?: Readonly<Record<string, string>>
+  readonly destination?: Readonly<Record<string, Readonly<Record<string, Value>>>>
+}
+
+export interface WorldOptions {
+  /** Decides everything that is left to chance; 1 when absent. */
+  readonly seed?: number | undefined
+  readonly config?: WorldConfig | undefined
+  /** A script of the far side, as TOML; see docs/faults.md. */
+  readonly script?: string | undefined
+  /** Where the queue is kept: in memory (default), in SQLite without a file, or in a folder. */
+  readonly store?: 'memory' | 'sqlite' | { readonly directory: string } | undefined
+  /** The local zone by instant; UTC when absent. */
+  readonly zone?: ((at: Instant) => ReturnType<Clock['zone']>) | undefined
+}
+
+/** What nodemailer's createTransport takes. */
+export interface WorldTransport {
+  readonly host: string
+  readonly port: number
+  readonly ignoreTLS: true
+  getSocket(options: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void): void
+}
+
+const HOSTNAME = 'deferd.example'
+/** The relay takes mail here, inside the world. */
+const DOOR: Endpoint = { address: '127.0.0.1', port: 2525 }
+const CLIENT = '127.0.0.1'
+
+/** Starts a world. Rejects with a ConfigError that tells every mistake in its configuration or script. */
+export async function createWorld(options: WorldOptions = {}): Promise<World> {
+  const { config, written } = configFrom({ smtpd_listen: [`${DOOR.address}:${DOOR.port}`], ...options.config }, HOSTNAME)
+  const { templates } = loadTemplates({ config, written })
+  const script = options.script === undefined ? undefined : readScript(options.script, 'script')
+  const { store, reader } = await openStore(options.store ?? 'memory')
+  const world = new World({ options, config, templates, script, store, reader })
+  await world.start()
+  return world
+}
+
+async function openStore(place: NonNullable<WorldOptions['store']>): Promise<{ readonly store: QueueStore; readonly reader: QueueReader }> {
+  if (place === 'memory') return openMemoryStore()
+  return openInlineStore(place === 'sqlite' ? { memory: true } : place)
+}
+
+interface WorldParts {
+  readonly options: WorldOptions
+  readonly config: Config
+  readonly templates: ReturnType<typeof loadTemplates>['templates']
+  readonly script: ReturnType<typeof readScript> | undefined
+  readonly store: QueueStore
+  readonly reader: QueueReader
+}
+
+export class World implements AsyncDisposable {
+  readonly clock: VirtualClock
+  readonly net: MemoryNet
+  readonly farSide: FarSide
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  /** What happens in the queue; listen to be told. */
+  readonly events: Events
+  readonly #parts: WorldParts
+  readonly #driver: Driver
+  readonly #history = new History()
+  readonly #ledger = new Ledger()
+  readonly #received = new Map<string, ReceivedMail[]>()
+  readonly #ports: Listener[] = []
+  #relay: Relay
+  #catchingUp = false
+  /** Something left the queue, or was taken out of it, since it was last looked at. */
+  #mayBeEmpty = true
+
+  /** @internal Use createWorld. */
+  constructor(parts: WorldParts) {
+    const { options, script, store, reader } = parts
+    this.#parts = parts
+    this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
+    this.events = new Events(() => this.clock.now())
+    this.farSide = new FarSide({
+      clock: this.clock,
+      random: seededRandom(options.seed ?? 1),
+      script,
+      hear: (event) => this.#history.add({ at: this.#elapsed(), where: 'far side', event }),
+      keep: (mail) => this.#receive(mail),
+    })
+    this.net = new MemoryNet(this.clock, this.farSide)
+    this.#driver = new Driver(this.clock, { net: this.net })
+    this.store = store
+    this.reader = reader
+    this.events.listen((event, at) => {
+      this.#history.add({ at: this.#elapsed(), where: 'queue', event })
+      this.#ledger.hear(event, at)
+      if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
+    })
+    this.#relay = this.#assemble()
+  }
+
+  /** @internal Opens the doors. */
+  async start(): Promise<void> {
+    await this.#relay.listen()
+    await this.#relay.start()
+  }
+
+  // --- the two verbs of time
+
+  /** Lets so much time pass: everything due up to and including then happens, and what it sets in motion at that instant. */
+  async advance(time: Time): Promise<void> {
+    await this.#driver.runUntil(this.clock.now() + toDuration(time))
+  }
+
+  /** Lets time pass until the queue is empty; mail on hold does not count. */
+  async settle(): Promise<void> {
+    this.#mayBeEmpty = true
+    const settled = await this.#driver.runWhile(() => !this.#isEmpty())
+    if (!settled) throw new Error('the queue never becomes empty: what is in it waits for nothing')
+  }
+
+  /** What the wall clock of the world shows: milliseconds since 1970. */
+  now(): Instant {
+    return this.clock.now()
+  }
+
+  // --- what the world is like
+
+  /** A domain of the far side, to be told how to fail. */
+  destination(domain: string): Destination {
+    return new Destination(domain, {
+      obey: (rule) => this.farSide.obey(rule),
+      forget: (isForgotten) => this.farSide.forget(isForgotten),
+      tellOf: (name, zone) => this.farSide.tellOf(name, zone),
+      elapsed: () => this.#elapsed(),
+    })
+  }
+
+  /** Any rule of the script language; it holds before those that were said earlier. */
+  rule(written: RuleText, name = 'rule'): void {
+    this.farSide.obey(ruleFrom(name, written))
+  }
+
+  /** The wall clock is set forward, or back when negative; nothing else notices. */
+  stepClock(by: Duration): void {
+    this.#did(`set the clock by ${by} ms`)
+    this.clock.step(by)
+  }
+
+  // --- handing mail in
+
+  /** For nodemailer: `createTransport(world.transport())`. */
+  transport(): WorldTransport {
+    return {
+      host: HOSTNAME,
+      port: DOOR.port,
+      ignoreTLS: true,
+      getSocket: (_options, callback) => {
+        this.net.dialFrom(CLIENT, DOOR).then(
+          (connection) => callback(null, { connection }),
+          (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
+        )
+      },
+    }
+  }
+
+  /** Opens a real port on loopback that leads into the world, for clients in other processes. */
+  async openPort(port = 0): Promise<Endpoint> {
+    const listener = await systemNet.listen({ address: '127.0.0.1', port }, (outside) => {
+      void this.net.dialFrom(CLIENT, DOOR).then((inside) => join(outside, inside))
+    })
+    this.#ports.push(listener)
+    return { address: listener.address, port: listener.port }
+  }
+
+  // --- what became of it
+
+  recipient(address: string): Recipient {
+    const name = normalizeAddress(address)
+    return new Recipient(name, this.#ledger.of(name), this.mailbox(name))
+  }
+
+  /** Every try for an address, oldest first. */
+  attempts(address: string): readonly Attempt[] {
+    return this.recipient(address).attempts
+  }
+
+  /** What became of an address, one line for each event. */
+  story(address: string): readonly string[] {
+    return this.recipient(address).story
+  }
+
+  /** What the far side holds for an address. */
+  mailbox(address: string): Mailbox {
+    const name = normalizeAddress(address)
+    return new Mailbox(name, this.#received.get(name) ?? [])
+  }
+
+  history(): History {
+    return this.#history
+  }
+
+  // --- operators
+
+  /** An operator's order for messages by queue id, or for all. */
+  async operate(operation: OperationName, ids: readonly string[] | 'all' = 'all'): Promise<Tally> {
+    this.#did(operation)
+    const { config } = this.#parts
+    const { store, reader, clock, events } = this
+    const operations = new Operations({ store, reader, clock, events, config: () => config, wakes: this.#relay.wakes })
+    const selection = ids === 'all' ? { kind: 'filter' as const, filter: {} } : { kind: 'ids' as const, ids }
+    const tally = await operations.perform({ operation, selection, who: 'operator', words: operation })
+    await this.#driver.catchUp()
+    return tally
+  }
+
+  /** Suspends a destination, or lets it go on. */
+  async suspend(destination: string): Promise<void> {
+    await this.#relay.wakes.suspend(destination, 'operator')
+  }
+
+  async resume(destination: string): Promise<void> {
+    await this.#relay.wakes.resume(destination, 'operator')
+    await this.#driver.catchUp()
+  }
+
+  /** Stops the relay in order and starts it again on the same queue. */
+  async restart(): Promise<void> {
+    this.#did('restarted')
+    await this.#stopRelay()
+    this.#relay = this.#assemble()
+    await this.start()
+    await this.#driver.catchUp()
+  }
+
+  /** The end of the world. */
+  async close(): Promise<void> {
+    await Promise.all(this.#ports.splice(0).map((port) => port.close()))
+    await this.#stopRelay()
+    this.farSide.close()
+    await this.store.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #assemble(): Relay {
+    const { config, templates, options } = this.#parts
+    const { clock, net, store, events } = this
+    return new Relay({ config, templates, clock, net, store, events, random: seededRandom(options.seed ?? 1) })
+  }
+
+  async #stopRelay(): Promise<void> {
+    let stopped = false
+    const stopping = this.#relay.stop(0).finally(() => (stopped = true))
+    await this.#driver.runWhile(() => !stopped)
+    await stopping
+  }
+
+  /** Something is due without any time passing: it runs by itself, so that a test need not ask for it. */
+  #catchUp(): void {
+    if (this.#catchingUp) return
+    this.#catchingUp = true
+    void this.#driver.catchUp().finally(() => (this.#catchingUp = false))
+  }
+
+  #isEmpty(): boolean {
+    if (!this.#mayBeEmpty) return false
+    this.#mayBeEmpty = false
+    return this.reader.counts(this.clock.now()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
+  }
+
+  #receive(mail: ReceivedMail): void {
+    for (const recipient of mail.recipients) {
+      const mails = this.#received.get(recipient)
+      if (mails === undefined) this.#received.set(recipient, [mail])
+      else mails.push(mail)
+    }
+  }
+
+  #did(did: string): void {
+    this.#history.add({ at: this.#elapsed(), where: 'test', event: { did } })
+  }
+
+  #elapsed(): Duration {
+    return this.clock.monotonic()
+  }
+}
+
+/** Bytes go from one to the other and back until either ends. */
+function join(one: Socket, other: Socket): void {
+  one.pipe(other).pipe(one)
+  one.on('error', () => other.destroy())
+  other.on('error', () => one.destroy())
+}

@@ -1,0 +1,260 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
+import { describe, expect, test } from 'vitest'
+import { DAY, HOUR, MINUTE } from '../../src/mail/clock.ts'
+import { createWorld, type World, type WorldOptions } from '../../src/testkit/index.ts'
+
+interface AppMail {
+  readonly to: string | string[]
+  readonly from?: string
+  readonly subject?: string
+}
+
+/** The app under test: what it does is hand mail to its transport. */
+const send = (world: World, { from = 'app@us.example', subject = 'hello', ...mail }: AppMail) =>
+  createTransport(world.transport()).sendMail({ from, subject, text: 'hi', ...mail })
+
+/** Milliseconds of work; unlike the time on the wall, it does not depend on what else this machine does. */
+function cpuTime(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
+/** A world for the length of a story. */
+async function inWorld(options: WorldOptions, story: (world: World) => Promise<void>): Promise<void> {
+  const world = await createWorld(options)
+  try {
+    await story(world)
+  } finally {
+    await world.close()
+  }
+}
+
+describe('days of trouble', () => {
+  test('greylisted, down and refused: the example of the contract', () =>
+    inWorld({ seed: 1, config: { maximal_queue_lifetime: '2d', delay_warning_time: '4h' } }, async (world) => {
+      world.destination('slow.example').greylists('5m')
+      world.destination('gone.example').isDownFor('3d')
+      world.destination('picky.example').rejects('bob@picky.example', '550 5.1.1 no such user')
+      await send(world, { to: ['ann@slow.example', 'eve@gone.example', 'bob@picky.example'] })
+      await world.advance('2d')
+      expect(world.attempts('eve@gone.example').at(-1)).toMatchObject({ at: 172_800, outcome: 'expired', stage: 'connect' })
+      expect(world.attempts('bob@picky.example')).toMatchObject([
+        { at: 0, outcome: 'bounced', status: '5.1.1', reply: '550 5.1.1 no such user', host: 'mx.picky.example', stage: 'rcpt' },
+      ])
+      expect(world.story('ann@slow.example')).toEqual([
+        expect.stringMatching(/^\+0s accepted from app@us\.example, \d+ bytes$/),
+        '+0s deferred: mx.slow.example said 451 4.7.1 Greylisted, please try again later at rcpt',
+        '+5m delivered: mx.slow.example said 250 2.0.0 Ok: queued as 2 at end-of-data',
+      ])
+      const notices = world.mailbox('app@us.example').notices()
+      expect(notices.map(({ action }) => action)).toEqual(['failed', 'delayed', 'failed'])
+      expect(notices[1]).toMatchObject({
+        at: 16_500,
+        recipients: [{ recipient: 'eve@gone.example', action: 'delayed', status: '4.4.1', willRetryUntil: world.now() }],
+      })
+      expect(notices[2]?.original).toContain('hello')
+    }))
+
+  test('a mail refused for five days ends in one warning and one bounce', () =>
+    inWorld({ config: { maximal_queue_lifetime: '5d', delay_warning_time: '4h' } }, async (world) => {
+      world.destination('busy.example').defers('*', '451 4.2.1 come back later')
+      await send(world, { to: 'ann@busy.example' })
+      const before = process.cpuUsage()
+      await world.settle()
+      expect(cpuTime(before)).toBeLessThan(600)
+      expect(world.now() - Date.UTC(2026, 0, 1)).toBe(5 * DAY)
+      expect(world.attempts('ann@busy.example').length).toBe(112)
+      expect(world.recipient('ann@busy.example').notices).toEqual(['delay', 'failure'])
+      expect(world.mailbox('ann@busy.example').mails()).toEqual([])
+    }))
+
+  test('settle() leaves mail on hold alone, and operators move it', () =>
+    inWorld({}, async (world) => {
+      world.destination('gone.example').isDownFor('1h')
+      await send(world, { to: 'ann@gone.example' })
+      await world.operate('hold')
+      await world.settle()
+      expect(world.attempts('ann@gone.example')).toHaveLength(1)
+      await world.advance('3d')
+      await world.operate('release')
+      await world.settle()
+      expect(world.story('ann@gone.example')).toEqual([
+        expect.stringContaining('accepted'),
+        expect.stringContaining('+0s deferred: connect to mx.gone.example'),
+        '+0s hold by operator',
+        '+3d release by operator',
+        expect.stringContaining('+3d delivered'),
+      ])
+    }))
+
+  test('a reply that is lost after the dot makes a duplicate, once', () =>
+    inWorld({}, async (world) => {
+      world.destination('lossy.example').dropsAfterDot()
+      await send(world, { to: 'ann@lossy.example' })
+      await world.settle()
+      expect(world.recipient('ann@lossy.example').copies).toEqual([2])
+    }))
+
+  test('the second mail exchanger takes what the first cannot', () =>
+    inWorld({}, async (world) => {
+      world.destination('two.example').hasExchangers('10 mx1.two.example', '20 mx2.two.example')
+      world.rule({ mx: 'mx1.two.example', connect: 'refused' })
+      await send(world, { to: 'ann@two.example' })
+      await world.settle()
+      expect(world.attempts('ann@two.example')).toMatchObject([{ outcome: 'delivered', host: 'mx2.two.example' }])
+    }))
+
+  test('what is said last of a destination holds first, and it can recover', () =>
+    inWorld({}, async (world) => {
+      const moody = world.destination('moody.example').failsFirst(5).rejects('bob@*')
+      await send(world, { to: ['ann@moody.example', 'bob@moody.example'] })
+      await world.advance(0)
+      moody.recovers()
+      await world.settle()
+      expect(world.attempts('ann@moody.example').map(({ at, outcome }) => [at, outcome])).toEqual([
+        [0, 'deferred'],
+        [300, 'delivered'],
+      ])
+      expect(world.attempts('bob@moody.example').map(({ outcome }) => outcome)).toEqual(['bounced'])
+    }))
+
+  test('every verb does what it says', () =>
+    inWorld({}, async (world) => {
+      const verbs = {
+        'a.example': world.destination('a.example').isUnreachable(),
+        'b.example': world.destination('b.example').mailboxIsFull('u@b.example', { for: '10m' }),
+        'c.example': world.destination('c.example').failsInDns('nxdomain'),
+        'd.example': world.destination('d.example').throttles('1/1h', { penalty: '1h' }),
+        'e.example': world.destination('e.example').allowsConnections(0),
+        'f.example': world.destination('f.example').isSlow('20s'),
+        'g.example': world.destination('g.example').isDownBetween('1m', '20m'),
+        'h.example': world.destination('h.example').fails({ at: 'data', reply: '554 5.7.1 no' }),
+      }
+      const domains = Object.keys(verbs)
+      await send(world, { to: domains.map((domain) => `u@${domain}`) })
+      await send(world, { to: 'u@d.example' })
+      await world.advance('5m')
+      await send(world, { to: 'v@g.example' })
+      await world.advance(0)
+      const first = Object.fromEntries(domains.map((domain) => [domain, world.attempts(`u@${domain}`).at(0)]))
+      expect(first).toMatchObject({
+        'a.example': { outcome: 'deferred', stage: 'connect' },
+        'b.example': { outcome: 'deferred', status: '4.2.2' },
+        'c.example': { outcome: 'bounced', stage: 'dns' },
+        'd.example': { outcome: 'delivered' },
+        'e.example': { outcome: 'deferred', status: '4.7.0', stage: 'greeting' },
+        'f.example': { outcome: 'delivered' },
+        'g.example': { outcome: 'delivered' },
+        'h.example': { outcome: 'bounced', stage: 'data' },
+      })
+      expect(world.attempts('u@d.example')[1]).toMatchObject({ outcome: 'deferred', reply: expect.stringContaining('slow down') })
+      expect(world.attempts('v@g.example')).toMatchObject([{ outcome: 'deferred', stage: 'connect' }])
+    }))
+})
+
+describe('a world', () => {
+  test('has the same history for the same seed, whatever keeps the queue, and another one for another seed', async () => {
+    const run = async (seed: number, store?: WorldOptions['store']): Promise<string> => {
+      const world = await createWorld({ seed, store, config: { retry_jitter: 0.5 } })
+      world.destination('odd.example').fails({ at: 'rcpt', reply: '451 4.3.0 bad luck', probability: '80%' })
+      for (let i = 0; i < 5; i++) await send(world, { to: `u${i}@odd.example` })
+      await world.settle()
+      await world.close()
+      return world.history().hash()
+    }
+    const first = await run(1)
+    expect(await run(1)).toBe(first)
+    expect(await run(1, 'sqlite')).toBe(first)
+    expect(await run(1, { directory: mkdtempSync(join(tmpdir(), 'deferd-world-')) })).toBe(first)
+    expect(await run(2)).not.toBe(first)
+  })
+
+  test('is one of a hundred that do not disturb each other', async () => {
+    const run = async (index: number): Promise<readonly number[]> => {
+      const world = await createWorld({ seed: index })
+      world.destination('far.example').failsFirst((index % 4) + 1)
+      await send(world, { to: 'ann@far.example' })
+      await world.settle()
+      await world.close()
+      return world.recipient('ann@far.example').attemptedAt
+    }
+    const schedule = [0, 300, 900, 2_100, 4_500]
+    const met = await Promise.all([...Array(100).keys()].map(run))
+    expect(met).toEqual([...Array(100).keys()].map((index) => schedule.slice(0, (index % 4) + 2)))
+  })
+
+  test('starts in no time', async () => {
+    await (await createWorld()).close()
+    const before = process.cpuUsage()
+    const world = await createWorld()
+    expect(cpuTime(before)).toBeLessThan(100)
+    await world.close()
+  })
+
+  test('keeps its mail over a restart', () =>
+    inWorld({ store: { directory: mkdtempSync(join(tmpdir(), 'deferd-world-')) } }, async (world) => {
+      world.destination('gone.example').isDownFor('10m')
+      await send(world, { to: 'ann@gone.example' })
+      await world.advance('1m')
+      await world.restart()
+      await world.settle()
+      expect(world.recipient('ann@gone.example').attemptedAt).toEqual([0, 300, 900])
+    }))
+
+  test('lets its wall clock be set: due mail goes at once, and the far side does not notice', () =>
+    inWorld({ config: { maximal_queue_lifetime: '5d' } }, async (world) => {
+      world.destination('gone.example').isDownFor('30m')
+      await send(world, { to: 'ann@gone.example' })
+      await world.advance('1m')
+      world.stepClock(HOUR)
+      await world.advance('1m')
+      expect(world.attempts('ann@gone.example').map(({ outcome }) => outcome)).toEqual(['deferred', 'deferred'])
+      await world.settle()
+      expect(world.attempts('ann@gone.example').at(-1)?.outcome).toBe('delivered')
+      expect(world.mailbox('ann@gone.example').mails()[0]?.at).toBeGreaterThanOrEqual((30 * MINUTE) / 1000)
+    }))
+
+  test('lets time stand still: what is due now happens, what is due later does not', () =>
+    inWorld({}, async (world) => {
+      world.destination('slow.example').greylists('5m')
+      await send(world, { to: 'ann@slow.example' })
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+      expect(world.now()).toBe(Date.UTC(2026, 0, 1))
+      expect(world.attempts('ann@slow.example')).toHaveLength(1)
+    }))
+
+  test('takes mail on a real port as well', () =>
+    inWorld({}, async (world) => {
+      const { address, port } = await world.openPort()
+      await createTransport({ host: address, port, ignoreTLS: true }).sendMail({ from: 'a@us.example', to: 'b@them.example', text: 'hi' })
+      await world.settle()
+      expect(world.mailbox('b@them.example').mails()).toMatchObject([{ from: 'a@us.example', to: ['b@them.example'] }])
+    }))
+
+  test('obeys a script as a sink does', () =>
+    inWorld({ script: '[rule.full]\nrecipient = "bob@*"\nat = "rcpt"\nreply = "452 4.2.2 full"\nuntil = "2h"' }, async (world) => {
+      await send(world, { to: 'bob@any.example' })
+      await world.settle()
+      expect(
+        world
+          .attempts('bob@any.example')
+          .filter(({ outcome }) => outcome === 'deferred')
+          .every(({ at }) => at < 7_200),
+      ).toBe(true)
+      expect(world.attempts('bob@any.example').at(-1)?.outcome).toBe('delivered')
+    }))
+
+  test('is not made from a configuration or a script with mistakes', async () => {
+    await expect(createWorld({ config: { minimal_backof_time: '5m' } as object })).rejects.toThrow('minimal_backoff_time')
+    await expect(createWorld({ script: '[rule.x]\nat = "rctp"\ndrop = "fin"' })).rejects.toThrow('script:2: rule x: at: expected one of')
+    const world = await createWorld()
+    expect(() => world.rule({ at: 'rcpt' })).toThrow('does nothing')
+    expect(() => world.destination('x.example').greylists('soon')).toThrow('expected a time')
+    expect(() => world.destination('x.example').hasExchangers('mx1')).toThrow('expected a preference and a host')
+    await expect(world.advance('soon')).rejects.toThrow('expected a time such as "5m"')
+    await world.close()
+  })
+})
