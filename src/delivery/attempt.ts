@@ -30,6 +30,8 @@ export interface AttemptParts {
   readonly clock: Clock
   readonly finder: HostFinder
   readonly cache: ConnectionCache
+  /** Connections on which QUIT was said and that are not closed yet. */
+  readonly leaving: Set<Socket>
   readonly tls: TlsPolicies
   readonly passwords: SaslPasswords
   readonly readBody: ReadBody
@@ -53,6 +55,8 @@ export class Attempt {
   readonly #budget = { left: QUERIES_PER_ATTEMPT }
   /** Sessions that got past the handshake. */
   #sessions = 0
+  /** The hosts those were with. */
+  readonly #asked = new Set<string>()
   #weAreListed = false
   #over = false
   #relay: string | null = null
@@ -91,13 +95,12 @@ export class Attempt {
     return this.#over || this.#board.settled || this.#options.signal.aborted || this.#parts.clock.monotonic() >= this.#endBy
   }
 
+  /** Addresses that cannot be said in RCPT, or lead nowhere. */
   #refuseUnsendable(): void {
-    const { softBounce } = this.#policy(true)
-    const verdict = {
-      ...hard({ status: '5.1.3', reason: 'bad recipient address syntax', stage: 'route' }, { softBounce }),
-      elsewhere: false,
-    }
-    const bad = this.#board.open.filter(({ address }) => !isSendable(address))
+    const nowhere = this.#route.nexthops.length === 0
+    const [status, reason] = nowhere ? ['5.1.2', 'bad recipient domain'] : ['5.1.3', 'bad recipient address syntax']
+    const verdict = { ...hard({ status, reason, stage: 'route' }, this.#policy(true)), elsewhere: false }
+    const bad = this.#board.open.filter(({ address }) => nowhere || !isSendable(address))
     if (bad.length > 0) this.#board.record({ verdicts: new Map(bad.map(({ id }) => [id, verdict])), completed: false })
   }
 
@@ -108,13 +111,14 @@ export class Attempt {
       // A kept connection that turns out to be dead says nothing about the host.
       if (await this.#converse(session, key, this.#policy(true))) break
     }
-    if (this.#ended) return
+    if (this.#ended || this.#sessionsUsedUp) return
     const search = await this.#parts.finder.find(hop, values.smtp_mx_address_limit, this.#budget)
     if (search.kind === 'failed') return this.#notFound(hop, search)
     this.#weAreListed ||= search.weAreListed && hop.origin === 'recipient'
     for (const host of search.hosts) {
       if (this.#ended || this.#sessionsUsedUp) return
-      await this.#tryHost(host, hop, key)
+      // It has had its say over a kept connection.
+      if (!this.#asked.has(relayName(host))) await this.#tryHost(host, hop, key)
     }
   }
 
@@ -143,7 +147,6 @@ export class Attempt {
       session = await this.#connect(host, hop, NO_TLS)
     }
     if (session instanceof SmtpSession) {
-      this.#sessions++
       await this.#converse(session, key, this.#policy(host.best, tls))
       return
     }
@@ -174,6 +177,7 @@ export class Attempt {
       credentials: passwords.find(hop, this.#request.message.sender),
       detectLoop: hop.port === config.smtp_tcp_port && this.#route.transport === 'smtp',
       endBy: this.#endBy,
+      leaving: this.#parts.leaving,
     }
     return SmtpSession.open(socket, terms, this.#options.signal)
   }
@@ -208,7 +212,9 @@ export class Attempt {
   }
 
   #remember(session: SmtpSession, transcript: Transcript): void {
+    this.#sessions++
     this.#relay = relayName(session.peer)
+    this.#asked.add(this.#relay)
     this.#connectionUse = session.uses
     this.#transmittingAt = transcript.mailAt ?? this.#transmittingAt
     this.#possiblySent ||= transcript.possiblySent

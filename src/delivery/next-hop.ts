@@ -24,9 +24,9 @@ interface Defaults {
   readonly mx: boolean
 }
 
-/** Reads a next hop; undefined when it is not one. */
+/** Reads a next hop; undefined when it is not one. A slash never passes: it would name a Unix socket. */
 export function parseNextHop(text: string, { port, origin, mx }: Defaults): NextHop | undefined {
-  const match = /^(\[[^\]\s]+\]|[^\s:[\]]+)(?::(\d{1,5}))?$/.exec(text.toLowerCase())
+  const match = /^(\[[^\]\s/]+\]|[^\s:[\]/]+)(?::(\d{1,5}))?$/.exec(text.toLowerCase())
   const given = match?.[2] === undefined ? port : Number(match[2])
   if (match?.[1] === undefined || given < 1 || given > 65_535) return undefined
   return { host: unbracket(match[1]), port: given, mx: mx && !match[1].startsWith('['), origin }

@@ -124,13 +124,17 @@ export class Router {
   }
 
   #relay(transport: 'smtp' | 'lmtp', domain: string, configured: readonly NextHop[]): Route {
-    const port = this.#config.smtp_tcp_port
     // An empty next hop means the recipient domain itself (transport(5)).
-    const own = parseNextHop(domain, { port, origin: 'recipient', mx: true })
-    const nexthops = configured.length > 0 ? configured : own === undefined ? [] : [own]
+    const nexthops = configured.length > 0 ? configured : this.#ownHops(domain)
     const destination = ownTable(this.#config, domain) === null ? this.#nameOf(transport, nexthops, domain) : domain
     const fallback = transport === 'smtp' ? this.#fallback : []
     return { transport, domain, destination, nexthops, fallback, settings: settingsFor(this.#config, domain, destination) }
+  }
+
+  /** The domain as a next hop; none when it is not a domain. A sender may not choose the port. */
+  #ownHops(domain: string): readonly NextHop[] {
+    const own = parseNextHop(domain, { port: this.#config.smtp_tcp_port, origin: 'recipient', mx: true })
+    return own === undefined || /:\d+$/.test(domain) ? [] : [own]
   }
 
   /** The bare domain for delivery to its mail exchangers, `smtp:[host]:port` otherwise. */

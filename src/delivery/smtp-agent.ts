@@ -2,6 +2,7 @@
  * The DeliveryAgent of the daemon: SMTP and LMTP over the Net port, and the two transports that need no network,
  * `discard:` and `error:`. All mail of a request goes the way of its first recipient: they share a destination.
  */
+import type { Socket } from 'node:net'
 import type { Config } from '../config/options.ts'
 import type { Clock } from '../mail/clock.ts'
 import type { Random } from '../mail/random.ts'
@@ -43,6 +44,7 @@ export class SmtpAgent implements DeliveryAgent {
   readonly #router: Router
   readonly #clock: Clock
   readonly #cache: ConnectionCache
+  readonly #leaving = new Set<Socket>()
   readonly #parts: AttemptParts
 
   /** Throws with a sentence for the operator when TLS policies or passwords make no sense. */
@@ -54,7 +56,7 @@ export class SmtpAgent implements DeliveryAgent {
     if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
     const tls = new TlsPolicies(config, secrets.tls ?? {})
     const passwords = new SaslPasswords(secrets.passwords ?? '', config)
-    this.#parts = { config, net, clock, finder, cache: this.#cache, tls, passwords, readBody, warmBody, note }
+    this.#parts = { config, net, clock, finder, cache: this.#cache, leaving: this.#leaving, tls, passwords, readBody, warmBody, note }
   }
 
   async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {
@@ -75,6 +77,8 @@ export class SmtpAgent implements DeliveryAgent {
 
   async close(): Promise<void> {
     this.#cache.close()
+    // They get their QUIT, and nobody waits for them to hang up.
+    for (const socket of this.#leaving) socket.destroySoon()
   }
 
   /** The same for every recipient, and nobody was asked. */

@@ -8,30 +8,14 @@
 import { Socket } from 'node:net'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import XOAuth2 from 'nodemailer/lib/xoauth2'
-import type { Settings } from '../config/destination-settings.ts'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
+import type { Duration, Instant } from '../mail/clock.ts'
 import { Dialogue, type Waiting } from './dialogue.ts'
 import { parseExtensions, type Extensions } from './envelope-commands.ts'
 import { isKind, isSuspicious, transact, type Command, type Line, type Mail } from './mail-transaction.ts'
 import type { ServerReply } from './reply-reader.ts'
 import { chooseMechanism, type Credentials } from './sasl-passwords.ts'
-import type { TlsTerms } from './tls-policy.ts'
+import type { SessionTerms } from './session-terms.ts'
 import type { Peer, Transcript, Trouble } from './transcript.ts'
-
-export interface SessionTerms {
-  readonly peer: Peer
-  readonly clock: Clock
-  readonly settings: Settings
-  /** Our name in EHLO. */
-  readonly helo: string
-  readonly lmtp: boolean
-  readonly tls: TlsTerms
-  readonly credentials?: Credentials | undefined
-  /** A host that calls itself by our name is ourselves. */
-  readonly detectLoop: boolean
-  /** On the stopwatch: the attempt ends then, whatever it waits for. */
-  readonly endBy: Duration
-}
 
 /** The parts of nodemailer's connection that are not in its types. */
 interface Internals {
@@ -179,8 +163,13 @@ class Conversation extends Base implements Line {
     if (this.dialogue.over) return
     this.dialogue.leave()
     const socket = this._socket
-    const timer = this.#terms.clock.after(this.#terms.settings.smtp_quit_timeout, () => socket.destroy())
-    socket.once('close', () => timer.cancel())
+    const { clock, settings, leaving } = this.#terms
+    const timer = clock.after(settings.smtp_quit_timeout, () => socket.destroy())
+    leaving.add(socket)
+    socket.once('close', () => {
+      timer.cancel()
+      leaving.delete(socket)
+    })
     socket.end('QUIT\r\n')
   }
 

@@ -254,6 +254,16 @@ describe('S73: DNS that leads inside', () => {
   })
 })
 
+test.each(['a@/run/other.sock', 'a@[/run/other.sock]', 'a@example.net:2525', 'a@[192.0.2.1]:2525', 'a@[bad', 'a@x]y'])(
+  '%j chooses neither a socket of this machine nor a port',
+  async (address) => {
+    const far = world({})
+    expect((await far.deliver({ to: [address] })).of()).toMatchObject({ outcome: 'bounced', status: '5.1.2' })
+    expect(far.dialled).toEqual([])
+    expect(far.asked).toEqual([])
+  },
+)
+
 test('S75: a thousand exchangers cost ten questions and five calls', async () => {
   const far = new DeliveryWorld()
   const names = Array.from({ length: 1000 }, (_, i) => `mx${i}.example.net`)

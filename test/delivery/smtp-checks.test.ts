@@ -358,4 +358,25 @@ describe('kept connections', () => {
     expect(second).toMatchObject({ connectionUse: 1, feedback: 'positive' })
     expect(world.sessions).toHaveLength(2)
   })
+
+  test('a host that has had its say over a kept connection is not asked again in the same attempt', async () => {
+    const world = exchangers([{ rcpt: ['250 ok', '450 4.2.0 later'] }, {}])
+    await world.deliver({ to: [ANN], keep: true })
+    expect((await world.deliver({ to: [BOB], keep: true })).relay).toBe('mx2.example.net[192.0.2.2]:25')
+    expect(world.sessions.map(({ host }) => host)).toEqual(['mx1.example.net', 'mx2.example.net'])
+  })
+
+  test('at the end all connections are closed, with QUIT, whether the far side hangs up or not', async () => {
+    const world = exchangers([{ quit: null }])
+    await world.deliver({ to: [ANN], keep: true })
+    await world.deliver({ to: [BOB] })
+    await world.deliver({ to: [ANN], keep: true })
+    await world.agent.close()
+    await world.driver.rest()
+    expect(world.sessions.map(({ closed, commands }) => [closed, commands.at(-1)])).toEqual([
+      [true, 'QUIT'],
+      [true, 'QUIT'],
+    ])
+    expect(world.clock.pending).toBe(0)
+  })
 })
