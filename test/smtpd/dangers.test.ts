@@ -477,3 +477,21 @@ describe('our own trouble', () => {
     expect(intake.taken).toEqual([])
   })
 })
+
+describe('crowds', () => {
+  test('S71: four thousand idle connections keep nobody from being served', async () => {
+    const { connect, intake } = await openReception()
+    for (let i = 0; i < 4000; i++) await connect('127.0.0.2')
+    const client = await connect()
+    await client.upToData()
+    expect(await client.say('', 'x', '.')).toMatch(/^250 /)
+    expect(intake.taken).toHaveLength(1)
+  })
+
+  test('S71: those of one outsider are few', async () => {
+    const { connect } = await openReception()
+    let served = 0
+    for (let i = 0; i < 200; i++) if ((await connect(OUTSIDER)).heard.startsWith('220')) served++
+    expect(served).toBe(50)
+  })
+})

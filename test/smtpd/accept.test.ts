@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest'
+import { defaultConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/options.ts'
+import { Acceptor, type Submission } from '../../src/queue/accept.ts'
+import { PART_SIZE } from '../../src/queue/parts.ts'
+import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
+import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
+import { RecordingIntake } from '../support/reception.ts'
+import { cutAt, segmentations } from '../support/segments.ts'
+
+const ENVELOPE = { sender: 'ann@us.example', recipients: [{ address: 'bob@far.example' }] }
+const USER = { uid: 1000 }
+const CLIENT = { name: 'unknown', address: '2001:db8::1', helo: '', protocol: 'SMTP', local: false }
+
+function desk(settings: Partial<Config> = {}) {
+  const clock = new VirtualClock({ zone: () => ({ offset: 90, name: 'XYZ' }) })
+  const intake = new RecordingIntake(() => clock.now())
+  const events = new Events(() => clock.now())
+  const seen: QueueEvent[] = []
+  events.listen((event) => seen.push(event))
+  const config = { ...defaultConfig('relay.example').config, ...settings }
+  const acceptor = new Acceptor({ intake, config, clock, events })
+  const accept = (content: string, more: Partial<Submission> = {}) =>
+    acceptor.accept({ envelope: ENVELOPE, client: USER, content: [Buffer.from(content)], ...more })
+  return { intake, acceptor, accept, seen }
+}
+
+describe('a local submission', () => {
+  test('is traced to its user and completed', async () => {
+    const { intake, accept } = desk()
+    const accepted = await accept('Subject: x\r\n\r\nhello\r\n')
+    expect(accepted).toEqual({ kind: 'queued', queueId: '4dhRlh0000z1' })
+    expect(intake.taken[0]?.text).toBe(
+      'Received: by relay.example (Deferd, from userid 1000)\r\n\tid 4dhRlh0000z1; Thu, 01 Jan 2026 01:30:00 +0130 (XYZ)\r\n' +
+        'Subject: x\r\nMessage-Id: <4dhRlh0000z1@relay.example>\r\nDate: Thu, 01 Jan 2026 01:30:00 +0130 (XYZ)\r\n' +
+        'From: ann@us.example\r\n\r\nhello\r\n',
+    )
+    expect(intake.taken[0]).toMatchObject({ client: null, uid: 1000, recipients: ENVELOPE.recipients })
+  })
+
+  test('keeps what it has', async () => {
+    const { intake, accept } = desk()
+    const content = 'FROM: x@y.example\r\nmessage-id: <1@y.example>\r\n (a comment)\r\nDate: today\r\n\r\n'
+    await accept(content)
+    expect(intake.taken[0]?.original).toBe(content)
+    expect(intake.taken[0]?.message.messageId).toBe('<1@y.example> (a comment)')
+  })
+
+  test('that is sent again gets Resent fields', async () => {
+    const { intake, accept } = desk()
+    await accept('Resent-To: c@d.example\r\nResent-From: ann@us.example\r\nResent-Bcc: eve@d.example\r\nSubject: x\r\n\r\n')
+    expect(intake.taken[0]?.original).toBe(
+      'Resent-To: c@d.example\r\nResent-From: ann@us.example\r\nSubject: x\r\n' +
+        'Resent-Message-Id: <4dhRlh0000z1@relay.example>\r\nResent-Date: Thu, 01 Jan 2026 01:30:00 +0130 (XYZ)\r\n\r\n',
+    )
+  })
+
+  test('without a sender is from MAILER-DAEMON', async () => {
+    const { intake, accept } = desk({ myorigin: 'us.example' })
+    await accept('Subject: x\r\n\r\n', { envelope: { ...ENVELOPE, sender: '' } })
+    expect(intake.taken[0]?.original).toContain('\r\nFrom: MAILER-DAEMON@us.example\r\n')
+  })
+
+  test('that cannot be read is no mail, and its error is the caller’s', async () => {
+    const { intake, acceptor } = desk()
+    async function* broken() {
+      yield Buffer.alloc(400_000, 'x')
+      throw new Error('the disk is gone')
+    }
+    await expect(acceptor.accept({ envelope: ENVELOPE, client: USER, content: broken() })).rejects.toThrow('the disk is gone')
+    expect([intake.taken, intake.staged.size]).toEqual([[], 0])
+  })
+})
+
+describe('a message from elsewhere', () => {
+  test('gets a trace and nothing else', async () => {
+    const { intake, accept } = desk()
+    await accept('Return-Path: <x>\r\nContent-Length: 3\r\nX: y\r\nBCC: z\r\n\r\nhi\r\n', { client: CLIENT })
+    expect(intake.taken[0]?.text).toBe(
+      'Received: from unknown (unknown [IPv6:2001:db8::1])\r\n\tby relay.example (Deferd) with SMTP id 4dhRlh0000z1\r\n' +
+        '\tfor <bob@far.example>; Thu, 01 Jan 2026 01:30:00 +0130 (XYZ)\r\nX: y\r\n\r\nhi\r\n',
+    )
+    expect(intake.taken[0]?.message.size).toBe(intake.taken[0]?.text.length)
+  })
+
+  test('is the same however it comes in pieces', async () => {
+    const content = Buffer.from('From x\r\n>From y\r\nBcc: a,\r\n b\r\nX:\r\n y\r\nReceived: z\r\nnot a field\r\n.\r\n')
+    const { intake, acceptor } = desk()
+    for (const { name, packets } of segmentations(content)) {
+      await acceptor.accept({ envelope: ENVELOPE, client: CLIENT, content: packets })
+      expect({ name, kept: intake.taken.at(-1)?.original }).toEqual({
+        name,
+        kept: 'X-Mailbox-Line: From x\r\nX-Mailbox-Line: >From y\r\nX:\r\n y\r\nReceived: z\r\n\r\nnot a field\r\n.\r\n',
+      })
+    }
+  })
+})
+
+describe('a long content', () => {
+  test.each([PART_SIZE - 1, PART_SIZE, PART_SIZE * 4, PART_SIZE * 4 + 1, PART_SIZE * 5, 1_000_003])(
+    'of %i bytes is kept whole',
+    async (length) => {
+      const { intake, acceptor } = desk()
+      const content = Buffer.alloc(length, 'abcdefghij\r\n')
+      content.write('\r\n')
+      const packets = cutAt(content, [1, 2, 3, 70_000, 70_001, 200_000, 500_000])
+      await acceptor.accept({ envelope: ENVELOPE, client: CLIENT, content: packets })
+      const [taken] = intake.taken
+      expect(taken?.original).toBe(content.toString('latin1'))
+      expect(taken?.message.size).toBe(taken?.text.length)
+      const parts = [...(intake.staged.get(1) ?? []), ...(taken?.content ?? [])]
+      expect(parts.slice(0, -1).every((part) => part.byteLength === PART_SIZE)).toBe(true)
+      expect(intake.staged.size).toBe(length >= PART_SIZE * 5 ? 1 : 0)
+    },
+  )
+
+  test('of 300 MB passes through without being held', async () => {
+    const { intake, acceptor } = desk({ message_size_limit: 0 })
+    let staged = 0
+    intake.stage = async (_, from, chunks) => {
+      expect(from).toBe(staged)
+      staged += chunks.length
+    }
+    const packet = Buffer.alloc(PART_SIZE, `${'x'.repeat(62)}\r\n`)
+    let most = 0
+    function* content() {
+      yield Buffer.from('Subject: x\r\n\r\n')
+      for (let sent = 0; sent < 300_000_000; sent += packet.length) {
+        if (staged % 100 === 0) most = Math.max(most, process.memoryUsage().arrayBuffers)
+        yield packet
+      }
+    }
+    const before = process.memoryUsage().arrayBuffers
+    expect(await acceptor.accept({ envelope: ENVELOPE, client: CLIENT, content: content() })).toMatchObject({ kind: 'queued' })
+    expect(staged).toBeGreaterThan(4500)
+    expect(most - before).toBeLessThan(128_000_000)
+    expect(intake.taken[0]?.message.size).toBeGreaterThan(300_000_000)
+  })
+})
