@@ -6,6 +6,7 @@ import { hostname as machineName } from 'node:os'
 import { PolicyError } from '../backoff/policy.ts'
 import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import type { Duration } from '../mail/clock.ts'
+import { meaninglessValues, type Places } from './meaning.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 import { ConfigError, nearest, type Problem } from './problem.ts'
 import {
@@ -247,9 +248,14 @@ function judge(said: Statements, facts: { readonly file: string | null; readonly
   const destination = new Map(
     tables.map(([heading, table]) => [heading.toLowerCase(), fitTable(heading, table, parameters, said, coherence)]),
   )
-  refuse(problems)
+  const config: Config = { ...parameters, transport_maps: maps, destination }
+  const places: Places = {
+    parameter: (name) => said.parameters.get(name)?.where,
+    transport: (key) => [...said.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
+  }
+  refuse([...problems, ...meaninglessValues(config, places)])
   return {
-    config: { ...parameters, transport_maps: maps, destination },
+    config,
     given: new Set(said.parameters.keys()),
     file: facts.file,
     written,

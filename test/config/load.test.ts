@@ -150,11 +150,11 @@ describe('values', () => {
       smtpd_banner = "\${mail_name} at $(myhostname) costs $$5"
       relay_domains = ["$myorigin", "b.example"]
       myorigin = "corp.$myhostname"
-      mynetworks = "$relay_domains 10.0.0.0/8"
+      message_drop_headers = "$relay_domains 10.0.0.0/8"
     `)
     expect(config.smtpd_banner).toBe('Deferd at host.example costs $5')
     expect(config.relay_domains).toEqual(['corp.host.example', 'b.example'])
-    expect(config.mynetworks).toEqual(['corp.host.example', 'b.example', '10.0.0.0/8'])
+    expect(config.message_drop_headers).toEqual(['corp.host.example', 'b.example', '10.0.0.0/8'])
   })
 
   test('the lifetime of bounces follows that of other mail', () => {
@@ -229,5 +229,26 @@ describe('a bad configuration', () => {
     expect(problems('[destination."a.example"]\nmaximal_backoff_time = "10s"')).toEqual([
       'given.toml:2: destination."a.example": minimal_backoff_time is above maximal_backoff_time',
     ])
+  })
+
+  test('values that mean nothing to the parts that use them are told with their places', () => {
+    const toml = [
+      'mynetworks = ["10.0.0.0/8", "here"]',
+      'relayhost = "::"',
+      'http_listen = "2580x"',
+      '[transport_maps]',
+      '"A.example" = "pigeon:coop"',
+      '"b.example" = "smtp:[127.0.0.1]:2526"',
+    ].join('\n')
+    const said = problems(toml, { overrides: ['smtpd_listen=127.0.0.1:2525, 127.0.0.1:99999'] })
+    expect(said.map((line) => line.split(' ', 2).join(' ')).toSorted()).toEqual(
+      [
+        '-o: smtpd_listen:',
+        'given.toml:1: mynetworks:',
+        'given.toml:2: relayhost:',
+        'given.toml:3: http_listen:',
+        'given.toml:5: transport_maps:',
+      ].toSorted(),
+    )
   })
 })
