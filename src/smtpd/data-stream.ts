@@ -128,7 +128,8 @@ export class DataStream {
   #partOfLine(): false {
     const last = this.#bytes.length - 1
     const half = this.#bytes[last] === CR
-    if (last > this.#position || !half) this.#atLineStart = false
+    // After a CR that waits, the next byte is that CR and no dot, so the line need not be marked as begun.
+    if (!half) this.#atLineStart = false
     return this.#wait(half ? last : this.#bytes.length)
   }
 
