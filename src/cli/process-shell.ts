@@ -3,7 +3,7 @@
  */
 import { createInterface } from 'node:readline/promises'
 import { hostname, userInfo } from 'node:os'
-import type { Writable } from 'node:stream'
+import { Writable } from 'node:stream'
 import { sep } from 'node:path'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
@@ -99,13 +99,17 @@ async function startLoggedDaemon({ config, written }: LoadedConfig, readAgain: (
   }
 }
 
-async function ask(question: string): Promise<string | null> {
+async function ask(question: string, { hidden } = { hidden: false }): Promise<string | null> {
   if (!process.stdin.isTTY) return null
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  // A terminal that echoes what is typed writes it to `output`: what is hidden goes nowhere.
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input: process.stdin, output: hidden ? nowhere : process.stderr, terminal: true })
+  if (hidden) process.stderr.write(question)
   try {
     return await terminal.question(question)
   } finally {
     terminal.close()
+    if (hidden) process.stderr.write('\n')
   }
 }
 

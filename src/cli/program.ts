@@ -5,6 +5,9 @@
 import { Command, CommanderError } from 'commander'
 import { withConfig } from './command.ts'
 import { addAudit } from './commands/audit.ts'
+import { addBackup } from './commands/backup.ts'
+import { addBounce } from './commands/bounce.ts'
+import { addCheck } from './commands/check.ts'
 import { addConfig } from './commands/config.ts'
 import { addDestination } from './commands/destination.ts'
 import { addQueueCat } from './commands/queue-cat.ts'
@@ -16,11 +19,14 @@ import { addSimulate } from './commands/simulate.ts'
 import { addSink } from './commands/sink.ts'
 import { addStart } from './commands/start.ts'
 import { POSTFIX_NAMES } from './postfix-names.ts'
+import { addUser } from './commands/user.ts'
 import { BrokenPipe, EX, type Shell } from './shell.ts'
 import { harmless } from './text.ts'
 
-/** What the parser of the command line has to say; written once parsing has ended. */
+/** What the parser of the command line has to say, written once parsing has ended, and the exit code. */
 interface Said {
+  /** How the command ends when nothing is thrown. */
+  code: number
   out: string
   err: string
 }
@@ -47,7 +53,11 @@ function buildProgram(shell: Shell, said: Said): Command {
   addQueueOperations(queue, shell)
   addDestination(program, shell)
   addConfig(program, shell)
+  addCheck(program, shell, (code) => void (said.code = code))
+  addBackup(program, shell)
   addAudit(program, shell)
+  addUser(program, shell)
+  addBounce(program, shell)
   addSimulate(program, shell)
   addSink(program, shell)
   program.addHelpText(
@@ -99,10 +109,10 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
 }
 
 async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
-  const said: Said = { out: '', err: '' }
+  const said: Said = { out: '', err: '', code: 0 }
   try {
     await buildProgram(shell, said).parseAsync(argv, { from: 'user' })
-    return 0
+    return said.code
   } catch (error) {
     if (said.err !== '') await shell.stderr.write(lines(said.err))
     if (error instanceof CommanderError) await shell.stdout.write(said.out)

@@ -31,8 +31,8 @@ export interface Shell {
   readonly stdin: AsyncIterable<Uint8Array>
   readonly stdout: Output
   readonly stderr: Output
-  /** Asks whoever sits at the terminal; null when nobody does. */
-  ask(question: string): Promise<string | null>
+  /** Asks whoever sits at the terminal; null when nobody does. What is `hidden` does not appear while it is typed. */
+  ask(question: string, options?: { readonly hidden: boolean }): Promise<string | null>
   /** Opens the queue to look at it, beside a running daemon or without one. */
   openReader(config: Config): Promise<QueueReader>
   /** Opens the queue to change it: by way of the daemon when one runs, else as its owner. */
