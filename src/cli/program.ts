@@ -31,7 +31,8 @@ interface Said {
   err: string
 }
 
-function buildProgram(shell: Shell, said: Said): Command {
+/** All commands but those under Postfix's names. */
+export function buildProgram(shell: Shell, said: Said = { out: '', err: '', code: 0 }): Command {
   const program = withConfig(new Command('deferd'))
     .description('a mail relay whose heart is its deferred queue')
     .exitOverride()
