@@ -1,5 +1,6 @@
 /** What `deferd/testkit` promises to its users; docs/testkit.md tells how it is used. */
-export { createWorld, type World, type WorldConfig, type WorldOptions, type WorldTransport } from './world.ts'
+export { createWorld, type World, type WorldTransport } from './world.ts'
+export type { WorldConfig, WorldOptions } from './world-options.ts'
 export type { Destination } from './destination.ts'
 export type { Attempt } from './ledger.ts'
 export type { Mail, Mailbox, Notice } from './mailbox.ts'

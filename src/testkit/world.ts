@@ -6,16 +6,14 @@
 import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
 import { configFrom } from '../config/load.ts'
-import type { Config, OptionName } from '../config/options.ts'
+import type { Config } from '../config/options.ts'
 import { Relay } from '../daemon/relay.ts'
 import type { Endpoint, Listener } from '../delivery/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
+import type { Duration, Instant } from '../mail/clock.ts'
 import { seededRandom } from '../mail/random.ts'
-import { openMemoryStore } from '../queue/memory-store.ts'
 import { Operations, type OperationName, type Tally } from '../queue/operations.ts'
 import type { QueueReader } from '../queue/reader.ts'
-import { openInlineStore } from '../queue/sqlite/inline-store.ts'
 import type { QueueStore } from '../queue/store.ts'
 import { systemNet } from '../system/net.ts'
 import { Events } from '../telemetry/events.ts'
@@ -32,26 +30,7 @@ import { MemoryNet } from './memory-net.ts'
 import { Recipient } from './recipient.ts'
 import { toDuration, type Time } from './time.ts'
 import { VirtualClock } from './virtual-clock.ts'
-
-type Value = string | number | boolean | readonly string[]
-
-/** Parameters and tables as in a configuration file. */
-export type WorldConfig = { readonly [Name in OptionName]?: Value } & {
-  readonly transport_maps?: Readonly<Record<string, string>>
-  readonly destination?: Readonly<Record<string, Readonly<Record<string, Value>>>>
-}
-
-export interface WorldOptions {
-  /** Decides everything that is left to chance; 1 when absent. */
-  readonly seed?: number | undefined
-  readonly config?: WorldConfig | undefined
-  /** A script of the far side, as TOML; see docs/faults.md. */
-  readonly script?: string | undefined
-  /** Where the queue is kept: in memory (default), in SQLite without a file, or in a folder. */
-  readonly store?: 'memory' | 'sqlite' | { readonly directory: string } | undefined
-  /** The local zone by instant; UTC when absent. */
-  readonly zone?: ((at: Instant) => ReturnType<Clock['zone']>) | undefined
-}
+import { openQueue, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
 /** What nodemailer's createTransport takes. */
 export interface WorldTransport {
@@ -71,24 +50,17 @@ export async function createWorld(options: WorldOptions = {}): Promise<World> {
   const { config, written } = configFrom({ smtpd_listen: [`${DOOR.address}:${DOOR.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
-  const { store, reader } = await openStore(options.store ?? 'memory')
+  const { store, reader } = await openQueue(options.store ?? 'memory')
   const world = new World({ options, config, templates, script, store, reader })
   await world.start()
   return world
 }
 
-async function openStore(place: NonNullable<WorldOptions['store']>): Promise<{ readonly store: QueueStore; readonly reader: QueueReader }> {
-  if (place === 'memory') return openMemoryStore()
-  return openInlineStore(place === 'sqlite' ? { memory: true } : place)
-}
-
-interface WorldParts {
+interface WorldParts extends OpenedQueue {
   readonly options: WorldOptions
   readonly config: Config
   readonly templates: ReturnType<typeof loadTemplates>['templates']
   readonly script: ReturnType<typeof readScript> | undefined
-  readonly store: QueueStore
-  readonly reader: QueueReader
 }
 
 export class World implements AsyncDisposable {

@@ -54,6 +54,8 @@ export class Conversation {
   readonly #gone = new AbortController()
   readonly #saidEarly = new Map<SpokenStage, Said>()
   #idle: Timer | undefined
+  /** We say nothing any more, and wait for the client to leave. */
+  #hushed = false
   /** Where we hung up, if we did. */
   #closedAt: SpokenStage | undefined
 
@@ -64,9 +66,9 @@ export class Conversation {
     parts.socket.once('close', () => this.#gone.abort())
   }
 
-  /** Still open, as far as we are concerned? */
+  /** Is there anything more to be said, as far as we are concerned? */
   get open(): boolean {
-    return this.#closedAt === undefined && this.socket.writable
+    return this.#closedAt === undefined && !this.#hushed && this.socket.writable
   }
 
   get closedAt(): SpokenStage | undefined {
@@ -92,13 +94,16 @@ export class Conversation {
   /** Does what a rule says, or the usual when there is none, and tells of it. */
   async perform(stage: SpokenStage, rule: Rule | undefined, usual: readonly string[], command?: string): Promise<Said> {
     const manner = mannerOf(rule)
+    let interrupted = false
     for (const step of speak(manner, usual)) {
-      if (!this.open) break
+      interrupted = !this.open
+      if (interrupted) break
       await this.#do(step, stage)
     }
     const reply = inWords(manner, usual)
     if (reply !== '') this.#parts.judge.tell({ event: 'reply', session: this.#parts.number, stage, command, reply, rule: rule?.name })
-    return { code: codeSaid(manner, usual), rule }
+    // Who has left in the meantime was told nothing.
+    return { code: interrupted ? undefined : codeSaid(manner, usual), rule }
   }
 
   /** A reply that no rule can change: to what is out of sequence, or not understood. */
@@ -124,7 +129,8 @@ export class Conversation {
 
   close(how: 'fin' | 'rst', stage: SpokenStage): void {
     this.#closedAt ??= stage
-    if (how === 'rst') this.socket.resetAndDestroy()
+    // RST is TCP's, below any TLS.
+    if (how === 'rst') this.#parts.socket.resetAndDestroy()
     else this.socket.end()
   }
 
@@ -138,7 +144,8 @@ export class Conversation {
       case 'close':
         return this.close(step.how, stage)
       case 'hush':
-        return this.reader.gone()
+        this.#hushed = true
+        return undefined
     }
   }
 

@@ -5,18 +5,15 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import getTlsOptions from 'smtp-server/lib/tls-options.js'
-import { HOUR, SECOND, type Clock, type Duration } from '../../mail/clock.ts'
-import { HeaderScan } from '../../mail/headers.ts'
+import type { Clock, Duration } from '../../mail/clock.ts'
 import type { Circumstances } from './circumstances.ts'
-import { Conversation, isPositive, mannerOf, type Judge, type Said } from './conversation.ts'
+import { Conversation, isPositive, type Judge, type Said } from './conversation.ts'
 import type { ReceivedMail } from './events.ts'
+import { factsOf, Incoming, type ContentFacts } from './incoming.ts'
 import type { Rule, SpokenStage } from './rule.ts'
 import { readCommand, readMail, readRcpt, type Transaction } from './transaction.ts'
 import { EXTENSIONS, USUAL } from './usual-replies.ts'
 import { WireReader } from './wire-reader.ts'
-
-/** How long a client that is held back in the content may stay: it could not be seen to leave. */
-const HOLD_LIMIT: Duration = HOUR
 
 /** Stages that are about a transaction which is over. */
 const AFTERWARDS: ReadonlySet<SpokenStage> = new Set(['rset', 'quit', 'idle'])
@@ -51,7 +48,7 @@ export class Session {
   #last: Transaction | undefined
   /** What a rule can know of the recipient that is asked about, or of the message that has just arrived. */
   #asked: string | undefined
-  #content: { readonly size: number; readonly header: (name: string) => readonly string[] } | undefined
+  #content: ContentFacts | undefined
 
   constructor(host: Host, caller: Caller) {
     this.#host = host
@@ -80,6 +77,8 @@ export class Session {
       stage = welcome || readCommand(line).verb === 'QUIT' ? await this.#obey(line) : this.#refuse(stage)
     }
     const { closedAt } = this.#talk
+    // Whoever keeps silent for ever still notices that the client has gone.
+    if (closedAt === undefined) await this.#talk.reader.gone()
     this.#host.tell({ event: 'closed', session: number, by: closedAt === undefined ? 'client' : 'far side', stage: closedAt ?? stage })
     this.#talk.socket.destroySoon()
   }
@@ -235,34 +234,17 @@ export class Session {
   }
 
   async #receive(transaction: Transaction): Promise<SpokenStage> {
-    const rule = this.#host.decide(this.#facts('body'), false)
-    const state: { count: number; said?: Said } = { count: 0 }
-    const content = await this.#talk.reader.content((bytes) => this.#progress(rule, state, bytes))
-    if (content === null || !this.#talk.open) return 'body'
-    this.#content = readContent(content)
+    const incoming = new Incoming(this.#talk, this.#host.decide(this.#facts('body'), false))
+    const content = await incoming.read()
+    if (content === null) return 'body'
+    this.#content = factsOf(content)
     const number = this.#host.nextMailNumber()
-    // A reply in the middle of the content stands for the one at its end.
-    const said = state.said ?? (await this.#talk.say('end-of-data', USUAL.endOfData(number)))
+    const said = incoming.said ?? (await this.#talk.say('end-of-data', USUAL.endOfData(number)))
     this.#conclude(transaction, content, said)
     this.#last = transaction
     this.#transaction = undefined
     if (this.#talk.open) this.#talk.startIdling()
     return 'end-of-data'
-  }
-
-  /** So many more bytes of the content came in: a rule may act on it. Says whether to read on. */
-  async #progress(rule: Rule | undefined, state: { count: number; said?: Said }, bytes: number): Promise<boolean> {
-    state.count += bytes
-    if (rule?.fault.at !== 'body' || state.count < rule.fault.after) return this.#talk.open
-    const { readRate } = rule.fault
-    if (readRate !== undefined) await this.#talk.pause((bytes * SECOND) / Math.max(1, readRate))
-    if (mannerOf(rule).ending === 'hush') {
-      await Promise.race([this.#talk.reader.ended, this.#talk.pause(HOLD_LIMIT)])
-      this.#talk.close('rst', 'body')
-    } else if (state.said === undefined && mannerOf(rule).say.kind !== 'usual') {
-      state.said = await this.#talk.perform('body', rule, [])
-    }
-    return this.#talk.open
   }
 
   #conclude(transaction: Transaction, content: Buffer, { code, rule }: Said): void {
@@ -308,14 +290,3 @@ export class Session {
 }
 
 const offered = (rule: Rule | undefined): readonly string[] => (rule?.fault.at === 'ehlo' ? rule.fault.extensions : undefined) ?? EXTENSIONS
-
-/** What rules can know of a content. */
-function readContent(content: Buffer): { readonly size: number; readonly header: (name: string) => readonly string[] } {
-  const scan = new HeaderScan()
-  scan.scan(content, true)
-  const header = (name: string): readonly string[] =>
-    scan.fields
-      .filter((field) => field.name === name)
-      .map(({ valueStart, end }) => content.toString('utf8', valueStart, end).replace(/\s+/g, ' ').trim())
-  return { size: content.length, header }
-}
