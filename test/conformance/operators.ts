@@ -40,6 +40,13 @@ export function operators(subject: () => Subject): void {
     expect((await claim(store, T0 + 60 * MIN)).requests[0]?.recipients).toMatchObject([{ flushed: false, attempts: 2 }])
   })
 
+  test('a flush never makes mail wait longer', async () => {
+    const { store } = subject()
+    const id = await queue(store)
+    expect(await store.operate(id, { kind: 'flush', now: T0 + MIN })).toMatchObject({ changed: true, woken: [{ dueAt: T0 }] })
+    expect((await claim(store, T0)).requests[0]?.recipients).toMatchObject([{ dueAt: T0, flushed: true }])
+  })
+
   test('held mail is not tried, does not expire and keeps its due time', async () => {
     const { store } = subject()
     const id = await queue(store)
@@ -125,6 +132,16 @@ export function operators(subject: () => Subject): void {
     expect(
       await store.report({ message: id, paid: [{ recipient: first(id), debt: 'failure' }], notices: [], warnings: 0, warnAt: null }),
     ).toEqual({ removed: true })
+  })
+
+  test('nobody is warned of the delay of deleted mail', async () => {
+    const { store } = subject()
+    const id = await queue(store)
+    await store.oweDelay(id, [first(id)])
+    await store.postponeWarning(id, T0 + MIN)
+    await store.operate(id, { kind: 'delete', now: T0, purge: false })
+    expect(await store.debtsOf(id)).toBeUndefined()
+    expect(await store.claimWarnings(T0 + MIN, 10)).toEqual([])
   })
 
   test('mail marked to expire says so when it is leased', async () => {

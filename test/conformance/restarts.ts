@@ -55,6 +55,7 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     expect(next.swept).toBe(1)
     expect(await next.store.readBody(lost, 0).catch(() => undefined)).toBeUndefined()
     expect((await contentOf(next.store, kept)).byteLength).toBe(65_536)
+    expect((await crash()).swept).toBe(0)
   })
 
   test('debts survive', async () => {

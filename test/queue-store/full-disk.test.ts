@@ -34,9 +34,10 @@ function smallDisk() {
   const entry = (bytes = 40_000) => mail({ nextId: () => ++lastId }, { leased: true, content: [Buffer.alloc(bytes, 'x')] })
   const enqueue = (message = entry()): Call => ({ method: 'enqueue', args: [message] })
   const fillWithMail = () => {
+    batches.run([enqueue(), enqueue(), enqueue()])
     fill()
-    // What is free inside the file is used up first.
-    while (batches.run([enqueue(entry(500))])[0]?.ok === true);
+    // What is free inside the file is used up too, to the last page.
+    for (const bytes of [30_000, 500]) while (batches.run([enqueue(entry(bytes))])[0]?.ok === true);
   }
   return { db, batches, disk, enqueue, fill, fillWithMail, unlimited: () => db.pragma('max_page_count = 1000000') }
 }
@@ -100,13 +101,14 @@ describe('when the disk is full', () => {
   })
 })
 
-test('a bug in one call does not touch its companions', () => {
+test('a bug in one call does not touch its companions, and leaves nothing of its own', () => {
   const { batches, enqueue, db } = smallDisk()
-  const twin = enqueue()
-  const outcomes = batches.run([enqueue(), twin, twin, enqueue()])
-  expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, false, true])
+  const [one, twin] = [enqueue(), enqueue()]
+  const entry = mail({ nextId: () => 77 }, { body: 1 })
+  const outcomes = batches.run([one, twin, twin, enqueue(entry), enqueue()])
+  expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, false, false, true])
   expect(outcomes[2]).toMatchObject({ error: { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' } })
-  expect(db.prepare('select count(*) from message').pluck().get()).toBe(3)
+  expect(db.prepare('select id from message').pluck().all()).toEqual([1, 2, 3])
   expect(batches.run([{ method: 'settle', args: [{ message: 1, recipients: [delivered(first(1), T0)], attempts: [] }] }])).toEqual([
     { ok: true, value: { removed: true, indebted: false } },
   ])

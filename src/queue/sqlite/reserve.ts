@@ -3,7 +3,7 @@
  * a relay that cannot record its deliveries would repeat them. So a file of ballast lies beside the queue: it is given
  * up when an outcome finds no room, and built up again when space has returned.
  */
-import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface Reserve {
@@ -74,7 +74,6 @@ function write(path: string, size: number): void {
   const file = openSync(path, 'w', 0o600)
   try {
     for (let written = 0; written < size; written += block.byteLength) writeSync(file, block, 0, Math.min(block.byteLength, size - written))
-    fsyncSync(file)
   } finally {
     closeSync(file)
   }
