@@ -2,17 +2,14 @@
  * The Shell of a real process.
  */
 import { createInterface } from 'node:readline/promises'
-import { hostname, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { Writable } from 'node:stream'
 import { sep } from 'node:path'
-import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { systemClock } from '../system/clock.ts'
 import { systemRandom } from '../system/random.ts'
-import { Events } from '../telemetry/events.ts'
-import type { Log } from '../telemetry/log.ts'
 import { openDaemonDesk, type OperationsDesk } from './operations-desk.ts'
-import { BrokenPipe, type Output, type RunningDaemon, type Shell } from './shell.ts'
+import { BrokenPipe, type Output, type Shell } from './shell.ts'
 
 class StreamOutput implements Output {
   readonly #stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }
@@ -59,44 +56,6 @@ async function openDesk(config: Config): Promise<OperationsDesk> {
   if (daemon !== null) return daemon
   const { openOwnDesk } = await import('./own-desk.ts')
   return openOwnDesk(config, systemClock)
-}
-
-/** The log on standard error; what is gathered when the process ends is written then. */
-async function openProcessLog(config: Config): Promise<Log> {
-  const { openLog } = await import('../telemetry/log.ts')
-  const [host = 'localhost'] = hostname().split('.')
-  const log = openLog({
-    format: config.log_format,
-    syslogName: config.syslog_name,
-    host,
-    pid: process.pid,
-    clock: systemClock,
-    write: (text) => void process.stderr.write(text),
-  })
-  process.once('exit', () => log.flush())
-  return log
-}
-
-/** The daemon with its log, and what SIGHUP does to it. */
-async function startLoggedDaemon({ config, written }: LoadedConfig, readAgain: () => Promise<LoadedConfig>): Promise<RunningDaemon> {
-  const { startDaemon } = await import('../daemon/daemon.ts')
-  const log = await openProcessLog(config)
-  const events = new Events(() => systemClock.now())
-  events.listen(log.listen)
-  const daemon = await startDaemon({ config, written, events })
-  return {
-    described: () => daemon,
-    reload: () => {
-      readAgain().then(
-        (changed) => daemon.reload(changed),
-        (error: unknown) => events.emit({ kind: 'note', level: 'error', text: `the old configuration stays: ${(error as Error).message}` }),
-      )
-    },
-    stop: async () => {
-      await daemon.stop()
-      log.flush()
-    },
-  }
 }
 
 async function ask(question: string, { hidden } = { hidden: false }): Promise<string | null> {
@@ -146,6 +105,6 @@ export function processShell(): Shell {
     openDesk,
     openReader: async (config) => (await import('../queue/sqlite/queue-reader.ts')).openQueueReader(config.queue_directory),
     liveDestinations: async (config) => (await (await openDaemonDesk(config.queue_directory))?.destinations()) ?? null,
-    startDaemon: startLoggedDaemon,
+    startDaemon: async (loaded, readAgain) => (await import('./logged-daemon.ts')).startLoggedDaemon(loaded, readAgain),
   }
 }
