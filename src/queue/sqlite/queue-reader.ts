@@ -1,8 +1,7 @@
 /**
  * Opens the queue for those who only look: a read-only connection beside a running daemon or without one.
  */
-import { existsSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
+import { statSync } from 'node:fs'
 import BetterSqlite from 'better-sqlite3'
 import { NoSuchQueue, QueueFolderUnusable, QueueTooNew } from '../queue-errors.ts'
 import type { QueueReader } from '../reader.ts'
@@ -13,8 +12,7 @@ import { SqliteReader } from './sqlite-reader.ts'
 /** Opens the queue to look at it. Throws NoSuchQueue, QueueTooNew or QueueFolderUnusable. */
 export function openQueueReader(directory: string): QueueReader {
   const path = queueFile(directory)
-  if (!existsSync(path)) throw new NoSuchQueue(directory)
-  const db = openForReading(path)
+  const db = openForReading(directory, path)
   try {
     assertReadable(db, { directory, path })
     return new SqliteReader(db)
@@ -24,18 +22,19 @@ export function openQueueReader(directory: string): QueueReader {
   }
 }
 
-function openForReading(path: string): Database {
+function openForReading(directory: string, path: string): Database {
   try {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoSuchQueue(directory)
     const db = new BetterSqlite(path, { readonly: true, fileMustExist: true, timeout: 5_000 })
     db.pragma('trusted_schema = off')
-    db.pragma('user_version')
+    // SQLite opens files when they are first read; that is when it fails.
+    versionOf(db)
     return db
   } catch (error) {
-    // Where we may not write, SQLite cannot make the -shm file it reads a log with; without a log none is needed.
-    if (isCode(error, /^SQLITE_(CANTOPEN|READONLY)/) && !existsSync(`${path}-wal`)) {
-      return new BetterSqlite(`${pathToFileURL(path).href}?immutable=1`, { readonly: true })
-    }
-    throw unreadable(path, error)
+    if (!(error instanceof Error) || error instanceof NoSuchQueue) throw error
+    // To read a write-ahead log SQLite makes a file beside it, unless a running daemon has made it.
+    const advice = isCode(error, /^SQLITE_(CANTOPEN|READONLY)/) ? '; ask as the user whom the folder belongs to' : ''
+    throw new QueueFolderUnusable(`cannot read the queue ${path}: ${error.message}${advice}`, { cause: error })
   }
 }
 
@@ -51,6 +50,3 @@ function assertReadable(db: Database, { directory, path }: { readonly directory:
 }
 
 const isCode = (error: unknown, pattern: RegExp): boolean => error instanceof BetterSqlite.SqliteError && pattern.test(error.code)
-
-const unreadable = (path: string, error: unknown): unknown =>
-  error instanceof Error ? new QueueFolderUnusable(`cannot read the queue ${path}: ${error.message}`, { cause: error }) : error

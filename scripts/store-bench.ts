@@ -1,0 +1,92 @@
+/**
+ * What the store costs: CPU and wall time per message for each step of a message's life, in groups as the daemon
+ * commits them.
+ *
+ *   node scripts/store-bench.ts [inline|worker] [MESSAGES] [GROUP]
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { DeliveryStatus } from '../src/mail/reply.ts'
+import { recipientId } from '../src/queue/message.ts'
+import { openInlineStore } from '../src/queue/sqlite/inline-store.ts'
+import { openWorkerStore } from '../src/queue/sqlite/worker-store.ts'
+import type { AttemptRecord, Settled } from '../src/queue/store.ts'
+
+const [shell = 'inline', messages = '6400', groupSize = '32'] = process.argv.slice(2)
+const [count, group] = [Number(messages), Number(groupSize)]
+const NOW = Date.UTC(2026, 0, 1)
+const BODY = Buffer.alloc(2048, 'x')
+const OK: DeliveryStatus = {
+  status: '2.0.0',
+  reason: '250 2.0.0 Ok: queued as 4abcDEF',
+  reply: '250 2.0.0 Ok: queued as 4abcDEF',
+  stage: 'end-of-data',
+}
+const BUSY: DeliveryStatus = {
+  status: '4.2.1',
+  reason: 'host mx.example[192.0.2.1] said: 450 4.2.1 busy',
+  reply: '450 4.2.1 busy',
+  stage: 'rcpt',
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'deferd-bench-'))
+const { store } = await (shell === 'worker' ? openWorkerStore : openInlineStore)({ directory })
+
+async function phase(name: string, step: (index: number) => Promise<unknown>): Promise<void> {
+  const [cpu, wall] = [process.cpuUsage(), performance.now()]
+  for (let from = 0; from < count; from += group) await Promise.all(Array.from({ length: group }, (_, n) => step(from + n)))
+  const { user, system } = process.cpuUsage(cpu)
+  report(name, user + system, performance.now() - wall)
+}
+
+const report = (name: string, cpu: number, wall: number): void =>
+  console.log(`${name.padEnd(12)} ${(cpu / count).toFixed(1).padStart(6)} µs CPU ${((wall * 1000) / count).toFixed(1).padStart(6)} µs wall`)
+
+function settle(id: number, settled: Settled, outcome: AttemptRecord['outcome'], status: DeliveryStatus) {
+  const attempt = {
+    recipient: recipientId(id, 0),
+    at: NOW,
+    relay: 'mx.example[192.0.2.1]:25',
+    outcome,
+    status,
+    delays: [1, 2, 3, 4] as const,
+  }
+  return store.settle({ message: id, recipients: [settled], attempts: [attempt] })
+}
+
+const delivered = (id: number, attempts: number): Promise<unknown> =>
+  settle(id, { recipient: recipientId(id, 0), state: 'delivered', at: NOW, attempts, last: OK }, 'delivered', OK)
+
+const deferred = (id: number): Promise<unknown> =>
+  settle(id, { recipient: recipientId(id, 0), state: 'waiting', dueAt: NOW + 300_000, steps: 1, attempts: 1, last: BUSY }, 'deferred', BUSY)
+
+function enqueue(ids: number[]): Promise<void> {
+  const id = store.nextId()
+  ids.push(id)
+  const message = { id, createdAt: NOW, arrivedAt: NOW, sender: 'app@us.example', size: BODY.byteLength, body: id, smtputf8: false }
+  const recipient = { address: `user${id}@far.example`, destination: 'far.example', dueAt: NOW, expiresAt: NOW + 172_800_000, leased: true }
+  return store.enqueue({ message, recipients: [recipient], content: [BODY] })
+}
+
+async function claimAll(): Promise<void> {
+  const [cpu, wall] = [process.cpuUsage(), performance.now()]
+  const claim = { destination: 'far.example', now: NOW + 300_000, limit: 100, recipientLimit: 50 }
+  while ((await store.claimDue(claim)).requests.length > 0);
+  const { user, system } = process.cpuUsage(cpu)
+  report('claim', user + system, performance.now() - wall)
+}
+
+for (let round = 1; round <= 3; round++) {
+  console.log(`round ${round}: ${count} messages of 2 kB in groups of ${group}, ${shell}`)
+  const [straight, retried]: [number[], number[]] = [[], []]
+  await phase('enqueue', () => enqueue(straight))
+  await phase('delivered', (n) => delivered(straight[n] ?? 0, 1))
+  await phase('enqueue', () => enqueue(retried))
+  await phase('deferred', (n) => deferred(retried[n] ?? 0))
+  await claimAll()
+  await phase('delivered', (n) => delivered(retried[n] ?? 0, 2))
+}
+await store.close()
+console.log(`the queue has ${(statSync(join(directory, 'queue.db')).size / 1e6).toFixed(0)} MB, history of ${6 * count} messages included`)
+rmSync(directory, { recursive: true })
