@@ -117,6 +117,7 @@ export interface SettleResult {
 export interface IndebtedMessage {
   readonly message: Message
   readonly warnings: number
+  /** Those that owe; from claimWarnings, those that live. */
   readonly recipients: readonly Recipient[]
 }
 
@@ -183,7 +184,10 @@ export interface QueueStore {
   /** A message id that was never given out before. Memory only: an id that no message takes is simply lost. */
   nextId(): MessageId
 
-  /** Keeps a part of a long content before its message exists. What never becomes a message is swept at the next open. */
+  /**
+   * Keeps a part of a long content before its message exists; `from` counts the 64 kB chunks kept so far, so every part
+   * but the last is whole chunks. What never becomes a message is swept at the next open.
+   */
   stage(body: BodyId, from: number, chunks: readonly Uint8Array[]): Promise<void>
   /** Forgets a staged content whose message was given up. */
   unstage(body: BodyId): Promise<void>
