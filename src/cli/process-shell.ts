@@ -21,7 +21,7 @@ class StreamOutput implements Output {
   }
 
   get columns(): number | null {
-    return this.#stream.isTTY === true ? (this.#stream.columns ?? 80) : null
+    return this.#stream.isTTY === true ? (this.#stream.columns || 80) : null
   }
 
   write(data: string | Uint8Array): Promise<void> {
