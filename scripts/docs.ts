@@ -9,4 +9,4 @@ import { configurationPage } from '../src/config/documentation.ts'
 
 const docs = new URL('../docs/', import.meta.url)
 writeFileSync(new URL('configuration.md', docs), configurationPage())
-writeFileSync(new URL('commands.md', docs), commandsPage(buildProgram(processShell())))
+writeFileSync(new URL('commands.md', docs), commandsPage(await buildProgram(processShell())))

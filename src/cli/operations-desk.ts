@@ -4,7 +4,8 @@
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
-import { controlPath, type OrderReply } from '../daemon/control.ts'
+import { controlPath } from '../daemon/control-path.ts'
+import type { OrderReply } from '../daemon/control.ts'
 import type { LiveDestination, Operations, Order, Progress, Tally } from '../queue/operations.ts'
 import { CommandError, EX } from './shell.ts'
 

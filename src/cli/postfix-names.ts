@@ -1,21 +1,16 @@
 /**
  * The commands that Postfix users know, under their names: as `deferd postqueue …`, and when the executable itself is
- * called by that name.
+ * called by that name. Each is loaded when it is called.
  */
-import { postcat } from './commands/postcat.ts'
-import { postqueue } from './commands/postqueue.ts'
-import { postsuper } from './commands/postsuper.ts'
-import { qshape } from './commands/qshape.ts'
-import { mailq, sendmail } from './commands/sendmail.ts'
 import type { Shell } from './shell.ts'
 
 export type Tool = (shell: Shell, args: readonly string[]) => Promise<void>
 
-export const POSTFIX_NAMES: ReadonlyMap<string, Tool> = new Map([
-  ['sendmail', sendmail],
-  ['mailq', mailq],
-  ['postqueue', postqueue],
-  ['postsuper', postsuper],
-  ['postcat', postcat],
-  ['qshape', qshape],
+export const POSTFIX_NAMES: ReadonlyMap<string, () => Promise<Tool>> = new Map<string, () => Promise<Tool>>([
+  ['sendmail', async () => (await import('./commands/sendmail.ts')).sendmail],
+  ['mailq', async () => (await import('./commands/sendmail.ts')).mailq],
+  ['postqueue', async () => (await import('./commands/postqueue.ts')).postqueue],
+  ['postsuper', async () => (await import('./commands/postsuper.ts')).postsuper],
+  ['postcat', async () => (await import('./commands/postcat.ts')).postcat],
+  ['qshape', async () => (await import('./commands/qshape.ts')).qshape],
 ])

@@ -1,14 +1,13 @@
 /**
  * The Shell of a real process.
  */
-import { createInterface } from 'node:readline/promises'
 import { userInfo } from 'node:os'
 import { Writable } from 'node:stream'
 import { sep } from 'node:path'
 import type { Config } from '../config/options.ts'
 import { systemClock } from '../system/clock.ts'
 import { systemRandom } from '../system/random.ts'
-import { openDaemonDesk, type OperationsDesk } from './operations-desk.ts'
+import type { OperationsDesk } from './operations-desk.ts'
 import { BrokenPipe, type Output, type Shell } from './shell.ts'
 
 class StreamOutput implements Output {
@@ -21,7 +20,7 @@ class StreamOutput implements Output {
   }
 
   get columns(): number | null {
-    return this.#stream.isTTY === true ? (this.#stream.columns || 80) : null
+    return this.#stream.isTTY === true ? this.#stream.columns || 80 : null
   }
 
   write(data: string | Uint8Array): Promise<void> {
@@ -50,9 +49,15 @@ function whoAsks(login: string, behind: string | undefined): string {
   return behind === undefined || behind === login ? login : `${behind} (${login})`
 }
 
+/** The desk of the daemon; null when none runs. What only some commands need is loaded when they do. */
+async function daemonDesk(config: Config): Promise<OperationsDesk | null> {
+  const { openDaemonDesk } = await import('./operations-desk.ts')
+  return openDaemonDesk(config.queue_directory)
+}
+
 /** The desk of the daemon, or our own when none runs and the queue is free. */
 async function openDesk(config: Config): Promise<OperationsDesk> {
-  const daemon = await openDaemonDesk(config.queue_directory)
+  const daemon = await daemonDesk(config)
   if (daemon !== null) return daemon
   const { openOwnDesk } = await import('./own-desk.ts')
   return openOwnDesk(config, systemClock)
@@ -60,6 +65,7 @@ async function openDesk(config: Config): Promise<OperationsDesk> {
 
 async function ask(question: string, { hidden } = { hidden: false }): Promise<string | null> {
   if (!process.stdin.isTTY) return null
+  const { createInterface } = await import('node:readline/promises')
   // A terminal that echoes what is typed writes it to `output`: what is hidden goes nowhere.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: process.stdin, output: hidden ? nowhere : process.stderr, terminal: true })
@@ -104,7 +110,7 @@ export function processShell(): Shell {
     untilStopped,
     openDesk,
     openReader: async (config) => (await import('../queue/sqlite/queue-reader.ts')).openQueueReader(config.queue_directory),
-    liveDestinations: async (config) => (await (await openDaemonDesk(config.queue_directory))?.destinations()) ?? null,
+    liveDestinations: async (config) => (await (await daemonDesk(config))?.destinations()) ?? null,
     startDaemon: async (loaded, readAgain) => (await import('./logged-daemon.ts')).startLoggedDaemon(loaded, readAgain),
   }
 }

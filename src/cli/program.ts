@@ -4,22 +4,7 @@
  */
 import { Command, CommanderError } from 'commander'
 import { withConfig } from './command.ts'
-import { addAudit } from './commands/audit.ts'
-import { addBackup } from './commands/backup.ts'
-import { addBounce } from './commands/bounce.ts'
-import { addCheck } from './commands/check.ts'
-import { addConfig } from './commands/config.ts'
-import { addDestination } from './commands/destination.ts'
-import { addQueueCat } from './commands/queue-cat.ts'
-import { addQueueList } from './commands/queue-list.ts'
-import { addQueueOperations } from './commands/queue-operate.ts'
-import { addQueueShow } from './commands/queue-show.ts'
-import { addQueueShape } from './commands/qshape.ts'
-import { addSimulate } from './commands/simulate.ts'
-import { addSink } from './commands/sink.ts'
-import { addStart } from './commands/start.ts'
 import { POSTFIX_NAMES } from './postfix-names.ts'
-import { addUser } from './commands/user.ts'
 import { BrokenPipe, EX, type Shell } from './shell.ts'
 import { harmless } from './text.ts'
 
@@ -31,8 +16,25 @@ interface Said {
   err: string
 }
 
-/** All commands but those under Postfix's names. */
-export function buildProgram(shell: Shell, said: Said = { out: '', err: '', code: 0 }): Command {
+type Add = (program: Command, shell: Shell, end: (code: number) => void) => Promise<unknown>
+
+/** All commands but those under Postfix's names, in the order of the help text. Only what is called is loaded. */
+const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
+  ['start', async (program, shell) => (await import('./commands/start.ts')).addStart(program, shell)],
+  ['queue', async (program, shell) => (await import('./commands/queue.ts')).addQueue(program, shell)],
+  ['destination', async (program, shell) => (await import('./commands/destination.ts')).addDestination(program, shell)],
+  ['config', async (program, shell) => (await import('./commands/config.ts')).addConfig(program, shell)],
+  ['check', async (program, shell, end) => (await import('./commands/check.ts')).addCheck(program, shell, end)],
+  ['backup', async (program, shell) => (await import('./commands/backup.ts')).addBackup(program, shell)],
+  ['audit', async (program, shell) => (await import('./commands/audit.ts')).addAudit(program, shell)],
+  ['user', async (program, shell) => (await import('./commands/user.ts')).addUser(program, shell)],
+  ['bounce', async (program, shell) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
+  ['simulate', async (program, shell) => (await import('./commands/simulate.ts')).addSimulate(program, shell)],
+  ['sink', async (program, shell) => (await import('./commands/sink.ts')).addSink(program, shell)],
+])
+
+/** The command that is called, or all of them when that is not clear from its name. */
+export async function buildProgram(shell: Shell, called?: string, said: Said = { out: '', err: '', code: 0 }): Promise<Command> {
   const program = withConfig(new Command('deferd'))
     .description('a mail relay whose heart is its deferred queue')
     .exitOverride()
@@ -45,22 +47,8 @@ export function buildProgram(shell: Shell, said: Said = { out: '', err: '', code
     })
     .showHelpAfterError('(add --help for how it is used)')
     .helpCommand(false)
-  addStart(program, shell)
-  const queue = program.command('queue').description('look at the mail in the queue, and act on it')
-  addQueueList(queue, shell)
-  addQueueShow(queue, shell)
-  addQueueCat(queue, shell)
-  addQueueShape(queue, shell)
-  addQueueOperations(queue, shell)
-  addDestination(program, shell)
-  addConfig(program, shell)
-  addCheck(program, shell, (code) => void (said.code = code))
-  addBackup(program, shell)
-  addAudit(program, shell)
-  addUser(program, shell)
-  addBounce(program, shell)
-  addSimulate(program, shell)
-  addSink(program, shell)
+  const one = COMMANDS.get(called ?? '')
+  for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, shell, (code) => void (said.code = code))
   program.addHelpText(
     'after',
     `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,
@@ -100,7 +88,8 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
   const tool = called ?? POSTFIX_NAMES.get(first)
   if (tool !== undefined) {
     try {
-      await tool(shell, called === undefined ? rest : argv)
+      const perform = await tool()
+      await perform(shell, called === undefined ? rest : argv)
       return 0
     } catch (error) {
       return failure(shell, error)
@@ -112,7 +101,8 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
 async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
   const said: Said = { out: '', err: '', code: 0 }
   try {
-    await buildProgram(shell, said).parseAsync(argv, { from: 'user' })
+    const program = await buildProgram(shell, argv[0], said)
+    await program.parseAsync(argv, { from: 'user' })
     return said.code
   } catch (error) {
     if (said.err !== '') await shell.stderr.write(lines(said.err))

@@ -2,7 +2,6 @@
  * Hands a message to the daemon over SMTP, or leaves it in the maildrop while no daemon takes it.
  */
 import { connect } from 'node:net'
-import { createTransport } from 'nodemailer'
 import type { Config } from '../config/options.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { Endpoint } from '../delivery/net.ts'
@@ -26,6 +25,7 @@ interface SubmissionError extends Error {
 }
 
 async function overSmtp({ address, port }: Endpoint, envelope: Envelope, content: Buffer): Promise<void> {
+  const { createTransport } = await import('nodemailer')
   const transport = createTransport({ host: address, port, secure: false, ignoreTLS: true, connectionTimeout: 5_000 })
   const { sender, recipients, ret, envid, body } = envelope
   const [notify] = recipients.map((recipient) => recipient.notify)

@@ -5,9 +5,9 @@
  */
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { join, relative } from 'node:path'
 import { z } from 'zod'
 import { OPERATIONS, type Operations, type Order, type Progress, type Tally } from '../queue/operations.ts'
+import { controlPath } from './control-path.ts'
 
 /** One line of the answer to an order. */
 export type OrderReply =
@@ -50,13 +50,6 @@ const LONGEST_ORDER = 32 * 1024 * 1024
 
 /** EX_SOFTWARE, for failures that name no code of their own. */
 const SOFTWARE = 70
-
-/** Where the socket of a queue lies: the shorter way to it, since the system allows a hundred-odd bytes only. */
-export function controlPath(queueDirectory: string): string {
-  const path = join(queueDirectory, 'deferd.sock')
-  const near = relative(process.cwd(), path)
-  return near.length < path.length ? near : path
-}
 
 class BadRequest extends Error {
   override readonly name = 'BadRequest'

@@ -18,8 +18,8 @@ describe('pages made from the source are current (node scripts/docs.ts && oxfmt 
     expect(unpadded(read('docs/configuration.md'))).toBe(unpadded(configurationPage()))
   })
 
-  test('docs/commands.md', () => {
-    expect(unpadded(read('docs/commands.md'))).toBe(unpadded(commandsPage(buildProgram(processShell()))))
+  test('docs/commands.md', async () => {
+    expect(unpadded(read('docs/commands.md'))).toBe(unpadded(commandsPage(await buildProgram(processShell()))))
   })
 })
 
