@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -260,9 +260,4 @@ describe('input', () => {
     const fields = headerFields('To: a@x\r\nResent-To: b@x\r\nResent-Cc: c@x\r\n\r\nTo: d@x\r\n')
     expect(headerRecipients(fields)).toEqual(['b@x', 'c@x'])
   })
-})
-
-test('the maildrop is made only by the owner of the queue', () => {
-  expect(existsSync(join(operator.directory, 'maildrop'))).toBe(false)
-  expect(() => readFileSync(join(operator.directory, 'maildrop', 'x'))).toThrow(/ENOENT/)
 })
