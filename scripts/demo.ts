@@ -50,8 +50,8 @@ maximal_queue_lifetime = "10s"
 "*"            = "smtp:[127.0.0.1]:${farPort.port}"
 `,
 )
-const { config, written } = loadConfig({ file: configFile, env: {}, overrides: [], uid: 1000, calledAs: 'deferd' })
-const daemon = await startDaemon({ config, written, events: new Events(() => systemClock.now()) })
+const loaded = loadConfig({ file: configFile, env: {}, overrides: [], uid: 1000, calledAs: 'deferd' })
+const daemon = await startDaemon({ loaded, events: new Events(() => systemClock.now()) })
 const port = daemon.listeners[0]?.port ?? 0
 
 try {

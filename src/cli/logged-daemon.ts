@@ -30,14 +30,14 @@ function openProcessLog(config: Config): Log {
 
 /** Starts the daemon; `readAgain` is how SIGHUP reads the configuration. */
 export async function startLoggedDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>): Promise<RunningDaemon> {
-  const { config, written } = loaded
+  const { config } = loaded
   const { env, pid } = process
   const log = openProcessLog(config)
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
   const tell = (level: 'warning' | 'error', text: string) => events.emit({ kind: 'note', level, text })
   const net = withInheritedSockets(new SystemNet(), inheritedSockets(env, pid))
-  const daemon = await startDaemon({ config, written, events, net })
+  const daemon = await startDaemon({ loaded, events, net })
   const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => tell('warning', text) })
   manager.ready()
   const reload = async () => {

@@ -218,11 +218,23 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   return judge(said, { file, hostname: sources.hostname ?? machineName() }, problems)
 }
 
+/** Where values in code are said to stand, and what is set beside them. */
+interface CodeSources {
+  readonly where?: (...key: readonly string[]) => string
+  /** `name=value`, in order. */
+  readonly overrides?: readonly string[]
+}
+
 /** What holds when nothing is given but `values`, in code: names and tables as in a file, which is not looked for. */
-export function configFrom(values: Readonly<Record<string, unknown>>, hostname: string): LoadedConfig {
+export function configFrom(
+  values: Readonly<Record<string, unknown>>,
+  hostname: string,
+  { where = (...key) => key.join('.'), overrides = [] }: CodeSources = {},
+): LoadedConfig {
   const problems: Problem[] = []
   const said = nothingSaid()
-  stateTables(values, (...key) => key.join('.'), said, problems)
+  stateTables(values, where, said, problems)
+  stateOverrides(overrides, said, problems)
   noteUnknown(said, problems)
   return judge(said, { file: null, hostname }, problems)
 }

@@ -1,19 +1,22 @@
 /**
- * Chores that need no exact time, by node-cron in UTC: the safety scan and the pruning of history and trash. Due times
+ * Chores that need no exact time, by node-cron in UTC: the safety scan, the maildrop and the pruning of history
+ * and trash. Due times
  * never depend on these; each run computes from the store what there is to do.
  */
 import { schedule, type ScheduledTask } from 'node-cron'
 import type { Config } from '../config/options.ts'
 import type { Clock, Instant } from '../mail/clock.ts'
+import type { Maildrop } from '../queue/maildrop.ts'
 import type { Scheduler } from '../queue/scheduler.ts'
 import { StoreUnavailable, type QueueStore } from '../queue/store.ts'
 import type { Events } from '../telemetry/events.ts'
 
 export interface MaintenanceParts {
-  readonly config: Config
+  readonly config: () => Config
   readonly clock: Clock
   readonly store: QueueStore
   readonly scheduler: Scheduler
+  readonly maildrop: Maildrop
   readonly events: Events
 }
 
@@ -34,6 +37,7 @@ export class Maintenance {
 
   async #run(): Promise<void> {
     try {
+      await this.#parts.maildrop.takeIn()
       await this.#scan()
       await this.#prune()
     } catch (error) {
@@ -45,18 +49,19 @@ export class Maintenance {
 
   async #scan(): Promise<void> {
     const { clock, config, scheduler } = this.#parts
-    if (clock.now() - this.#lastScan < config.queue_run_delay) return
+    if (clock.now() - this.#lastScan < config().queue_run_delay) return
     this.#lastScan = clock.now()
     await scheduler.scan()
   }
 
   /** A slice at a time, so that mail never waits for it. */
   async #prune(): Promise<void> {
-    const { clock, config, store } = this.#parts
+    const { clock, store } = this.#parts
+    const { history_retention, history_limit, trash_lifetime } = this.#parts.config()
     const limits = {
-      historyBefore: clock.now() - config.history_retention,
-      historyCount: config.history_limit,
-      trashBefore: clock.now() - config.trash_lifetime,
+      historyBefore: clock.now() - history_retention,
+      historyCount: history_limit,
+      trashBefore: clock.now() - trash_lifetime,
     }
     for (let { more } = await store.prune(limits); more;) ({ more } = await store.prune(limits))
   }

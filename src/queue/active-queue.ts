@@ -28,7 +28,7 @@ export interface Turn {
 }
 
 export class ActiveQueue {
-  readonly #limits: ActiveLimits
+  readonly #limits: () => ActiveLimits
   readonly #settingsOf: (destination: DestinationName) => Settings
   readonly #destinations = new Map<DestinationName, Destination>()
   /** Destinations that may have work and a free place in their window, in the order of their turns. */
@@ -39,10 +39,10 @@ export class ActiveQueue {
   #recipients = 0
   #running = 0
 
-  constructor(limits: ActiveLimits, settingsOf: (destination: DestinationName) => Settings) {
+  constructor(limits: () => ActiveLimits, settingsOf: (destination: DestinationName) => Settings) {
     this.#limits = limits
     this.#settingsOf = settingsOf
-    this.#preemption = new Preemption(limits.slots)
+    this.#preemption = new Preemption(() => limits().slots)
   }
 
   get running(): number {
@@ -83,10 +83,11 @@ export class ActiveQueue {
 
   /** How many more recipients may be taken up for a destination. */
   room(destination: Destination, othersWait: boolean): number {
-    if (this.#requestsOf.size >= this.#limits.messages) return 0
-    const free = this.#limits.recipients - this.#recipients
+    const limits = this.#limits()
+    if (this.#requestsOf.size >= limits.messages) return 0
+    const free = limits.recipients - this.#recipients
     if (!othersWait) return Math.max(0, free)
-    const share = Math.max(1, Math.floor(Math.min(this.#limits.recipients, this.#limits.messages) / 5))
+    const share = Math.max(1, Math.floor(Math.min(limits.recipients, limits.messages) / 5))
     return Math.max(0, Math.min(free, share - destination.waitingRecipients))
   }
 
@@ -119,7 +120,7 @@ export class ActiveQueue {
 
   /** The next job, its delivery counted as running; undefined when there is no work, no place or no slot. */
   next(now: Instant): Turn | undefined {
-    if (this.#running >= this.#limits.deliveries) return undefined
+    if (this.#running >= this.#limits().deliveries) return undefined
     for (const destination of this.#ring) {
       const head = destination.ready ? destination.peek() : undefined
       if (head === undefined) {

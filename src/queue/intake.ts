@@ -3,7 +3,7 @@
  * routes its recipients, makes their schedule, commits everything at once and hands to the scheduler what may run.
  */
 import type { Settings } from '../config/destination-settings.ts'
-import type { Clock, Instant } from '../mail/clock.ts'
+import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/reply.ts'
 import type { ClientName, Events } from '../telemetry/events.ts'
@@ -55,10 +55,13 @@ export interface IntakeParts {
   readonly waits: (message: Message) => void
   readonly destinationOf: (address: string) => DestinationName
   readonly settingsOf: (destination: DestinationName) => Settings
-  /** `queue_minfree` and `message_size_limit`, in bytes. */
-  readonly minimumFree: number
-  readonly sizeLimit: number
+  /** Bytes that must be free on the disk for mail to be taken: `queue_minfree` or 1.5 × `message_size_limit`. */
+  readonly needed: () => number
 }
+
+/** How long mail is tried: `maximal_queue_lifetime`, for mail from <> `bounce_queue_lifetime`; in ms. */
+export const lifetimeOf = (sender: string, settings: Settings): Duration =>
+  sender === '' ? settings.bounce_queue_lifetime : settings.maximal_queue_lifetime
 
 const NO_SPACE: SmtpReply = { code: 452, status: '4.3.1', text: 'Insufficient system storage' }
 const STORE_ILL: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: queue file write error' }
@@ -88,10 +91,9 @@ export class Intake {
 
   /** Undefined when mail of this size can be taken now; else the reply to MAIL. */
   async refusal(size: number): Promise<SmtpReply | undefined> {
-    const { scheduler, store, minimumFree, sizeLimit } = this.#parts
+    const { scheduler, store, needed } = this.#parts
     if (scheduler.storeIsIll) return STORE_ILL
-    const needed = Math.max(minimumFree, 1.5 * sizeLimit, size)
-    return (await store.freeSpace()) <= needed ? NO_SPACE : undefined
+    return (await store.freeSpace()) <= Math.max(needed(), size) ? NO_SPACE : undefined
   }
 
   /** Durable when it resolves: message, recipients, schedule and content in one commit. Rejects with StoreUnavailable. */
@@ -167,9 +169,8 @@ export class Intake {
 
   #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: Instant } {
     const { scheduler, settingsOf } = this.#parts
-    const settings = settingsOf(destination)
-    const lifetime = message.sender === '' ? settings.bounce_queue_lifetime : settings.maximal_queue_lifetime
-    return { leased: scheduler.admit(message.id, destination, count), expiresAt: message.createdAt + lifetime }
+    const expiresAt = message.createdAt + lifetimeOf(message.sender, settingsOf(destination))
+    return { leased: scheduler.admit(message.id, destination, count), expiresAt }
   }
 }
 

@@ -3,7 +3,7 @@
  * settlement to the store.
  */
 import { buildsOnPreviousWait, jittered, nextWait, type RetryPolicy } from '../backoff/retry-policy.ts'
-import { debtFor, type NoticeClasses } from '../bounce/notice.ts'
+import { debtFor, whyNobodyIsTold as silence, type NoticeClasses } from '../bounce/notice.ts'
 import type { Duration, Instant } from '../mail/clock.ts'
 import type { DeliveryStatus } from '../mail/reply.ts'
 import type { AttemptResult, RecipientOutcome } from '../delivery/delivery-agent.ts'
@@ -63,7 +63,7 @@ export function expire(request: DeliveryRequest, now: Instant, fallback: Deliver
   const recipients = request.recipients.map((recipient) =>
     final(request, recipient, 'expired', recipient.last ?? fallback, { ...facts, now, attempts: recipient.attempts }),
   )
-  return { message: request.message.id, recipients, attempts: [], warnAt: null }
+  return { message: request.message.id, recipients, attempts: [] }
 }
 
 type OneFacts = LifecycleFacts & { readonly now: Instant; readonly returned: boolean }
@@ -193,6 +193,17 @@ function delaysOf(request: DeliveryRequest, { times }: AttemptResult, { activate
 /** The status alone, without what belongs to the attempt. */
 function statusPart({ status, reason, reply, remoteMta, stage }: DeliveryStatus): DeliveryStatus {
   return { status, reason, stage, ...(reply === undefined ? {} : { reply }), ...(remoteMta === undefined ? {} : { remoteMta }) }
+}
+
+/** Why nobody hears of the failures in a settlement, when the rules say so; for the log. */
+export function whyNobodyIsTold({ message }: DeliveryRequest, settlement: Settlement, facts: LifecycleFacts): string | undefined {
+  for (const { state, debt } of settlement.recipients) {
+    if (debt !== undefined || (state !== 'bounced' && state !== 'expired')) continue
+    const { doubleBounceSender, noticeClasses: classes } = facts
+    const why = silence({ outcome: state, notify: undefined, sender: message.sender, doubleBounceSender, classes })
+    if (why !== undefined) return why
+  }
+  return undefined
 }
 
 /** The recipients of a settlement that stay in the queue, with their due times: what the scheduler must expect. */

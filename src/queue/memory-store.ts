@@ -15,6 +15,7 @@ import type {
   DestinationDue,
   DestinationRecord,
   IndebtedMessage,
+  Move,
   NewMessage,
   Operation,
   QueueStore,
@@ -239,6 +240,17 @@ class MemoryStore implements QueueStore {
 
   async operate(message: MessageId, operation: Operation) {
     return applyOperation(this.#queue, message, operation)
+  }
+
+  async move(moves: readonly Move[]) {
+    for (const { recipient, destination, expiresAt } of moves) {
+      const one = this.#queue.messages.get(messageOf(recipient))?.recipients.find(({ id }) => id === recipient)
+      if (one?.state === 'waiting' || one?.state === 'parked') {
+        Object.assign(one, { destination, expiresAt, dueAt: Math.min(one.dueAt, expiresAt) })
+      }
+    }
+    const touched = new Set(moves.map(({ destination }) => destination))
+    return (await this.destinationsDue()).filter(({ destination }) => touched.has(destination))
   }
 
   async audit(record: AuditRecord): Promise<void> {

@@ -31,14 +31,14 @@ interface Standing {
 }
 
 export class Preemption {
-  readonly #policy: SlotPolicy
+  readonly #policy: () => SlotPolicy
   readonly #messages = new Map<MessageId, Standing>()
   /** Messages that go first, the last to overtake first of all. */
   readonly #stack: Standing[] = []
   /** The best candidate of the last search, and when that was: it is made once a second at most. */
   #searched: { readonly at: Instant; readonly current: Standing; readonly found: Standing | undefined } | null = null
 
-  constructor(policy: SlotPolicy) {
+  constructor(policy: () => SlotPolicy) {
     this.#policy = policy
   }
 
@@ -81,7 +81,7 @@ export class Preemption {
 
   /** The entry that goes before `head`, whose turn it is by the order of destinations; undefined when none does. */
   before(head: Job, now: Instant, ready: (job: Job) => boolean): Job | undefined {
-    if (this.#policy.cost < 2) return undefined
+    if (this.#policy().cost < 2) return undefined
     for (let level = this.#stack.length - 1; level >= 0; level--) {
       const job = firstReady(this.#stack[level], ready)
       if (job !== undefined) return job
@@ -94,7 +94,7 @@ export class Preemption {
   }
 
   #candidate(current: Standing, now: Instant, ready: (job: Job) => boolean): Standing | undefined {
-    const { cost, minimum } = this.#policy
+    const { cost, minimum } = this.#policy()
     if (current.available <= 0 || current.waiting.size + current.selected < minimum * cost) return undefined
     if (this.#searched?.current !== current || now - this.#searched.at >= 1000 || this.#searched.found?.waiting.size === 0) {
       this.#searched = { at: now, current, found: this.#search(current, now, ready) }
@@ -104,7 +104,7 @@ export class Preemption {
 
   /** The message that has waited longest for its size, among those that `current` can ever earn the slots for. */
   #search(current: Standing, now: Instant, ready: (job: Job) => boolean): Standing | undefined {
-    const affordable = Math.floor((current.waiting.size + current.available) / this.#policy.cost)
+    const affordable = Math.floor((current.waiting.size + current.available) / this.#policy().cost)
     let best: Standing | undefined
     let bestScore = 0
     let later = false
@@ -121,7 +121,7 @@ export class Preemption {
 
   /** Spends the slots when there are enough. */
   #overtakes(candidate: Standing, current: Standing): boolean {
-    const { cost, loan, discount } = this.#policy
+    const { cost, loan, discount } = this.#policy()
     const need = candidate.waiting.size
     if (Math.floor(current.available / cost) + loan < (need * (100 - discount)) / 100) return false
     current.available -= need * cost
@@ -138,7 +138,7 @@ export class Preemption {
     if (standing.waiting.size > 0) return
     this.#messages.delete(standing.message)
     if (standing.parent === null) return
-    standing.parent.available -= standing.used * this.#policy.cost
+    standing.parent.available -= standing.used * this.#policy().cost
     standing.parent.overtaken = this.#stack.some((other) => other !== standing && other.parent === standing.parent)
     this.#stack.splice(this.#stack.indexOf(standing), 1)
   }

@@ -13,7 +13,7 @@ import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
 import { jobOf, type Destination, type Job } from './destination.ts'
 import { DueHeap } from './due-heap.ts'
 import { Expiry } from './expiry.ts'
-import { earliestDue, expire, idsOf, settle, type LifecycleFacts } from './lifecycle.ts'
+import { earliestDue, expire, idsOf, settle, whyNobodyIsTold, type LifecycleFacts } from './lifecycle.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from './message.ts'
 import { StoreGuard } from './store-guard.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore, type Settlement } from './store.ts'
@@ -23,7 +23,7 @@ export interface SchedulerParts {
   readonly agent: DeliveryAgent
   readonly clock: Clock
   readonly events: Events
-  readonly limits: ActiveLimits
+  readonly limits: () => ActiveLimits
   readonly settingsOf: (destination: DestinationName) => Settings
   readonly factsFor: (destination: DestinationName) => LifecycleFacts
   /** A message owes its sender a notice. */
@@ -171,6 +171,12 @@ export class Scheduler {
     this.#turn()
   }
 
+  /** Settings have changed: every destination goes by the new ones from now on. */
+  reconfigure(): void {
+    for (const destination of this.#active.destinations) destination.settings = this.#parts.settingsOf(destination.name)
+    this.#turn()
+  }
+
   /** The destinations as they are now, for those who look. */
   get destinations(): IterableIterator<Destination> {
     return this.#active.destinations
@@ -179,6 +185,12 @@ export class Scheduler {
   /** While the store cannot commit, nothing is accepted and nothing is delivered. */
   get storeIsIll(): boolean {
     return this.#guard.ill
+  }
+
+  /** Resolves when the loop turns: it has been started, may work, and takes its turns. */
+  async alive(): Promise<void> {
+    if (!this.#started || this.#guard.ill) throw new Error(this.#guard.ill ? 'the queue rests: the store cannot commit' : 'not started')
+    this.#turn()
   }
 
   /** The safety scan: whatever waits is found again, whatever was overlooked. */
@@ -297,6 +309,7 @@ export class Scheduler {
     // Others are served there right now, so it is full rather than broken: this mail just waits its turn.
     const returned = result.congestion === 'early' && destination.inFlight > 1
     this.#learn(destination, result, begunAs)
+    if (result.unreadable !== undefined) return this.#quarantine(job.request.message, result.unreadable)
     const settlement = settle(job.request, result, job, { ...factsFor(destination.name), returned })
     await this.#settle(job.request, settlement, () => {
       events.emit({ kind: 'attempted', request: job.request, result, attempts: settlement.attempts })
@@ -337,8 +350,16 @@ export class Scheduler {
     tell()
     const expired = settlement.recipients.filter((one) => one.state === 'expired').map((one) => one.recipient)
     if (expired.length > 0) events.emit({ kind: 'expired', message: request.message, forced: request.forcedExpire, recipients: expired })
+    const silence = whyNobodyIsTold(request, settlement, this.#parts.factsFor(request.destination))
+    if (silence !== undefined) events.emit({ kind: 'notice-dropped', message: request.message, why: silence })
     if (result.indebted) owes(request.message.id)
     if (result.removed) events.emit({ kind: 'removed', message: request.message })
+  }
+
+  /** Mail that cannot be read is set aside, and nobody is told: our own trouble bounces nobody's mail. */
+  async #quarantine(message: Message, why: string): Promise<void> {
+    await this.#guard.insist(() => this.#parts.store.quarantine(message.id, why))
+    this.#parts.events.emit({ kind: 'quarantined', message, why })
   }
 
   async #expire(request: DeliveryRequest, fallback: DeliveryStatus): Promise<void> {

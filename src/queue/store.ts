@@ -171,6 +171,13 @@ export interface DestinationDue {
   readonly dueAt: Instant
 }
 
+/** A recipient that is to wait at another destination, or for another time. */
+export interface Move {
+  readonly recipient: RecipientId
+  readonly destination: DestinationName
+  readonly expiresAt: Instant
+}
+
 /** A line of the audit log: an operator's action that changed the queue. */
 export interface AuditRecord {
   readonly at: Instant
@@ -234,6 +241,8 @@ export interface QueueStore {
 
   /** Applies an operator's change to one message, in delivery or not: an outcome in flight is recorded first. */
   operate(message: MessageId, operation: Operation): Promise<OperationResult>
+  /** Lets waiting and parked recipients wait elsewhere or for another time; those in delivery are left alone. */
+  move(moves: readonly Move[]): Promise<readonly DestinationDue[]>
   audit(record: AuditRecord): Promise<void>
 
   /** Drops history and trash that are past keeping, a slice at a time; says whether more is left. */

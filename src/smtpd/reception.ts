@@ -11,7 +11,8 @@ import type { ListenerRules, Login } from './session.ts'
 import type { Users } from './users.ts'
 
 export interface ReceptionParts {
-  readonly house: House
+  /** The house as it is now: a reload changes it. */
+  readonly house: () => House
   readonly guests: { add(connection: Connection): void }
   readonly rules: ListenerRules
   readonly certificate: Certificate | null
@@ -28,7 +29,7 @@ export class Reception extends SMTPServer {
   constructor(parts: ReceptionParts) {
     const wrapped = parts.rules.tls === 'wrapper'
     super({
-      name: parts.house.settings.myhostname,
+      name: parts.house().settings.myhostname,
       logger: false,
       hideENHANCEDSTATUSCODES: false,
       disableReverseLookup: true,
@@ -43,7 +44,7 @@ export class Reception extends SMTPServer {
 
   override connect(socket: Socket): void {
     const { house, guests, rules } = this.#parts
-    const connection = new Connection(this, socket, house, rules, String(++this.#count))
+    const connection = new Connection(this, socket, house(), rules, String(++this.#count))
     guests.add(connection)
     connection.init()
   }
@@ -73,10 +74,10 @@ export class Reception extends SMTPServer {
 
   #reportFailure({ name, method }: Login, address: string): void {
     const what = `SASL ${method} authentication failed: sasl_username=${harmless(name)}`
-    this.#parts.house.desk.events.emit({ kind: 'client-trouble', client: { name: 'unknown', address }, what })
+    this.#parts.house().desk.events.emit({ kind: 'client-trouble', client: { name: 'unknown', address }, what })
   }
 
   #note(text: string): void {
-    this.#parts.house.desk.events.emit({ kind: 'note', level: 'error', text: `smtpd: ${text}` })
+    this.#parts.house().desk.events.emit({ kind: 'note', level: 'error', text: `smtpd: ${text}` })
   }
 }

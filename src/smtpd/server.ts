@@ -29,6 +29,8 @@ export interface SmtpdParts {
 export interface Smtpd {
   /** Where it listens, in the order of smtpd_listen. */
   readonly listeners: readonly Endpoint[]
+  /** Clients that connect from now on meet the new settings; listeners and certificates stay. */
+  reload(changed: Pick<SmtpdParts, 'config' | 'acceptor'>): void
   /** Takes no more mail: messages on their way in get `grace` to arrive and be answered. */
   close(grace: Duration): Promise<void>
 }
@@ -37,13 +39,13 @@ export interface Smtpd {
 export async function startSmtpd(parts: SmtpdParts): Promise<Smtpd> {
   const { config, net, clock } = parts
   const guests = new Guests()
-  const house = houseOf(parts, guests)
+  let house = houseOf(parts, guests)
   const certificate = await readCertificate(config)
   const users = config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file)
   const listeners: Listener[] = []
   try {
     for (const block of blocksOf(config)) {
-      const server = new Reception({ house, guests, rules: block, certificate, users })
+      const server = new Reception({ house: () => house, guests, rules: block, certificate, users })
       listeners.push(await net.listen(parseListen(block.address, 'smtpd_listen'), (socket) => server.connect(socket)))
     }
   } catch (error) {
@@ -52,6 +54,9 @@ export async function startSmtpd(parts: SmtpdParts): Promise<Smtpd> {
   }
   return {
     listeners,
+    reload: (changed) => {
+      house = houseOf({ ...parts, ...changed }, guests)
+    },
     close: async (grace) => {
       await Promise.all(listeners.map((listener) => listener.close()))
       await guests.drain(grace, clock)

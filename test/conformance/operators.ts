@@ -201,6 +201,24 @@ export function operators(subject: () => Subject): void {
     expect(await store.operate(4711, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'gone' })
   })
 
+  test('mail that waits can be moved to another destination and lifetime; what is in delivery stays', async () => {
+    const { store } = subject()
+    const [waiting, leased] = [await queue(store), await queue(store, { leased: true })]
+    const moves = [waiting, leased].map((id) => ({ recipient: first(id), destination: 'new.example', expiresAt: T0 + 5 }))
+    expect(await store.move(moves)).toEqual([{ destination: 'new.example', dueAt: T0 }])
+    expect(await store.destinationsDue()).toEqual([{ destination: 'new.example', dueAt: T0 }])
+    expect(stateOf(waiting)?.recipients).toMatchObject([{ destination: 'new.example', expiresAt: T0 + 5 }])
+    expect(stateOf(leased)?.recipients).toMatchObject([{ destination: 'far.example', state: 'leased' }])
+  })
+
+  test('a lifetime that has become shorter brings the last attempt forward', async () => {
+    const { store } = subject()
+    const id = await queue(store, { leased: true })
+    await settleOne(store, id, deferred(first(id), T0 + 60 * MIN))
+    await store.move([{ recipient: first(id), destination: 'far.example', expiresAt: T0 + 10 * MIN }])
+    expect(stateOf(id)?.recipients).toMatchObject([{ dueAt: T0 + 10 * MIN, expiresAt: T0 + 10 * MIN }])
+  })
+
   test('the audit log keeps who did what', async () => {
     const { store, reader } = subject()
     const rows = ['hold', 'release'].map((action, n) => ({ at: T0 + n, who: 'root', action, arguments: 'ABC', changed: n }))

@@ -7,7 +7,7 @@ import { previewNotice } from '../../bounce/preview.ts'
 import type { Debt } from '../../queue/message.ts'
 import { configOf, subcommand } from '../command.ts'
 import type { Shell } from '../shell.ts'
-import { templatesOf } from '../templates.ts'
+import { templatesOf } from '../../daemon/notice-texts.ts'
 import { writeContent } from './queue-cat.ts'
 
 export function addBounce(program: Command, shell: Shell): void {

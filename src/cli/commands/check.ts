@@ -11,7 +11,7 @@ import { DAY, type Instant } from '../../mail/clock.ts'
 import { parseUsers } from '../../smtpd/users.ts'
 import { configOf, subcommand } from '../command.ts'
 import { EX, type Shell } from '../shell.ts'
-import { templatesOf } from '../templates.ts'
+import { templatesOf } from '../../daemon/notice-texts.ts'
 import { harmless, jsonLine, plural, span } from '../text.ts'
 
 interface Finding {

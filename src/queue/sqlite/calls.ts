@@ -84,6 +84,7 @@ const operationsOf = ({ corrupt, intake, contents, leases, outcomes, debts, oper
   destinations: () => housekeeping.destinations(),
   saveDestination: (record) => housekeeping.saveDestination(record),
   operate: (message, operation) => operating.operate(message, operation),
+  move: (moves) => operating.move(moves),
   audit: (record) => operating.audit(record),
   prune: (limits) => housekeeping.prune(limits),
   ping: () => housekeeping.ping(),

@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
 import type { DestinationName, MessageId, Placement } from '../message.ts'
-import type { AuditRecord, DestinationDue, Operation, OperationResult } from '../store.ts'
+import type { AuditRecord, DestinationDue, Move, Operation, OperationResult } from '../store.ts'
 import type { Departures } from './departed.ts'
 import * as sql from './queries.ts'
 import type { Requeueing } from './requeueing.ts'
@@ -28,6 +28,7 @@ export class Operating {
   readonly #hasLeased
   readonly #keepers
   readonly #audit
+  readonly #reroute
   readonly #departures: Departures
   readonly #requeueing: Requeueing
 
@@ -48,6 +49,7 @@ export class Operating {
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
     this.#audit = db.prepare(sql.insertAudit)
+    this.#reroute = db.prepare<[Move]>(sql.move)
   }
 
   operate(message: MessageId, operation: Operation): OperationResult {
@@ -63,6 +65,11 @@ export class Operating {
 
   audit({ at, who, action, arguments: words, changed }: AuditRecord): void {
     this.#audit.run(at, who, action, words, changed)
+  }
+
+  move(moves: readonly Move[]): DestinationDue[] {
+    for (const move of moves) this.#reroute.run(move)
+    return this.#due(new Set(moves.map(({ destination }) => destination)))
   }
 
   /** For good: what is not in delivery is removed now, the rest when its outcome is known and pruning comes by. */

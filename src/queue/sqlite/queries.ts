@@ -150,6 +150,10 @@ export const flush = `
   update recipient set kept_due_at = due_at, due_at = min(due_at, :now)
   where ${OF_MESSAGE} and state = 'waiting' and kept_due_at is null`
 
+/** A lifetime that has become shorter brings the last attempt forward. */
+export const move = `
+  update recipient set destination = :destination, expires_at = :expiresAt, due_at = min(due_at, :expiresAt)
+  where id = :recipient and state in ('waiting', 'parked')`
 export const park = `update recipient set state = 'parked' where ${OF_MESSAGE} and state = 'waiting'`
 export const parkLeased = `update recipient set state = 'parked', starts = 0, suspect = 0 where ${OF_MESSAGE} and state = 'leased'`
 export const parkOne = `update recipient set state = 'parked' where id = ?`

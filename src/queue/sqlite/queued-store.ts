@@ -45,6 +45,7 @@ export function storeOver(shell: Shell): QueueStore {
     destinations: () => call('destinations'),
     saveDestination: (record) => call('saveDestination', record),
     operate: (message, operation) => call('operate', message, operation),
+    move: (moves) => call('move', moves),
     audit: (record) => call('audit', record),
     prune: (limits) => call('prune', limits),
     ping: () => call('ping'),

@@ -45,7 +45,7 @@ const header = written('a header such as "Subject: *invoice*"', (text) => {
   return match === null ? undefined : { name: (match[1] ?? '').toLowerCase(), value: match[2] ?? '' }
 })
 
-const rate = written('a rate such as "10/1m"', (text) => {
+export const rate = written('a rate such as "10/1m"', (text) => {
   const [count, per] = text.split('/')
   const [times, time] = [Number(count), is.duration.safeParse(per)]
   return Number.isInteger(times) && times > 0 && time.success && time.data > 0 ? { count: times, per: time.data } : undefined

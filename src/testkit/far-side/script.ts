@@ -12,35 +12,47 @@ import type { Rule, Script, Zone } from './rule.ts'
 const TABLES = ['rule', 'dns']
 const RECORDS = ['mx', 'a', 'aaaa']
 
-type Table = Readonly<Record<string, unknown>>
+export type Table = Readonly<Record<string, unknown>>
 
-const isTable = (value: unknown): value is Table =>
+export const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
 
 /** Notes a mistake at a place given as a path of keys. */
-type Complain = (path: readonly string[], text: string) => void
+export type Complain = (path: readonly string[], text: string) => void
 
 /** The script in `text`; `file` is its name in complaints. Throws a ConfigError with all of them. */
 export function readScript(text: string, file: string): Script {
   const tables = readToml(text, file)
-  const lines = keyLines(text)
-  const problems: Problem[] = []
-  const complain: Complain = (path, words) => {
-    problems.push({ where: `${file}:${lineOf(lines, path)}`, text: words })
-  }
-  const rules: Rule[] = []
-  const zones = new Map<string, Zone>()
-  for (const [name, table] of Object.entries(tables)) {
+  const { complain, problems } = complaints(text, file)
+  const script = readTables(tables, complain)
+  for (const name of Object.keys(tables)) {
     if (!TABLES.includes(name)) complain([name], unknown(name, TABLES, 'only [rule.NAME] and [dns."NAME"] tables can stand in a script'))
-    else if (!isTable(table)) complain([name], `${name} must be a table: [${name}.NAME]`)
-    else if (name === 'rule') rules.push(...readRules(table, complain))
-    else for (const [domain, zone] of Object.entries(table)) zones.set(domain.toLowerCase(), readZone(domain, zone, complain))
   }
   if (problems.length > 0) throw new ConfigError(problems)
-  return { rules, zones }
+  return script
 }
 
-function readToml(text: string, file: string): Table {
+/** What the tables `rule` and `dns` of a file say. */
+export function readTables(tables: Table, complain: Complain): Script {
+  const table = (name: string): Table => {
+    const value = tables[name] ?? {}
+    if (isTable(value)) return value
+    complain([name], `${name} must be a table: [${name}.NAME]`)
+    return {}
+  }
+  const rules = [...readRules(table('rule'), complain)]
+  const zones = Object.entries(table('dns')).map(([domain, zone]) => [domain.toLowerCase(), readZone(domain, zone, complain)] as const)
+  return { rules, zones: new Map(zones) }
+}
+
+/** Collects mistakes in a file, each with its line. */
+export function complaints(text: string, file: string): { readonly complain: Complain; readonly problems: readonly Problem[] } {
+  const lines = keyLines(text)
+  const problems: Problem[] = []
+  return { problems, complain: (path, words) => void problems.push({ where: `${file}:${lineOf(lines, path)}`, text: words }) }
+}
+
+export function readToml(text: string, file: string): Table {
   try {
     return parse(text)
   } catch (cause) {
@@ -60,7 +72,7 @@ function lineOf(lines: ReadonlyMap<string, number>, path: readonly string[]): nu
   return 1
 }
 
-function unknown(name: string, known: readonly string[], otherwise: string): string {
+export function unknown(name: string, known: readonly string[], otherwise: string): string {
   const meant = nearest(name, known)
   return `there is no ${name}; ${meant === undefined ? otherwise : `did you mean ${meant}?`}`
 }
