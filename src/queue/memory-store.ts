@@ -7,6 +7,7 @@ import { applyOperation, depart } from './memory-operations.ts'
 import { emptyQueue, isKept, isLive, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './memory-queue.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { enter, lease, settleOne } from './memory-recipient.ts'
+import { setAside, takeUp, type TakenUp } from './memory-recovery.ts'
 import { messageOf, packRequests, recipientId, type Lease, type MessageId, type RecipientId } from './message.ts'
 import type { QueueReader } from './reader.ts'
 import type {
@@ -25,17 +26,23 @@ import type {
 } from './store.ts'
 import { cut } from './chunks.ts'
 
-export function openMemoryStore(): { readonly store: QueueStore; readonly reader: QueueReader } {
-  const queue = emptyQueue()
-  return { store: new MemoryStore(queue), reader: new MemoryReader(queue) }
+/** Opens an empty queue, or takes one up as its last owner left it; says what it found then. */
+export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  readonly opened: TakenUp
+} {
+  const opened = takeUp(queue)
+  return { store: new MemoryStore(queue, opened.lastId), reader: new MemoryReader(queue), opened }
 }
 
 class MemoryStore implements QueueStore {
   readonly #queue: MemoryQueue
-  #lastId = 0
+  #lastId: MessageId
 
-  constructor(queue: MemoryQueue) {
+  constructor(queue: MemoryQueue, lastId: MessageId) {
     this.#queue = queue
+    this.#lastId = lastId
   }
 
   nextId(): MessageId {
@@ -149,13 +156,7 @@ class MemoryStore implements QueueStore {
 
   async quarantine(message: MessageId, _why: string): Promise<void> {
     const held = this.#queue.messages.get(message)
-    if (held === undefined) return
-    held.placement = 'corrupt'
-    held.deletedAt = null
-    for (const one of held.recipients) {
-      if (one.state === 'leased') one.starts = 0
-      if (isLive(one)) one.state = 'parked'
-    }
+    if (held !== undefined) setAside(held)
   }
 
   // --- debts

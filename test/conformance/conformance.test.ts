@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { emptyQueue } from '../../src/queue/memory-queue.ts'
 import { openMemoryStore } from '../../src/queue/memory-store.ts'
 import { openInlineStore } from '../../src/queue/sqlite/inline-store.ts'
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
@@ -8,7 +9,7 @@ import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
 import type { Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 
-describeQueueStore('the store in memory', async () => ({ ...openMemoryStore(), ...NOTHING_TO_CLOSE }), { survivesCrashes: false })
+describeQueueStore('the store in memory', async () => inMemory(), { survivesCrashes: true })
 
 describeQueueStore(
   'the SQLite store, inline, in memory',
@@ -23,6 +24,12 @@ describeQueueStore('the SQLite store, inline', () => onDisk(openInlineStore), { 
 describeQueueStore('the SQLite store, in its own thread', () => onDisk(openWorkerStore), { survivesCrashes: true })
 
 const NOTHING_TO_CLOSE = { quarantined: [], swept: 0, done: async () => undefined, crash: undefined }
+
+/** The maps are what survives the owner. */
+function inMemory(queue = emptyQueue()): Subject {
+  const { store, reader, opened } = openMemoryStore(queue)
+  return { store, reader, ...opened, done: async () => undefined, crash: async () => inMemory(queue) }
+}
 
 type Opener = (place: { readonly directory: string }) => ReturnType<typeof openWorkerStore>
 

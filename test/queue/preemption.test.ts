@@ -23,7 +23,10 @@ const request = (message: number, destination = 'far.example'): DeliveryRequest 
 })
 
 function queueOf(...messages: readonly [message: number, entries: number][]) {
-  const active = new ActiveQueue(() => ({ deliveries: 1_000_000, messages: 1_000_000, recipients: 1_000_000, slots }), () => settings)
+  const active = new ActiveQueue(
+    () => ({ deliveries: 1_000_000, messages: 1_000_000, recipients: 1_000_000, slots }),
+    () => settings,
+  )
   const add = (message: number, entries: number, now = 0) => {
     for (let i = 0; i < entries; i++) {
       active.reserve(message, 0)

@@ -24,7 +24,9 @@ test('six days with a healthy, a down and a dead destination: everybody is serve
   const world = await sixDays(1)
   expect(performance.now() - began).toBeLessThan(10_000)
 
-  const delivered = world.history.flatMap(({ event }) => (event.kind === 'attempted' ? event.attempts.filter((one) => one.outcome === 'delivered') : []))
+  const delivered = world.history.flatMap(({ event }) =>
+    event.kind === 'attempted' ? event.attempts.filter((one) => one.outcome === 'delivered') : [],
+  )
   const failures = world.happened('noticed').filter((event) => event.notice === 'failure')
   expect(failures).toHaveLength(200)
   // Two thirds of the mail, and the notices about the rest.

@@ -46,10 +46,12 @@ export function readTables(tables: Table, complain: Complain): Script {
 }
 
 /** Collects mistakes in a file, each with its line. */
-export function complaints(text: string, file: string): { readonly complain: Complain; readonly problems: readonly Problem[] } {
+export function complaints(text: string, file: string) {
   const lines = keyLines(text)
   const problems: Problem[] = []
-  return { problems, complain: (path, words) => void problems.push({ where: `${file}:${lineOf(lines, path)}`, text: words }) }
+  const where = (path: readonly string[]): string => `${file}:${lineOf(lines, path)}`
+  const complain: Complain = (path, words) => void problems.push({ where: where(path), text: words })
+  return { complain, where, problems: problems as readonly Problem[] }
 }
 
 export function readToml(text: string, file: string): Table {
