@@ -42,6 +42,8 @@ export interface RelayParts extends RelaySettings {
   readonly events: Events
   /** Delivers in place of the SMTP agent, for simulations that need no SMTP. */
   readonly agent?: DeliveryAgent | undefined
+  /** Stands between the scheduler and the agent, for simulations that look on. */
+  readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
 
 /** The settings, compiled: who asks for them asks anew each time. */

@@ -7,8 +7,14 @@ import type { FarEvent } from './far-side/events.ts'
 export type HistoryEvent =
   | { readonly at: Duration; readonly where: 'queue'; readonly event: QueueEvent }
   | { readonly at: Duration; readonly where: 'far side'; readonly event: FarEvent }
-  /** What the test did to the world. */
-  | { readonly at: Duration; readonly where: 'test'; readonly event: { readonly did: string } }
+  /** What the test did to the world, or wants to be remembered. */
+  | { readonly at: Duration; readonly where: 'test'; readonly event: Deed }
+
+/** In words, and with whatever else belongs to it. */
+export interface Deed {
+  readonly did: string
+  readonly [detail: string]: unknown
+}
 
 export class History {
   readonly #events: HistoryEvent[] = []

@@ -1,6 +1,10 @@
 /** How a world is made, and the queue it keeps its mail in. */
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { OptionName } from '../config/options.ts'
 import type { Clock, Instant } from '../mail/clock.ts'
+import { emptyQueue, type MemoryQueue } from '../queue/memory-queue.ts'
 import { openMemoryStore } from '../queue/memory-store.ts'
 import type { QueueReader } from '../queue/reader.ts'
 import { openInlineStore } from '../queue/sqlite/inline-store.ts'
@@ -26,12 +30,54 @@ export interface WorldOptions {
   readonly zone?: ((at: Instant) => ReturnType<Clock['zone']>) | undefined
 }
 
+/** Stands between the relay and its ports: for simulations of the relay itself, which look on and step in. */
+export interface Between {
+  /** `clock` dies with the relay that uses the store. */
+  readonly store?: (store: QueueStore, clock: Clock) => QueueStore
+  readonly agent?: (agent: DeliveryAgent) => DeliveryAgent
+}
+
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
+  /** What a dead owner leaves behind is taken as it is now; the promise is of the queue opened again. Throws when nothing is left. */
+  reopen(): Promise<OpenedQueue>
 }
 
 export async function openQueue(place: NonNullable<WorldOptions['store']>): Promise<OpenedQueue> {
-  if (place === 'memory') return openMemoryStore()
-  return openInlineStore(place === 'sqlite' ? { memory: true } : place)
+  if (place === 'memory') return inMaps(emptyQueue())
+  return place === 'sqlite' ? withoutFile() : inFolder(place.directory)
+}
+
+function inMaps(queue: MemoryQueue): OpenedQueue {
+  const { store, reader } = openMemoryStore(queue)
+  return { store, reader, reopen: async () => inMaps(queue) }
+}
+
+async function withoutFile(): Promise<OpenedQueue> {
+  const { store, reader } = await openInlineStore({ memory: true })
+  const reopen = () => {
+    throw new Error("a queue in SQLite without a file dies with its relay: give the world { directory }, or 'memory'")
+  }
+  return { store, reader, reopen }
+}
+
+/** The queue and its write-ahead log are all that outlives a process; what lies beside them died with it. */
+const OUTLIVES = ['queue.db', 'queue.db-wal']
+
+async function inFolder(directory: string): Promise<OpenedQueue> {
+  const { store, reader } = await openInlineStore({ directory })
+  return {
+    store,
+    reader,
+    reopen: async () => {
+      const files = OUTLIVES.map((name) => join(directory, name)).filter((file) => existsSync(file))
+      for (const file of files) copyFileSync(file, `${file}.left`)
+      // Closing would tidy up as no dead process does: what it leaves is replaced by what was there before.
+      await store.close()
+      for (const name of [...OUTLIVES, 'queue.db-shm']) rmSync(join(directory, name), { force: true })
+      for (const file of files) renameSync(`${file}.left`, file)
+      return inFolder(directory)
+    },
+  }
 }

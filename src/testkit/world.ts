@@ -24,13 +24,15 @@ import type { RuleText } from './far-side/rule-keys.ts'
 import { readScript } from './far-side/script.ts'
 import { History } from './history.ts'
 import { Driver } from './idle.ts'
+import { Incarnation } from './incarnation.ts'
 import { Ledger, type Attempt } from './ledger.ts'
 import { Mailbox } from './mailbox.ts'
 import { MemoryNet } from './memory-net.ts'
+import { systemError } from './memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { toDuration, type Time } from './time.ts'
 import { VirtualClock } from './virtual-clock.ts'
-import { openQueue, type OpenedQueue, type WorldOptions } from './world-options.ts'
+import { openQueue, type Between, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
 /** What nodemailer's createTransport takes. */
 export interface WorldTransport {
@@ -45,19 +47,24 @@ const HOSTNAME = 'deferd.example'
 const DOOR: Endpoint = { address: '127.0.0.1', port: 2525 }
 const CLIENT = '127.0.0.1'
 
-/** Starts a world. Rejects with a ConfigError that tells every mistake in its configuration or script. */
-export async function createWorld(options: WorldOptions = {}): Promise<World> {
+/**
+ * Starts a world. Rejects with a ConfigError that tells every mistake in its configuration or script. `between` is for
+ * simulations of the relay itself.
+ */
+export async function createWorld(options: WorldOptions = {}, between: Between = {}): Promise<World> {
   const { config, written } = configFrom({ smtpd_listen: [`${DOOR.address}:${DOOR.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
-  const { store, reader } = await openQueue(options.store ?? 'memory')
-  const world = new World({ options, config, templates, script, store, reader })
+  const queue = await openQueue(options.store ?? 'memory')
+  const world = new World({ options, between, config, templates, script, queue })
   await world.start()
   return world
 }
 
-interface WorldParts extends OpenedQueue {
+interface WorldParts {
+  readonly queue: OpenedQueue
   readonly options: WorldOptions
+  readonly between: Between
   readonly config: Config
   readonly templates: ReturnType<typeof loadTemplates>['templates']
   readonly script: ReturnType<typeof readScript> | undefined
@@ -67,8 +74,6 @@ export class World implements AsyncDisposable {
   readonly clock: VirtualClock
   readonly net: MemoryNet
   readonly farSide: FarSide
-  readonly store: QueueStore
-  readonly reader: QueueReader
   /** What happens in the queue; listen to be told. */
   readonly events: Events
   readonly #parts: WorldParts
@@ -77,15 +82,20 @@ export class World implements AsyncDisposable {
   readonly #ledger = new Ledger()
   readonly #received = new Map<string, ReceivedMail[]>()
   readonly #ports: Listener[] = []
+  #queue: OpenedQueue
+  #life: Incarnation
   #relay: Relay
+  /** The next life of a relay that was killed, once it has begun. */
+  #rising: Promise<void> | null = null
   #catchingUp = false
   /** Something left the queue, or was taken out of it, since it was last looked at. */
   #mayBeEmpty = true
 
   /** @internal Use createWorld. */
   constructor(parts: WorldParts) {
-    const { options, script, store, reader } = parts
+    const { options, script, queue } = parts
     this.#parts = parts
+    this.#queue = queue
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
     this.events = new Events(() => this.clock.now())
     this.farSide = new FarSide({
@@ -97,14 +107,21 @@ export class World implements AsyncDisposable {
     })
     this.net = new MemoryNet(this.clock, this.farSide)
     this.#driver = new Driver(this.clock, { net: this.net })
-    this.store = store
-    this.reader = reader
     this.events.listen((event, at) => {
       this.#history.add({ at: this.#elapsed(), where: 'queue', event })
       this.#ledger.hear(event, at)
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
+    this.#life = this.#incarnate()
     this.#relay = this.#assemble()
+  }
+
+  get store(): QueueStore {
+    return this.#queue.store
+  }
+
+  get reader(): QueueReader {
+    return this.#queue.reader
   }
 
   /** @internal Opens the doors. */
@@ -164,7 +181,7 @@ export class World implements AsyncDisposable {
       port: DOOR.port,
       ignoreTLS: true,
       getSocket: (_options, callback) => {
-        this.net.dialFrom(CLIENT, DOOR).then(
+        this.#dialIn().then(
           (connection) => callback(null, { connection }),
           (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
         )
@@ -175,7 +192,10 @@ export class World implements AsyncDisposable {
   /** Opens a real port on loopback that leads into the world, for clients in other processes. */
   async openPort(port = 0): Promise<Endpoint> {
     const listener = await systemNet.listen({ address: '127.0.0.1', port }, (outside) => {
-      void this.net.dialFrom(CLIENT, DOOR).then((inside) => join(outside, inside))
+      this.#dialIn().then(
+        (inside) => join(outside, inside),
+        () => outside.destroy(),
+      )
     })
     this.#ports.push(listener)
     return { address: listener.address, port: listener.port }
@@ -214,7 +234,8 @@ export class World implements AsyncDisposable {
   async operate(operation: OperationName, ids: readonly string[] | 'all' = 'all'): Promise<Tally> {
     this.#did(operation)
     const { config } = this.#parts
-    const { store, reader, clock, events } = this
+    const { reader } = this
+    const { store, clock, events } = this.#life
     const operations = new Operations({ store, reader, clock, events, config: () => config, wakes: this.#relay.wakes })
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: {} } : { kind: 'ids' as const, ids }
     const tally = await operations.perform({ operation, selection, who: 'operator', words: operation })
@@ -236,9 +257,33 @@ export class World implements AsyncDisposable {
   async restart(): Promise<void> {
     this.#did('restarted')
     await this.#stopRelay()
+    this.#life = this.#incarnate()
     this.#relay = this.#assemble()
     await this.start()
     await this.#driver.catchUp()
+  }
+
+  /**
+   * Kills the relay as kill -9 would: what it has not committed is lost, its connections are reset. After `downFor` it is
+   * started again on the queue it left behind.
+   */
+  async crash({ downFor = 0 }: { readonly downFor?: Time } = {}): Promise<void> {
+    this.kill(downFor)
+    await this.#driver.catchUp()
+  }
+
+  /** @internal The same, from within anything that happens; nothing of the relay goes on after the call. */
+  kill(downFor: Time = 0): void {
+    if (!this.#life.alive) return
+    const left = this.#queue.reopen()
+    this.#did('killed')
+    this.#life.die()
+    this.clock.after(toDuration(downFor), () => (this.#rising = this.#rise(left)))
+  }
+
+  /** Is there a relay to talk to? */
+  get isUp(): boolean {
+    return this.#life.alive
   }
 
   /** The end of the world. */
@@ -253,13 +298,35 @@ export class World implements AsyncDisposable {
     await this.close()
   }
 
-  #assemble(): Relay {
-    const { config, templates, options } = this.#parts
+  #incarnate(): Incarnation {
     const { clock, net, store, events } = this
-    return new Relay({ config, templates, clock, net, store, events, random: seededRandom(options.seed ?? 1) })
+    return new Incarnation({ clock, net, store, between: this.#parts.between.store, hear: (event) => events.emit(event) })
+  }
+
+  #assemble(): Relay {
+    const { config, templates, options, between } = this.#parts
+    const { clock, net, store, events } = this.#life
+    const random = seededRandom(options.seed ?? 1)
+    return new Relay({ config, templates, clock, net, store, events, random, watchAgent: between.agent })
+  }
+
+  async #rise(left: Promise<OpenedQueue>): Promise<void> {
+    this.#queue = await left
+    this.#mayBeEmpty = true
+    this.#did('started again')
+    this.#life = this.#incarnate()
+    this.#relay = this.#assemble()
+    await this.start()
+  }
+
+  async #dialIn(): Promise<Socket> {
+    if (!this.#life.alive) throw systemError('ECONNREFUSED', 'connect', DOOR)
+    return this.net.dialFrom(CLIENT, DOOR)
   }
 
   async #stopRelay(): Promise<void> {
+    await this.#rising
+    if (!this.#life.alive) return
     let stopped = false
     const stopping = this.#relay.stop(0).finally(() => (stopped = true))
     await this.#driver.runWhile(() => !stopped)
@@ -274,7 +341,7 @@ export class World implements AsyncDisposable {
   }
 
   #isEmpty(): boolean {
-    if (!this.#mayBeEmpty) return false
+    if (!this.#mayBeEmpty || !this.#life.alive) return false
     this.#mayBeEmpty = false
     return this.reader.counts(this.clock.now()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
   }
