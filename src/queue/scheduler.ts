@@ -1,8 +1,8 @@
 /**
  * The scheduler: takes due mail from the store, lets deliveries run as windows and limits allow, learns from each and
  * brings its outcome to the store. The decisions are in active-queue, destination, window and lifecycle; this is the
- * loop around them. A slot is free again only when the outcome is committed, so nothing is delivered that could not
- * be recorded.
+ * loop around them, with due-mail (what waits in the store), settling (outcomes) and expiry at its side. A slot is free
+ * again only when the outcome is committed, so nothing is delivered that could not be recorded.
  */
 import type { Settings } from '../config/destination-settings.ts'
 import type { AttemptResult, DeliveryAgent } from '../delivery/delivery-agent.ts'
@@ -11,12 +11,13 @@ import type { DeliveryStatus } from '../mail/reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
 import { jobOf, type Destination, type Job } from './destination.ts'
-import { DueHeap } from './due-heap.ts'
+import { DueMail } from './due-mail.ts'
 import { Expiry } from './expiry.ts'
-import { earliestDue, expire, idsOf, settle, whyNobodyIsTold, type LifecycleFacts } from './lifecycle.ts'
+import { earliestDue, idsOf, type LifecycleFacts } from './lifecycle.ts'
+import { Settling } from './settling.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from './message.ts'
 import { StoreGuard } from './store-guard.ts'
-import { StoreUnavailable, type DestinationDue, type QueueStore, type Settlement } from './store.ts'
+import { StoreUnavailable, type DestinationDue, type QueueStore } from './store.ts'
 
 export interface SchedulerParts {
   readonly store: QueueStore
@@ -34,8 +35,6 @@ export interface SchedulerParts {
 
 /** How long all other mail goes first after a start before mail is tried that two crashes are laid to. */
 const SUSPECTS_WAIT: Duration = 5 * SECOND
-/** Recipients claimed at once for one destination. */
-const CLAIM_LIMIT = 100
 
 const ADMINISTRATIVELY_EXPIRED: DeliveryStatus = { status: '4.7.0', reason: 'message is administratively expired', stage: 'queue' }
 const NEVER_STARTED: DeliveryStatus = {
@@ -47,38 +46,35 @@ const NEVER_STARTED: DeliveryStatus = {
 export class Scheduler {
   readonly #parts: SchedulerParts
   readonly #active: ActiveQueue
-  readonly #due = new DueHeap()
+  readonly #due: DueMail
   readonly #guard: StoreGuard
   readonly #expiry: Expiry
+  readonly #settling: Settling
   readonly #abandon = new AbortController()
   readonly #running = new Set<Promise<void>>()
-  /** Destinations that found no room in the active queue: they ask again when a delivery ends. */
-  readonly #crowdedOut = new Set<Destination>()
   #suspectsAlarm: Timer | null = null
-  #alarm: { readonly at: Instant; cancel(): void } | null = null
   #turning = false
   #started = false
   #stopping = false
 
   constructor(parts: SchedulerParts) {
-    const { store, clock, events } = parts
+    const { store, clock, events, factsFor, owes } = parts
     this.#parts = parts
     this.#active = new ActiveQueue(parts.limits, parts.settingsOf)
-    this.#guard = new StoreGuard({ store, clock, events, abandon: this.#abandon.signal, recovered: () => this.#resumeWork() })
-    this.#expiry = new Expiry({
-      store,
-      clock,
-      guard: this.#guard,
-      track: (work) => this.#track(work),
-      over: (requests) => this.#over(requests),
-    })
+    const guard = new StoreGuard({ store, clock, events, abandon: this.#abandon.signal, recovered: () => this.#resumeWork() })
+    const track = (work: Promise<void>) => this.#track(work)
+    this.#guard = guard
+    this.#settling = new Settling({ store, clock, events, guard, factsFor, owes })
+    this.#expiry = new Expiry({ store, clock, guard, track, over: (requests) => this.#over(requests) })
+    const claimed = (destination: Destination, requests: readonly DeliveryRequest[]) => this.#claimed(destination, requests)
+    this.#due = new DueMail({ store, clock, guard, active: this.#active, track, claimed, turn: () => this.#turn() })
   }
 
   /** Takes up the queue as the last run left it: destinations known dead or suspended, and what is due where. */
   async start(): Promise<void> {
     const { store } = this.#parts
     for (const record of await store.destinations()) this.#active.destination(record.name).recall(record)
-    for (const { destination, dueAt } of await store.destinationsDue()) this.#expect(destination, dueAt)
+    for (const { destination, dueAt } of await store.destinationsDue()) this.#due.expect(destination, dueAt)
     this.#started = true
     this.#suspectsAlarm = this.#parts.clock.after(SUSPECTS_WAIT, () => this.#track(this.#tryTheSuspects()))
     this.#track(this.#expiry.run())
@@ -88,9 +84,9 @@ export class Scheduler {
   /** Lets running deliveries end, at most for `grace`, then abandons them; what only waited goes back to the store. */
   async stop(grace: Duration): Promise<void> {
     this.#stopping = true
-    this.#alarm?.cancel()
     this.#suspectsAlarm?.cancel()
     this.#expiry.stop()
+    this.#due.arm(true)
     const deadline = this.#parts.clock.after(grace, () => this.#abandon.abort())
     while (this.#running.size > 0) await Promise.all(this.#running)
     deadline.cancel()
@@ -133,7 +129,7 @@ export class Scheduler {
   woken(due: readonly DestinationDue[], options: { readonly revive?: boolean; readonly expiresAt?: Instant } = {}): void {
     for (const { destination, dueAt } of due) {
       if (options.revive === true) this.#revive(this.#active.destination(destination))
-      this.#expect(destination, dueAt)
+      this.#due.expect(destination, dueAt)
     }
     if (options.expiresAt !== undefined) this.#expiry.expect(options.expiresAt)
     this.#turn()
@@ -156,7 +152,7 @@ export class Scheduler {
     destination.standing = { kind: 'suspended', by }
     await this.#remember(destination)
     await this.#giveBackWaiting(destination)
-    this.#schedule(destination)
+    this.#due.schedule(destination)
     this.#parts.events.emit({ kind: 'suspended', destination: name, by })
     await this.#expiry.run()
   }
@@ -167,7 +163,7 @@ export class Scheduler {
     destination.reopen()
     await this.#remember(destination)
     this.#parts.events.emit({ kind: 'resumed', destination: name, by })
-    this.#schedule(destination)
+    this.#due.schedule(destination)
     this.#turn()
   }
 
@@ -195,7 +191,7 @@ export class Scheduler {
 
   /** The safety scan: whatever waits is found again, whatever was overlooked. */
   async scan(): Promise<void> {
-    for (const { destination, dueAt } of await this.#parts.store.destinationsDue()) this.#expect(destination, dueAt)
+    for (const { destination, dueAt } of await this.#parts.store.destinationsDue()) this.#due.expect(destination, dueAt)
     await this.#tryTheSuspects()
     await this.#expiry.run()
     this.#forgetTheIdle()
@@ -209,55 +205,19 @@ export class Scheduler {
     if (this.#turning || !this.#started) return
     this.#turning = true
     if (!this.#stopping && !this.#guard.ill) {
-      this.#claimDueMail()
+      this.#due.claim()
       const now = this.#parts.clock.now()
       for (let turn = this.#active.next(now); turn !== undefined; turn = this.#active.next(now)) this.#track(this.#deliver(turn))
     }
     this.#turning = false
-    this.#arm()
+    this.#due.arm(this.#stopping || this.#guard.ill)
   }
 
-  /** Asks the store for the work of every destination whose time has come and that has room. */
-  #claimDueMail(): void {
-    const now = this.#parts.clock.now()
-    for (let first = this.#due.first(); first !== undefined && first.at <= now; first = this.#due.first()) {
-      const destination = this.#active.destination(first.name)
-      const limit = this.#claimLimit(destination)
-      if (limit > 0) {
-        destination.claiming = true
-        this.#track(this.#claim(destination, now, limit))
-      } else if (destination.todo + destination.inFlight === 0) {
-        this.#crowdedOut.add(destination)
-      }
-      // Without a claim it comes back into the heap when a delivery ends: its own, or any if it has none.
-      this.#due.set(first.name, null)
-    }
-  }
-
-  #claimLimit(destination: Destination): number {
-    if (destination.standing.kind === 'dead') return destination.inFlight === 0 ? 1 : 0
-    // A few windows' worth keeps the deliveries busy; more would only be leased for nothing.
-    if (destination.todo >= 2 * destination.window) return 0
-    const othersWait = this.#due.size > 1
-    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * destination.window), this.#active.room(destination, othersWait))
-  }
-
-  async #claim(destination: Destination, now: Instant, limit: number): Promise<void> {
-    destination.probing(true)
-    try {
-      const recipientLimit = destination.settings.destination_recipient_limit
-      destination.nextDueAt = null // what is expected from here on is news to the store's answer
-      const claimed = await this.#parts.store.claimDue({ destination: destination.name, now, limit, recipientLimit })
-      if (claimed.nextDueAt !== null) destination.expect(claimed.nextDueAt)
-      this.#take(claimed.requests)
-    } catch (error) {
-      destination.expect(now)
-      this.#guard.failed(error)
-    }
-    destination.claiming = false
-    if (destination.todo === 0) destination.probing(false)
+  /** A claim has ended. */
+  #claimed(destination: Destination, requests: readonly DeliveryRequest[]): void {
+    this.#take(requests)
     this.#giveBackWhereClosed(destination)
-    this.#schedule(destination)
+    this.#due.schedule(destination)
     this.#turn()
   }
 
@@ -280,20 +240,16 @@ export class Scheduler {
     const { job, destination } = turn
     const { destination_message_rate_limit: perMinute, destination_rate_delay: pause } = destination.settings
     if (perMinute > 0) this.#rest(destination, MINUTE / perMinute)
-    if (job.request.forcedExpire) await this.#expire(job.request, ADMINISTRATIVELY_EXPIRED)
-    else if (this.#waitedTooLong(job, destination)) await this.#expire(job.request, NEVER_STARTED)
+    if (job.request.forcedExpire) await this.#settling.expired(job.request, ADMINISTRATIVELY_EXPIRED)
+    else if (this.#waitedTooLong(job, destination)) await this.#settling.expired(job.request, NEVER_STARTED)
     else await this.#attempt(turn)
     this.#active.finished(turn)
     this.#restIfIdle(job.request.message)
     destination.probing(false)
     if (pause > 0) this.#rest(destination, pause)
     destination.lastEndedAt = this.#parts.clock.monotonic()
-    this.#schedule(destination)
-    for (const crowded of this.#crowdedOut) {
-      this.#crowdedOut.delete(crowded)
-      this.#schedule(crowded)
-      break
-    }
+    this.#due.schedule(destination)
+    this.#due.letIn()
     this.#turn()
   }
 
@@ -304,16 +260,15 @@ export class Scheduler {
   }
 
   async #attempt({ job, destination, begunAs }: Turn): Promise<void> {
-    const { agent, events, factsFor } = this.#parts
-    const result = await agent.deliver(job.request, { keepConnection: this.#keepsConnection(destination), signal: this.#abandon.signal })
+    const result = await this.#parts.agent.deliver(job.request, {
+      keepConnection: this.#keepsConnection(destination),
+      signal: this.#abandon.signal,
+    })
     // Others are served there right now, so it is full rather than broken: this mail just waits its turn.
     const returned = result.congestion === 'early' && destination.inFlight > 1
     this.#learn(destination, result, begunAs)
-    if (result.unreadable !== undefined) return this.#quarantine(job.request.message, result.unreadable)
-    const settlement = settle(job.request, result, job, { ...factsFor(destination.name), returned })
-    await this.#settle(job.request, settlement, () => {
-      events.emit({ kind: 'attempted', request: job.request, result, attempts: settlement.attempts })
-    })
+    if (result.unreadable !== undefined) return this.#settling.unreadable(job.request.message, result.unreadable)
+    const settlement = await this.#settling.attempted(job, result, returned)
     const due = earliestDue(settlement)
     if (due === null) return
     destination.expect(due)
@@ -341,32 +296,7 @@ export class Scheduler {
     } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
   }
 
-  // --- outcomes
-
-  /** Brings an outcome to the store, however long that takes: without it the mail would be delivered again. */
-  async #settle(request: DeliveryRequest, settlement: Settlement, tell: () => void): Promise<void> {
-    const { store, events, owes } = this.#parts
-    const result = await this.#guard.insist(() => store.settle(settlement))
-    tell()
-    const expired = settlement.recipients.filter((one) => one.state === 'expired').map((one) => one.recipient)
-    if (expired.length > 0) events.emit({ kind: 'expired', message: request.message, forced: request.forcedExpire, recipients: expired })
-    const silence = whyNobodyIsTold(request, settlement, this.#parts.factsFor(request.destination))
-    if (silence !== undefined) events.emit({ kind: 'notice-dropped', message: request.message, why: silence })
-    if (result.indebted) owes(request.message.id)
-    if (result.removed) events.emit({ kind: 'removed', message: request.message })
-  }
-
-  /** Mail that cannot be read is set aside, and nobody is told: our own trouble bounces nobody's mail. */
-  async #quarantine(message: Message, why: string): Promise<void> {
-    await this.#guard.insist(() => this.#parts.store.quarantine(message.id, why))
-    this.#parts.events.emit({ kind: 'quarantined', message, why })
-  }
-
-  async #expire(request: DeliveryRequest, fallback: DeliveryStatus): Promise<void> {
-    const { clock, factsFor } = this.#parts
-    const settlement = expire(request, clock.now(), fallback, factsFor(request.destination))
-    await this.#settle(request, settlement, () => undefined)
-  }
+  // --- expiry and suspects
 
   /** Mail whose lifetime is over: where nobody may be asked it expires at once, elsewhere it gets its last attempt. */
   async #over(requests: readonly DeliveryRequest[]): Promise<void> {
@@ -374,7 +304,7 @@ export class Scheduler {
     for (const request of requests) {
       const { standing } = this.#active.destination(request.destination)
       if (standing.kind === 'open') open.push(request)
-      else await this.#expire(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
+      else await this.#settling.expired(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
     }
     this.#take(open)
     this.#turn()
@@ -389,12 +319,12 @@ export class Scheduler {
       this.#active.reserve(suspect.message.id, suspect.recipients.length)
       const destination = this.#active.destination(suspect.destination)
       const begunAs = destination.begin()
-      if (suspect.forcedExpire) await this.#expire(suspect, ADMINISTRATIVELY_EXPIRED)
+      if (suspect.forcedExpire) await this.#settling.expired(suspect, ADMINISTRATIVELY_EXPIRED)
       else await this.#attempt({ job: jobOf(suspect, clock.now()), destination, begunAs })
       destination.inFlight--
       this.#active.release(suspect.message.id, suspect.recipients.length)
       this.#restIfIdle(suspect.message)
-      this.#schedule(destination)
+      this.#due.schedule(destination)
     }
   }
 
@@ -414,33 +344,9 @@ export class Scheduler {
     if (!this.#active.holds(message.id)) this.#parts.atRest(message)
   }
 
-  #expect(name: DestinationName, dueAt: Instant): void {
-    const destination = this.#active.destination(name)
-    destination.expect(dueAt)
-    this.#schedule(destination)
-  }
-
-  /** Puts the destination into the heap at the time it next needs attention. */
-  #schedule(destination: Destination): void {
-    this.#due.set(destination.name, destination.wakesAt)
-  }
-
-  #arm(): void {
-    const first = this.#due.first()
-    if (this.#alarm !== null && this.#alarm.at === first?.at) return
-    this.#alarm?.cancel()
-    this.#alarm = null
-    if (first === undefined || this.#stopping || this.#guard.ill) return
-    const timer = this.#parts.clock.alarm(first.at, () => {
-      this.#alarm = null
-      this.#turn()
-    })
-    this.#alarm = { at: first.at, cancel: () => timer.cancel() }
-  }
-
   /** The store commits again. */
   #resumeWork(): void {
-    for (const destination of this.#active.destinations) this.#schedule(destination)
+    this.#due.scheduleAll()
     this.#turn()
   }
 
@@ -472,7 +378,7 @@ export class Scheduler {
       for (const recipient of recipients) destination.expect(recipient.dueAt)
       this.#restIfIdle(message)
     }
-    this.#schedule(destination)
+    this.#due.schedule(destination)
     this.#turn()
   }
 
