@@ -6,7 +6,7 @@ import type { Config } from '../config/options.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { Endpoint } from '../delivery/net.ts'
 import { leaveMail } from '../queue/maildrop.ts'
-import { parseListen } from '../smtpd/endpoints.ts'
+import { parseListen } from '../config/endpoints.ts'
 import { CommandError, EX, type Shell } from './shell.ts'
 import { harmless } from './text.ts'
 

@@ -3,8 +3,8 @@
  * Each is tried with the very parser that reads it later, so that nothing is found out half-way through a start.
  */
 import { Router, parseTransport } from '../delivery/route.ts'
-import { parseListen } from '../smtpd/endpoints.ts'
-import { Networks } from '../smtpd/networks.ts'
+import { parseListen } from './endpoints.ts'
+import { Networks } from './networks.ts'
 import type { Config, OptionName } from './options.ts'
 import type { Problem } from './problem.ts'
 

@@ -5,7 +5,7 @@
 import type { Config } from '../config/options.ts'
 import type { Clock, Duration } from '../mail/clock.ts'
 import type { SmtpReply } from '../mail/reply.ts'
-import { Networks } from './networks.ts'
+import { Networks } from '../config/networks.ts'
 import { reply, shownOut } from './replies.ts'
 
 export type ClientLimitSettings = Pick<

@@ -1,7 +1,7 @@
 /** Who may send mail where (postfix smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination). */
 import { domainOf } from '../mail/address.ts'
 import type { Config } from '../config/options.ts'
-import { Networks } from './networks.ts'
+import { Networks } from '../config/networks.ts'
 import { isRouted } from './path.ts'
 
 export class RelayAccess {

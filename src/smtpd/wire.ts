@@ -11,7 +11,7 @@ import { SECOND, type Clock, type Duration, type Timer } from '../mail/clock.ts'
 import { formatReply, harmless, type SmtpReply } from '../mail/reply.ts'
 import type { SmtpClient } from '../queue/received.ts'
 import type { DataStream } from './data-stream.ts'
-import { peerAddress } from './networks.ts'
+import { peerAddress } from '../config/networks.ts'
 import { WireReader, type CommandLine, type WireHandler } from './wire-reader.ts'
 
 /** How long a client may take to close its side after we closed ours. */

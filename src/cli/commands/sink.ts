@@ -5,7 +5,7 @@
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { seededRandom } from '../../mail/random.ts'
-import { parseListen } from '../../smtpd/endpoints.ts'
+import { parseListen } from '../../config/endpoints.ts'
 import type { Sink, SinkPort, SinkSummary } from '../../testkit/sink.ts'
 import { countArgument } from '../command.ts'
 import { CommandError, EX, type Output, type Shell } from '../shell.ts'
