@@ -79,7 +79,7 @@ export class HostFinder {
     this.#net = net
     this.#config = config
     this.#draw = draw
-    this.#isOurs = ourselves(config.smtpd_listen, () => net.ownAddresses?.() ?? [])
+    this.#isOurs = ourselves([...config.smtpd_listen, ...config.smtpd.map(({ address }) => address)], () => net.ownAddresses?.() ?? [])
   }
 
   async find(hop: NextHop, addressLimit: number, budget: QueryBudget): Promise<HostSearch> {

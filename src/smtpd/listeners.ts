@@ -18,18 +18,24 @@ export function blocksOf(config: ListenerSettings): readonly ListenerBlock[] {
   return [...config.smtpd_listen.map((address) => ({ address, tls, auth }) as const), ...config.smtpd]
 }
 
+/** The certificate of our listeners cannot be used (EX_CONFIG). */
+export class CertificateUnusable extends Error {
+  override readonly name = 'CertificateUnusable'
+  readonly exitCode = 78
+}
+
 /** The certificate, read and tried; null when no listener needs one. */
 export async function readCertificate(
   config: ListenerSettings & Pick<Config, 'smtpd_tls_cert_file' | 'smtpd_tls_key_file'>,
 ): Promise<Certificate | null> {
   const { smtpd_tls_cert_file: certFile, smtpd_tls_key_file: keyFile } = config
   if (blocksOf(config).every(({ tls }) => tls === 'none')) return null
-  if (certFile === '') throw new Error('smtpd_tls_cert_file: a listener offers TLS, but there is no certificate')
+  if (certFile === '') throw new CertificateUnusable('smtpd_tls_cert_file: a listener offers TLS, but there is no certificate')
   const certificate = { cert: await readPem(certFile, 'smtpd_tls_cert_file'), key: await readPem(keyFile, 'smtpd_tls_key_file') }
   try {
     createSecureContext(certificate)
   } catch (cause) {
-    throw new Error(`${certFile} and ${keyFile} are no certificate and its key: ${(cause as Error).message}`, { cause })
+    throw new CertificateUnusable(`${certFile} and ${keyFile} are no certificate and its key: ${(cause as Error).message}`, { cause })
   }
   return certificate
 }
@@ -38,6 +44,6 @@ async function readPem(path: string, parameter: string): Promise<Buffer> {
   try {
     return await readFile(path)
   } catch (cause) {
-    throw new Error(`${parameter}: cannot read ${path}: ${(cause as Error).message}`, { cause })
+    throw new CertificateUnusable(`${parameter}: cannot read ${path}: ${(cause as Error).message}`, { cause })
   }
 }
