@@ -1,0 +1,58 @@
+/**
+ * A backlog as an outage leaves it: messages that were tried and deferred, spread over destinations, put into a store
+ * the way the daemon does it, in big groups.
+ */
+import type { Duration, Instant } from '../../src/mail/clock.ts'
+import { recipientId } from '../../src/queue/message.ts'
+import type { QueueStore } from '../../src/queue/store.ts'
+
+export interface Backlog {
+  readonly messages: number
+  /** The n-th message's destination. */
+  readonly destinationOf: (n: number) => string
+  readonly now: Instant
+  /** When the n-th message is due, after `now`. */
+  readonly dueIn: (n: number) => Duration
+  readonly bytes?: number
+}
+
+const LIFETIME: Duration = 2 * 24 * 3_600_000
+const GROUP = 1_280
+const BUSY = {
+  status: '4.4.1',
+  reason: 'connect to mx.far.example[192.0.2.1]:25: Connection timed out',
+  stage: 'connect',
+} as const
+
+/** Returns the ids in order. */
+export async function fillBacklog(store: QueueStore, backlog: Backlog): Promise<number[]> {
+  const ids: number[] = []
+  const content = [Buffer.alloc(backlog.bytes ?? 1_000, 'x')]
+  for (let from = 0; from < backlog.messages; from += GROUP) {
+    const group = Array.from({ length: Math.min(GROUP, backlog.messages - from) }, (_, k) => from + k)
+    ids.push(...(await Promise.all(group.map((n) => enter(store, backlog, n, content)))))
+  }
+  return ids
+}
+
+async function enter(
+  store: QueueStore,
+  { destinationOf, now, dueIn }: Backlog,
+  n: number,
+  content: readonly Uint8Array[],
+): Promise<number> {
+  const id = store.nextId()
+  const destination = destinationOf(n)
+  const size = content.reduce((sum, part) => sum + part.byteLength, 0)
+  const message = { id, createdAt: now, arrivedAt: now, sender: `app${n % 100}@us.example`, size, body: id, smtputf8: false }
+  const recipient = { address: `user${n}@${destination}`, destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
+  // Both calls go into one group: the store answers in the order of the calls.
+  const entered = store.enqueue({ message, recipients: [recipient], content })
+  const settled = store.settle({
+    message: id,
+    recipients: [{ recipient: recipientId(id, 0), state: 'waiting', dueAt: Math.round(now + dueIn(n)), steps: 1, attempts: 1, last: BUSY }],
+    attempts: [{ recipient: recipientId(id, 0), at: now, relay: null, outcome: 'deferred', status: BUSY, delays: [1, 2, 30_000, 0] }],
+  })
+  await Promise.all([entered, settled])
+  return id
+}
