@@ -130,13 +130,9 @@ function readTable(heading: string, said: ReadonlyMap<string, Given>, expansion:
   return table
 }
 
-interface Times {
-  readonly retry_backoff: string
-  readonly minimal_backoff_time: Duration
-  readonly maximal_backoff_time: Duration
-  readonly maximal_queue_lifetime: Duration
-  readonly bounce_queue_lifetime: Duration
-}
+const TIMES = ['retry_backoff', 'minimal_backoff_time', 'maximal_backoff_time', 'maximal_queue_lifetime', 'bounce_queue_lifetime'] as const
+
+type Times = Pick<Config, (typeof TIMES)[number]>
 
 /** Checks that concern several parameters, for the relay or for one destination. */
 class Coherence {
@@ -247,12 +243,14 @@ function judge(said: Statements, facts: { readonly file: string | null; readonly
   const values = new Map<string, unknown>(NAMES.map((name) => [name, read(name, name, expansion.of(name), problems)]))
   const tables = [...said.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
   const maps = readTransportMaps(said, problems)
+  const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
+  const coherence = new Coherence(problems)
+  // What could not be read has been told; the times are judged all the same when they are all known.
+  const timed = TIMES.every((name) => values.get(name) !== undefined)
+  const bounces = timed ? coherence.check(parameters, '', (name) => said.parameters.get(name)?.where) : 0
   refuse(problems)
 
-  const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
   const written = new Map(NAMES.map((name) => [name, asText(expansion.of(name).value)]))
-  const coherence = new Coherence(problems)
-  const bounces = coherence.check(parameters, '', (name) => said.parameters.get(name)?.where)
   if (bounces !== parameters.bounce_queue_lifetime) {
     parameters.bounce_queue_lifetime = bounces
     written.set('bounce_queue_lifetime', written.get('maximal_queue_lifetime') ?? '')
