@@ -11,7 +11,7 @@ import { systemClock } from '../system/clock.ts'
 import { SystemNet } from '../system/net.ts'
 import { Events } from '../telemetry/events.ts'
 import { openLog, type Log } from '../telemetry/log.ts'
-import type { RunningDaemon } from './shell.ts'
+import { EX, type RunningDaemon } from './shell.ts'
 
 /** The log on standard error; what is gathered when the process ends is written then. */
 function openProcessLog(config: Config): Log {
@@ -35,7 +35,13 @@ export async function startLoggedDaemon(loaded: LoadedConfig, readAgain: () => P
   const log = openProcessLog(config)
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
-  const tell = (level: 'warning' | 'error', text: string) => events.emit({ kind: 'note', level, text })
+  const tell = (level: 'warning' | 'error' | 'panic', text: string) => events.emit({ kind: 'note', level, text })
+  // A bug: nothing is known of the state any more, but all that was promised is on disk. A supervisor starts us again.
+  process.once('uncaughtException', (error) => {
+    tell('panic', error.stack ?? String(error))
+    log.flush()
+    process.exit(EX.software)
+  })
   const net = withInheritedSockets(new SystemNet(), inheritedSockets(env, pid))
   const daemon = await startDaemon({ loaded, events, net })
   const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => tell('warning', text) })
