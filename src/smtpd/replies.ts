@@ -11,7 +11,7 @@ export const SENDER_OK = reply(250, '2.1.0', 'Ok')
 export const RECIPIENT_OK = reply(250, '2.1.5', 'Ok')
 export const GO_AHEAD = reply(354, undefined, 'End data with <CR><LF>.<CR><LF>')
 export const BYE = reply(221, '2.0.0', 'Bye')
-export const NOT_SMTP = reply(221, '2.7.0', 'Error: I can break rules, too. Goodbye.')
+export const NOT_SMTP = reply(221, '2.7.0', 'Error: this is a mail server, goodbye')
 export const TLS_READY = reply(220, '2.0.0', 'Ready to start TLS')
 
 export const TLS_ACTIVE = reply(554, '5.5.1', 'Error: TLS already active')

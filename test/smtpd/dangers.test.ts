@@ -162,7 +162,7 @@ describe('commands and their order', () => {
       expect(client.closed).toBe(true)
       expect(intake.taken).toEqual([])
       const patient = await connect()
-      expect(await patient.say(line)).toBe('221 2.7.0 Error: I can break rules, too. Goodbye.')
+      expect(await patient.say(line)).toBe('221 2.7.0 Error: this is a mail server, goodbye')
       expect(patient.closed).toBe(true)
     },
   )
