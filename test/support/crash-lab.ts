@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Recipient } from '../../src/queue/message.ts'
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import { FarLedger } from './far-ledger.ts'
 
@@ -27,8 +28,15 @@ export class CrashLab {
   #nextNumber = 1
   #sending = true
   readonly #clients: Promise<void>[] = []
+  readonly #settings: Readonly<Record<string, string>>
+  #recipientOf = recipientOf
 
-  async open(clients: number): Promise<void> {
+  constructor(settings: Readonly<Record<string, string>> = {}) {
+    this.#settings = settings
+  }
+
+  async open(clients: number, recipient = recipientOf): Promise<void> {
+    this.#recipientOf = recipient
     this.#farPort = await this.far.listen()
     for (let i = 0; i < clients; i++) this.#clients.push(this.#send())
   }
@@ -41,6 +49,7 @@ export class CrashLab {
       relayhost: `[127.0.0.1]:${this.#farPort}`,
       minimal_backoff_time: '1s',
       maximal_backoff_time: '2s',
+      ...this.#settings,
     }
     const overrides = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
     const program = join(import.meta.dirname, 'relay-process.ts')
@@ -87,6 +96,22 @@ export class CrashLab {
   async quiet(): Promise<void> {
     this.#sending = false
     await Promise.all(this.#clients)
+  }
+
+  /** Waits until so many messages were answered 250. */
+  async acknowledges(count: number): Promise<void> {
+    while (this.acknowledged.size < count) await pause(10)
+  }
+
+  /** Waits until the live recipients are as wanted. */
+  async settled(wanted: (recipients: readonly Recipient[]) => boolean): Promise<void> {
+    const reader = openQueueReader(this.queueDirectory)
+    try {
+      const live = () => reader.list({}, { after: 0, limit: 100_000, now: Date.now() }).flatMap(({ recipients }) => recipients)
+      while (!wanted(live())) await pause(50)
+    } finally {
+      reader.close()
+    }
   }
 
   /** Waits until the queue is empty. */
@@ -147,7 +172,7 @@ export class CrashLab {
       while (this.#sending) {
         const number = this.#nextNumber++
         await ask('MAIL FROM:<app@us.example>\r\n')
-        await ask(`RCPT TO:<${recipientOf(number)}>\r\n`)
+        await ask(`RCPT TO:<${this.#recipientOf(number)}>\r\n`)
         await ask('DATA\r\n')
         const reply = await ask(`X-Number: ${number}\r\nSubject: crash\r\n\r\n${'x'.repeat(1000)}\r\n.\r\n`)
         if (reply.startsWith('250')) this.acknowledged.add(number)

@@ -15,7 +15,9 @@ type Final = Exclude<Settled, { state: 'waiting' }>
 export class Outcomes {
   readonly #message
   readonly #state
-  readonly #keepers
+  readonly #keeperAfter
+  readonly #keeperBefore
+  readonly #keepersBetween
   readonly #owes
   readonly #settleLive
   readonly #settleFinal
@@ -27,7 +29,9 @@ export class Outcomes {
     this.#departures = departures
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#state = db.prepare<[RecipientId], RecipientState>(sql.stateOf).pluck()
-    this.#keepers = db.prepare<{ message: MessageId; most: number }, number>(sql.countKeepers).pluck()
+    this.#keeperAfter = db.prepare<{ message: MessageId; last: RecipientId }>(sql.keeperAfter)
+    this.#keeperBefore = db.prepare<{ message: MessageId; first: RecipientId }>(sql.keeperBefore)
+    this.#keepersBetween = db.prepare<{ first: RecipientId; last: RecipientId }, number>(sql.keepersBetween).pluck()
     this.#owes = db.prepare<{ message: MessageId }>(sql.owesAnything)
     this.#settleLive = db.prepare(sql.settleLive)
     this.#settleFinal = db.prepare(sql.settleFinal)
@@ -42,7 +46,7 @@ export class Outcomes {
     const settled = settlement.recipients.filter((one) => this.#isLeased(message, one.recipient))
     const ids = new Set(settled.map((one) => one.recipient))
     const attempts = settlement.attempts.filter((one) => ids.has(one.recipient))
-    if (settled.every(isOver) && this.#keepers.get({ message, most: settled.length + 1 }) === settled.length && settled.length > 0) {
+    if (settled.length > 0 && settled.every(isOver) && !this.#isKeptByOthers(message, ids)) {
       this.#departures.depart(row, { settled: new Map(settled.map((one) => [one.recipient, one])), attempts })
       return { removed: true, indebted: false }
     }
@@ -51,6 +55,15 @@ export class Outcomes {
     const { warnAt } = settlement
     if (warnAt !== undefined && settled.length > 0) this.#setWarnAt.run(warnAt, message, warnAt)
     return { removed: false, indebted: this.#owes.get({ message }) !== undefined }
+  }
+
+  /** Does any recipient but these keep the message in the queue? */
+  #isKeptByOthers(message: MessageId, ids: ReadonlySet<RecipientId>): boolean {
+    const first = Math.min(...ids)
+    const last = Math.max(...ids)
+    if (this.#keeperAfter.get({ message, last }) !== undefined) return true
+    if (last - first >= ids.size && (this.#keepersBetween.get({ first, last }) ?? 0) > ids.size) return true
+    return this.#keeperBefore.get({ message, first }) !== undefined
   }
 
   #isLeased(message: MessageId, recipient: RecipientId): boolean {

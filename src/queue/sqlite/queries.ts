@@ -47,6 +47,17 @@ export const indebtedRecipientsOf = `select * from recipient indexed by recipien
 export const countKeepers = `
   select count(*) from (select 1 from recipient where ${OF_MESSAGE} and (settled_at is null or debt is not null) limit +:most)`
 
+/**
+ * The same beyond the ids that are just being settled: forwards from the last of them, then backwards from the first, so
+ * that a message with a hundred thousand recipients is not counted through for every fifty of them.
+ */
+const KEEPS = '(settled_at is null or debt is not null)'
+export const keeperAfter = `
+  select 1 from recipient where id > :last and id <= :message * 131072 + 131071 and ${KEEPS} order by id limit 1`
+export const keeperBefore = `
+  select 1 from recipient where id >= :message * 131072 and id < :first and ${KEEPS} order by id desc limit 1`
+export const keepersBetween = `select count(*) from recipient where id between :first and :last and ${KEEPS}`
+
 export const owesAnything = `select 1 from recipient indexed by recipient_debt where ${OF_MESSAGE} and debt is not null limit 1`
 export const hasLeased = `select 1 from recipient where ${OF_MESSAGE} and state = 'leased' limit 1`
 
