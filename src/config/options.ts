@@ -190,6 +190,11 @@ export const OPTIONS = {
     '0',
     'A pause after each delivery to a destination, one at a time; 0 for none.',
   ),
+  default_transport_rate_delay: option(
+    is.duration,
+    '0',
+    'A pause after each delivery of a transport, wherever it goes, one at a time; 0 for none.',
+  ),
   default_destination_message_rate_limit: perDestination(
     is.count(),
     '0',

@@ -191,6 +191,7 @@ function limitsOf(config: Config): ActiveLimits {
     deliveries: config.default_process_limit,
     messages: config.qmgr_message_active_limit,
     recipients: Math.max(config.qmgr_message_recipient_limit, config.qmgr_message_active_limit),
+    transportPause: config.default_transport_rate_delay,
     slots: {
       cost: config.default_delivery_slot_cost,
       loan: config.default_delivery_slot_loan,

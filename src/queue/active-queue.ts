@@ -7,7 +7,7 @@ import type { Settings } from '../config/destination-settings.ts'
 import { Destination, type Job } from './destination.ts'
 import type { DeliveryRequest, DestinationName, MessageId } from './message.ts'
 import { Preemption, type SlotPolicy } from './preemption.ts'
-import type { Instant } from '../mail/clock.ts'
+import type { Duration, Instant } from '../mail/clock.ts'
 
 export interface ActiveLimits {
   /** `default_process_limit`: deliveries at once. */
@@ -17,6 +17,8 @@ export interface ActiveLimits {
   /** `qmgr_message_recipient_limit`. */
   readonly recipients: number
   readonly slots: SlotPolicy
+  /** `default_transport_rate_delay`: with a pause, a transport makes one delivery at a time; in ms. */
+  readonly transportPause: Duration
 }
 
 /** A job whose delivery is to run now. */
@@ -36,6 +38,8 @@ export class ActiveQueue {
   /** Requests in memory, waiting or running, by message: while there are any, its round is not over. */
   readonly #requestsOf = new Map<MessageId, number>()
   readonly #preemption: Preemption
+  /** Transports in the middle of a delivery or of the pause after it. */
+  readonly #busyTransports = new Set<string>()
   #recipients = 0
   #running = 0
 
@@ -122,12 +126,13 @@ export class ActiveQueue {
   next(now: Instant): Turn | undefined {
     if (this.#running >= this.#limits().deliveries) return undefined
     for (const destination of this.#ring) {
+      if (this.#busyTransports.has(destination.transport)) continue
       const head = destination.ready ? destination.peek() : undefined
       if (head === undefined) {
         this.#ring.delete(destination)
         continue
       }
-      const overtaker = this.#preemption.before(head, now, (job) => this.destination(job.request.destination).ready)
+      const overtaker = this.#preemption.before(head, now, (job) => this.#mayStart(this.destination(job.request.destination)))
       if (overtaker !== undefined) return this.#start(overtaker)
       this.#ring.delete(destination)
       return this.#start(head)
@@ -135,14 +140,24 @@ export class ActiveQueue {
     return undefined
   }
 
+  #mayStart(destination: Destination): boolean {
+    return destination.ready && !this.#busyTransports.has(destination.transport)
+  }
+
   #start(job: Job): Turn {
     const destination = this.destination(job.request.destination)
     destination.take(job)
     this.#preemption.selected(job)
     this.#running++
+    if (this.#limits().transportPause > 0) this.#busyTransports.add(destination.transport)
     const begunAs = destination.begin()
     this.stir(destination)
     return { job, destination, begunAs }
+  }
+
+  /** The pause of a transport is over. */
+  freeTransport(transport: string): void {
+    this.#busyTransports.delete(transport)
   }
 
   /** A delivery has ended and its outcome is committed: its slot and its place in the window are free. */

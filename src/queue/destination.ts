@@ -81,6 +81,11 @@ export class Destination {
     return sizeOf(this.#window, this.policy)
   }
 
+  /** What carries mail there: `smtp` unless the name says otherwise. */
+  get transport(): string {
+    return /^(?:smtp|lmtp|discard|error)(?=:)/.exec(this.name)?.[0] ?? 'smtp'
+  }
+
   /** Jobs in memory that wait for a slot. */
   get todo(): number {
     return this.#todo

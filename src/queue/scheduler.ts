@@ -247,6 +247,7 @@ export class Scheduler {
     this.#restIfIdle(job.request.message)
     destination.probing(false)
     if (pause > 0) this.#rest(destination, pause)
+    this.#restTransport(destination.transport)
     destination.lastEndedAt = this.#parts.clock.monotonic()
     this.#due.schedule(destination)
     this.#due.letIn()
@@ -313,22 +314,44 @@ export class Scheduler {
   /** Mail that was in flight at two crashes is tried one by one: a third crash convicts the right message. */
   async #tryTheSuspects(): Promise<void> {
     const { store, clock } = this.#parts
-    while (!this.#stopping) {
-      const suspect = await store.claimSuspect(clock.now())
-      if (suspect === undefined) return
-      this.#active.reserve(suspect.message.id, suspect.recipients.length)
-      const destination = this.#active.destination(suspect.destination)
-      const begunAs = destination.begin()
-      if (suspect.forcedExpire) await this.#settling.expired(suspect, ADMINISTRATIVELY_EXPIRED)
-      else await this.#attempt({ job: jobOf(suspect, clock.now()), destination, begunAs })
-      destination.inFlight--
-      this.#active.release(suspect.message.id, suspect.recipients.length)
-      this.#restIfIdle(suspect.message)
-      this.#due.schedule(destination)
+    try {
+      while (!this.#stopping) {
+        const suspect = await store.claimSuspect(clock.now())
+        if (suspect === undefined) return
+        await this.#tryAlone(suspect)
+      }
+    } catch (error) {
+      // The next safety scan finds them again.
+      this.#guard.failed(error)
     }
   }
 
+  async #tryAlone(suspect: DeliveryRequest): Promise<void> {
+    const { clock } = this.#parts
+    const destination = this.#active.destination(suspect.destination)
+    // Nobody is asked there now, suspects neither: it waits there like all other mail.
+    if (destination.standing.kind !== 'open' && !suspect.forcedExpire) return this.#giveBack(destination, [suspect])
+    this.#active.reserve(suspect.message.id, suspect.recipients.length)
+    const begunAs = destination.begin()
+    if (suspect.forcedExpire) await this.#settling.expired(suspect, ADMINISTRATIVELY_EXPIRED)
+    else await this.#attempt({ job: jobOf(suspect, clock.now()), destination, begunAs })
+    destination.inFlight--
+    this.#active.release(suspect.message.id, suspect.recipients.length)
+    this.#restIfIdle(suspect.message)
+    this.#due.schedule(destination)
+  }
+
   // --- small things
+
+  /** With default_transport_rate_delay the next delivery of the transport, wherever it goes, starts a while after this one. */
+  #restTransport(transport: string): void {
+    const { transportPause } = this.#parts.limits()
+    if (transportPause === 0) return this.#active.freeTransport(transport)
+    this.#parts.clock.after(transportPause, () => {
+      this.#active.freeTransport(transport)
+      this.#turn()
+    })
+  }
 
   /** No delivery to the destination starts for a while. */
   #rest(destination: Destination, pause: Duration): void {
@@ -373,6 +396,10 @@ export class Scheduler {
     const requests = this.#active.withdraw(destination)
     if (requests.length === 0) return
     if (destination.inFlight === 0) destination.probing(false)
+    await this.#giveBack(destination, requests)
+  }
+
+  async #giveBack(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
     await this.#guard.insist(() => this.#parts.store.giveBack(requests.flatMap(idsOf)))
     for (const { message, recipients } of requests) {
       for (const recipient of recipients) destination.expect(recipient.dueAt)

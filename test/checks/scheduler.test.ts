@@ -189,6 +189,15 @@ describe('91: pauses between deliveries', () => {
     await world.advance(minutes(2))
     expect(world.tried('far.example')).toEqual([0, 5, 10, 15])
   })
+  test('a transport rate delay of 10 s: one delivery at a time, wherever they go', async () => {
+    const world = await QueueWorld.create({
+      far: () => ({ kind: 'accepts', takes: seconds(2) }),
+      config: ['default_transport_rate_delay=10s'],
+    })
+    for (const name of ['one', 'two', 'three']) await world.accept([`ann@${name}.example`])
+    await world.advance(minutes(2))
+    expect(world.tried()).toEqual([0, 12, 24])
+  })
   test('half a second is a pause too', async () => {
     const world = await QueueWorld.create({ far: () => accepts, config: ['default_destination_rate_delay=500ms'] })
     await acceptMany(world, 3)

@@ -24,7 +24,7 @@ const request = (message: number, destination = 'far.example'): DeliveryRequest 
 
 function queueOf(...messages: readonly [message: number, entries: number][]) {
   const active = new ActiveQueue(
-    () => ({ deliveries: 1_000_000, messages: 1_000_000, recipients: 1_000_000, slots }),
+    () => ({ deliveries: 1_000_000, messages: 1_000_000, recipients: 1_000_000, slots, transportPause: 0 }),
     () => settings,
   )
   const add = (message: number, entries: number, now = 0) => {
