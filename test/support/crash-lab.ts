@@ -19,8 +19,8 @@ export const isRefused = (number: number): boolean => number % 10 === 0
 
 export class CrashLab {
   readonly far = new FarLedger()
-  /** Numbers answered 250. */
-  readonly acknowledged = new Set<number>()
+  /** Queue ids by the numbers answered 250. */
+  readonly acknowledged = new Map<number, string>()
   readonly queueDirectory = mkdtempSync(join(tmpdir(), 'deferd-crash-'))
   #farPort = 0
   #port: number | null = null
@@ -175,7 +175,7 @@ export class CrashLab {
         await ask(`RCPT TO:<${this.#recipientOf(number)}>\r\n`)
         await ask('DATA\r\n')
         const reply = await ask(`X-Number: ${number}\r\nSubject: crash\r\n\r\n${'x'.repeat(1000)}\r\n.\r\n`)
-        if (reply.startsWith('250')) this.acknowledged.add(number)
+        if (reply.startsWith('250')) this.acknowledged.set(number, / as (\w+)/.exec(reply)?.[1] ?? '')
       }
     } catch (error) {
       if (!(error instanceof Gone)) throw error

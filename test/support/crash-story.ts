@@ -40,7 +40,9 @@ export async function killedUnderLoad(kills: number, seed: number): Promise<Cras
 function account(lab: CrashLab, kills: number): CrashTally {
   const { far, acknowledged } = lab
   const corrupt = lab.corrupt()
-  const lost = [...acknowledged].filter((number) => !(isRefused(number) ? far.noticed : far.delivered).has(number) && !corrupt.has(number))
+  const lost = [...acknowledged.keys()].filter(
+    (number) => !(isRefused(number) ? far.noticed : far.delivered).has(number) && !corrupt.has(number),
+  )
   expect(lost).toEqual([])
   const duplicates = [...far.delivered.values()].reduce((sum, times) => sum + times - 1, 0)
   expect(duplicates).toBeLessThanOrEqual(kills * IN_FLIGHT)

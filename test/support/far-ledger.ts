@@ -1,6 +1,7 @@
 /**
  * A far side that keeps a ledger: what arrived how often. The recipient says what it wants: `refuse-…` gets 550,
- * `defer-…` gets 451 the first time, everybody else is served after a moment.
+ * `defer-…` gets 451 the first time, `busy-…` gets 450
+ * always, everybody else is served after a moment.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
@@ -71,6 +72,7 @@ export class FarLedger {
     if (verb !== 'RCPT') return '250 2.0.0 Ok'
     const address = /<(.*?)>/.exec(line)?.[1] ?? ''
     if (address.startsWith('refuse-')) return '550 5.1.1 no such user'
+    if (address.startsWith('busy-')) return '450 4.2.1 busy'
     if (!address.startsWith('defer-') || this.#deferred.has(address)) return '250 2.1.5 Ok'
     this.#deferred.add(address)
     return '451 4.7.1 come back later'
