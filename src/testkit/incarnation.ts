@@ -16,7 +16,7 @@ export interface Surroundings {
   /** Told of what happens in the queue while the relay lives. */
   readonly hear: Listen
   /** Stands between the relay and its store. */
-  readonly between?: ((store: QueueStore, clock: Clock) => QueueStore) | undefined
+  readonly between?: ((store: QueueStore, life: Incarnation) => QueueStore) | undefined
 }
 
 /** Never answered: whoever waits for it is dead. */
@@ -35,7 +35,7 @@ export class Incarnation {
   constructor({ clock, net, store, hear, between = (one) => one }: Surroundings) {
     this.clock = this.#mortalClock(clock)
     this.net = this.#mortalNet(net)
-    this.store = this.#mortalStore(between(store, this.clock))
+    this.store = this.#mortalStore(between(store, this))
     this.events = new Events(() => clock.now())
     this.events.listen((event, at) => {
       if (this.#alive) hear(event, at)

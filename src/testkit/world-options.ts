@@ -9,6 +9,7 @@ import { openMemoryStore } from '../queue/memory-store.ts'
 import type { QueueReader } from '../queue/reader.ts'
 import { openInlineStore } from '../queue/sqlite/inline-store.ts'
 import type { QueueStore } from '../queue/store.ts'
+import type { Incarnation } from './incarnation.ts'
 
 type Value = string | number | boolean | readonly string[]
 
@@ -32,9 +33,8 @@ export interface WorldOptions {
 
 /** Stands between the relay and its ports: for simulations of the relay itself, which look on and step in. */
 export interface Between {
-  /** `clock` dies with the relay that uses the store. */
-  readonly store?: (store: QueueStore, clock: Clock) => QueueStore
-  readonly agent?: (agent: DeliveryAgent) => DeliveryAgent
+  readonly store?: (store: QueueStore, life: Incarnation) => QueueStore
+  readonly agent?: (agent: DeliveryAgent, life: Incarnation) => DeliveryAgent
 }
 
 export interface OpenedQueue {

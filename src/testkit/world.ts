@@ -12,7 +12,7 @@ import type { Endpoint, Listener } from '../delivery/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, Instant } from '../mail/clock.ts'
 import { seededRandom } from '../mail/random.ts'
-import { Operations, type OperationName, type Tally } from '../queue/operations.ts'
+import { Operations, type LiveDestination, type OperationName, type Tally } from '../queue/operations.ts'
 import type { QueueReader } from '../queue/reader.ts'
 import type { QueueStore } from '../queue/store.ts'
 import { systemNet } from '../system/net.ts'
@@ -85,8 +85,6 @@ export class World implements AsyncDisposable {
   #queue: OpenedQueue
   #life: Incarnation
   #relay: Relay
-  /** The next life of a relay that was killed, once it has begun. */
-  #rising: Promise<void> | null = null
   #catchingUp = false
   /** Something left the queue, or was taken out of it, since it was last looked at. */
   #mayBeEmpty = true
@@ -168,7 +166,7 @@ export class World implements AsyncDisposable {
 
   /** The wall clock is set forward, or back when negative; nothing else notices. */
   stepClock(by: Duration): void {
-    this.#did(`set the clock by ${by} ms`)
+    this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
   }
 
@@ -238,29 +236,25 @@ export class World implements AsyncDisposable {
     const { store, clock, events } = this.#life
     const operations = new Operations({ store, reader, clock, events, config: () => config, wakes: this.#relay.wakes })
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: {} } : { kind: 'ids' as const, ids }
-    const tally = await operations.perform({ operation, selection, who: 'operator', words: operation })
-    await this.#driver.catchUp()
-    return tally
+    return this.#driven(operations.perform({ operation, selection, who: 'operator', words: operation }))
   }
 
   /** Suspends a destination, or lets it go on. */
   async suspend(destination: string): Promise<void> {
-    await this.#relay.wakes.suspend(destination, 'operator')
+    await this.#driven(this.#relay.wakes.suspend(destination, 'operator'))
   }
 
   async resume(destination: string): Promise<void> {
-    await this.#relay.wakes.resume(destination, 'operator')
-    await this.#driver.catchUp()
+    await this.#driven(this.#relay.wakes.resume(destination, 'operator'))
   }
 
   /** Stops the relay in order and starts it again on the same queue. */
   async restart(): Promise<void> {
     this.#did('restarted')
-    await this.#stopRelay()
+    await this.#driven(this.#relay.stop(0))
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
-    await this.start()
-    await this.#driver.catchUp()
+    await this.#driven(this.start())
   }
 
   /**
@@ -278,7 +272,12 @@ export class World implements AsyncDisposable {
     const left = this.#queue.reopen()
     this.#did('killed')
     this.#life.die()
-    this.clock.after(toDuration(downFor), () => (this.#rising = this.#rise(left)))
+    this.clock.after(toDuration(downFor), () => void this.#rise(left))
+  }
+
+  /** The destinations that the relay has in mind just now. */
+  destinations(): readonly LiveDestination[] {
+    return this.#relay.wakes.snapshot()
   }
 
   /** Is there a relay to talk to? */
@@ -289,7 +288,7 @@ export class World implements AsyncDisposable {
   /** The end of the world. */
   async close(): Promise<void> {
     await Promise.all(this.#ports.splice(0).map((port) => port.close()))
-    await this.#stopRelay()
+    if (this.#life.alive) await this.#driven(this.#relay.stop(0))
     this.farSide.close()
     await this.store.close()
   }
@@ -305,9 +304,10 @@ export class World implements AsyncDisposable {
 
   #assemble(): Relay {
     const { config, templates, options, between } = this.#parts
-    const { clock, net, store, events } = this.#life
+    const life = this.#life
+    const { clock, net, store, events } = life
     const random = seededRandom(options.seed ?? 1)
-    return new Relay({ config, templates, clock, net, store, events, random, watchAgent: between.agent })
+    return new Relay({ config, templates, clock, net, store, events, random, watchAgent: (agent) => between.agent?.(agent, life) ?? agent })
   }
 
   async #rise(left: Promise<OpenedQueue>): Promise<void> {
@@ -324,13 +324,19 @@ export class World implements AsyncDisposable {
     return this.net.dialFrom(CLIENT, DOOR)
   }
 
-  async #stopRelay(): Promise<void> {
-    await this.#rising
-    if (!this.#life.alive) return
-    let stopped = false
-    const stopping = this.#relay.stop(0).finally(() => (stopped = true))
-    await this.#driver.runWhile(() => !stopped)
-    await stopping
+  /** Lets time pass until the relay has done something; nothing more of it is to be expected once it is killed. */
+  async #driven<T>(work: Promise<T>): Promise<T> {
+    const life = this.#life
+    let done = false
+    const end = () => {
+      done = true
+    }
+    work.then(end, end)
+    await this.#driver.runWhile(() => !done && life.alive)
+    if (!done) throw new Error('the relay was killed meanwhile')
+    const result = await work
+    await this.#driver.catchUp()
+    return result
   }
 
   /** Something is due without any time passing: it runs by itself, so that a test need not ask for it. */
@@ -354,8 +360,8 @@ export class World implements AsyncDisposable {
     }
   }
 
-  #did(did: string): void {
-    this.#history.add({ at: this.#elapsed(), where: 'test', event: { did } })
+  #did(did: string, details: Readonly<Record<string, unknown>> = {}): void {
+    this.#history.add({ at: this.#elapsed(), where: 'test', event: { did, ...details } })
   }
 
   #elapsed(): Duration {
