@@ -3,7 +3,7 @@
  * routes its recipients, makes their schedule, commits everything at once and hands to the scheduler what may run.
  */
 import type { Settings } from '../config/destination-settings.ts'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
+import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/reply.ts'
 import type { ClientName, Events } from '../telemetry/events.ts'
@@ -68,6 +68,7 @@ const STORE_ILL: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: queue f
 
 export class Intake {
   readonly #parts: IntakeParts
+  #space: { readonly at: Duration; readonly free: number } = { at: -Infinity, free: 0 }
 
   constructor(parts: IntakeParts) {
     this.#parts = parts
@@ -91,9 +92,16 @@ export class Intake {
 
   /** Undefined when mail of this size can be taken now; else the reply to MAIL. */
   async refusal(size: number): Promise<SmtpReply | undefined> {
-    const { scheduler, store, needed } = this.#parts
+    const { scheduler, needed } = this.#parts
     if (scheduler.storeIsIll) return STORE_ILL
-    return (await store.freeSpace()) <= Math.max(needed(), size) ? NO_SPACE : undefined
+    return (await this.#freeSpace()) <= Math.max(needed(), size) ? NO_SPACE : undefined
+  }
+
+  /** Asked of the disk at most once a second: a disk fills up more slowly than mail comes in. */
+  async #freeSpace(): Promise<number> {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#space.at >= SECOND) this.#space = { at: now, free: await this.#parts.store.freeSpace() }
+    return this.#space.free
   }
 
   /** Durable when it resolves: message, recipients, schedule and content in one commit. Rejects with StoreUnavailable. */
