@@ -37,6 +37,9 @@ function said(command: Command): { readonly file: string | undefined; readonly o
   return { file, overrides }
 }
 
+/** What was said with `-o`, in order. */
+export const overridesOf = (command: Command): readonly string[] => said(command).overrides
+
 /** The configuration that holds for a command. */
 export const configOf = (shell: Shell, command: Command, calledAs = 'deferd'): Promise<LoadedConfig> =>
   loadShellConfig(shell, { ...said(command), calledAs })

@@ -32,19 +32,27 @@ export function writeTextFile(path: string, text: string): void {
 
 const quoted = (text: string): string => (/^[\w.,:=/@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`)
 
-/** The command line that asks for the same again: the options that were given, but not where to put the answer. */
+/** The command line that asks for the same again: what was given, but not where to put the answer. */
 export function commandLine(command: Command): string {
-  const words: string[] = []
-  for (const option of command.options) {
-    const name = option.attributeName()
-    if (command.getOptionValueSource(name) !== 'cli' || option.long === '--html' || option.long === '--json') continue
-    const value: unknown = command.getOptionValue(name)
-    for (const one of Array.isArray(value) ? value : [value])
-      words.push(option.long ?? option.short ?? '', ...(option.required ? [String(one)] : []))
-  }
   const names: string[] = []
-  for (let level: Command | null = command; level !== null; level = level.parent) names.unshift(level.name())
-  return [...names, ...words].map(quoted).join(' ')
+  const words: string[] = []
+  for (let level: Command | null = command; level !== null; level = level.parent) {
+    names.unshift(level.name())
+    words.unshift(...optionsGiven(level))
+  }
+  return [...names, ...words, ...command.args].map(quoted).join(' ')
+}
+
+/** Those that may stand anywhere belong to the program as a whole. */
+function optionsGiven(command: Command): readonly string[] {
+  const given = command.options.filter(
+    (option) => command.getOptionValueSource(option.attributeName()) === 'cli' && option.long !== '--html' && option.long !== '--json',
+  )
+  return given.flatMap((option) => {
+    const value: unknown = command.getOptionValue(option.attributeName())
+    const name = option.long ?? option.short ?? ''
+    return (Array.isArray(value) ? value : [value]).flatMap((one) => (option.required ? [name, String(one)] : [name]))
+  })
 }
 
 /** An option that may be given several times. */

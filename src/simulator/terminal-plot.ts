@@ -1,5 +1,5 @@
 /** Small plots for a terminal: a row of attempts on a logarithmic axis of time, and a curve as a row of blocks. */
-import { DAY, type Duration, HOUR, MINUTE } from '../mail/clock.ts'
+import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../mail/clock.ts'
 
 const TICKS: readonly (readonly [string, Duration])[] = [
   ['0', 0],
@@ -28,6 +28,36 @@ export function timeAxis(longest: Duration, width: number): string {
   }
   return axis.slice(0, width)
 }
+
+const STEPS: readonly Duration[] = [
+  ...[1, 2, 5, 10, 30].map((n) => n * SECOND),
+  ...[1, 2, 5, 10, 30].map((n) => n * MINUTE),
+  ...[1, 2, 4, 8].map((n) => n * HOUR),
+  ...[1, 2, 7, 14, 28].map((n) => n * DAY),
+]
+
+/** The axis above curves over time: as many round times as have room. */
+export function evenAxis(longest: Duration, width: number): string {
+  const step = STEPS.find((candidate) => (candidate / Math.max(1, longest)) * width >= 8) ?? longest
+  let axis = ''
+  for (let at = 0; at <= longest && axis.length < width; at += Math.max(1, step)) {
+    axis = axis.padEnd(Math.round((at / Math.max(1, longest)) * width)) + roundTime(at)
+  }
+  return axis.slice(0, width).trimEnd()
+}
+
+function roundTime(time: Duration): string {
+  if (time === 0) return '0'
+  const [unit, size] = UNITS.find(([, length]) => time % length === 0) ?? ['ms', 1]
+  return `${time / size}${unit}`
+}
+
+const UNITS: readonly (readonly [string, Duration])[] = [
+  ['d', DAY],
+  ['h', HOUR],
+  ['m', MINUTE],
+  ['s', SECOND],
+]
 
 /** One mark per attempt; `│` is the bounce. */
 export function attemptRow(attempts: readonly Duration[], longest: Duration, width: number): string {

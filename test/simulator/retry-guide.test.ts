@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { type Run, simulate } from '../support/simulate-command.ts'
 
 const page = readFileSync(new URL('../../docs/choosing-retry-settings.md', import.meta.url), 'utf8')
-const commands = [...page.matchAll(/^deferd simulate (.*)$/gm)].map(([, words]) => words ?? '')
+/** The one with 20,000 messages runs in test/long/scenario.long.ts. */
+const commands = [...page.matchAll(/^deferd simulate (.*)$/gm)]
+  .map(([, words]) => words ?? '')
+  .filter((words) => !words.includes('rate-limited-provider'))
 
 /** Splits as a shell does, as far as the page needs it. */
 const split = (words: string): string[] => [...words.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
@@ -26,6 +29,12 @@ describe('every command of the guide runs', () => {
       expect(run.out.length).toBeGreaterThan(100)
     })
   }
+})
+
+test('the scenario of the guide is the example', () => {
+  const example = readFileSync(new URL('../../examples/rate-limited-provider.toml', import.meta.url), 'utf8')
+  const shown = /```toml\n# examples\/rate-limited-provider\.toml\n([\s\S]*?)```/.exec(page)?.[1]
+  expect(shown).toBe(example.replace(/^#.*\n/gm, '').trimStart())
 })
 
 describe('the figures of the guide are those of the commands', () => {

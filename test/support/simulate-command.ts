@@ -1,5 +1,6 @@
 /** `deferd simulate` run whole and in process: what it printed, and how it ended. */
 import { Command, CommanderError } from 'commander'
+import { withConfig } from '../../src/cli/command.ts'
 import { addSimulate } from '../../src/cli/commands/simulate.ts'
 import { CommandError, type Shell } from '../../src/cli/shell.ts'
 import { ConfigError } from '../../src/config/problem.ts'
@@ -29,7 +30,9 @@ export async function simulate(
     stdout: into('out'),
     stderr: into('err'),
   } as unknown as Shell
-  const program = new Command('deferd').exitOverride().configureOutput({ writeErr: (text) => void (said.err += text) })
+  const program = withConfig(new Command('deferd'))
+    .exitOverride()
+    .configureOutput({ writeErr: (text) => void (said.err += text) })
   addSimulate(program, shell)
   try {
     await program.parseAsync(['simulate', ...args], { from: 'user' })

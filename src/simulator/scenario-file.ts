@@ -1,0 +1,191 @@
+/**
+ * Reads a scenario: which mail comes in, how the relay is configured, how the far side fails, and how long one watches.
+ * Every mistake is told at once, with file, line and what would be right.
+ */
+import { z } from 'zod'
+import { configFrom, type LoadedConfig } from '../config/load.ts'
+import { ConfigError, type Problem } from '../config/problem.ts'
+import * as is from '../config/values.ts'
+import type { Duration } from '../mail/clock.ts'
+import { rate } from '../testkit/far-side/rule-keys.ts'
+import { readRule } from '../testkit/far-side/rule-reader.ts'
+import type { Fault, Rule, Script } from '../testkit/far-side/rule.ts'
+import { complaints, isTable, readTables, readToml, unknown, type Complain, type Table } from '../testkit/far-side/script.ts'
+
+/** Mail of one kind: message by message, to the domains in turn. */
+export interface Stream {
+  readonly name: string
+  readonly messages: number
+  readonly to: readonly string[]
+  /** Recipients of each message, all in one domain. */
+  readonly recipients: number
+  readonly size: number
+  readonly sender: string
+  /** When the first one comes. */
+  readonly starts: Duration
+  /** From one message to the next; 0 when all come at once. */
+  readonly gap: Duration
+}
+
+export interface Scenario {
+  readonly streams: readonly Stream[]
+  readonly loaded: LoadedConfig
+  readonly script: Script
+  /** How long is watched; null: until the queue is empty. */
+  readonly duration: Duration | null
+}
+
+/** The name by which the simulated relay calls itself. */
+const HOSTNAME = 'deferd.example'
+/** The queue is kept in memory. */
+const MOST_BYTES = 512 * 1024 ** 2
+const MOST_MESSAGES = 1_000_000
+
+const TABLES = ['duration', 'latency', 'mail', 'config', 'rule', 'dns']
+
+interface Key<T> {
+  readonly kind: z.ZodType<T>
+  /** Must be given when there is none. */
+  readonly otherwise?: T
+}
+
+const domains = is.list.refine((names) => names.length > 0 && names.every((name) => /^[^\s@"*]+$/.test(name)), {
+  error: 'expected domains such as "provider.example"',
+})
+
+const STREAM = {
+  messages: { kind: is.count(1, MOST_MESSAGES) },
+  to: { kind: domains },
+  recipients: { kind: is.count(1, 10_000), otherwise: 1 },
+  size: { kind: is.size, otherwise: 2048 },
+  sender: { kind: is.text, otherwise: 'app@sender.example' },
+  starts: { kind: is.duration, otherwise: 0 },
+  over: { kind: is.duration, otherwise: 0 },
+  rate: { kind: rate.nullable(), otherwise: null },
+} as const satisfies Record<string, Key<unknown>>
+
+type StreamKey = keyof typeof STREAM
+type ReadStream = { -readonly [K in StreamKey]: z.output<(typeof STREAM)[K]['kind']> }
+
+const STREAM_KEYS = Object.keys(STREAM) as StreamKey[]
+
+/** The scenario in `text`; `file` is its name in complaints; `overrides` are `name=value` for its configuration. */
+export function readScenario(text: string, file: string, overrides: readonly string[] = []): Scenario {
+  const tables = readToml(text, file)
+  const { complain, problems, where } = complaints(text, file)
+  for (const name of Object.keys(tables)) {
+    if (!TABLES.includes(name)) complain([name], unknown(name, TABLES, `a scenario has ${TABLES.join(', ')}`))
+  }
+  const duration = readTime(tables, 'duration', complain)
+  const latency = readTime(tables, 'latency', complain) ?? LATENCY
+  const streams = readStreams(tables, complain)
+  const script = readTables(tables, complain)
+  const { loaded, mistakes } = readConfig(tables, where, overrides, complain)
+  if (loaded !== null) tooMuch(streams, loaded, complain)
+  if (loaded === null || problems.length + mistakes.length > 0) throw new ConfigError([...problems, ...mistakes])
+  return { streams, loaded, duration, script: { ...script, rules: slowed(script.rules, latency) } }
+}
+
+/** How long a round trip takes unless a rule says so. In no time at all every backlog would be gone. */
+const LATENCY: Duration = 100
+
+/** Where a round trip ends: MAIL, RCPT and DATA travel together (RFC 2920). */
+const ROUND_TRIPS = ['connect', 'greeting', 'ehlo', 'mail', 'end-of-data'] as const
+
+/** Replies take their time: those that rules give, and by the last of all rules the usual ones. */
+function slowed(rules: readonly Rule[], latency: Duration): readonly Rule[] {
+  if (latency === 0) return rules
+  const usual = ROUND_TRIPS.flatMap((at) => {
+    const read = readRule('latency', { at, delay: `${latency}ms` })
+    return 'rule' in read ? [read.rule] : []
+  })
+  return [...rules.map((rule) => ({ ...rule, fault: slowedFault(rule.fault, latency) })), ...usual]
+}
+
+function slowedFault(fault: Fault, latency: Duration): Fault {
+  if (!ROUND_TRIPS.some((stage) => stage === fault.at)) return fault
+  if (!('manner' in fault)) return fault.delay === 0 ? { ...fault, delay: latency } : fault
+  return fault.manner.delay === 0 ? { ...fault, manner: { ...fault.manner, delay: latency } } : fault
+}
+
+function readTime(tables: Table, name: string, complain: Complain): Duration | null {
+  if (tables[name] === undefined) return null
+  const result = is.duration.safeParse(tables[name])
+  if (result.success) return result.data
+  complain([name], `${name}: ${result.error.issues[0]?.message ?? 'cannot be read'}`)
+  return null
+}
+
+/** One stream in `[mail]` itself, or several in `[mail.NAME]` tables. */
+function readStreams({ mail }: Table, complain: Complain): readonly Stream[] {
+  if (!isTable(mail)) {
+    complain(['mail'], 'no mail comes in: add a table such as [mail] with messages = 1000 and to = "provider.example"')
+    return []
+  }
+  const entries = Object.entries(mail)
+  const several = entries.length > 0 && entries.every(([, value]) => isTable(value))
+  if (!several) return readStream('mail', mail, ['mail'], complain)
+  return entries.flatMap(([name, table]) => (isTable(table) ? readStream(name, table, ['mail', name], complain) : []))
+}
+
+function readStream(name: string, table: Table, path: readonly string[], complain: Complain): readonly Stream[] {
+  let wrong = false
+  const mistake = (key: string | null, text: string): void => {
+    wrong = true
+    complain(key === null ? path : [...path, key], text)
+  }
+  for (const key of Object.keys(table)) {
+    if (!STREAM_KEYS.some((known) => known === key)) mistake(key, unknown(key, STREAM_KEYS, `mail has ${STREAM_KEYS.join(', ')}`))
+  }
+  const keys: Partial<Record<StreamKey, unknown>> = {}
+  for (const key of STREAM_KEYS) {
+    const { kind, otherwise }: Key<unknown> = STREAM[key]
+    const value = table[key] ?? otherwise
+    if (value === undefined) {
+      mistake(null, `${key} is missing, such as ${key === 'to' ? 'to = "provider.example"' : 'messages = 1000'}`)
+      continue
+    }
+    const result = table[key] === undefined ? { success: true as const, data: otherwise } : kind.safeParse(value)
+    if (result.success) keys[key] = result.data
+    else mistake(key, `${key}: ${result.error.issues[0]?.message ?? 'cannot be read'}`)
+  }
+  if (table['over'] !== undefined && table['rate'] !== undefined) mistake('rate', 'rate does not go together with over')
+  return wrong ? [] : [streamOf(name, keys as ReadStream)]
+}
+
+const streamOf = (name: string, { over, rate: pace, ...stream }: ReadStream): Stream => ({
+  ...stream,
+  name,
+  gap: pace === null ? over / stream.messages : pace.per / pace.count,
+})
+
+/** `[config]`: parameters and tables as in deferd.toml. */
+function readConfig(
+  tables: Table,
+  where: (path: readonly string[]) => string,
+  overrides: readonly string[],
+  complain: Complain,
+): { readonly loaded: LoadedConfig | null; readonly mistakes: readonly Problem[] } {
+  const values = tables['config'] ?? {}
+  if (!isTable(values)) {
+    complain(['config'], 'config must be a table: [config]')
+    return { loaded: null, mistakes: [] }
+  }
+  try {
+    return { loaded: configFrom(values, HOSTNAME, { where: (...key) => where(['config', ...key]), overrides }), mistakes: [] }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return { loaded: null, mistakes: error.problems }
+  }
+}
+
+/** What could not be simulated: mail that the relay would not take, or that memory does not hold. */
+function tooMuch(streams: readonly Stream[], { config }: LoadedConfig, complain: Complain): void {
+  const limit = config.message_size_limit
+  for (const { name, size } of streams) {
+    const path = streams.length === 1 && name === 'mail' ? ['mail', 'size'] : ['mail', name, 'size']
+    if (limit > 0 && size > limit) complain(path, `size: ${size} bytes are more than message_size_limit allows (${limit})`)
+  }
+  const bytes = streams.reduce((sum, { messages, size }) => sum + messages * size, 0)
+  if (bytes > MOST_BYTES) complain(['mail'], `${bytes} bytes of mail are more than a simulation holds (${MOST_BYTES}): make size smaller`)
+}
