@@ -9,7 +9,13 @@ const SLICE: Duration = HOUR
 /** How late an alarm may notice that the wall clock was set forward. */
 const WALL_CHECK: Duration = SECOND
 
-const formats = new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' })
+// Made when it is first needed: that takes 10 ms, and most commands never name a zone.
+let formats: Intl.DateTimeFormat | undefined
+
+function zoneName(date: Date): string {
+  formats ??= new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' })
+  return formats.formatToParts(date).find((part) => part.type === 'timeZoneName')?.value ?? 'UTC'
+}
 
 class SystemClock implements Clock {
   now(): Instant {
@@ -31,9 +37,13 @@ class SystemClock implements Clock {
 
   zone(at: Instant): { readonly offset: number; readonly name: string } {
     const date = new Date(at)
-    const name = formats.formatToParts(date).find((part) => part.type === 'timeZoneName')?.value ?? 'UTC'
-    // 0 - x, because minus zero would print as "-0000", which means "zone unknown" (RFC 5322 §3.3).
-    return { offset: 0 - date.getTimezoneOffset(), name }
+    return {
+      // 0 - x, because minus zero would print as "-0000", which means "zone unknown" (RFC 5322 §3.3).
+      offset: 0 - date.getTimezoneOffset(),
+      get name() {
+        return zoneName(date)
+      },
+    }
   }
 }
 
