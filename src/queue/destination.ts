@@ -109,6 +109,12 @@ export class Destination {
     return this.nextDueAt
   }
 
+  /** Is it open, or about to be probed? Then a last attempt is worth waiting for. */
+  maySoonBeAsked(now: Instant): boolean {
+    if (this.standing.kind === 'open') return true
+    return this.standing.kind === 'dead' && (this.standing.probing || this.standing.until <= now)
+  }
+
   push(job: Job): void {
     if (this.#todo === 0) this.#freshNext = true
     ;(job.request.fresh ? this.#fresh : this.#retries).push(job)

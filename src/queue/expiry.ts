@@ -1,8 +1,10 @@
 /**
- * Watches the lifetimes of mail that waits: one alarm at the earliest expiry, and what is over is claimed and handed on.
+ * Watches the lifetimes of mail that waits: one alarm at the earliest expiry. What is over is claimed and decided upon;
+ * where it cannot be decided yet — its last attempt waits for room, or for the outcome of a probe — it is left alone and
+ * looked at again every second, until patience ends.
  */
-import { SECOND, type Clock, type Instant, type Timer } from '../mail/clock.ts'
-import type { DeliveryRequest } from './message.ts'
+import { SECOND, type Clock, type Duration, type Instant, type Timer } from '../mail/clock.ts'
+import type { DeliveryRequest, DestinationName } from './message.ts'
 import type { StoreGuard } from './store-guard.ts'
 import type { QueueStore } from './store.ts'
 
@@ -11,8 +13,11 @@ export interface ExpiryParts {
   readonly clock: Clock
   readonly guard: StoreGuard
   readonly track: (work: Promise<void>) => void
-  /** The lifetime of this mail is over; it is leased. */
-  readonly over: (requests: readonly DeliveryRequest[]) => Promise<void>
+  /**
+   * The lifetime of this mail is over; it is leased. `waited`: how long mail that is over has been left alone at a
+   * destination. Resolves with the destinations where it is to be left alone, its leases given back.
+   */
+  readonly over: (requests: readonly DeliveryRequest[], waited: (name: DestinationName) => Duration) => Promise<Iterable<DestinationName>>
 }
 
 /** Recipients claimed at once. */
@@ -20,6 +25,8 @@ const CLAIM_LIMIT = 100
 
 export class Expiry {
   readonly #parts: ExpiryParts
+  /** Since when mail that is over has been left alone at a destination, on the stopwatch. */
+  #leftAlone: ReadonlyMap<DestinationName, Duration> = new Map()
   #alarm: { readonly at: Instant; readonly timer: Timer } | null = null
   #running = false
   #stopped = false
@@ -48,20 +55,31 @@ export class Expiry {
   async run(): Promise<void> {
     if (this.#running) return
     this.#running = true
-    const { store, clock, guard, over } = this.#parts
+    const { store, clock, guard } = this.#parts
     try {
-      while (!this.#stopped) {
-        const requests = await store.claimExpired(clock.now(), CLAIM_LIMIT)
-        if (requests.length === 0) break
-        await over(requests)
-      }
+      await this.#workOff()
       const { expiresAt } = await store.nextDeadlines()
-      if (expiresAt !== null) this.expect(expiresAt)
+      const soon = this.#leftAlone.size > 0 ? clock.now() + SECOND : 0
+      if (expiresAt !== null) this.expect(Math.max(expiresAt, soon))
     } catch (error) {
       guard.failed(error)
       this.expect(clock.now() + SECOND)
     } finally {
       this.#running = false
     }
+  }
+
+  async #workOff(): Promise<void> {
+    const { store, clock, over } = this.#parts
+    const before = this.#leftAlone
+    const now = clock.monotonic()
+    const waited = (name: DestinationName) => now - (before.get(name) ?? now)
+    const leftAlone = new Map<DestinationName, Duration>()
+    while (!this.#stopped) {
+      const requests = await store.claimExpired(clock.now(), CLAIM_LIMIT, [...leftAlone.keys()])
+      if (requests.length === 0) break
+      for (const name of await over(requests, waited)) leftAlone.set(name, before.get(name) ?? now)
+    }
+    this.#leftAlone = leftAlone
   }
 }

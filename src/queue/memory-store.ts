@@ -8,7 +8,7 @@ import { emptyQueue, isKept, isLive, snapshot, type HeldMessage, type HeldRecipi
 import { MemoryReader } from './memory-reader.ts'
 import { enter, lease, settleOne } from './memory-recipient.ts'
 import { setAside, takeUp, type TakenUp } from './memory-recovery.ts'
-import { messageOf, packRequests, recipientId, type Lease, type MessageId, type RecipientId } from './message.ts'
+import { messageOf, packRequests, type DestinationName, recipientId, type Lease, type MessageId, type RecipientId } from './message.ts'
 import type { QueueReader } from './reader.ts'
 import type {
   AuditRecord,
@@ -105,8 +105,10 @@ class MemoryStore implements QueueStore {
     return suspect === undefined ? undefined : packRequests([this.#lease(suspect)], 1)[0]
   }
 
-  async claimExpired(now: Instant, limit: number) {
-    const over = this.#waiting((one) => one.expiresAt <= now).toSorted((a, b) => a.expiresAt - b.expiresAt || a.id - b.id)
+  async claimExpired(now: Instant, limit: number, except: readonly DestinationName[] = []) {
+    const over = this.#waiting((one) => one.expiresAt <= now && !except.includes(one.destination)).toSorted(
+      (a, b) => a.expiresAt - b.expiresAt || a.id - b.id,
+    )
     return packRequests(
       over.slice(0, limit).map((one) => this.#lease(one)),
       0,

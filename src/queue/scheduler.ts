@@ -65,7 +65,7 @@ export class Scheduler {
     const track = (work: Promise<void>) => this.#track(work)
     this.#guard = guard
     this.#settling = new Settling({ store, clock, events, guard, factsFor, owes })
-    this.#expiry = new Expiry({ store, clock, guard, track, over: (requests) => this.#over(requests) })
+    this.#expiry = new Expiry({ store, clock, guard, track, over: (requests, waited) => this.#over(requests, waited) })
     const claimed = (destination: Destination, requests: readonly DeliveryRequest[]) => this.#claimed(destination, requests)
     this.#due = new DueMail({ store, clock, guard, active: this.#active, track, claimed, turn: () => this.#turn() })
   }
@@ -88,9 +88,11 @@ export class Scheduler {
     this.#expiry.stop()
     this.#due.arm(true)
     const deadline = this.#parts.clock.after(grace, () => this.#abandon.abort())
-    while (this.#running.size > 0) await Promise.all(this.#running)
+    await this.#ended()
     deadline.cancel()
-    for (const destination of this.#active.destinations) await this.#giveBackWaiting(destination)
+    this.#abandon.abort()
+    for (const destination of this.#active.destinations) this.#track(this.#giveBackWaiting(destination))
+    await this.#ended()
   }
 
   // --- mail comes in
@@ -299,16 +301,22 @@ export class Scheduler {
 
   // --- expiry and suspects
 
-  /** Mail whose lifetime is over: where nobody may be asked it expires at once, elsewhere it gets its last attempt. */
-  async #over(requests: readonly DeliveryRequest[]): Promise<void> {
-    const open: DeliveryRequest[] = []
+  /**
+   * Mail whose lifetime is over: where nobody may be asked it expires at once, elsewhere it is due for its last attempt
+   * and may have to wait for that; what cannot start within `minimal_backoff_time` is given up. Returns where it waits.
+   */
+  async #over(requests: readonly DeliveryRequest[], waited: (name: DestinationName) => Duration): Promise<Set<DestinationName>> {
+    const waiting = new Map<Destination, DeliveryRequest[]>()
     for (const request of requests) {
-      const { standing } = this.#active.destination(request.destination)
-      if (standing.kind === 'open') open.push(request)
-      else await this.#settling.expired(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
+      const destination = this.#active.destination(request.destination)
+      const { standing, settings, name } = destination
+      if (!destination.maySoonBeAsked(this.#parts.clock.now()) || waited(name) >= settings.minimal_backoff_time) {
+        await this.#settling.expired(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
+      } else waiting.set(destination, [...(waiting.get(destination) ?? []), request])
     }
-    this.#take(open)
+    for (const [destination, kept] of waiting) await this.#giveBack(destination, kept)
     this.#turn()
+    return new Set(Array.from(waiting.keys(), ({ name }) => name))
   }
 
   /** Mail that was in flight at two crashes is tried one by one: a third crash convicts the right message. */
@@ -415,6 +423,11 @@ export class Scheduler {
       destination.refresh(now)
       if (destination.forgettable) this.#active.forget(destination)
     }
+  }
+
+  /** Nothing is under way any more. */
+  async #ended(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
   /** Work under way that a stop must wait for. */

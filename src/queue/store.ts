@@ -210,8 +210,8 @@ export interface QueueStore {
    * tried one at a time, so that a third crash convicts the right message. What has three starts becomes corrupt at open.
    */
   claimSuspect(now: Instant): Promise<DeliveryRequest | undefined>
-  /** Leases waiting recipients, wherever they wait, whose lifetime is over. */
-  claimExpired(now: Instant, limit: number): Promise<readonly DeliveryRequest[]>
+  /** Leases waiting recipients whose lifetime is over, wherever they wait but at these destinations; earliest expiry first. */
+  claimExpired(now: Instant, limit: number, except?: readonly DestinationName[]): Promise<readonly DeliveryRequest[]>
   /** Gives leased recipients back untried; due time, steps and attempts stay. */
   giveBack(recipients: readonly RecipientId[]): Promise<void>
   /** Records outcomes and the debts that follow from them, and lets go of the leases. Settling twice changes nothing. */

@@ -214,3 +214,48 @@ test('mail that waits behind a dead destination expires at the end of its lifeti
   expect(world.notices()).toHaveLength(50)
   expect(world.attempts('far.example').length).toBeLessThan(20)
 })
+
+test('when more expires at once than can be tried, what cannot start within minimal_backoff_time is given up', async () => {
+  const tarpit: Reception = { kind: 'accepts', takes: hours(2) }
+  const world = await QueueWorld.create({
+    far: far(({ at }) => (at < minutes(1) ? busy : tarpit)),
+    config: [
+      'maximal_queue_lifetime=2h',
+      'bounce_queue_lifetime=2h',
+      'retry_backoff=table(3h)',
+      'qmgr_message_active_limit=100',
+      'qmgr_message_recipient_limit=100',
+    ],
+  })
+  for (let i = 0; i < 500; i++) await world.accept([`ann${i}@far.example`])
+  await world.advance(hours(2) + seconds(1))
+  // The first are being tried; the rest have their chance for 300 s.
+  expect(world.happened('expired')).toEqual([])
+  await world.advance(seconds(302))
+  const tried = world.attempts('far.example').filter(({ at }) => at >= hours(2)).length
+  expect(tried).toBeGreaterThanOrEqual(5)
+  // What was taken into the active queue waits for a slot a little longer than what stayed in the store.
+  await world.advance(hours(2))
+  expect(
+    world.happened('expired').length + world.attempts('far.example').filter(({ at, kind }) => at >= hours(2) && kind === 'accepts').length,
+  ).toBe(500)
+  expect(world.reader.list({}, { after: 0, limit: 1, now: world.clock.now() })).toEqual([])
+})
+
+test('after the clock jumped ahead, mail behind a destination known dead waits for the probe before it is given up', async () => {
+  const world = await QueueWorld.create({ far: far(({ at }) => (at < minutes(10) ? refusing : accepts)) })
+  for (let i = 0; i < 20; i++) await world.accept([`ann${i}@far.example`])
+  await world.advance(minutes(1))
+  expect(world.happened('died')).toHaveLength(1)
+  world.clock.step(days(3))
+  await world.advance(minutes(1))
+  expect(world.happened('expired')).toEqual([])
+  expect(
+    new Set(
+      world
+        .attempts('far.example')
+        .filter(({ kind }) => kind === 'accepts')
+        .map(({ message }) => message),
+    ).size,
+  ).toBe(20)
+})

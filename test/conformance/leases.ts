@@ -88,6 +88,13 @@ export function leases(subject: () => Subject): void {
     expect(await store.nextDeadlines()).toEqual({ expiresAt: null, warnAt: null })
   })
 
+  test('mail beyond its lifetime is passed over at the destinations that are named', async () => {
+    const { store } = subject()
+    const [far, near] = [await queue(store), await queue(store, { to: [{ address: 'ann@near.example' }] })]
+    expect(messagesIn(await store.claimExpired(T0 + LIFETIME, 10, ['far.example']))).toEqual([near])
+    expect(messagesIn(await store.claimExpired(T0 + LIFETIME, 10))).toEqual([far])
+  })
+
   test('every destination with waiting mail is known with its earliest due time', async () => {
     const { store } = subject()
     await queue(store, { at: T0 + 9, to: [{ address: 'ann@b.example' }, { address: 'bob@a.example' }] })

@@ -4,7 +4,16 @@
  */
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
-import { messageOf, packRequests, type DeliveryRequest, type Lease, type Message, type MessageId, type RecipientId } from '../message.ts'
+import {
+  messageOf,
+  packRequests,
+  type DeliveryRequest,
+  type DestinationName,
+  type Lease,
+  type Message,
+  type MessageId,
+  type RecipientId,
+} from '../message.ts'
 import type { Claim, Claimed } from '../store.ts'
 import type { Corrupt } from './corrupt.ts'
 import * as sql from './queries.ts'
@@ -27,7 +36,7 @@ export class Leases {
     this.#due = db.prepare<Pick<Claim, 'destination' | 'now' | 'limit'>, RecipientRow>(sql.dueAt)
     this.#nextDue = db.prepare<{ destination: string }, Instant>(sql.nextDueAt).pluck()
     this.#suspect = db.prepare<{ now: Instant }, RecipientRow>(sql.dueSuspect)
-    this.#expired = db.prepare<{ now: Instant; limit: number }, RecipientRow>(sql.expired)
+    this.#expired = db.prepare<{ now: Instant; limit: number; except: string }, RecipientRow>(sql.expired)
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#lease = db.prepare<[RecipientId]>(sql.lease)
     this.#giveBack = db.prepare<[RecipientId]>(sql.giveBack)
@@ -46,9 +55,9 @@ export class Leases {
     return undefined
   }
 
-  claimExpired(now: Instant, limit: number): DeliveryRequest[] {
+  claimExpired(now: Instant, limit: number, except: readonly DestinationName[] = []): DeliveryRequest[] {
     for (;;) {
-      const rows = this.#expired.all({ now, limit })
+      const rows = this.#expired.all({ now, limit, except: JSON.stringify(except) })
       const leases = this.#take(rows)
       // An empty answer means that nothing is left, so a page of unreadable rows must not look like one.
       if (leases.length > 0 || rows.length === 0) return packRequests(leases, 0)

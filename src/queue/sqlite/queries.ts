@@ -78,7 +78,8 @@ export const dueSuspect = `
 
 export const expired = `
   select * from recipient indexed by recipient_expiry
-  where state = 'waiting' and expires_at <= :now order by expires_at, id limit +:limit`
+  where state = 'waiting' and expires_at <= :now and destination not in (select value from json_each(:except))
+  order by expires_at, id limit +:limit`
 
 export const lease = `update recipient set state = 'leased', starts = starts + 1 where id = ?`
 

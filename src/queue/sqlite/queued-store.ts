@@ -30,7 +30,7 @@ export function storeOver(shell: Shell): QueueStore {
     readBody: (body, index) => call('readBody', body, index),
     claimDue: (claim) => call('claimDue', claim),
     claimSuspect: (now) => call('claimSuspect', now),
-    claimExpired: (now, limit) => call('claimExpired', now, limit),
+    claimExpired: (now, limit, except) => call('claimExpired', now, limit, except),
     giveBack: (recipients) => call('giveBack', recipients),
     settle: (settlement) => call('settle', settlement),
     quarantine: (message, why) => call('quarantine', message, why),
