@@ -70,10 +70,18 @@ export const plural = (count: number, noun: string): string => `${grouped(count)
 /** Epoch seconds with a fraction, as our own JSON members have them. */
 export const epochSeconds = (at: Instant): number => at / 1000
 
-/** One JSON object on one line, in which no control character stands for itself. */
-export const jsonLine = (value: unknown): string =>
-  // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
-  `${JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
+/** JSON objects one per line, in which no control character stands for itself but the line ends. */
+export const jsonLines = (values: readonly unknown[]): string =>
+  values
+    .map((value) => `${JSON.stringify(value)}\n`)
+    .join('')
+    // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+    .replace(
+      /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+      (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+
+export const jsonLine = (value: unknown): string => jsonLines([value])
 
 /** Cuts a text to a width, with an ellipsis when something is lost. */
 export const clipped = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`)

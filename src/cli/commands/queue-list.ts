@@ -11,7 +11,7 @@ import { messageJson, shownSender } from '../message-json.ts'
 import { pages } from '../page-reader.ts'
 import type { Shell } from '../shell.ts'
 import { delayReason, nextAttemptAt, recordsByName, type DestinationRecords } from '../standing.ts'
-import { byteSize, clipped, harmless, isoTime, jsonLine, plural, relative, span } from '../text.ts'
+import { byteSize, clipped, harmless, isoTime, jsonLines, plural, relative, span } from '../text.ts'
 
 interface Facts {
   readonly now: number
@@ -62,6 +62,8 @@ export function listedLine(listed: ListedMessage, facts: Facts): string {
   return facts.columns === null ? lineForPrograms(listed, facts) : lineForPeople(listed, facts, facts.columns)
 }
 
+const textLines = (page: readonly ListedMessage[], facts: Facts): string => page.map((listed) => `${listedLine(listed, facts)}\n`).join('')
+
 export async function printList(shell: Shell, command: Command, options: FilterOptions & { readonly json?: true }): Promise<void> {
   const { config } = await configOf(shell, command)
   const now = shell.clock.now()
@@ -72,10 +74,8 @@ export async function printList(shell: Shell, command: Command, options: FilterO
     for (const page of pages(reader, { filter: toFilter(options, now), now, limit: options.limit })) {
       if (count === 0 && options.json !== true && facts.columns !== null) await shell.stdout.write(`${columns(HEADINGS, facts.columns)}\n`)
       count += page.length
-      const lines = page.map((listed) =>
-        options.json === true ? jsonLine(messageJson(listed, facts.records)) : `${listedLine(listed, facts)}\n`,
-      )
-      await shell.stdout.write(lines.join(''))
+      const lines = options.json === true ? jsonLines(page.map((listed) => messageJson(listed, facts.records))) : textLines(page, facts)
+      await shell.stdout.write(lines)
     }
     if (options.json !== true && facts.columns !== null) {
       await shell.stdout.write(count === 0 ? 'No message in the queue matches.\n' : `${plural(count, 'message')}\n`)

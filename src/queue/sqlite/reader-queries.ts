@@ -17,22 +17,37 @@ const QUEUE_NAME = `
 /** The last id of the next slice of messages. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
 
-/** Recipient parts of a filter must hold of one live recipient together. */
-export const listed = `
-  select message.*, ${QUEUE_NAME} as queue from message
-  where id > :after and id <= :through
-    and (:queue is null or case :queue when 'hold' then placement = 'hold' when 'corrupt' then placement = 'corrupt'
-      when 'trash' then placement = 'trash' else placement = 'queued' end)
-    and (:queue is 'trash' or placement <> 'trash')
+/** What a filter says of the message itself. Mail in the trash is listed only when it is asked for. */
+const MESSAGE_PART = `
+    case :queue when 'hold' then placement = 'hold' when 'corrupt' then placement = 'corrupt' when 'trash' then placement = 'trash'
+      else placement = 'queued' or (:queue is null and placement <> 'trash') end
     and (:sender is null or lower(sender) glob :sender)
     and (:arrivedBefore is null or arrived_at < :arrivedBefore)
-    and exists (select 1 from recipient where ${THEIRS} and settled_at is null
+  order by id limit :limit`
+
+/** Live recipients of a slice of messages: their ids have no index of their own, for they are one range. */
+const MESSAGES_WITH_LIVE = `
+  select id / 131072 from recipient
+  where id between :after * 131072 + 131072 and :through * 131072 + 131071 and settled_at is null`
+
+export const listed = `select * from message where id > :after and id <= :through and ${MESSAGE_PART}`
+
+/** Recipient parts of a filter must hold of one live recipient together. */
+export const listedByRecipient = `
+  select * from message where id in (${MESSAGES_WITH_LIVE}
       and (:recipient is null or lower(address) glob :recipient)
       and (:destination is null or destination glob :destination)
       and (:attemptsOver is null or attempts > :attemptsOver)
       and (:reply is null or case when json_valid(last)
         then instr(lower(coalesce(last ->> 'reply', '') || char(10) || (last ->> 'reason')), :reply) > 0 end))
-  order by id limit :limit`
+    and ${MESSAGE_PART}`
+
+/** Some recipient is as they are in that queue; whether the message is in it, all of them say together. */
+export const listedByQueue = `
+  select * from message where id in (${MESSAGES_WITH_LIVE}
+      and case :queue when 'active' then state = 'leased' when 'incoming' then attempts = 0 and due_at <= :now
+        else attempts > 0 or due_at > :now end)
+    and ${MESSAGE_PART}`
 
 export const liveBetween = `
   select * from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`

@@ -173,8 +173,22 @@ function toNotify(value: string): Notify {
   return wishes
 }
 
+/** Outcomes that were decoded lately: a backlog waits for few reasons, and says each of them thousands of times. */
+const decoded = new Map<string, DeliveryStatus>()
+const DECODED_AT_MOST = 100
+
 function toStatus(json: string | null): DeliveryStatus | null {
   if (json === null) return null
+  let status = decoded.get(json)
+  if (status === undefined) {
+    status = decodedStatus(json)
+    if (decoded.size >= DECODED_AT_MOST) decoded.clear()
+    decoded.set(json, status)
+  }
+  return status
+}
+
+function decodedStatus(json: string): DeliveryStatus {
   const value = parsed(json)
   if (typeof value === 'object' && value !== null && 'status' in value && 'reason' in value && 'stage' in value) {
     const { status, reason, stage } = value

@@ -4,12 +4,13 @@
  */
 import type { Duration, Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import { messageOf, type DestinationName, type Message, type MessageId } from '../message.ts'
+import type { DestinationName, Message, MessageId } from '../message.ts'
 import type { DestinationLoad, ListedMessage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
 import type { AuditRecord, DestinationRecord } from '../store.ts'
 import type { Database } from './database.ts'
 import { decodeDeparted } from './departed-record.ts'
 import { Contents } from './intake.ts'
+import { Listing } from './listing.ts'
 import * as writing from './queries.ts'
 import * as sql from './reader-queries.ts'
 import {
@@ -38,9 +39,8 @@ const SLICE = 2_000
 export class SqliteReader implements QueueReader {
   readonly #db: Database
   readonly #contents: Contents
+  readonly #listing: Listing
   readonly #slice
-  readonly #listed
-  readonly #live
   readonly #message
   readonly #recipients
   readonly #attempts
@@ -49,55 +49,16 @@ export class SqliteReader implements QueueReader {
   constructor(db: Database) {
     this.#db = db
     this.#contents = new Contents(db)
+    this.#listing = new Listing(db)
     this.#slice = db.prepare<{ after: number; size: number }, number | null>(sql.sliceOfMessages).pluck()
-    this.#listed = db.prepare<object, Placed>(sql.listed)
-    this.#live = db.prepare<{ first: MessageId; last: MessageId }, RecipientRow>(sql.liveBetween)
     this.#message = db.prepare<{ message: MessageId; now: Instant }, Placed>(sql.messageWithQueue)
     this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(writing.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(writing.attemptsOf)
     this.#departed = db.prepare<[MessageId], { leftAt: Instant; record: string }>(sql.departedOf)
   }
 
-  list(filter: QueueFilter, { after, limit, now }: { after: MessageId; limit: number; now: Instant }): ListedMessage[] {
-    const parameters = conditions(filter)
-    const found: ListedMessage[] = []
-    if (parameters === undefined) return found
-    let from = after
-    while (found.length < limit) {
-      const through = parameters.only ?? this.#slice.get({ after: from, size: SLICE }) ?? null
-      if (through === null || through <= from) break
-      const wanted = {
-        ...parameters.where,
-        after: parameters.only === undefined ? from : Math.max(from, through - 1),
-        through,
-        limit: limit - found.length,
-        now,
-      }
-      const page = this.#db.transaction(() => this.#page(wanted))()
-      found.push(...page.filter((one) => filter.queue === undefined || filter.queue === 'trash' || one.queue === filter.queue))
-      from = page.length === wanted.limit ? (page.at(-1)?.message.id ?? through) : through
-    }
-    return found
-  }
-
-  /** Messages and their live recipients as of one moment. */
-  #page(parameters: object): ListedMessage[] {
-    const rows = this.#listed.all(parameters)
-    const [first, last] = [rows[0], rows.at(-1)]
-    if (first === undefined || last === undefined) return []
-    const recipients = Map.groupBy(this.#recipientsBetween(rows, first.id, last.id), (one) => messageOf(one.id))
-    return rows.map((row) => ({
-      message: asMessage(row),
-      queue: row.queue,
-      forcedExpire: row.forced_expire === 1,
-      recipients: (recipients.get(row.id) ?? []).map(toRecipient),
-    }))
-  }
-
-  /** One range when the page is dense, a range per message when a filter left gaps. */
-  #recipientsBetween(rows: readonly Placed[], first: MessageId, last: MessageId): RecipientRow[] {
-    if (last - first < 4 * rows.length) return this.#live.all({ first, last })
-    return rows.flatMap(({ id }) => this.#live.all({ first: id, last: id }))
+  list(filter: QueueFilter, page: { after: MessageId; limit: number; now: Instant }): ListedMessage[] {
+    return filter.queueId === undefined ? this.#listing.list(filter, page) : this.#listing.one(filter.queueId, filter, page)
   }
 
   story(queueId: string, now: Instant): MessageStory | undefined {
@@ -203,26 +164,3 @@ const added = (sum: Count | undefined, part: Count): Count =>
 
 /** SQLite compares text by its UTF-8 bytes. */
 const asSqlite = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
-
-/** A filter as parameters of `listed`; undefined when nothing can match. */
-function conditions(filter: QueueFilter): { readonly where: object; readonly only?: MessageId } | undefined {
-  const { queueId, sender, recipient, destination, queue, arrivedBefore, attemptsOver, reply } = filter
-  const id = queueId === undefined ? undefined : parseQueueId(queueId)
-  if (queueId !== undefined && id === undefined) return undefined
-  const where = {
-    queue: queue ?? null,
-    sender: pattern(sender),
-    recipient: pattern(recipient),
-    destination: pattern(destination),
-    arrivedBefore: arrivedBefore ?? null,
-    attemptsOver: attemptsOver ?? null,
-    reply: reply === undefined ? null : lower(reply),
-  }
-  return id === undefined ? { where } : { where, only: id.row }
-}
-
-/** `*` is the only wildcard; everything else means itself, in any case. */
-const pattern = (text: string | undefined): string | null => (text === undefined ? null : lower(text).replace(/[[?]/g, '[$&]'))
-
-/** As SQLite's lower(): ASCII only. */
-const lower = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())

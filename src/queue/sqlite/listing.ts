@@ -1,0 +1,124 @@
+/**
+ * Pages of messages that a filter lets through, each with its live recipients as of one moment. A page is looked for in
+ * slices that grow while little is found: what is listed whole is read once, and what is rare is found quickly.
+ */
+import type { Instant } from '../../mail/clock.ts'
+import { parseQueueId } from '../../mail/queue-id.ts'
+import { messageOf, type MessageId, type Recipient } from '../message.ts'
+import type { ListedMessage, QueueFilter } from '../reader.ts'
+import type { Database } from './database.ts'
+import * as sql from './reader-queries.ts'
+import { asMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
+
+/** Messages looked at in one statement at most: some milliseconds. */
+const SLICE = 16_000
+
+interface Page {
+  readonly after: MessageId
+  readonly limit: number
+  readonly now: Instant
+}
+
+export class Listing {
+  readonly #db: Database
+  readonly #slice
+  readonly #live
+  readonly #all
+  readonly #byRecipient
+  readonly #byQueue
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#slice = db.prepare<{ after: number; size: number }, number | null>(sql.sliceOfMessages).pluck()
+    this.#live = db.prepare<{ first: MessageId; last: MessageId }, RecipientRow>(sql.liveBetween)
+    this.#all = db.prepare<object, MessageRow>(sql.listed)
+    this.#byRecipient = db.prepare<object, MessageRow>(sql.listedByRecipient)
+    this.#byQueue = db.prepare<object, MessageRow>(sql.listedByQueue)
+  }
+
+  list(filter: QueueFilter, { after, limit, now }: Page): ListedMessage[] {
+    const statement = this.#statementFor(filter)
+    const where = { ...conditions(filter), now }
+    const found: ListedMessage[] = []
+    // Nothing is passed over then but mail in the trash: the page itself is slice enough.
+    const isWhole = Object.values(filter).every((part) => part === undefined)
+    let from = after
+    for (let size = limit; found.length < limit; size = Math.min(2 * size, SLICE)) {
+      const through = isWhole ? Number.MAX_SAFE_INTEGER : (this.#slice.get({ after: from, size }) ?? null)
+      if (through === null) break
+      const wanted = { ...where, after: from, through, limit: limit - found.length }
+      const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), now))()
+      for (const one of listed) if (isIn(one, filter)) found.push(one)
+      if (isWhole && rows.length < wanted.limit) break
+      from = rows.length === wanted.limit ? (rows.at(-1)?.id ?? through) : through
+    }
+    return found
+  }
+
+  /** The one message of that id, if the rest of the filter lets it through. */
+  one(queueId: string, filter: QueueFilter, { after, now }: Page): ListedMessage[] {
+    const id = parseQueueId(queueId)
+    if (id === undefined || id.row <= after) return []
+    const wanted = { ...conditions(filter), now, after: id.row - 1, through: id.row, limit: 1 }
+    const { listed } = this.#db.transaction(() => this.#page(this.#statementFor(filter).all(wanted), now))()
+    return listed.filter((one) => one.message.createdAt === id.createdAt && isIn(one, filter))
+  }
+
+  #statementFor({ recipient, destination, attemptsOver, reply, queue }: QueueFilter) {
+    if ([recipient, destination, attemptsOver, reply].some((part) => part !== undefined)) return this.#byRecipient
+    return queue === 'active' || queue === 'incoming' || queue === 'deferred' ? this.#byQueue : this.#all
+  }
+
+  /** The rows that were found, and of those the messages that have live recipients. */
+  #page(rows: readonly MessageRow[], now: Instant): { readonly rows: readonly MessageRow[]; readonly listed: ListedMessage[] } {
+    const live = this.#liveRecipientsOf(rows)
+    const listed: ListedMessage[] = []
+    for (const row of rows) {
+      const recipients = live.get(row.id)
+      if (recipients === undefined) continue
+      listed.push({ message: asMessage(row), queue: queueOf(row, recipients, now), forcedExpire: row.forced_expire === 1, recipients })
+    }
+    return { rows, listed }
+  }
+
+  /** One range when the page is dense, a range per message when a filter left gaps. */
+  #liveRecipientsOf(rows: readonly MessageRow[]): ReadonlyMap<MessageId, Recipient[]> {
+    const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]
+    const isDense = last - first < 4 * rows.length
+    const found = isDense ? this.#live.all({ first, last }) : rows.flatMap(({ id }) => this.#live.all({ first: id, last: id }))
+    const byMessage = new Map<MessageId, Recipient[]>()
+    for (const row of found) {
+      const message = messageOf(row.id)
+      const others = byMessage.get(message)
+      if (others === undefined) byMessage.set(message, [toRecipient(row)])
+      else others.push(toRecipient(row))
+    }
+    return byMessage
+  }
+}
+
+const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue === undefined || listed.queue === queue
+
+/** Design §5: active = leased, incoming = never tried and due, deferred = everything else that is alive. */
+function queueOf({ placement }: MessageRow, live: readonly Recipient[], now: Instant): ListedMessage['queue'] {
+  if (placement !== 'queued') return placement
+  if (live.some(({ state }) => state === 'leased')) return 'active'
+  return live.some(({ attempts, dueAt }) => attempts > 0 || dueAt > now) ? 'deferred' : 'incoming'
+}
+
+/** A filter as parameters of the statements. */
+const conditions = ({ sender, recipient, destination, queue, arrivedBefore, attemptsOver, reply }: QueueFilter): object => ({
+  queue: queue ?? null,
+  sender: pattern(sender),
+  recipient: pattern(recipient),
+  destination: pattern(destination),
+  arrivedBefore: arrivedBefore ?? null,
+  attemptsOver: attemptsOver ?? null,
+  reply: reply === undefined ? null : lower(reply),
+})
+
+/** `*` is the only wildcard; everything else means itself, in any case. */
+const pattern = (text: string | undefined): string | null => (text === undefined ? null : lower(text).replace(/[[?]/g, '[$&]'))
+
+/** As SQLite's lower(): ASCII only. */
+const lower = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
