@@ -1,0 +1,80 @@
+/**
+ * A relay with a store that keeps nothing, to measure what durability costs: the same program otherwise, the log
+ * included. Mail that cannot be delivered at once is lost. Takes `-o name=value` as `deferd start` does.
+ *
+ *   node scripts/relay-without-store.ts -o smtpd_listen=127.0.0.1:2525 -o relayhost=[127.0.0.1]:2526
+ */
+import { parseArgs } from 'node:util'
+import { loadTemplates } from '../src/bounce/templates.ts'
+import { loadConfig } from '../src/config/load.ts'
+import { Relay } from '../src/daemon/relay.ts'
+import type { QueueStore } from '../src/queue/store.ts'
+import { systemClock } from '../src/system/clock.ts'
+import { SystemNet } from '../src/system/net.ts'
+import { systemRandom } from '../src/system/random.ts'
+import { Events } from '../src/telemetry/events.ts'
+import { openLog } from '../src/telemetry/log.ts'
+
+const nothing = (): Promise<void> => Promise.resolve()
+
+/** Says yes to everything and remembers nothing. */
+function keepsNothing(): QueueStore {
+  let lastId = 0
+  return {
+    nextId: () => ++lastId,
+    stage: nothing,
+    unstage: nothing,
+    enqueue: nothing,
+    readBody: async () => undefined,
+    claimDue: async () => ({ requests: [], nextDueAt: null }),
+    claimSuspect: async () => undefined,
+    claimExpired: async () => [],
+    giveBack: nothing,
+    settle: async () => ({ removed: true, indebted: false }),
+    quarantine: nothing,
+    indebted: async () => [],
+    debtsOf: async () => undefined,
+    claimWarnings: async () => [],
+    postponeWarning: nothing,
+    oweDelay: nothing,
+    report: async () => ({ removed: true }),
+    destinationsDue: async () => [],
+    nextDeadlines: async () => ({ expiresAt: null, warnAt: null }),
+    destinations: async () => [],
+    saveDestination: nothing,
+    operate: async () => ({ changed: false, woken: [], placement: 'gone' }),
+    audit: nothing,
+    prune: async () => ({ more: false }),
+    ping: nothing,
+    freeSpace: async () => Infinity,
+    move: async () => [],
+    close: nothing,
+  }
+}
+
+const { values } = parseArgs({ allowPositionals: true, options: { option: { type: 'string', short: 'o', multiple: true } } })
+const { config, written } = loadConfig({ env: {}, overrides: values.option ?? [], uid: 1000, calledAs: 'deferd' })
+const events = new Events(() => systemClock.now())
+const log = openLog({
+  format: config.log_format,
+  syslogName: config.syslog_name,
+  host: 'localhost',
+  pid: process.pid,
+  clock: systemClock,
+  write: (text) => void process.stderr.write(text),
+})
+events.listen(log.listen)
+const relay = new Relay({
+  config,
+  templates: loadTemplates({ config, written }).templates,
+  clock: systemClock,
+  random: systemRandom,
+  net: new SystemNet(),
+  store: keepsNothing(),
+  events,
+})
+await relay.listen()
+await relay.start()
+process.once('SIGTERM', () => {
+  void relay.stop(1_000).then(() => process.exit(0))
+})
