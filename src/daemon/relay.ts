@@ -66,13 +66,16 @@ export class Relay {
   #smtpd: Smtpd | null = null
 
   constructor(parts: RelayParts) {
-    const { clock, store, events } = parts
+    const { clock, store, events, watchAgent = (agent) => agent } = parts
     this.#parts = parts
     this.scheduler = new Scheduler({
       store,
       clock,
       events,
-      agent: { deliver: (request, options) => this.#rules.agent.deliver(request, options), close: () => this.#rules.agent.close() },
+      agent: watchAgent({
+        deliver: (request, options) => this.#rules.agent.deliver(request, options),
+        close: () => this.#rules.agent.close(),
+      }),
       limits: () => limitsOf(this.#rules.config),
       settingsOf: (destination) => this.#rules.book.settingsOf(destination),
       factsFor: (destination) => this.#rules.book.factsFor(destination),
