@@ -5,14 +5,24 @@
 import { formatTime } from '../backoff/time-text.ts'
 import { settingsFor } from '../config/destination-settings.ts'
 import type { Config } from '../config/options.ts'
+import type { Instant } from '../mail/clock.ts'
 import { domainOf } from '../mail/address.ts'
 import type { Recipient } from '../queue/message.ts'
 import type { MessageStory } from '../queue/reader.ts'
 import type { DestinationRecord } from '../queue/store.ts'
 import type { WaitsFor } from './standing.ts'
 
-/** The rule that set the due time; null for a recipient that waits for nothing. */
-export function ruleFor(recipient: Recipient, story: MessageStory, waits: WaitsFor, config: Config): string | null {
+interface RuleFacts {
+  readonly recipient: Recipient
+  readonly story: MessageStory
+  readonly waits: WaitsFor
+  /** When it is tried next; null while only an operator can set it moving. */
+  readonly next: Instant | null
+  readonly config: Config
+}
+
+/** The rule that set the time of the next attempt; null for a recipient that waits for nothing. */
+export function ruleFor({ recipient, story, waits, next, config }: RuleFacts): string | null {
   const { values, table } = settingsFor(config, domainOf(recipient.address), recipient.destination)
   const source = table === null ? '' : ` ([destination."${table}"])`
   const lifetime = story.message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
@@ -28,10 +38,13 @@ export function ruleFor(recipient: Recipient, story: MessageStory, waits: WaitsF
     default:
   }
   if (story.forcedExpire) return 'an operator gave it up: it is returned to the sender when its turn comes'
+  const limits = `minimal_backoff_time = ${formatTime(values.minimal_backoff_time)}, maximal_backoff_time = ${formatTime(values.maximal_backoff_time)}`
+  // Its own time has come or comes first; it is the destination that makes it wait.
+  if (waits === 'probe' && next !== recipient.dueAt)
+    return `it is due, but its destination does not answer and is probed at doubling intervals; ${limits}${source}`
   if (recipient.dueAt >= recipient.expiresAt)
     return `the last attempt, at the end of ${lifetime} = ${formatTime(values[lifetime])}${source}`
   if (recipient.steps === 0) return 'new mail is tried at once'
-  const limits = `minimal_backoff_time = ${formatTime(values.minimal_backoff_time)}, maximal_backoff_time = ${formatTime(values.maximal_backoff_time)}`
   const jitter = values.retry_jitter > 0 ? `, retry_jitter = ${values.retry_jitter}` : ''
   return `wait ${recipient.steps} of retry_backoff = ${values.retry_backoff}${waited(recipient, story)}; ${limits}${jitter}${source}`
 }

@@ -39,7 +39,8 @@ export function storyJson(facts: StoryFacts): object {
   return {
     ...messageJson(story, records),
     history: story.history.map((attempt) => attemptJson(attempt, addresses.get(attempt.recipient) ?? '')),
-    rule: first === undefined ? null : ruleFor(first, story, waits, config),
+    rule:
+      first === undefined ? null : ruleFor({ recipient: first, story, waits, next: nextAttemptAt(first, story.queue, records), config }),
     waits_for: waits,
   }
 }
@@ -91,7 +92,7 @@ function writeRecipient(screen: Screen, recipient: Recipient, { story, records, 
   if (recipient.settledAt !== undefined) screen.fact('since', timeAndDistance(recipient.settledAt, clock))
   if (isLive(recipient)) {
     screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
-    screen.fact('by rule', ruleFor(recipient, story, waits, config))
+    screen.fact('by rule', ruleFor({ recipient, story, waits, next, config }))
     screen.fact('given up', timeAndDistance(recipient.expiresAt, clock))
   }
   if (recipient.debt !== undefined) screen.fact('notice', `the sender is owed a ${recipient.debt} notice`)

@@ -7,7 +7,7 @@ import { settingsFor } from '../config/destination-settings.ts'
 import type { Config } from '../config/options.ts'
 import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import { domainOf } from '../mail/address.ts'
-import type { Events } from '../telemetry/events.ts'
+import type { Events, QueueEvent } from '../telemetry/events.ts'
 import { queueIdOf, type DestinationName, type Message, type MessageId, type Recipient } from './message.ts'
 import type { ListedMessage, QueueFilter, QueueName, QueueReader } from './reader.ts'
 import type { DestinationDue, Operation, QueueStore } from './store.ts'
@@ -104,6 +104,15 @@ const HOME: Partial<Record<OperationName, QueueFilter['queue']>> = { release: 'h
 /** A message an operation is about, with what is known of its recipients. */
 type Subject = Pick<ListedMessage, 'message' | 'recipients'>
 
+/** A requeued message comes in again under its new id; the log links it to the old one (postfix pickup, `orig_id=`). */
+const takenInAgain = ({ message, recipients }: Subject, { now, newId }: Extract<Operation, { kind: 'requeue' }>): QueueEvent => ({
+  kind: 'accepted',
+  message: { ...message, id: newId, createdAt: now },
+  recipients: recipients.filter(({ state }) => state === 'waiting' || state === 'parked').map(({ address }) => address),
+  client: null,
+  originalId: queueIdOf(message),
+})
+
 export class Operations {
   readonly #parts: OperationsParts
 
@@ -189,15 +198,19 @@ export class Operations {
   async #operate(order: Order, round: readonly Subject[]): Promise<readonly string[]> {
     const { store, events, wakes } = this.#parts
     const results = await Promise.all(
-      round.map(async (subject) => ({ subject, result: await store.operate(subject.message.id, this.#operation(order, subject)) })),
+      round.map(async (subject) => {
+        const operation = this.#operation(order, subject)
+        return { subject, operation, result: await store.operate(subject.message.id, operation) }
+      }),
     )
     const woken = new Map<DestinationName, Instant>()
     const changed: string[] = []
-    for (const { subject, result } of results) {
+    for (const { subject, operation, result } of results) {
       if (!result.changed) continue
       const queueId = queueIdOf(subject.message)
       changed.push(queueId)
       events.emit({ kind: 'operated', queueId, operation: order.operation, by: order.who })
+      if (operation.kind === 'requeue') events.emit(takenInAgain(subject, operation))
       for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
     }
     if (woken.size > 0) {

@@ -297,6 +297,9 @@ describe('queue show', () => {
       told[name] = shown.waits_for
     }
     expect(told).toEqual({ held: 'release', dead: 'probe', suspended: 'resume', active: 'delivery' })
+    expect(await lines(ids[1]?.[1] ?? '')).toContain(
+      '  by rule       it is due, but its destination does not answer and is probed at doubling intervals; minimal_backoff_time = 5m, maximal_backoff_time = 4000s',
+    )
     expect(await lines(ids[2]?.[1] ?? '')).toContain('  remedy        deferd destination resume shut.example')
   })
 

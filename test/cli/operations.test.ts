@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ControlServer } from '../../src/daemon/control.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { queueIdOf } from '../../src/queue/message.ts'
 import { Operations, type LiveDestination, type Wakes } from '../../src/queue/operations.ts'
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import type { DestinationDue } from '../../src/queue/store.ts'
@@ -284,7 +285,10 @@ describe('with a daemon, it is asked', () => {
     await operator.own(async (store) => {
       const reader = openQueueReader(operator.directory)
       const events = new Events(() => NOW)
-      events.listen((event) => void (event.kind === 'operated' && operated.push(`${event.operation} ${event.queueId} by ${event.by}`)))
+      events.listen((event) => {
+        if (event.kind === 'operated') operated.push(`${event.operation} ${event.queueId} by ${event.by}`)
+        if (event.kind === 'accepted') operated.push(`${queueIdOf(event.message)} to ${event.recipients.join()} was ${event.originalId}`)
+      })
       const operations = new Operations({ store, reader, events, clock: operator.clock, config: () => defaultConfig('h').config, wakes })
       const control = new ControlServer({ queueDirectory: operator.directory, operations, pid: 1 })
       await control.start()
@@ -321,6 +325,15 @@ describe('with a daemon, it is asked', () => {
       `hold ${ids[2]} by operator`,
       `release ${ids[2]} by operator`,
     ])
+  })
+
+  test('check 115: the log links a requeued message to the id it had', async () => {
+    const log = await withDaemon(async () => {
+      expect(await operator.says('queue', 'requeue', ids[1] ?? '')).toBe('1 message requeued\n')
+    })
+    const newId = (await listed('--recipient', 'bob@*'))[0]?.queue_id
+    expect(newId).not.toBe(ids[1])
+    expect(log).toEqual([`requeue ${ids[1]} by operator`, `${newId} to bob@far.example was ${ids[1]}`])
   })
 
   test('destinations are shown as the scheduler has them', async () => {

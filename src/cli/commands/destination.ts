@@ -71,13 +71,15 @@ function condition({ record, live }: Row, now: number): string {
 
 function line(row: Row, now: number, width: number | null): string {
   const { name, load, live } = row
-  const next = load?.nextDueAt ?? null
+  const told = condition(row, now)
+  // While it does not answer or is suspended, due times are not kept: the condition says what happens next.
+  const next = told === 'open' ? (load?.nextDueAt ?? null) : null
   const cells = [
     name,
     `${grouped(load?.waiting ?? 0)} waiting`,
     live === undefined ? '' : `${live.inFlight}/${live.window} in flight`,
     next === null ? '' : `next ${relative(next, now)}`,
-    condition(row, now),
+    told,
     lastReply(row) ?? '',
   ].map(harmless)
   return width === null
