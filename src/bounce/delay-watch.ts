@@ -7,7 +7,8 @@ import { MINUTE, SECOND, type Clock, type Duration, type Instant, type Timer } f
 import type { DestinationName, MessageId, RecipientId } from '../queue/message.ts'
 import { StoreUnavailable, type IndebtedMessage, type QueueStore } from '../queue/store.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
-import { debtFor, nextWarning } from './notice.ts'
+import { isLate, wantsWarning, type LateFacts } from './late.ts'
+import { nextWarning } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
 
 /** When to look again at mail that is just being tried. */
@@ -23,27 +24,15 @@ export type WarningDecision =
   /** Not now; null when the outcome of an attempt, or nothing at all, will bring it up again. */
   | { readonly kind: 'postpone'; readonly until: Instant | null }
 
-export interface WarningFacts {
-  readonly now: Instant
-  readonly settings: Pick<NoticeSettings, 'warningAges' | 'rules'>
-  /** Mail there is not tried now: dead or suspended. */
-  readonly closed: (destination: DestinationName) => boolean
-}
-
-export function decideWarning(
-  { message, warnings, recipients }: IndebtedMessage,
-  { now, settings, closed }: WarningFacts,
-): WarningDecision {
+export function decideWarning(owing: IndebtedMessage, facts: LateFacts): WarningDecision {
+  const { message, warnings, recipients } = owing
+  const { now, settings, closed } = facts
   const due = nextWarning(settings.warningAges, message.arrivedAt, warnings)
   if (due === null || due > now) return { kind: 'postpone', until: due }
-  const { doubleBounceSender, classes } = settings.rules
-  const facts = { outcome: 'deferred', sender: message.sender, doubleBounceSender, classes } as const
-  const concerned = recipients.filter(({ notify }) => debtFor({ ...facts, notify }) === 'delay')
+  const concerned = recipients.filter((one) => wantsWarning(owing, one, facts))
   const waiting = concerned.filter(({ state }) => state === 'waiting')
   if (waiting.some(({ destination }) => closed(destination))) {
-    // The message is warned of once: what was tried elsewhere in vain is named with what could not be tried.
-    const late = waiting.filter(({ attempts, destination }) => attempts > 0 || closed(destination))
-    return { kind: 'owe', recipients: late.map(({ id }) => id) }
+    return { kind: 'owe', recipients: waiting.filter((one) => isLate(one, facts)).map(({ id }) => id) }
   }
   if (waiting.length > 0) return { kind: 'postpone', until: Math.max(now + SOON, Math.min(...waiting.map(({ dueAt }) => dueAt))) }
   return { kind: 'postpone', until: concerned.some(({ state }) => state === 'leased') ? now + SOON : null }

@@ -8,9 +8,11 @@ import { queueIdOf, type DestinationName, type Message, type MessageId } from '.
 import { StoreUnavailable, type IndebtedMessage, type QueueStore, type Report } from '../queue/store.ts'
 import type { Events } from '../telemetry/events.ts'
 import { DelayWatch } from './delay-watch.ts'
+import { owingAsTold } from './late.ts'
 import { nextWarning, noticesFor, warningsUsed } from './notice.ts'
 import { NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
 import { Pace, type PaceLimits } from './pace.ts'
+import { SecondTries } from './second-tries.ts'
 
 export type { NoticeEntry } from './notice-writer.ts'
 
@@ -42,6 +44,7 @@ export class MailerDaemon {
   readonly #writer: NoticeWriter
   readonly #watch: DelayWatch
   readonly #pace: Pace
+  readonly #secondTries: SecondTries
   /** Messages whose round is open, with the time on the stopwatch when it ends at the latest; first failure first. */
   readonly #open = new Map<MessageId, Duration>()
   /** Messages whose notices can be made. */
@@ -59,6 +62,7 @@ export class MailerDaemon {
     this.#parts = parts
     this.#writer = new NoticeWriter(parts)
     this.#pace = new Pace(parts.pace ?? PACE)
+    this.#secondTries = new SecondTries(parts.clock, (message) => this.notice(message))
     this.#watch = new DelayWatch({
       ...parts,
       inHand: (id) => this.#open.has(id) || this.#ready.has(id) || this.#paying.has(id),
@@ -81,6 +85,7 @@ export class MailerDaemon {
     this.#stopping = true
     this.#roundTimer?.cancel()
     this.#pauseTimer?.cancel()
+    this.#secondTries.stop()
     this.#letIn()
     await this.#watch.stop()
     while (this.#running.size > 0) await Promise.all(this.#running)
@@ -181,6 +186,7 @@ export class MailerDaemon {
     this.#paying.add(message)
     try {
       await this.#pay(message)
+      this.#secondTries.made(message)
       this.#troubled = false
     } catch (error) {
       this.#failed(message, error)
@@ -192,10 +198,11 @@ export class MailerDaemon {
 
   /** Our own trouble costs nobody a notice: the debt stands, and is paid when the store can take it. */
   #failed(message: MessageId, error: unknown): void {
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     if (!(error instanceof StoreUnavailable)) {
-      // A bug would come up at every try: the next outcome of the message or the next start tries again.
-      this.#parts.events.emit({ kind: 'note', level: 'error', text: `cannot make a notice about message ${message}: ${text}` })
+      const wait = this.#secondTries.failed(message)
+      const next = wait === null ? 'it is tried again after the next start' : `it is tried again in ${wait / SECOND} s`
+      const why = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      this.#parts.events.emit({ kind: 'note', level: 'error', text: `cannot make a notice about message ${message}, ${next}: ${why}` })
       return
     }
     if (!this.#troubled) this.#parts.events.emit({ kind: 'note', level: 'warning', text: `notices must wait: ${error.message}` })
@@ -205,18 +212,18 @@ export class MailerDaemon {
   }
 
   async #pay(id: MessageId): Promise<void> {
-    const { store, settings } = this.#parts
+    const { store, clock, settings, closed } = this.#parts
     const owing = await store.debtsOf(id)
     if (owing === undefined) return
-    const written = await this.#writer.write(owing.message, noticesFor(owing, settings().rules))
-    const { removed } = await this.#commit(owing, written)
-    this.#tell(owing.message, written)
+    const told = owingAsTold(owing, { now: clock.now(), settings: settings(), closed })
+    const written = await this.#writer.write(owing.message, noticesFor(told, settings().rules))
+    const { removed } = await this.#commit(this.#report(owing, told, written), written)
+    this.#tell(told, written)
     if (removed) this.#parts.events.emit({ kind: 'removed', message: owing.message })
   }
 
-  async #commit(owing: IndebtedMessage, written: readonly WrittenNotice[]): Promise<{ readonly removed: boolean }> {
+  async #commit(report: Report, written: readonly WrittenNotice[]): Promise<{ readonly removed: boolean }> {
     const { store, entry } = this.#parts
-    const report = this.#report(owing, written)
     try {
       const result = await store.report(report)
       for (const one of written) entry.entered(one.entry)
@@ -228,12 +235,12 @@ export class MailerDaemon {
     }
   }
 
-  #report(owing: IndebtedMessage, written: readonly WrittenNotice[]): Report {
+  #report(owing: IndebtedMessage, told: IndebtedMessage, written: readonly WrittenNotice[]): Report {
     const { clock, settings } = this.#parts
     const { message, recipients } = owing
     const ages = settings().warningAges
     const paid = recipients.flatMap(({ id, debt }) => (debt === undefined ? [] : [{ recipient: id, debt }]))
-    const warned = paid.some(({ debt }) => debt === 'delay')
+    const warned = told.recipients.some(({ debt }) => debt === 'delay')
     const warnings = warned
       ? Math.max(owing.warnings + 1, warningsUsed(ages, message.arrivedAt, clock.now(), owing.warnings))
       : owing.warnings
@@ -246,12 +253,12 @@ export class MailerDaemon {
     }
   }
 
-  #tell(message: Message, written: readonly WrittenNotice[]): void {
+  #tell({ message, recipients }: IndebtedMessage, written: readonly WrittenNotice[]): void {
     const { events, settings } = this.#parts
     for (const { notice, queueId } of written) {
       events.emit({ kind: 'noticed', message, notice: notice.kind, to: notice.to, noticeId: queueId })
     }
-    if (written.length > 0) return
+    if (written.length > 0 || recipients.every(({ debt }) => debt === undefined)) return
     const why =
       message.sender.toLowerCase() === settings().rules.doubleBounceSender.toLowerCase()
         ? 'it is mail to the postmaster'

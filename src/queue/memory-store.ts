@@ -173,7 +173,8 @@ class MemoryStore implements QueueStore {
 
   async debtsOf(message: MessageId): Promise<IndebtedMessage | undefined> {
     const held = this.#queue.messages.get(message)
-    return held?.recipients.some(owes) === true ? told(held, owes) : undefined
+    if (held?.recipients.some(owes) !== true) return undefined
+    return told(held, held.recipients.some(({ debt }) => debt === 'delay') ? (one) => owes(one) || isLive(one) : owes)
   }
 
   async claimWarnings(now: Instant, limit: number): Promise<IndebtedMessage[]> {

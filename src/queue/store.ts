@@ -221,7 +221,10 @@ export interface QueueStore {
 
   /** Messages whose sender is owed a notice, in the order of their ids, after `after`. */
   indebted(after: MessageId, limit: number): Promise<readonly IndebtedMessage[]>
-  /** One message with its debts; undefined when it owes nothing (any more). */
+  /**
+   * One message with the recipients that owe a word; undefined when none does (any more). When a delay warning is among
+   * the debts, its other live recipients come too: they may have to be named in it.
+   */
   debtsOf(message: MessageId): Promise<IndebtedMessage | undefined>
   /** Messages whose delay warning time has come, with their live recipients; the caller reports or postpones them. */
   claimWarnings(now: Instant, limit: number): Promise<readonly IndebtedMessage[]>

@@ -91,7 +91,8 @@ function attempted({ request, result, attempts }: Of<'attempted'>): readonly Log
     const recipient = recipients.get(attempt.recipient)
     const to = recipient === undefined ? 'to=<>' : `to=<${recipient.address}>${originalOf(recipient)}`
     const times = `delay=${formatDelay(at - request.message.arrivedAt)}, delays=${delays.map(formatDelay).join('/')}`
-    const verdict = `dsn=${status.status}, status=${STATUS[outcome]} (${said(outcome, status)})`
+    const soft = result.outcomes.get(attempt.recipient)?.softBounce === true && outcome === 'deferred'
+    const verdict = `dsn=${status.status}, status=${soft ? 'SOFTBOUNCE' : STATUS[outcome]} (${said(outcome, status)})`
     const text = `${queueIdOf(request.message)}: ${to}, relay=${relay ?? 'none'}${use}, ${times}, ${verdict}`
     return { program: agentOf(request, attempt), text }
   })

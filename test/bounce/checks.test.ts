@@ -215,6 +215,9 @@ describe('notices', () => {
       await queue.rest()
       expect(queue.happened('noticed').map(({ to }) => to)).toEqual(classes === '' ? ['sender'] : ['sender', 'postmaster'])
       expect(queue.arrivals('postmaster@relay.example')).toHaveLength(classes === '' ? 0 : 1)
+      // S54: what is dropped is told to the operator.
+      const dropped = classes === '' ? [{ why: 'an undeliverable notice is not reported to anybody' }] : []
+      expect(queue.happened('notice-dropped')).toMatchObject(dropped)
       expect(queue.reader.list({}, { after: 0, limit: 9, now: queue.clock.now() })).toEqual([])
     }
   })
@@ -225,6 +228,8 @@ describe('notices', () => {
     await queue.advance(HOUR)
     // The sender, the copy, the double bounce: each once.
     expect(queue.happened('noticed')).toHaveLength(3)
+    const why = 'undeliverable mail from double-bounce@relay.example is discarded'
+    expect(queue.happened('notice-dropped')).toMatchObject([{ why }, { why }])
     expect(queue.reader.list({}, { after: 0, limit: 9, now: queue.clock.now() })).toEqual([])
   })
 

@@ -135,6 +135,37 @@ describe('nothing lost, nothing twice', () => {
     expect(await world.store.debtsOf(bad.id)).toBeDefined()
   })
 
+  test('and is tried again ever more rarely, in the end only by the next start', async () => {
+    const world = started()
+    const tries: number[] = []
+    world.fate = () => {
+      tries.push(world.clock.monotonic() / MINUTE)
+      throw new TypeError('a bug')
+    }
+    const bad = await world.message(['a@x.example'])
+    await world.fail(bad)
+    await world.advance(48 * HOUR)
+    expect(tries).toEqual([0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023])
+    expect(world.history.at(-1)).toMatchObject({ level: 'error', text: expect.stringContaining('after the next start') })
+    expect(world.clock.pending).toBe(0)
+    world.fate = () => 'commits'
+    world.restart()
+    await world.rest()
+    expect(world.told).toEqual(['failed: a@x.example'])
+  })
+
+  test('when the trouble has gone meanwhile, the notice is made, once', async () => {
+    const world = started()
+    let bugs = 2
+    world.fate = () => {
+      if (bugs-- > 0) throw new TypeError('a bug')
+      return 'commits'
+    }
+    await world.fail(await world.message(['a@x.example']))
+    await world.advance(48 * HOUR)
+    expect(world.told).toEqual(['failed: a@x.example'])
+  })
+
   test('a stop ends what is in the making and leaves the rest for the next start', async () => {
     const world = started({ pace: { burst: 1, perSecond: 1 } })
     for (const name of ['a', 'b', 'c']) await world.fail(await world.message([`${name}@x.example`]))
@@ -207,6 +238,39 @@ describe('delay warnings', () => {
     await world.fail(message, 2)
     await world.advance(4 * HOUR)
     expect(world.told).toEqual(['failed: c@z.example', 'delayed: a@x.example b@y.example'])
+  })
+
+  test('name everybody whose mail is late by then, wherever it waits, and nobody else', async () => {
+    const world = started({ config })
+    const notify = ['failure'] as const
+    const to = ['a@x.example', 'b@y.example', { address: 'c@z.example', notify }, 'd@x.example', 'e@y.example']
+    const message = await world.message(to)
+    const later = message.arrivedAt + 6 * HOUR
+    await world.defer(message, 0, message.arrivedAt + 5 * HOUR)
+    for (const position of [1, 2]) await world.defer(message, position, later)
+    await world.fail(message, 3)
+    await world.advance(5 * HOUR)
+    await world.store.claimDue({ destination: 'x.example', now: world.clock.now(), limit: 1, recipientLimit: 1 })
+    await world.defer(message, 0, later, { debt: 'delay', warnAt: null })
+    await world.rest()
+    // c does not want to hear of delays, d has failed, e was never tried and is in delivery.
+    expect(world.told).toEqual(['failed: d@x.example', 'delayed: a@x.example b@y.example'])
+  })
+
+  test('come once for each age, though attempts end before and after it', async () => {
+    const world = started({ config })
+    const message = await world.message(['a@x.example', 'b@y.example'])
+    await world.advance(4 * HOUR)
+    await world.defer(message, 0, message.arrivedAt + 30 * HOUR, { debt: 'delay', warnAt: null })
+    await world.advance(2 * MINUTE)
+    await world.defer(message, 1, message.arrivedAt + 30 * HOUR, { debt: 'delay', warnAt: null })
+    await world.rest()
+    expect(world.told).toEqual(['delayed: a@x.example'])
+    expect(await world.store.debtsOf(message.id)).toBeUndefined()
+    expect((await world.store.nextDeadlines()).warnAt).toBe(message.arrivedAt + 24 * HOUR)
+    world.closed.add('x.example')
+    await world.advance(20 * HOUR)
+    expect(world.told.slice(1)).toEqual(['delayed: a@x.example b@y.example'])
   })
 
   test('are not made for who does not want them, nor for mail from nobody', async () => {

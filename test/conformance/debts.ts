@@ -101,6 +101,23 @@ export function debts(subject: () => Subject): void {
     expect((await claim(store, T0 + 5 * MIN)).requests[0]?.recipients[0]?.warnings).toBe(1)
   })
 
+  test('a warning brings the other live recipients with it, a failure does not', async () => {
+    const { store } = subject()
+    const to = ['ann@far.example', 'bob@far.example', 'cat@far.example'].map((address) => ({ address }))
+    const id = await queue(store, { leased: true, to })
+    const [ann, bob, cat] = [recipientId(id, 0), recipientId(id, 1), recipientId(id, 2)]
+    await settleOne(store, id, bounced(cat, T0))
+    expect((await store.debtsOf(id))?.recipients).toMatchObject([{ id: cat }])
+    await settleOne(store, id, deferred(ann, T0 + 2))
+    await store.oweDelay(id, [bob])
+    expect((await store.debtsOf(id))?.recipients).toMatchObject([
+      { id: ann, state: 'waiting' },
+      { id: bob, state: 'leased', debt: 'delay' },
+      { id: cat, state: 'bounced', debt: 'failure' },
+    ])
+    expect((await store.debtsOf(id))?.recipients[0]?.debt).toBeUndefined()
+  })
+
   test('a warning can be postponed, and is not due while mail is held', async () => {
     const { store } = subject()
     const id = await queue(store)

@@ -44,6 +44,7 @@ interface Tried {
   readonly destination?: string
   readonly to?: LeasedRecipient
   readonly connectionUse?: number
+  readonly softBounce?: boolean
   readonly message?: Message
   readonly forcedExpire?: boolean
 }
@@ -69,7 +70,7 @@ function attempted(tried: Tried): QueueEvent {
     kind: 'attempted',
     request,
     result: {
-      outcomes: new Map(),
+      outcomes: new Map(tried.softBounce === true ? [[to.id, { ...status, outcome: 'deferred', softBounce: true }]] : []),
       feedback: 'positive',
       relay,
       connectionUse: tried.connectionUse ?? 1,
@@ -220,6 +221,7 @@ describe('attempts', () => {
   test('a bounce, and a last attempt, which Postfix logs as deferred', () => {
     expect(said(attempted({ outcome: 'bounced', status: { status: '5.1.1' } }))[0]).toContain('dsn=5.1.1, status=bounced (')
     expect(said(attempted({ outcome: 'expired' }))[0]).toContain('status=deferred (')
+    expect(said(attempted({ softBounce: true, status: { status: '4.1.1' } }))[0]).toContain('dsn=4.1.1, status=SOFTBOUNCE (')
   })
 
   test('the original recipient is shown when it differs', () => {

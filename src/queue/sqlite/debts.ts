@@ -59,9 +59,10 @@ export class Debts {
   }
 
   debtsOf(message: MessageId): IndebtedMessage | undefined {
-    const recipients = this.#indebted.all({ message })
+    const indebted = this.#indebted.all({ message })
     const row = this.#message.get(message)
-    return recipients.length === 0 || row === undefined ? undefined : this.#told(row, recipients)
+    if (indebted.length === 0 || row === undefined) return undefined
+    return this.#told(row, indebted.some(({ debt }) => debt === 'delay') ? this.#withLive(message, indebted) : indebted)
   }
 
   claimWarnings(now: Instant, limit: number): IndebtedMessage[] {
@@ -98,6 +99,12 @@ export class Debts {
     }
     this.#setWarnings.run(warnings, warnAt, message)
     return { removed: false }
+  }
+
+  /** A warning names all that are late. */
+  #withLive(message: MessageId, indebted: readonly RecipientRow[]): readonly RecipientRow[] {
+    const settled = indebted.filter(({ settled_at: at }) => at !== null)
+    return [...settled, ...this.#live.all({ message })].toSorted((a, b) => a.id - b.id)
   }
 
   #told(row: MessageRow, recipients: readonly RecipientRow[]): IndebtedMessage | undefined {
