@@ -1,0 +1,80 @@
+/** How much at once, and to whom: S14, S16, and the bounds of the active queue. */
+import { SECOND } from '../../../src/mail/clock.ts'
+import type { DestinationName, RecipientId } from '../../../src/queue/message.ts'
+import type { Complain, Invariant, Scene } from '../witness.ts'
+
+/** No more deliveries at once than the process, the destination and its pauses allow. */
+export function limitsHold(complain: Complain): Invariant {
+  const suspects = new Set<RecipientId>()
+  return {
+    see({ where, event }, { underWay, settings }) {
+      if (where !== 'test') return
+      if (event.did === 'committed' && event.method === 'claimSuspect') {
+        for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) suspects.add(id)
+      }
+      if (event.did !== 'began' || event.recipients.some(({ id }) => suspects.has(id))) return
+      const all = [...underWay.values()].filter(({ recipients }) => !recipients.some(({ id }) => suspects.has(id)))
+      const here = all.filter(({ destination }) => destination === event.destination).length + 1
+      const most = settings.number('', 'default_process_limit', 100)
+      if (all.length + 1 > most) complain(`${all.length + 1} deliveries at once, of ${most} allowed`)
+      const pause = settings.duration(event.destination, 'default_destination_rate_delay', '0')
+      const limit = pause > 0 ? 1 : settings.number(event.destination, 'default_destination_concurrency_limit', 20)
+      if (limit > 0 && here > limit) complain(`${here} deliveries at once to ${event.destination}, of ${limit} allowed`)
+      const together = settings.number(event.destination, 'default_destination_recipient_limit', 50)
+      if (together > 0 && event.recipients.length > together)
+        complain(`${event.recipients.length} recipients at once, of ${together} allowed`)
+    },
+  }
+}
+
+/** Pauses between deliveries are kept. */
+export function pausesAreKept(complain: Complain): Invariant {
+  const lastEnded = new Map<DestinationName, number>()
+  return {
+    see({ where, event }, { settings, at, upSince }) {
+      if (where !== 'test') return
+      if (event.did === 'ended') lastEnded.set(event.destination, at)
+      if (event.did !== 'began') return
+      const pause = settings.duration(event.destination, 'default_destination_rate_delay', '0')
+      const since = lastEnded.get(event.destination)
+      if (since === undefined || upSince === null || since < upSince + 10 * SECOND || pause === 0) return
+      if (at - since < pause) complain(`a delivery to ${event.destination} began ${at - since} ms after the last, and should wait ${pause}`)
+    },
+  }
+}
+
+/** Nobody asks where nobody is to be asked: not a suspended destination, a dead one only by one probe in its time. */
+export function closedIsLeftAlone(complain: Complain): Invariant {
+  const deadUntil = new Map<DestinationName, number>()
+  return {
+    see(entry, scene) {
+      if (entry.where === 'queue' && entry.event.kind === 'died') deadUntil.set(entry.event.destination, entry.event.until)
+      if (entry.where !== 'test') return
+      if (entry.event.did === 'committed' && entry.event.method === 'saveDestination') {
+        const { name, deadUntil: until } = entry.event.record
+        if (until !== null) deadUntil.set(name, until)
+      }
+      if (entry.event.did === 'began') judge(entry.event.destination, entry.event.recipients.length, scene)
+    },
+  }
+  function judge(destination: DestinationName, recipients: number, { closed, underWay, now, at, wallSetAt }: Scene): void {
+    const how = closed.get(destination)
+    if (how === 'suspended') complain(`${destination} was tried while it is suspended`)
+    if (how !== 'dead') return
+    const until = deadUntil.get(destination) ?? 0
+    if (now < until && at - wallSetAt > SECOND) complain(`${destination} is dead, and was tried ${until - now} ms before its time`)
+    if ([...underWay.values()].some((other) => other.destination === destination))
+      complain(`${destination} is dead, and is probed twice at once`)
+    if (recipients > 1) complain(`${destination} is dead, and was probed with ${recipients} recipients`)
+  }
+}
+
+/** Leases are bounded by the active queue, whatever happens at once. */
+export const leasesAreBounded = (complain: Complain): Invariant => ({
+  see({ where, event }, { queue, settings }) {
+    if (where !== 'test' || event.did !== 'committed' || queue.leased === 0) return
+    const messages = settings.number('', 'qmgr_message_active_limit', 20_000)
+    const limit = Math.max(messages, settings.number('', 'qmgr_message_recipient_limit', 20_000))
+    if (queue.leased > limit) complain(`${queue.leased} recipients are leased, and the active queue holds ${limit}`)
+  },
+})

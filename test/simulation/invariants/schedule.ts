@@ -1,0 +1,133 @@
+/** When mail is tried again and when it is given up: S12, S13, S20, L1, L2, and "nothing is ever stuck". */
+import { SECOND, type Instant } from '../../../src/mail/clock.ts'
+import type { Settled } from '../../../src/queue/store.ts'
+import type { LiveDestination } from '../../../src/queue/operations.ts'
+import type { ModelRecipient } from '../model.ts'
+import type { ResultFacts } from '../record.ts'
+import type { Complain, Invariant, Scene, UnderWay } from '../witness.ts'
+import { nameOf } from './accounts.ts'
+
+/** After a failure the next try is due when the policy says, to the millisecond; flushes and refusals that only ask to wait cost no step. */
+export function scheduleIsKept(complain: Complain): Invariant {
+  const results = new Map<number, { readonly result: ResultFacts; readonly others: boolean }>()
+  return {
+    see({ where, event }, scene) {
+      if (where !== 'test') return
+      if (event.did === 'ended') {
+        const others = [...scene.queue.live()].some(
+          ([one]) => one.destination === event.destination && one.state === 'leased' && !isIn(one, scene.underWay.get(event.attempt)),
+        )
+        results.set(event.attempt, { result: event.result, others })
+      }
+      if (event.did !== 'committed' || event.method !== 'settle') return
+      for (const settled of event.settlement.recipients) {
+        if (settled.state !== 'waiting') continue
+        const one = scene.queue.recipient(settled.recipient)
+        const attempt = [...scene.underWay.values()].find((there) => isIn(one, there))
+        const ended = attempt === undefined ? undefined : results.get(attempt.attempt)
+        if (one?.state !== 'leased' || attempt === undefined || ended === undefined) continue
+        const problem = rescheduled(settled, one, { scene, attempt, ...ended })
+        if (problem !== undefined) complain(`${nameOf(one)}: ${problem}`)
+      }
+    },
+  }
+}
+
+const isIn = (one: ModelRecipient | undefined, attempt: UnderWay | undefined): boolean =>
+  one !== undefined && attempt !== undefined && attempt.recipients.some(({ id }) => id === one.id)
+
+interface Ended {
+  readonly scene: Scene
+  readonly attempt: UnderWay
+  readonly result: ResultFacts
+  readonly others: boolean
+}
+
+function rescheduled(
+  settled: Extract<Settled, { state: 'waiting' }>,
+  one: ModelRecipient,
+  { scene, attempt, result, others }: Ended,
+): string | undefined {
+  if (settled.attempts !== one.attempts + 1) return `${settled.attempts} attempts counted after ${one.attempts}`
+  const wasDue = one.keptDueAt ?? one.dueAt
+  const unchanged = settled.steps === one.steps && settled.dueAt === wasDue
+  if (result.congestion === 'early' && others && unchanged) return undefined
+  const flushed = attempt.recipients.some(({ id, flushed: was }) => id === one.id && was)
+  if (flushed !== (one.keptDueAt !== null)) return 'a flush was forgotten, or invented'
+  if (flushed) {
+    if (settled.steps !== one.steps) return `a flush cost a step: ${settled.steps} after ${one.steps}`
+    if (wasDue > result.endedAt) return settled.dueAt === wasDue ? undefined : 'a flush changed the due time'
+    return isDueAfter(Math.max(1, one.steps), settled.dueAt, one, scene, result.endedAt)
+  }
+  if (settled.steps !== one.steps + 1) return `step ${settled.steps} after step ${one.steps}`
+  return isDueAfter(settled.steps, settled.dueAt, one, scene, result.endedAt)
+}
+
+/** The waits of the policies that a scenario can have, told once more. */
+function isDueAfter(step: number, dueAt: Instant, one: ModelRecipient, scene: Scene, endedAt: Instant): string | undefined {
+  const { settings, queue } = scene
+  const minimum = settings.duration(one.destination, 'minimal_backoff_time', '300s')
+  const maximum = settings.duration(one.destination, 'maximal_backoff_time', '4000s')
+  const age = endedAt - (queue.messages.get(Math.floor(one.id / 131_072))?.message.createdAt ?? endedAt)
+  const waits: Readonly<Record<string, readonly [number, number]>> = {
+    doubling: both(Math.min(maximum, minimum * 2 ** (step - 1))),
+    fixed: both(minimum),
+    age: both(Math.max(minimum, Math.min(age, maximum))),
+  }
+  const [least, most] = waits[settings.text(one.destination, 'retry_backoff', 'doubling')] ?? [minimum, maximum]
+  const spread = 1 + settings.number(one.destination, 'retry_jitter', 0)
+  const [earliest, latest] = [Math.min(endedAt + least, one.expiresAt), Math.min(Math.ceil(endedAt + most * spread), one.expiresAt)]
+  if (dueAt >= earliest - 1 && dueAt <= latest + 1) return undefined
+  return `after step ${step} due ${dueAt - endedAt} ms after the attempt, and should be between ${earliest - endedAt} and ${latest - endedAt}`
+}
+
+const both = (wait: number): readonly [number, number] => [wait, wait]
+
+/** How late mail may be when nothing keeps it: a few commits. */
+const grace = ({ scenario }: Scene): number => SECOND + 100 * scenario.commitTakes
+
+/** Every live recipient is due later, leased, parked, waits for a probe, or for a place that others have. */
+export const nothingIsStuck = (complain: Complain): Invariant => ({
+  see({ where, event }, scene) {
+    if (where !== 'test' || event.did !== 'looked' || !isCalm(scene)) return
+    const destinations = new Map(event.destinations.map((one) => [one.destination, one]))
+    for (const [one] of scene.queue.live()) {
+      const since = Math.max(one.since, scene.openSince.get(one.destination) ?? 0)
+      if (one.state !== 'waiting' || scene.at - since < grace(scene)) continue
+      const destination = destinations.get(one.destination)
+      const late = scene.now - one.dueAt
+      if (scene.now - one.expiresAt > 2 * grace(scene) && !mayWait(destination, scene))
+        complain(`${nameOf(one)} should have expired ${scene.now - one.expiresAt} ms ago`)
+      else if (late > grace(scene) && !mayWait(destination, scene) && one.starts < 2)
+        complain(`${nameOf(one)} was due ${late} ms ago, and nothing keeps it`)
+    }
+    for (const destination of event.destinations)
+      if (isForgotten(destination, scene)) complain(`${destination.destination} is dead, and will never be probed`)
+  },
+})
+
+/** The relay is up and has had time to look round. */
+const isCalm = (scene: Scene): boolean =>
+  scene.upSince !== null &&
+  scene.at - scene.upSince > 10 * SECOND &&
+  scene.at - scene.wallSetAt > 10 * SECOND &&
+  scene.at > scene.diskFullUntil + 5 * SECOND
+
+function mayWait(destination: LiveDestination | undefined, scene: Scene): boolean {
+  if (destination === undefined) return false
+  const { settings, queue, underWay } = scene
+  const { destination: name, deadUntil, suspendedBy, inFlight, window } = destination
+  if (deadUntil !== null || suspendedBy !== null) return true
+  const number = (parameter: string, byDefault: number) => settings.number(name, parameter, byDefault)
+  if (inFlight >= window || underWay.size >= number('default_process_limit', 100)) return true
+  if (settings.duration(name, 'default_destination_rate_delay', '0') > 0 || number('default_destination_message_rate_limit', 0) > 0)
+    return true
+  const messages = number('qmgr_message_active_limit', 20_000)
+  return queue.leased >= Math.min(messages, number('qmgr_message_recipient_limit', 20_000)) / 5
+}
+
+const isForgotten = ({ deadUntil, nextDueAt, inFlight, destination }: LiveDestination, scene: Scene): boolean => {
+  if (deadUntil === null || inFlight > 0) return false
+  const waiting = [...scene.queue.live()].some(([one]) => one.destination === destination && one.state === 'waiting' && one.starts < 2)
+  return waiting && (nextDueAt === null || Math.max(deadUntil, nextDueAt) < scene.now - grace(scene))
+}

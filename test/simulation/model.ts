@@ -1,0 +1,268 @@
+/**
+ * The queue as its commits say it must be: what the store promises, told once more in the plainest way. Invariants look
+ * at it, and a look at the real queue must find the same.
+ */
+import type { Duration, Instant } from '../../src/mail/clock.ts'
+import {
+  messageOf,
+  recipientId,
+  type Debt,
+  type DestinationName,
+  type Message,
+  type MessageId,
+  type Placement,
+  type RecipientId,
+} from '../../src/queue/message.ts'
+import type { DestinationRecord, NewRecipient, Operation, Settled } from '../../src/queue/store.ts'
+import type { Commit, CommittedClaim, EntryFacts } from './record.ts'
+
+export interface ModelRecipient {
+  readonly id: RecipientId
+  readonly address: string
+  readonly notify: NewRecipient['notify']
+  readonly destination: DestinationName
+  readonly expiresAt: Instant
+  state: 'waiting' | 'leased' | 'parked' | 'delivered' | 'bounced' | 'expired' | 'removed'
+  dueAt: Instant
+  /** Due before an operator flushed it. */
+  keptDueAt: Instant | null
+  steps: number
+  attempts: number
+  starts: number
+  debt: Debt | undefined
+  reply: string | undefined
+  /** Since when it is what it is, on the stopwatch. */
+  since: Duration
+}
+
+export interface ModelMessage {
+  readonly message: Message
+  readonly recipients: readonly ModelRecipient[]
+  placement: Placement
+  forcedExpire: boolean
+  warnings: number
+  deletedForGood: boolean
+}
+
+/** Starts without an end after which a message is set aside at the next start. */
+const CONVICTED = 3
+
+export const isLive = ({ state }: Pick<ModelRecipient, 'state'>): boolean => state === 'waiting' || state === 'leased' || state === 'parked'
+
+export class QueueModel {
+  /** All that ever were, gone ones included. */
+  readonly messages = new Map<MessageId, ModelMessage>()
+  /** Dead and suspended destinations as the store remembers them. */
+  readonly remembered = new Map<DestinationName, DestinationRecord>()
+  /** Recipients that are leased now. */
+  leased = 0
+  /** The time of the commit, on the stopwatch. */
+  at: Duration = 0
+
+  recipient(id: RecipientId): ModelRecipient | undefined {
+    return this.messages.get(messageOf(id))?.recipients.find((one) => one.id === id)
+  }
+
+  *live(): Generator<readonly [ModelRecipient, ModelMessage]> {
+    for (const held of this.messages.values()) for (const one of held.recipients) if (isLive(one)) yield [one, held]
+  }
+
+  /** Is anything left of it in the queue: somebody alive, or a word owed? */
+  static keeps({ recipients }: ModelMessage): boolean {
+    return recipients.some((one) => isLive(one) || one.debt !== undefined)
+  }
+
+  /** The relay has died: its leases end. */
+  crash(): void {
+    for (const held of this.messages.values()) {
+      const left = held.recipients.filter(({ state }) => state === 'leased')
+      for (const one of left) this.#move(one, held.placement === 'queued' ? 'waiting' : 'parked')
+      if (left.some(({ starts }) => starts >= CONVICTED)) this.#setAside(held)
+    }
+  }
+
+  apply(commit: Commit): void {
+    switch (commit.method) {
+      case 'enqueue':
+        return this.#enter(commit)
+      case 'claimDue':
+      case 'claimExpired':
+      case 'claimSuspect':
+        return commit.requests.forEach((request) => this.#lease(request))
+      case 'giveBack':
+        return commit.recipients.forEach((id) => this.#giveBack(id))
+      case 'settle':
+        return commit.settlement.recipients.forEach((settled) => this.#settle(settled))
+      case 'quarantine': {
+        const held = this.messages.get(commit.message)
+        if (held !== undefined) this.#setAside(held)
+        return
+      }
+      case 'oweDelay':
+        return commit.recipients.forEach((id) => {
+          const one = this.recipient(id)
+          if (one !== undefined && isLive(one)) one.debt ??= 'delay'
+        })
+      case 'report': {
+        const held = this.messages.get(commit.message)
+        for (const notice of commit.notices) this.#enter(notice)
+        for (const { recipient, debt } of commit.paid) {
+          const one = this.recipient(recipient)
+          if (one?.debt === debt) one.debt = undefined
+        }
+        if (held !== undefined) held.warnings = commit.warnings
+        return
+      }
+      case 'operate':
+        if (commit.changed) this.#operate(commit.message, commit.operation)
+        return
+      case 'saveDestination':
+        this.remembered.set(commit.record.name, commit.record)
+    }
+  }
+
+  #enter({ message, recipients, hold }: EntryFacts): void {
+    const entered = recipients.map(({ address, notify, destination, dueAt, expiresAt, leased }, position): ModelRecipient => {
+      const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
+      if (state === 'leased') this.leased++
+      const fresh = { keptDueAt: null, steps: 0, attempts: 0, debt: undefined, reply: undefined, since: this.at }
+      return {
+        id: recipientId(message.id, position),
+        address,
+        notify,
+        destination,
+        expiresAt,
+        state,
+        dueAt,
+        starts: state === 'leased' ? 1 : 0,
+        ...fresh,
+      }
+    })
+    const placement = hold ? 'hold' : 'queued'
+    this.messages.set(message.id, { message, recipients: entered, placement, forcedExpire: false, warnings: 0, deletedForGood: false })
+  }
+
+  #lease({ recipients }: CommittedClaim): void {
+    for (const { id } of recipients) {
+      const one = this.recipient(id)
+      if (one === undefined) continue
+      this.#move(one, 'leased')
+      one.starts++
+    }
+  }
+
+  #giveBack(id: RecipientId): void {
+    const one = this.recipient(id)
+    if (one?.state !== 'leased') return
+    this.#move(one, this.#placeOf(one) === 'queued' ? 'waiting' : 'parked')
+    one.starts = 0
+  }
+
+  #settle(settled: Settled): void {
+    const one = this.recipient(settled.recipient)
+    if (one?.state !== 'leased') return
+    one.attempts = settled.attempts
+    one.keptDueAt = null
+    one.starts = 0
+    if (settled.last !== null) one.reply = settled.last.reply
+    if (settled.state === 'waiting') {
+      this.#move(one, this.#placeOf(one) === 'queued' ? 'waiting' : 'parked')
+      one.dueAt = settled.dueAt
+      one.steps = settled.steps
+      one.debt = settled.debt ?? one.debt
+    } else {
+      this.#move(one, settled.state)
+      one.debt = settled.debt
+    }
+  }
+
+  #placeOf(one: ModelRecipient): Placement | undefined {
+    return this.messages.get(messageOf(one.id))?.placement
+  }
+
+  #move(one: ModelRecipient, state: ModelRecipient['state']): void {
+    if (one.state === 'leased') this.leased--
+    if (state === 'leased') this.leased++
+    if (one.state !== state) one.since = this.at
+    one.state = state
+  }
+
+  #setAside(held: ModelMessage): void {
+    held.placement = 'corrupt'
+    for (const one of held.recipients) {
+      if (one.state === 'leased') one.starts = 0
+      if (isLive(one)) this.#move(one, 'parked')
+    }
+  }
+
+  #operate(id: MessageId, operation: Operation): void {
+    const held = this.messages.get(id)
+    if (held === undefined) return
+    switch (operation.kind) {
+      case 'flush':
+        for (const one of held.recipients) {
+          if (one.state !== 'waiting' || one.keptDueAt !== null) continue
+          one.keptDueAt = one.dueAt
+          one.dueAt = Math.min(one.dueAt, operation.now)
+          one.since = this.at
+        }
+        return
+      case 'hold':
+        return this.#place(held, 'hold')
+      case 'release':
+      case 'restore':
+        return this.#place(held, 'queued')
+      case 'expire':
+        held.forcedExpire = true
+        return
+      case 'requeue':
+        return this.#requeue(held, operation)
+      case 'delete':
+        return operation.purge ? this.#purge(held) : this.#discard(held)
+    }
+  }
+
+  #place(held: ModelMessage, placement: Placement): void {
+    held.placement = placement
+    for (const one of held.recipients) {
+      if (placement === 'queued' && one.state === 'parked') {
+        this.#move(one, 'waiting')
+        one.starts = 0
+      } else if (placement !== 'queued' && one.state === 'waiting') this.#move(one, 'parked')
+    }
+  }
+
+  #requeue(held: ModelMessage, { newId, now, expiresAt }: Extract<Operation, { kind: 'requeue' }>): void {
+    const moving = held.recipients.filter(({ state }) => state === 'waiting' || state === 'parked')
+    const recipients = moving.map(({ address, notify, destination }): NewRecipient => ({
+      address,
+      notify,
+      destination,
+      dueAt: now,
+      expiresAt,
+      leased: false,
+    }))
+    this.#enter({ message: { ...held.message, id: newId, createdAt: now }, recipients, hold: false })
+    const entered = this.messages.get(newId)
+    if (entered !== undefined) entered.warnings = held.warnings
+    for (const one of moving) this.#remove(one)
+  }
+
+  #discard(held: ModelMessage): void {
+    this.#place(held, 'trash')
+    for (const one of held.recipients) if (one.debt === 'delay') one.debt = undefined
+  }
+
+  #purge(held: ModelMessage): void {
+    held.deletedForGood = true
+    this.#discard(held)
+    if (held.recipients.some(({ state }) => state === 'leased')) return
+    for (const one of held.recipients) if (isLive(one)) this.#remove(one)
+    held.placement = 'queued'
+  }
+
+  #remove(one: ModelRecipient): void {
+    this.#move(one, 'removed')
+    one.debt = undefined
+  }
+}

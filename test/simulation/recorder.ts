@@ -1,0 +1,181 @@
+/**
+ * Stands between the relay and its store and agent: writes down what was committed and what was tried, lets commits
+ * take time or fail, and kills the relay at the commits that a scenario names. Commits are made one by one, so that it
+ * is always known which of them a crash has spared.
+ */
+import type { AttemptResult, DeliveryAgent } from '../../src/delivery/delivery-agent.ts'
+import { sleep, type Duration } from '../../src/mail/clock.ts'
+import { parseNotice } from '../../src/bounce/notice-parser.ts'
+import type { DeliveryRequest } from '../../src/queue/message.ts'
+import { StoreUnavailable, type NewMessage, type QueueStore } from '../../src/queue/store.ts'
+import type { Between } from '../../src/testkit/world-options.ts'
+import type { World } from '../../src/testkit/index.ts'
+import type { CommitCrash, Scenario } from './scenario.ts'
+import type { CommittedClaim, Commit, CommitOf, NoticeEntry } from './record.ts'
+
+type Method = Exclude<keyof QueueStore, 'nextId' | 'freeSpace' | 'close' | 'readBody'>
+
+/** What changes nothing is neither counted nor written down. */
+const READS: ReadonlySet<string> = new Set([
+  'readBody',
+  'freeSpace',
+  'indebted',
+  'debtsOf',
+  'claimWarnings',
+  'destinationsDue',
+  'nextDeadlines',
+  'destinations',
+])
+
+export class Recorder {
+  world: World | undefined
+  /** The store cannot commit before this time on the stopwatch. */
+  fullUntil: Duration = 0
+  /** No more crashes. */
+  calm = false
+  #commits = 0
+  #attempts = 0
+  readonly #scenario: Pick<Scenario, 'commitTakes' | 'crashes'>
+
+  constructor(scenario: Pick<Scenario, 'commitTakes' | 'crashes'>) {
+    this.#scenario = scenario
+  }
+
+  /** How many commits there were so far. */
+  get commits(): number {
+    return this.#commits
+  }
+
+  note(did: string, details: Readonly<Record<string, unknown>> = {}): void {
+    const { world } = this
+    world?.history().add({ at: world.clock.monotonic(), where: 'test', event: { did, ...details } })
+  }
+
+  readonly between: Between = {
+    store: (store, life) => {
+      let last: Promise<unknown> = Promise.resolve()
+      const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
+        const result = last.then(task)
+        last = result.catch(() => undefined)
+        return result
+      }
+      return new Proxy(store, {
+        get: (target, name: keyof QueueStore) => {
+          if (name === 'nextId' || name === 'freeSpace' || name === 'close' || name === 'readBody') return target[name].bind(target)
+          return async (...args: unknown[]) => {
+            const asked = this.world?.clock.now() ?? 0
+            if (this.#scenario.commitTakes > 0 && this.world !== undefined) await sleep(life.clock, this.#scenario.commitTakes)
+            return inTurn(() => (life.alive ? this.#call(target, name, args, asked) : NEVER))
+          }
+        },
+      })
+    },
+    agent: (agent, life) => this.#watched(agent, () => life.alive),
+  }
+
+  async #call(store: QueueStore, method: Method, args: readonly unknown[], asked: number): Promise<unknown> {
+    // One method of the port, with the arguments it was called with: what TypeScript cannot follow through a Proxy.
+    const perform = () => (store[method] as (...given: unknown[]) => Promise<unknown>).apply(store, [...args])
+    if (READS.has(method)) return perform()
+    if ((this.world?.clock.monotonic() ?? Infinity) < this.fullUntil) throw new StoreUnavailable(`the disk is full: no ${method}`)
+    if (method === 'ping') return perform()
+    const number = ++this.#commits
+    const crash = this.calm || this.world === undefined ? undefined : this.#scenario.crashes.find(({ commit }) => commit === number)
+    if (crash?.side === 'before') return this.#killed(crash)
+    const answer = await perform()
+    this.note('committed', { number, asked, ...digest(method, args, answer) })
+    return crash === undefined ? answer : this.#killed(crash)
+  }
+
+  #killed({ downFor }: CommitCrash): Promise<never> {
+    this.world?.kill(downFor / 1000)
+    return NEVER
+  }
+
+  #watched(agent: DeliveryAgent, isAlive: () => boolean): DeliveryAgent {
+    return {
+      close: () => agent.close(),
+      deliver: async (request, options) => {
+        const attempt = ++this.#attempts
+        this.note('began', { attempt, ...requestFacts(request) })
+        const result = await agent.deliver(request, options)
+        if (isAlive()) this.note('ended', { attempt, destination: request.destination, result: resultFacts(result) })
+        return result
+      },
+    }
+  }
+}
+
+const NEVER = new Promise<never>(() => undefined)
+
+const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
+  message: message.id,
+  destination,
+  forcedExpire,
+  recipients: recipients.map(({ id, flushed }) => ({ id, flushed })),
+})
+
+const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: AttemptResult) => ({
+  outcomes: [...outcomes].map(([recipient, { outcome, reply, stage, status, softBounce }]) => ({
+    recipient,
+    outcome,
+    reply,
+    stage,
+    status,
+    softBounce,
+  })),
+  feedback,
+  congestion,
+  possiblySent,
+  endedAt: times.endedAt,
+})
+
+/** What is worth remembering of a commit: all of it, but contents as what they say. */
+function digest(method: Method, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
+  const call = <M extends Method>(): Parameters<QueueStore[M]> => args as unknown as Parameters<QueueStore[M]>
+  switch (method) {
+    case 'enqueue': {
+      const [entry] = call<'enqueue'>()
+      return { method, ...entryFacts(entry) }
+    }
+    case 'claimDue':
+      return { method, requests: (answer as Awaited<ReturnType<QueueStore['claimDue']>>).requests.map(requestFacts) }
+    case 'claimExpired':
+      return { method, requests: (answer as readonly DeliveryRequest[]).map(requestFacts) }
+    case 'claimSuspect':
+      return { method, requests: answer === undefined ? [] : [requestFacts(answer as DeliveryRequest)] }
+    case 'giveBack':
+      return { method, recipients: call<'giveBack'>()[0] }
+    case 'settle':
+      return { method, settlement: call<'settle'>()[0], removed: (answer as CommitOf<'settle'>).removed }
+    case 'quarantine':
+      return { method, message: call<'quarantine'>()[0] }
+    case 'oweDelay':
+      return { method, message: call<'oweDelay'>()[0], recipients: call<'oweDelay'>()[1] }
+    case 'report': {
+      const [{ notices, ...report }] = call<'report'>()
+      return { method, ...report, notices: notices.map(noticeFacts) }
+    }
+    case 'operate': {
+      const [message, operation] = call<'operate'>()
+      return { method, message, operation, changed: (answer as CommitOf<'operate'>).changed }
+    }
+    case 'saveDestination':
+      return { method, record: call<'saveDestination'>()[0] }
+    default:
+      return { method }
+  }
+}
+
+const entryFacts = ({ message, recipients, hold }: NewMessage) => ({ message, recipients, hold: hold === true })
+
+function noticeFacts(entry: NewMessage): NoticeEntry {
+  const parsed = parseNotice(Buffer.concat(entry.content))
+  return {
+    ...entryFacts(entry),
+    says:
+      parsed === null
+        ? null
+        : parsed.recipients.map(({ recipient, action, status, diagnostic }) => ({ recipient, action, status, diagnostic })),
+  }
+}

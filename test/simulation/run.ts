@@ -1,0 +1,171 @@
+/** Lets a relay live through a scenario, and hands back everything that happened. */
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HOUR, MINUTE, SECOND, type Duration } from '../../src/mail/clock.ts'
+import { parseDuration } from '../../src/config/values.ts'
+import type { OperationName } from '../../src/queue/operations.ts'
+import { queueIdOf } from '../../src/queue/message.ts'
+import type { QueueFilter } from '../../src/queue/reader.ts'
+import { createWorld, type History, type World, type WorldConfig } from '../../src/testkit/index.ts'
+import { contentOf, submit } from './client.ts'
+import { Recorder } from './recorder.ts'
+import type { Arrived } from './record.ts'
+import { OWN_DOMAIN, type Mail, type Scenario, type Step } from './scenario.ts'
+
+export interface Run {
+  readonly scenario: Scenario
+  readonly history: History
+  /** Commits that were made. */
+  readonly commits: number
+}
+
+export async function run(scenario: Scenario): Promise<Run> {
+  const directory = scenario.storage === 'file' ? mkdtempSync(join(tmpdir(), 'deferd-simulation-')) : null
+  try {
+    return await new Running(scenario).run(directory)
+  } finally {
+    if (directory !== null) rmSync(directory, { recursive: true })
+  }
+}
+
+type Order = Extract<Step, { readonly do: OperationName | 'restart' | 'suspend' | 'resume' }>
+
+class Running {
+  readonly #scenario: Scenario
+  readonly #recorder: Recorder
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario
+    this.#recorder = new Recorder(scenario)
+  }
+
+  async run(directory: string | null): Promise<Run> {
+    const world = await this.#begin(directory)
+    for (const step of this.#scenario.steps) {
+      await advanceTo(world, step.at)
+      await this.#make(world, step)
+    }
+    await this.#end(world)
+    const history = world.history()
+    await world.close()
+    return { scenario: this.#scenario, history, commits: this.#recorder.commits }
+  }
+
+  async #begin(directory: string | null): Promise<World> {
+    const { seed, config, tables, faults, commitTakes } = this.#scenario
+    const options = {
+      seed,
+      config: { ...config, destination: tables } as WorldConfig,
+      store: directory === null ? ('memory' as const) : { directory },
+    }
+    const world = await createWorld(options, this.#recorder.between)
+    this.#recorder.world = world
+    for (const fault of faults) world.rule(fault)
+    await world.advance(`${commitTakes}ms`)
+    return world
+  }
+
+  async #make(world: World, step: Step): Promise<void> {
+    if (step.do === 'set the clock') world.stepClock(step.by)
+    else if (step.do === 'fill the disk') this.#fillDisk(world, step.time)
+    else if (step.do === 'mail') this.#handIn(world, step.mail)
+    else if (!world.isUp) return
+    else if (step.do === 'look') this.#look(world)
+    else if (step.do === 'crash') await world.crash({ downFor: step.downFor / SECOND })
+    else await this.#order(world, step)
+  }
+
+  /** An operator is told when the disk is full, or that the relay died meanwhile. */
+  async #order(world: World, step: Order): Promise<void> {
+    try {
+      if (step.do === 'restart') await world.restart()
+      else if ('destination' in step) await world[step.do](step.destination)
+      else await world.operate(step.do, step.pick === 'all' ? 'all' : pickFrom(world, step.pick))
+    } catch (error) {
+      if (!(error instanceof Error) || !/disk is full|killed meanwhile/.test(error.message)) throw error
+      this.#recorder.note('was refused', { order: step.do, why: error.message })
+    }
+  }
+
+  #fillDisk(world: World, time: Duration): void {
+    this.#recorder.fullUntil = world.clock.monotonic() + time
+    this.#recorder.note('disk full', { until: this.#recorder.fullUntil })
+  }
+
+  #handIn(world: World, mail: Mail): void {
+    const { number, sender, to } = mail
+    const messageId = `<${number}@sim.example>`
+    const digest = digestOf(contentOf(mail))
+    this.#recorder.note('handed in', { mail: number, messageId, digest, sender, to: to.map(({ address }) => address) })
+    void submit(world, mail).then((reply) => this.#recorder.note('answered', { mail: number, messageId, reply }))
+  }
+
+  #look(world: World): void {
+    const messages = [...listed(world, {}), ...listed(world, { queue: 'trash' })]
+    this.#recorder.note('looked', { messages, destinations: world.destinations() })
+  }
+
+  /** Everything that holds mail back is lifted; then it must go out, or come back, in a bounded time. */
+  async #end(world: World): Promise<void> {
+    const scenario = this.#scenario
+    this.#recorder.calm = true
+    await world.advance('2h')
+    if (scenario.ends === 'well') {
+      world.farSide.forget(() => true)
+      this.#recorder.note('faults end')
+    }
+    for (const destination of scenario.destinations) await world.resume(destination)
+    for (const queue of ['hold', 'corrupt'] as const) {
+      await world.operate(
+        'release',
+        listed(world, { queue }).map(({ message }) => queueIdOf(message)),
+      )
+    }
+    this.#look(world)
+    await world.advance(`${drainTime(scenario)}ms`)
+    this.#look(world)
+    this.#recorder.note('mailboxes', { mails: arrivedIn(world, scenario) })
+  }
+}
+
+const listed = (world: World, filter: QueueFilter) => world.reader.list(filter, { after: 0, limit: 1_000, now: world.clock.now() })
+
+async function advanceTo(world: World, at: Duration): Promise<void> {
+  const left = at - world.clock.monotonic()
+  if (left > 0) await world.advance(`${left}ms`)
+}
+
+function pickFrom(world: World, pick: number): readonly string[] {
+  const messages = [...listed(world, {}), ...listed(world, { queue: 'trash' })]
+  const picked = messages[pick % Math.max(1, messages.length)]
+  return picked === undefined ? [] : [queueIdOf(picked.message)]
+}
+
+/** How long mail can take to leave once nobody holds it back, or until all of it and the notices about it have expired. */
+export function drainTime({ config, tables, steps, ends }: Scenario): Duration {
+  const longest = (name: string) =>
+    Math.max(...[config, ...Object.values(tables)].map((table) => parseDuration(String(table[name] ?? 0)) ?? 0))
+  const backwards = steps.reduce((sum, step) => sum + (step.do === 'set the clock' ? Math.abs(step.by) : 0), 0)
+  const spread = 1 + Number(config['retry_jitter'] ?? 0)
+  const time = ends === 'well' ? 3 * spread * longest('maximal_backoff_time') : 3 * longest('maximal_queue_lifetime')
+  return Math.ceil(time + backwards + HOUR + 10 * MINUTE)
+}
+
+function arrivedIn(world: World, { destinations }: Scenario): readonly Arrived[] {
+  const people = ['ann', 'bob', 'eve', 'joe', 'sender']
+  const addresses = destinations.flatMap((domain) => people.map((person) => `${person}@${domain}`))
+  return [...addresses, `app@${OWN_DOMAIN}`, 'postmaster@deferd.example'].flatMap((address) =>
+    world
+      .mailbox(address)
+      .mails()
+      .map((mail): Arrived => ({
+        address,
+        messageId: mail.header('message-id') ?? '',
+        digest: digestOf(mail.content.replace(/^Received:.*\r\n(?:[ \t].*\r\n)*/, '')),
+      })),
+  )
+}
+
+const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex').slice(0, 16)

@@ -1,0 +1,78 @@
+/**
+ * A story that a simulated relay lives through, as plain data: it can be made from a seed, run again, cut down and
+ * printed. Times are milliseconds since the world began.
+ */
+import type { Duration } from '../../src/mail/clock.ts'
+import type { OperationName } from '../../src/queue/operations.ts'
+import type { RuleText } from '../../src/testkit/index.ts'
+
+export type Notify = 'NEVER' | 'SUCCESS' | 'FAILURE' | 'DELAY' | 'SUCCESS,FAILURE' | 'FAILURE,DELAY' | 'SUCCESS,FAILURE,DELAY'
+
+export interface Mail {
+  /** Also the local part of its Message-ID. */
+  readonly number: number
+  /** Empty for `<>`. */
+  readonly sender: string
+  readonly to: readonly { readonly address: string; readonly notify?: Notify | undefined }[]
+  /** Bytes of text. */
+  readonly size: number
+  readonly ret?: 'FULL' | 'HDRS' | undefined
+}
+
+/** Which messages an order is about: all, or the n-th of those that are there (counted round). */
+export type Pick = 'all' | number
+
+export type Step = { readonly at: Duration } & (
+  | { readonly do: 'mail'; readonly mail: Mail }
+  | { readonly do: 'crash'; readonly downFor: Duration }
+  | { readonly do: 'restart' }
+  | { readonly do: OperationName; readonly pick: Pick }
+  | { readonly do: 'suspend' | 'resume'; readonly destination: string }
+  | { readonly do: 'set the clock'; readonly by: Duration }
+  /** The store cannot commit. */
+  | { readonly do: 'fill the disk'; readonly time: Duration }
+  | { readonly do: 'look' }
+)
+
+/** The relay is killed at its n-th commit: just before it, or just after it, when nobody has heard of it yet. */
+export interface CommitCrash {
+  readonly commit: number
+  readonly side: 'before' | 'after'
+  readonly downFor: Duration
+}
+
+export type Value = string | number | boolean | readonly string[]
+
+export interface Scenario {
+  readonly seed: number
+  readonly config: Readonly<Record<string, Value>>
+  /** `[destination."…"]` tables. */
+  readonly tables: Readonly<Record<string, Readonly<Record<string, Value>>>>
+  readonly storage: 'memory' | 'file'
+  /** How long a commit takes. */
+  readonly commitTakes: Duration
+  readonly destinations: readonly string[]
+  readonly faults: readonly RuleText[]
+  /** In the order of their times. */
+  readonly steps: readonly Step[]
+  readonly crashes: readonly CommitCrash[]
+  /** In the end the far side recovers, or it stays as it is. */
+  readonly ends: 'well' | 'badly'
+}
+
+/** The senders' own domain, whose mail server never fails. */
+export const OWN_DOMAIN = 'us.example'
+
+/** A few lines that reproduce it. */
+export function tell(scenario: Scenario): string {
+  const { config, tables, storage, commitTakes, faults, steps, crashes, ends } = scenario
+  const lines = [
+    `seed ${scenario.seed}, queue in ${storage}, a commit takes ${commitTakes} ms, ends ${ends}`,
+    `config ${JSON.stringify(config)}`,
+    ...Object.entries(tables).map(([name, table]) => `destination ${name} ${JSON.stringify(table)}`),
+    ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),
+    ...crashes.map(({ commit, side, downFor }) => `crash ${side} commit ${commit}, down for ${downFor} ms`),
+    ...steps.map((step) => `step ${JSON.stringify(step)}`),
+  ]
+  return lines.join('\n')
+}
