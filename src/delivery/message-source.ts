@@ -16,6 +16,8 @@ export class MessageSource {
   readonly #message: Message
   readonly #readBody: ReadBody
   readonly #warm: readonly Uint8Array[] | undefined
+  /** The last piece that came from the store: its bytes are ours. */
+  #lent: Uint8Array | undefined
   #index = 0
   #read = 0
 
@@ -26,13 +28,14 @@ export class MessageSource {
     this.#warm = warm
   }
 
-  /** The next piece. Not to be called after the last one. */
+  /** The next piece; the bytes of the one before are gone then. Not to be called after the last one. */
   async next(): Promise<Piece> {
     const { size, body } = this.#message
     if (size === 0) return { kind: 'piece', bytes: new Uint8Array(0), last: true }
+    this.#forget()
     let bytes: Uint8Array | undefined
     try {
-      bytes = this.#warm === undefined ? await this.#readBody(body, this.#index) : this.#warm[this.#index]
+      bytes = this.#warm === undefined ? (this.#lent = await this.#readBody(body, this.#index)) : this.#warm[this.#index]
     } catch (error) {
       return { kind: 'unreadable', why: `cannot read its content: ${String(error)}`, lasting: !(error instanceof StoreUnavailable) }
     }
@@ -42,5 +45,13 @@ export class MessageSource {
       return { kind: 'unreadable', why: `its content is not whole: ${this.#read} of ${size} bytes`, lasting: true }
     }
     return { kind: 'piece', bytes, last: this.#read === size }
+  }
+
+  /** What has been sent gives its memory back at once: the collector would wait until much more had piled up. */
+  #forget(): void {
+    const lent = this.#lent
+    this.#lent = undefined
+    // A small part may lie in a buffer that others share.
+    if (lent?.buffer instanceof ArrayBuffer && lent.byteLength === lent.buffer.byteLength) lent.buffer.transfer(0)
   }
 }

@@ -139,12 +139,10 @@ class Conversation extends Base implements Line {
   async write(bytes: Uint8Array): Promise<boolean> {
     if (this.dialogue.over) return false
     this.dialogue.await('body')
-    if (!this._socket.write(bytes)) {
-      await new Promise<void>((resolve) => {
-        this.#drained = resolve
-        this._socket.once('drain', resolve)
-      })
-    }
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve
+      this._socket.write(bytes, () => resolve())
+    })
     return !this.dialogue.over
   }
 

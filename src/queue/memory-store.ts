@@ -67,7 +67,7 @@ class MemoryStore implements QueueStore {
   }
 
   async readBody(body: number, index: number): Promise<Uint8Array | undefined> {
-    return this.#queue.bodies.get(body)?.[index]
+    return this.#queue.bodies.get(body)?.[index]?.slice()
   }
 
   #enter({ message, recipients, content, hold = false }: NewMessage): void {

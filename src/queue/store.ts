@@ -200,7 +200,7 @@ export interface QueueStore {
   unstage(body: BodyId): Promise<void>
   /** Durable before it resolves, as a whole: message, recipients, schedule and content. Only then may smtpd answer 250. */
   enqueue(entry: NewMessage): Promise<void>
-  /** The n-th 64 kB of a content, or undefined after the last one. */
+  /** The n-th 64 kB of a content, or undefined after the last one. The bytes are the caller's own. */
   readBody(body: BodyId, index: number): Promise<Uint8Array | undefined>
 
   /** Leases waiting recipients of a destination that are due, earliest first. */
