@@ -90,6 +90,11 @@ export const OPTIONS = {
     '50',
     'The most connections at once of one client outside mynetworks; 0 for no limit.',
   ),
+  smtpd_process_limit: option(
+    is.count(),
+    '1000',
+    'The most connections of all clients at once; the one that was silent longest, for 10 s at least, makes room; 0 for no limit.',
+  ),
 
   // where mail goes
   relayhost: option(

@@ -21,6 +21,7 @@ import { SmtpSession } from './smtp-session.ts'
 import { systemErrorText } from './system-error.ts'
 import type { SaslPasswords } from './sasl-passwords.ts'
 import { NO_TLS, type TlsPolicies, type TlsTerms } from './tls-policy.ts'
+import type { TlsTickets } from './tls-tickets.ts'
 import type { Peer, Transcript, Trouble } from './transcript.ts'
 
 /** What attempts share. */
@@ -33,6 +34,7 @@ export interface AttemptParts {
   /** Connections on which QUIT was said and that are not closed yet. */
   readonly leaving: Set<Socket>
   readonly tls: TlsPolicies
+  readonly tickets: TlsTickets
   readonly passwords: SaslPasswords
   readonly readBody: ReadBody
   readonly warmBody?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
@@ -163,10 +165,11 @@ export class Attempt {
   }
 
   async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | Trouble> {
-    const { clock, config, passwords } = this.#parts
+    const { clock, config, passwords, tickets } = this.#parts
     const socket = await this.#dial(host)
     if ('kind' in socket) return socket
     this.#relay = relayName(host)
+    const ticketKey = `${this.#cacheKey(hop)} ${this.#relay}`
     const terms = {
       peer: host,
       clock,
@@ -174,12 +177,15 @@ export class Attempt {
       helo: config.smtp_helo_name,
       lmtp: this.#route.transport === 'lmtp',
       tls,
+      ticket: { offered: tickets.offer(ticketKey), keep: (ticket: Buffer) => tickets.keep(ticketKey, ticket) },
       credentials: passwords.find(hop, this.#request.message.sender),
       detectLoop: hop.port === config.smtp_tcp_port && this.#route.transport === 'smtp',
       endBy: this.#endBy,
       leaving: this.#parts.leaving,
     }
-    return SmtpSession.open(socket, terms, this.#options.signal)
+    const session = await SmtpSession.open(socket, terms, this.#options.signal)
+    if (!(session instanceof SmtpSession) && session.kind === 'tls') tickets.forget(ticketKey)
+    return session
   }
 
   async #dial({ address, port }: Host): Promise<Socket | Trouble> {

@@ -14,6 +14,8 @@ export interface SessionTerms {
   readonly helo: string
   readonly lmtp: boolean
   readonly tls: TlsTerms
+  /** The TLS session to offer, and where to bring those that the host gives. */
+  readonly ticket?: { readonly offered: Buffer | undefined; readonly keep: (ticket: Buffer) => void } | undefined
   readonly credentials?: Credentials | undefined
   /** A host that calls itself by our name is ourselves. */
   readonly detectLoop: boolean

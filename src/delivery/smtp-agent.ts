@@ -16,6 +16,7 @@ import type { Net } from './net.ts'
 import type { Route, Router } from './route.ts'
 import { SaslPasswords } from './sasl-passwords.ts'
 import { TlsPolicies, type TlsFiles } from './tls-policy.ts'
+import { TlsTickets } from './tls-tickets.ts'
 
 /** What stands in the files that the configuration names; src/system reads them. */
 export interface DeliverySecrets {
@@ -56,7 +57,8 @@ export class SmtpAgent implements DeliveryAgent {
     if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
     const tls = new TlsPolicies(config, secrets.tls ?? {})
     const passwords = new SaslPasswords(secrets.passwords ?? '', config)
-    this.#parts = { config, net, clock, finder, cache: this.#cache, leaving: this.#leaving, tls, passwords, readBody, warmBody, note }
+    const shared = { cache: this.#cache, leaving: this.#leaving, tickets: new TlsTickets() }
+    this.#parts = { config, net, clock, finder, ...shared, tls, passwords, readBody, warmBody, note }
   }
 
   async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {

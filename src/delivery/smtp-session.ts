@@ -39,7 +39,7 @@ function whatAnswers(command: string): Waiting {
   return command === 'STARTTLS' ? 'starttls' : 'auth'
 }
 
-const optionsFor = (socket: Socket, { peer, helo, lmtp, tls }: SessionTerms): SMTPConnectionOptions => ({
+const optionsFor = (socket: Socket, { peer, helo, lmtp, tls, ticket }: SessionTerms): SMTPConnectionOptions => ({
   connection: socket,
   host: peer.name,
   port: peer.port,
@@ -48,7 +48,7 @@ const optionsFor = (socket: Socket, { peer, helo, lmtp, tls }: SessionTerms): SM
   secure: false,
   ignoreTLS: tls.level === 'none',
   opportunisticTLS: tls.level === 'may',
-  tls: tls.options,
+  tls: ticket?.offered === undefined ? tls.options : { ...tls.options, session: ticket.offered },
   logger: false,
   socketTimeout: NEVER,
   connectionTimeout: NEVER,
@@ -185,6 +185,9 @@ class Conversation extends Base implements Line {
   override _upgradeConnection(done: (error: Error | null, secured?: boolean) => void): void {
     this.dialogue.forget()
     super._upgradeConnection(done)
+    // It is the TLS socket now. With TLS 1.3 tickets come after the handshake.
+    const { ticket } = this.#terms
+    if (ticket !== undefined) this._socket.on('session', ticket.keep)
   }
 
   override _onData(chunk: Buffer): void {

@@ -37,6 +37,8 @@ export interface House {
   readonly nameOf?: ((address: string) => Promise<string>) | undefined
   /** Clients whose bare LFs are line ends like any other. */
   readonly bareNewlineExclusions: Networks
+  /** Is there room for the connection that has just come? Another one may have to make it. */
+  readonly hasRoom: () => boolean
   /** Told when a connection has ended. */
   readonly gone: (connection: Connection) => void
 }
@@ -71,8 +73,8 @@ export class Connection extends Wire {
 
   /** Counts the client in and greets it, unless it talks first: a moment is enough to see that. */
   override init(): void {
-    const { desk, clock, nameOf } = this.#house
-    const refusal = desk.limits.enter(this.address)
+    const { desk, clock, nameOf, hasRoom } = this.#house
+    const refusal = desk.limits.enter(this.address) ?? (hasRoom() ? undefined : say.full(this.#myhostname))
     if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.open(() => {
@@ -93,6 +95,17 @@ export class Connection extends Wire {
     super.close()
   }
 
+  /** Since when we have been waiting for a command, on the stopwatch; Infinity while we are not. */
+  get idleSince(): Duration {
+    return this.#working || this.#receipt !== null || !this.isOpen ? Infinity : this.#deadline.since
+  }
+
+  /** Others want to be served: the time of this one is over early. */
+  giveWay(): void {
+    this.#timedOut()
+    this.cutSoon()
+  }
+
   /** Ends the connection as soon as no message is on its way in. */
   drain(): void {
     this.#draining = true
@@ -110,7 +123,7 @@ export class Connection extends Wire {
     this.#lastCommand = harmless(line.text.trim().split(/\s/, 1)[0] ?? '')
       .slice(0, 32)
       .toUpperCase()
-    if (this.#house.settings.smtpd_forbid_unauth_pipelining && this.hasMore && this.#session.mustWait(line.text)) {
+    if (this.#cannotWait && this.#session.mustWait(line.text)) {
       return this.#showOut(say.OUT_OF_STEP, 'improper command pipelining')
     }
     const answer = this.#session.command(line.text)
@@ -165,6 +178,11 @@ export class Connection extends Wire {
     this.#house.gone(this)
   }
 
+  /** It sent more before we answered. */
+  get #cannotWait(): boolean {
+    return this.#house.settings.smtpd_forbid_unauth_pipelining && this.hasMore
+  }
+
   get #myhostname(): string {
     return this.#house.settings.myhostname
   }
@@ -199,6 +217,8 @@ export class Connection extends Wire {
 
   #act({ reply, keywords, next }: Said): undefined {
     if (!this.isOpen) return
+    // A content that came while the reply was held back has not waited for it either.
+    if (next === 'content' && this.#cannotWait) return this.#showOut(say.OUT_OF_STEP, 'improper command pipelining')
     this.say(reply, keywords)
     this.#deadline.restart()
     if (next === 'close' || reply.code === 421) this.close()
@@ -258,6 +278,7 @@ export class Connection extends Wire {
     this.#trouble(formatReply(reply))
     this.say(reply)
     this.close()
+    this.cutSoon()
   }
 
   #goodbye(): undefined {

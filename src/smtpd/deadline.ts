@@ -13,20 +13,24 @@ export class Deadline {
   #at: Duration
   #timer: Timer
   #paused = false
+  /** When the time began, on the stopwatch. */
+  since: Duration
 
   constructor(facts: { readonly clock: Clock; readonly timeout: Duration; readonly bytesPerSecond: number; readonly expired: () => void }) {
     this.#clock = facts.clock
     this.#timeout = facts.timeout
     this.#perByte = SECOND / facts.bytesPerSecond
     this.#expired = facts.expired
-    this.#at = this.#clock.monotonic() + facts.timeout
+    this.since = this.#clock.monotonic()
+    this.#at = this.since + facts.timeout
     this.#timer = this.#set(facts.timeout)
   }
 
   /** A new command or content may begin: the full time from now. */
   restart(): void {
     this.#paused = false
-    this.#at = this.#clock.monotonic() + this.#timeout
+    this.since = this.#clock.monotonic()
+    this.#at = this.since + this.#timeout
   }
 
   /** It is our turn; the client cannot be late. */

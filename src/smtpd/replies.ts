@@ -50,4 +50,5 @@ export const notVerified = (text: string): SmtpReply => reply(252, '2.0.0', echo
 
 /** 421 with our name: the connection ends with it (RFC 5321 §3.8). */
 export const shownOut = (status: string, myhostname: string, text: string): SmtpReply => reply(421, status, `${myhostname} ${text}`)
+export const full = (myhostname: string): SmtpReply => shownOut('4.7.0', myhostname, 'Error: too many connections')
 export const bareNewline = (myhostname: string): SmtpReply => reply(550, '5.5.2', `${myhostname} Error: bare <LF> received`)

@@ -7,8 +7,9 @@ import type { Acceptor } from '../queue/accept.ts'
 import type { Intake } from '../queue/intake.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ClientLimits } from './client-limits.ts'
-import type { Connection, House } from './connection.ts'
+import type { House } from './connection.ts'
 import { parseListen } from '../config/endpoints.ts'
+import { Guests } from './guests.ts'
 import { blocksOf, readCertificate } from './listeners.ts'
 import { Networks } from '../config/networks.ts'
 import { peerName } from './peer-name.ts'
@@ -73,37 +74,7 @@ function houseOf({ config, net, clock, acceptor, events, intake }: SmtpdParts, g
     desk: { settings: config, access: new RelayAccess(config), events, limits, refusal: (size) => intake.refusal(size) },
     nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
     bareNewlineExclusions: new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
+    hasRoom: () => guests.haveRoom(config.smtpd_process_limit, clock.monotonic()),
     gone: (connection) => guests.delete(connection),
-  }
-}
-
-/** The connections that are open. */
-class Guests {
-  readonly #open = new Set<Connection>()
-  #emptied: (() => void) | undefined
-
-  add(connection: Connection): void {
-    this.#open.add(connection)
-  }
-
-  delete(connection: Connection): void {
-    this.#open.delete(connection)
-    if (this.#open.size === 0) this.#emptied?.()
-  }
-
-  /** Shows everybody out; resolves when all have gone, at the latest after `grace`, when the rest are cut off. */
-  drain(grace: Duration, clock: Clock): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = clock.after(grace, () => {
-        for (const connection of this.#open) connection.cut()
-        resolve()
-      })
-      this.#emptied = () => {
-        timer.cancel()
-        resolve()
-      }
-      for (const connection of this.#open) connection.drain()
-      if (this.#open.size === 0) this.#emptied()
-    })
   }
 }

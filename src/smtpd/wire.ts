@@ -129,6 +129,11 @@ export abstract class Wire extends SMTPConnection implements WireHandler {
     this.#linger = this.#clock.after(LINGER, () => this.cut())
   }
 
+  /** Ends the connection when what was said has been written, whatever the client does. */
+  protected cutSoon(): void {
+    this.#topmost.destroySoon()
+  }
+
   /** Ends the connection at once. */
   cut(): void {
     this.#topmost.destroy()

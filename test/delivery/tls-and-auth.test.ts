@@ -141,6 +141,47 @@ describe('TLS', () => {
   })
 })
 
+describe('TLS again', () => {
+  const minutes = (far: DeliveryWorld, count: number) => far.driver.runUntil(far.clock.now() + count * MINUTE)
+
+  test('a connection with TLS is kept and used again like any other', async () => {
+    const far = world(TLS, level('encrypt'))
+    await far.deliver({ to: TO, keep: true })
+    const second = await far.deliver({ to: TO, keep: true })
+    expect(second).toMatchObject({ connectionUse: 2 })
+    expect(second.of().outcome).toBe('delivered')
+    expect(far.sessions).toMatchObject([{ secure: true, contents: [CONTENT, CONTENT] }])
+    expect(far.sessions[0]?.commands.filter((line) => line === 'STARTTLS' || line === 'RSET')).toEqual(['STARTTLS', 'RSET'])
+  })
+
+  test.each(['may', 'encrypt', 'verify', 'secure'])('the next connection takes up the TLS session of the last: %s', async (name) => {
+    const far = world(TLS, { ...level(name), agent: trusting })
+    for (let n = 0; n < 3; n++) {
+      expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+      await minutes(far, 10)
+    }
+    expect(far.sessions.map(({ secure, resumed }) => [secure, resumed])).toEqual([
+      [true, false],
+      [true, true],
+      [true, true],
+    ])
+  })
+
+  test('a session is offered only to the host that gave it, on the terms it was made on', async () => {
+    const far = new DeliveryWorld({
+      config: ['smtp_tls_policy_maps=example.org secure match=hostname, example.com secure'],
+      agent: trusting,
+    })
+    far.host('mx.example.net', '192.0.2.10', TLS)
+    for (const domain of ['example.net', 'example.org', 'example.com']) far.mx(domain, [10, 'mx.example.net'])
+    await far.deliver({ to: TO })
+    expect((await far.deliver({ to: ['ann@example.org'] })).of().outcome).toBe('delivered')
+    // The certificate does not name example.com: the session that was begun for others must not hide that.
+    expect((await far.deliver({ to: ['ann@example.com'] })).of().status).toBe('4.7.5')
+    expect(far.sessions.map(({ resumed }) => resumed)).toEqual([false, false, false])
+  })
+})
+
 const AUTH: FarScript = { ehlo: '250-far\r\n250-PIPELINING\r\n250 AUTH PLAIN LOGIN CRAM-MD5 XOAUTH2' }
 const login = (passwords: string, ...config: string[]): WorldOptions => ({
   config: ['smtp_sasl_password_maps=/somewhere', 'smtp_sasl_security_options=', ...config],

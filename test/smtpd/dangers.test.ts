@@ -127,6 +127,22 @@ describe('commands and their order', () => {
     expect(intake.taken).toEqual([])
   })
 
+  test('S21: nor one that comes in a packet of its own before the 354', async () => {
+    const { connect, intake, wait } = await openReception({ smtpd_soft_error_limit: 1 })
+    const client = await connect()
+    await client.say('EHLO x', 'MAIL FROM:<a@b.example>', 'FOO')
+    await wait(SECOND)
+    await client.say('RCPT TO:<ann@far.example>')
+    await wait(SECOND)
+    // After an error replies come a second late.
+    expect(await client.send('DATA\r\n')).toBe('')
+    expect(await client.send('Subject: x\r\n\r\nx\r\n.\r\n')).toBe('')
+    await wait(SECOND)
+    expect(client.heard).toMatch(/250 2\.1\.5 Ok\r\n554 5\.5\.0 Error: SMTP protocol synchronization\r\n$/)
+    expect(client.closed).toBe(true)
+    expect(intake.taken).toEqual([])
+  })
+
   test.each(['EHLO x', 'HELO x', 'NOOP', 'VRFY ann'])('S21: nothing may follow %s in the same packet', async (command) => {
     const { connect } = await openReception()
     const client = await connect()
@@ -479,13 +495,38 @@ describe('our own trouble', () => {
 })
 
 describe('crowds', () => {
-  test('S71: four thousand idle connections keep nobody from being served', async () => {
-    const { connect, intake } = await openReception()
-    for (let i = 0; i < 4000; i++) await connect('127.0.0.2')
+  test('S71: four thousand idle connections keep nobody from being served, and never are there more than the limit', async () => {
+    const { connect, intake, wait, of } = await openReception()
+    const open = () => of('connected').length - of('disconnected').length
+    for (let i = 0; i < 4000; i++) {
+      await connect(`203.0.${i % 100}.9`)
+      expect(open()).toBeLessThanOrEqual(1000)
+      if (i % 400 === 399) await wait(10 * SECOND)
+    }
+    await wait(SECOND)
     const client = await connect()
     await client.upToData()
     expect(await client.say('', 'x', '.')).toMatch(/^250 /)
     expect(intake.taken).toHaveLength(1)
+  })
+
+  test('S71: who was silent longest makes room; who is heard, or was silent for a moment only, stays', async () => {
+    const { connect, wait, of } = await openReception({ smtpd_process_limit: 3 })
+    const [busy, idle, talking] = [await connect(), await connect(), await connect()]
+    await busy.upToData()
+    await wait(9 * SECOND)
+    await talking.say('EHLO x')
+    const tooEarly = await connect()
+    expect(tooEarly.heard).toBe('421 4.7.0 relay.example Error: too many connections\r\n')
+    expect(tooEarly.closed).toBe(true)
+    await wait(2 * SECOND)
+    expect((await connect()).heard).toMatch(/^220 /)
+    expect(idle.heard).toMatch(/\r\n421 4\.4\.2 relay\.example Error: timeout exceeded\r\n$/)
+    expect(idle.closed).toBe(true)
+    expect((await connect()).heard).toMatch(/^421 4\.7\.0 /)
+    expect(await talking.say('NOOP')).toBe('250 2.0.0 Ok')
+    expect(await busy.say('', 'x', '.')).toMatch(/^250 2\.0\.0 Ok: queued/)
+    expect(of('connected').length - of('disconnected').length).toBe(3)
   })
 
   test('S71: those of one outsider are few', async () => {

@@ -3,7 +3,7 @@
  * was told. It checks nothing.
  */
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
+import { createSecureContext, TLSSocket } from 'node:tls'
 import { CERTIFICATE, KEY } from './certificates.ts'
 
 /** What the server does at one point of the conversation. */
@@ -48,6 +48,8 @@ export interface FarSession {
   closed: boolean
   /** TLS was begun. */
   secure: boolean
+  /** The TLS session is one from an earlier connection. */
+  resumed: boolean
 }
 
 const DEFAULTS: Required<Omit<FarScript, 'inContent'>> = {
@@ -65,6 +67,9 @@ const DEFAULTS: Required<Omit<FarScript, 'inContent'>> = {
   starttls: '454 4.7.0 TLS not available',
 }
 
+/** One for all connections: it has the key of the session tickets. */
+const TLS = createSecureContext({ cert: CERTIFICATE, key: KEY })
+
 type Point = keyof typeof DEFAULTS
 
 export class FarServer {
@@ -79,7 +84,15 @@ export class FarServer {
   }
 
   readonly accept = (socket: Socket): void => {
-    const session: FarSession = { host: this.#name, commands: [], contents: [], contentBytes: 0, closed: false, secure: false }
+    const session: FarSession = {
+      host: this.#name,
+      commands: [],
+      contents: [],
+      contentBytes: 0,
+      closed: false,
+      secure: false,
+      resumed: false,
+    }
     this.sessions.push(session)
     socket.on('close', () => (session.closed = true))
     this.#perform(socket, 'greeting', '')
@@ -116,7 +129,9 @@ export class FarServer {
         if (line === 'STARTTLS' && this.#perform(socket, 'starttls', line).startsWith('220')) {
           socket.off('data', take)
           session.secure = true
-          return this.#listen(new TLSSocket(socket, { isServer: true, cert: CERTIFICATE, key: KEY }), session)
+          const secured = new TLSSocket(socket, { isServer: true, secureContext: TLS })
+          secured.on('secure', () => (session.resumed = secured.isSessionReused()))
+          return this.#listen(secured, session)
         }
         if (line !== 'STARTTLS') inContent = this.#command(socket, line)
       }
