@@ -1,7 +1,7 @@
 /**
  * Hands a message to the daemon over SMTP, or leaves it in the maildrop while no daemon takes it.
  */
-import { connect } from 'node:net'
+import type { SMTPEnvelope, SMTPError } from 'nodemailer/lib/smtp-connection'
 import type { Config } from '../config/options.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { Endpoint } from '../delivery/net.ts'
@@ -18,27 +18,42 @@ export function localEndpoint({ smtpd_listen: [first] }: Pick<Config, 'smtpd_lis
   return port === 0 ? null : { address: anywhere[address] ?? address, port }
 }
 
-/** What nodemailer tells of a failure. */
-interface SubmissionError extends Error {
-  readonly responseCode?: number
-  readonly response?: string
+/** Recipients that were refused while others were taken, with what was said. */
+type Rejections = readonly SMTPError[]
+
+/** Resolves with those that were refused when the message was taken for the others; rejects when it was taken for nobody. */
+async function overSmtp({ address, port }: Endpoint, envelope: Envelope, content: Buffer): Promise<Rejections> {
+  const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection')
+  const connection = new SMTPConnection({ host: address, port, secure: false, ignoreTLS: true, connectionTimeout: 5_000 })
+  try {
+    return await new Promise<Rejections>((resolve, reject) => {
+      connection.once('error', reject)
+      connection.connect((failed) => {
+        if (failed !== undefined) return reject(failed)
+        connection.send(smtpEnvelope(envelope), content, (error, sent) => {
+          if (error === null) resolve(sent?.rejectedErrors ?? [])
+          else reject(error)
+        })
+      })
+    })
+  } finally {
+    connection.quit()
+  }
 }
 
-async function overSmtp({ address, port }: Endpoint, envelope: Envelope, content: Buffer): Promise<void> {
-  const { createTransport } = await import('nodemailer')
-  const transport = createTransport({ host: address, port, secure: false, ignoreTLS: true, connectionTimeout: 5_000 })
-  const { sender, recipients, ret, envid, body } = envelope
+function smtpEnvelope({ sender, recipients, ret, envid, body }: Envelope): SMTPEnvelope {
   const [notify] = recipients.map((recipient) => recipient.notify)
-  const dsn = {
+  const dsn: SMTPEnvelope['dsn'] = {
     ...(ret === undefined ? {} : { ret }),
     ...(envid === undefined ? {} : { id: envid }),
     ...(notify === undefined ? {} : { notify: notify === 'never' ? 'NEVER' : notify.map((word) => word.toUpperCase()) }),
   }
-  await transport.sendMail({
-    raw: content,
-    envelope: { from: sender, to: recipients.map((recipient) => recipient.address), use8BitMime: body === '8bitmime' },
+  return {
+    from: sender,
+    to: recipients.map((recipient) => recipient.address),
+    use8BitMime: body === '8bitmime',
     ...(Object.keys(dsn).length > 0 ? { dsn } : {}),
-  })
+  }
 }
 
 /** Leaves it for the next start; says in sendmail's codes why it could not. */
@@ -57,40 +72,32 @@ async function intoMaildrop(shell: Shell, queueDirectory: string, envelope: Enve
   }
 }
 
-/** The message is in the queue, or in the maildrop, when this resolves. */
-export async function submit(shell: Shell, config: Config, envelope: Envelope, content: Buffer): Promise<void> {
-  const endpoint = localEndpoint(config)
-  if (endpoint !== null) {
-    try {
-      await overSmtp(endpoint, envelope, content)
-      return
-    } catch (error) {
-      const { responseCode, response } = error as SubmissionError
-      // It said no for good. Anything else, silence included, is no answer: better twice than never.
-      if (responseCode !== undefined && responseCode >= 500)
-        throw new CommandError(EX.unavailable, harmless(response ?? ''), { cause: error })
-    }
+/** Which recipients were refused; null when the message must be offered again, which is better than never. */
+async function offer(endpoint: Endpoint, envelope: Envelope, content: Buffer): Promise<Rejections | null> {
+  try {
+    return await overSmtp(endpoint, envelope, content)
+  } catch (error) {
+    const { responseCode, response, rejectedErrors } = error as SMTPError
+    if (rejectedErrors !== undefined) return rejectedErrors
+    if (!isFinal(responseCode)) return null
+    throw new CommandError(EX.unavailable, harmless(response ?? ''), { cause: error })
   }
-  await intoMaildrop(shell, config.queue_directory, envelope, content)
 }
 
-/** `sendmail -bs`: SMTP on standard input and output, spoken by the daemon. */
-export async function bridge(shell: Shell, config: Config): Promise<void> {
+const isFinal = (code: number | undefined): boolean => code !== undefined && code >= 500
+
+/**
+ * The message is in the queue, or in the maildrop, when this resolves. Who is refused for good is told when the others
+ * have been served; who is refused for now (there are too many, say) finds the message in the maildrop.
+ */
+export async function submit(shell: Shell, config: Config, envelope: Envelope, content: Buffer): Promise<void> {
   const endpoint = localEndpoint(config)
-  if (endpoint === null) throw new CommandError(EX.unavailable, 'the daemon takes no mail over SMTP')
-  const socket = connect({ host: endpoint.address, port: endpoint.port })
-  // Who talks before the greeting is taken for a spammer.
-  const greeted = new Promise<void>((resolve) => socket.once('data', () => resolve()))
-  const sending = greeted.then(async () => {
-    for await (const chunk of shell.stdin) socket.write(chunk)
-    socket.end()
-  })
-  try {
-    for await (const chunk of socket as AsyncIterable<Uint8Array>) await shell.stdout.write(chunk)
-    await sending
-  } catch (cause) {
-    throw new CommandError(EX.unavailable, `the daemon cannot be reached: ${(cause as Error).message}`, { cause })
-  } finally {
-    socket.destroy()
-  }
+  const rejections = endpoint === null ? null : await offer(endpoint, envelope, content)
+  if (rejections === null) return intoMaildrop(shell, config.queue_directory, envelope, content)
+  const refused = rejections.filter(({ responseCode }) => isFinal(responseCode))
+  const later = new Set(rejections.filter((one) => !refused.includes(one)).map(({ recipient }) => recipient))
+  const recipients = envelope.recipients.filter(({ address }) => later.has(address))
+  if (recipients.length > 0) await intoMaildrop(shell, config.queue_directory, { ...envelope, recipients }, content)
+  if (refused.length === 0) return
+  throw new CommandError(EX.unavailable, refused.map(({ recipient, response }) => `${recipient}: ${response}`).join('\n'))
 }

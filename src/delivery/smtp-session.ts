@@ -1,8 +1,8 @@
 /**
  * One SMTP session over a connection that is already open. nodemailer's SMTPConnection greets, says EHLO or HELO, starts
- * TLS and logs in; this is the only file that imports it. The dialogue and the mail transaction are our own, because
- * nodemailer takes much that breaks the protocol for success, waits for ever on a server that drips, and has one set of
- * DSN parameters for all recipients. Relies on the members named in Internals, of exactly nodemailer 10.6.0.
+ * TLS and logs in; `sendmail` aside, this is the only file that imports it. The dialogue and the mail transaction are
+ * our own, because nodemailer takes much that breaks the protocol for success, waits for ever on a server that drips,
+ * and has one set of DSN parameters for all recipients. Relies on the members named in Internals, of exactly nodemailer 10.6.0.
  */
 /* oxlint-disable no-underscore-dangle -- the names are nodemailer's */
 import { Socket } from 'node:net'

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/options.ts'
 import { Acceptor } from '../../src/queue/accept.ts'
 import { leaveMail, Maildrop, prepareMaildrop } from '../../src/queue/maildrop.ts'
 import { startSmtpd, type Smtpd } from '../../src/smtpd/server.ts'
@@ -42,8 +43,13 @@ const config = defaultConfig('relay.example').config
 const acceptor = () => new Acceptor({ intake, config, clock: systemClock, events: events() })
 
 /** The SMTP side of a daemon on a real port; says where it listens. */
-async function daemon(): Promise<string> {
-  const parts = { config: { ...config, smtpd_listen: ['127.0.0.1:0'] }, net: new SystemNet(), clock: systemClock, random: systemRandom }
+async function daemon(settings: Partial<Config> = {}): Promise<string> {
+  const parts = {
+    config: { ...config, ...settings, smtpd_listen: ['127.0.0.1:0'] },
+    net: new SystemNet(),
+    clock: systemClock,
+    random: systemRandom,
+  }
   smtpd = await startSmtpd({ ...parts, events: events(), acceptor: acceptor(), intake })
   return `127.0.0.1:${smtpd.listeners[0]?.port}`
 }
@@ -106,9 +112,55 @@ describe('sendmail with a daemon', () => {
   })
 
   test('a refusal for good is told', async () => {
-    const { code, err } = await send(await daemon(), ['x'.repeat(70) + '@' + 'y'.repeat(300)], 'a: b\n\nc\n')
-    expect(code).toBe(69)
-    expect(err).toMatch(/^deferd: 5\d\d /)
+    intake.refusing = { code: 554, status: '5.7.1', text: 'No' }
+    const { code, err } = await send(await daemon(), ['ann@far.example'], 'a: b\n\nc\n')
+    expect([code, err]).toEqual([69, 'deferd: 554 5.7.1 No\n'])
+  })
+
+  test('an address that is none is told with 65, when the others have been served', async () => {
+    const bad = ['foo@bad..example', 'x y@far.example', 'x'.repeat(70) + '@far.example']
+    const { code, err } = await send(await daemon(), [...bad, 'ann@far.example'], 'a: b\n\nc\n')
+    expect(code).toBe(65)
+    expect(err.match(/^deferd: bad recipient address syntax: .*$/gm)).toHaveLength(3)
+    expect(intake.taken.map(({ recipients }) => recipients.map(({ address }) => address))).toEqual([['ann@far.example']])
+    expect(await send(NOBODY_LISTENS, ['-f', 'a b', 'ann@far.example'], 'a: b\n\nc\n')).toMatchObject({ code: 65 })
+  })
+
+  test('who is refused for now finds the message in the maildrop', async () => {
+    await prepareMaildrop(operator.directory)
+    const listen = await daemon({ smtpd_recipient_limit: 1 })
+    expect(await send(listen, ['-N', 'never', 'ann@far.example', 'bob@far.example'], 'a: b\n\nc\n')).toMatchObject({ code: 0, err: '' })
+    expect(await new Maildrop({ queueDirectory: operator.directory, acceptor: acceptor(), events: events() }).takeIn()).toBe(1)
+    expect(intake.taken.map(({ recipients }) => recipients)).toMatchObject([
+      [{ address: 'ann@far.example', notify: 'never' }],
+      [{ address: 'bob@far.example', notify: 'never' }],
+    ])
+  })
+
+  test('who alone is refused for good is told, when the others have been served', async () => {
+    const server = createServer((socket) => {
+      const answer = (line: string) =>
+        line === 'RCPT TO:<bob@far.example>'
+          ? '550 5.1.1 Nobody here'
+          : line === 'DATA'
+            ? '354 Go on'
+            : line === 'QUIT'
+              ? '221 Bye'
+              : '250 Ok'
+      socket.write('220 relay.example ESMTP\r\n')
+      socket.on('data', (chunk: Buffer) => {
+        for (const line of chunk.toString().match(/^(?:EHLO|MAIL|RCPT|DATA|QUIT|\.$).*$/gm) ?? [])
+          socket.write(`${answer(line.trim())}\r\n`)
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    expect(await send(`127.0.0.1:${port}`, ['ann@far.example', 'bob@far.example'], 'a: b\n\nc\n')).toMatchObject({
+      code: 69,
+      err: 'deferd: bob@far.example: 550 5.1.1 Nobody here\n',
+    })
+    server.close()
   })
 })
 
@@ -245,6 +297,19 @@ describe('options of sendmail', () => {
   test('-bs speaks with the daemon', async () => {
     const { out } = await send(await daemon(), ['-bs'], 'QUIT\r\n')
     expect(out).toMatch(/^220 relay\.example ESMTP Deferd\r\n221 2\.0\.0 Bye\r\n$/)
+  })
+
+  test('-bs takes a script that says everything at once', async () => {
+    const script = 'EHLO x\nMAIL FROM:<a@us.example>\nRCPT TO:<ann@far.example>\nDATA\nSubject: x\n\n..y\n.\nQUIT\n'
+    const { out, code } = await send(await daemon(), ['-bs'], script.replaceAll('\n', '\r\n'))
+    expect([
+      code,
+      out
+        .split('\r\n')
+        .slice(-4)
+        .map((line) => line.slice(0, 3)),
+    ]).toEqual([0, ['354', '250', '221', '']])
+    expect(intake.taken[0]?.text).toContain('\r\n\r\n.y\r\n')
   })
 })
 

@@ -5,10 +5,12 @@
 import type { LoadedConfig } from '../../config/load.ts'
 import { isInternational } from '../../mail/address.ts'
 import type { Envelope, Notify } from '../../mail/envelope.ts'
+import { parseAddress } from '../../smtpd/path.ts'
 import { getopt, type Parsed } from '../getopt.ts'
 import { CommandError, EX, type Shell } from '../shell.ts'
 import { completeAddress, fromField, headerFields, headerRecipients, normalizeInput } from '../submission.ts'
-import { bridge, submit } from '../submit.ts'
+import { bridge } from '../smtp-bridge.ts'
+import { submit } from '../submit.ts'
 import { harmless } from '../text.ts'
 import { configFor, flushAll, flushMessage, flushSite, printQueue } from './postqueue.ts'
 
@@ -71,18 +73,26 @@ async function send(shell: Shell, { config }: LoadedConfig, { options, operands 
   const fields = headerFields(Buffer.from(content, 'latin1').toString())
   const complete = (address: string) => completeAddress(address, config.myorigin)
   const named = has(options, 't') ? [...operands, ...headerRecipients(fields)] : operands
-  const addresses = [...new Set(named.map(complete))].filter((address) => address !== '')
-  if (addresses.length === 0) throw new CommandError(EX.usage, 'sendmail: fatal: no recipient addresses')
+  const everybody = [...new Set(named.map(complete))].filter((address) => address !== '')
+  if (everybody.length === 0) throw new CommandError(EX.usage, 'sendmail: fatal: no recipient addresses')
   const given = valueOf(options, 'f', 'r')
   const sender = complete(given ?? shell.login)
+  if (sender !== '' && !isUsable(sender)) throw new CommandError(EX.data, `sendmail: fatal: bad sender address syntax: ${harmless(sender)}`)
+  const addresses = everybody.filter(isUsable)
   const envelope = await envelopeOf(shell, options, sender, addresses)
   const header =
     fields.some(({ name }) => name === 'from') || has(options, 'G') ? '' : missingFrom(shell, options, sender || complete(shell.login))
   // Mail without any header gets the line that ends it.
   const gap = fields.length > 0 || header === '' || content.startsWith('\r\n') ? '' : '\r\n'
   // Bytes went in as they were and come out as they were.
-  await submit(shell, config, envelope, Buffer.concat([Buffer.from(header), Buffer.from(gap + content, 'latin1')]))
+  const whole = Buffer.concat([Buffer.from(header), Buffer.from(gap + content, 'latin1')])
+  if (addresses.length > 0) await submit(shell, config, envelope, whole)
+  // Who can be reached has been served; the others are named.
+  const unusable = everybody.filter((address) => !isUsable(address))
+  if (unusable.length > 0) throw new CommandError(EX.data, unusable.map((address) => `bad recipient address syntax: ${address}`).join('\n'))
 }
+
+const isUsable = (address: string): boolean => parseAddress(address, '') !== undefined
 
 const missingFrom = (shell: Shell, options: Options, address: string): string =>
   fromField(valueOf(options, 'F') ?? shell.env['NAME'], address)
