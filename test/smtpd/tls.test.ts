@@ -10,6 +10,7 @@ import { seededRandom } from '../../src/mail/random.ts'
 import { hashPassword } from '../../src/smtpd/users.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { openReception, OUTSIDER, RawClient, type Reception } from '../support/reception.ts'
+import { segmentations } from '../support/segments.ts'
 
 let folder = ''
 let settings: Partial<Config> = {}
@@ -97,6 +98,18 @@ describe('STARTTLS', () => {
     },
   )
 
+  test('S60: nor when it comes in packets of any size', async () => {
+    const world = await openReception(settings)
+    for (const { packets } of segmentations(Buffer.from('STARTTLS\r\nNOOP\r\n'))) {
+      const client = await world.connect()
+      await client.say('EHLO x')
+      expect(await client.send(...packets)).toBe('220 2.0.0 Ready to start TLS\r\n')
+      client.socket.destroy()
+      await world.wait(SECOND)
+      expect(world.of('disconnected').at(-1)?.commands).toEqual({ ehlo: [1, 1], starttls: [1, 1] })
+    }
+  })
+
   test('S60: what was said before is forgotten', async () => {
     const world = await openReception(settings)
     const client = await world.connect()
@@ -156,6 +169,15 @@ test('a client of such a listener that never begins its handshake is cut off', a
 })
 
 describe('AUTH', () => {
+  test('S64: is refused in the clear, however it is cut', async () => {
+    const world = await openReception(settings)
+    for (const { packets } of segmentations(Buffer.from(`${plain('\0ann\0open sesame')}\r\n`))) {
+      const client = await world.connect()
+      await client.say('EHLO x')
+      expect(await client.send(...packets)).toMatch(/^538 5\.7\.11 [^\r]+\r\n$/)
+    }
+  })
+
   test('S64: is refused in the clear', async () => {
     const { connect } = await openReception(settings)
     const client = await connect()

@@ -1,0 +1,12 @@
+/** Contents that hide a second message behind what some server might take for the end of the first. */
+
+const ENDS = { nothing: '', LF: '\n', CR: '\r', CRLF: '\r\n', CRCRLF: '\r\r\n', NULCRLF: '\0\r\n' }
+
+/** Whatever stands before and after the dot, but for the true end. */
+export const SMUGGLING_MARKS = Object.entries(ENDS)
+  .flatMap(([before, first]) => Object.entries(ENDS).map(([after, second]) => ({ before, after, mark: `${first}.${second}` })))
+  .filter(({ mark }) => !mark.includes('\r\n.\r\n'))
+
+const SMUGGLED = 'MAIL FROM:<evil@us.example>\r\nRCPT TO:<boss@far.example>\r\nDATA\r\n\r\nsmuggled'
+
+export const smugglingOf = (mark: string): Buffer => Buffer.from(`\r\nhello${mark}${SMUGGLED}\r\n.\r\n`, 'latin1')
