@@ -93,7 +93,8 @@ function writeRecipient(screen: Screen, recipient: Recipient, { story, records, 
   if (isLive(recipient)) {
     screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
     screen.fact('by rule', ruleFor({ recipient, story, waits, next, config }))
-    screen.fact('given up', timeAndDistance(recipient.expiresAt, clock))
+    // What is kept aside does not expire.
+    if (recipient.state !== 'parked') screen.fact('given up', timeAndDistance(recipient.expiresAt, clock))
   }
   if (recipient.debt !== undefined) screen.fact('notice', `the sender is owed a ${recipient.debt} notice`)
   screen.fact('last word', recipient.last?.reason)

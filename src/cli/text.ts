@@ -29,8 +29,8 @@ const UNITS: readonly (readonly [string, Duration])[] = [
   ['s', SECOND],
 ]
 
-/** A span in its two largest units: `3h 12m`, `2d`, `45s`, `0s`. */
-export function span(duration: Duration): string {
+/** A span in its two largest units, or in so many: `3h 12m`, `2d`, `45s`, `0s`. */
+export function span(duration: Duration, units = 2): string {
   let rest = Math.max(0, duration) + SECOND / 2
   const parts: string[] = []
   for (const [unit, size] of UNITS) {
@@ -38,7 +38,7 @@ export function span(duration: Duration): string {
     rest -= figure * size
     if (figure > 0) parts.push(`${figure}${unit}`)
     else if (parts.length > 0) break
-    if (parts.length === 2) break
+    if (parts.length === units) break
   }
   return parts.length === 0 ? '0s' : parts.join(' ')
 }

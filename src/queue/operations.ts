@@ -45,7 +45,7 @@ export interface Tally {
 
 /** How far an order has come, after each round. */
 export interface Progress extends Tally {
-  /** Messages that were changed in this round, by the ids they had. */
+  /** Messages that were changed in this round, or would be looked at in a dry run, by the ids they had. */
   readonly ids: readonly string[]
 }
 
@@ -127,8 +127,9 @@ export class Operations {
     let changed = 0
     for (const round of this.#rounds(order, unknown)) {
       matched += round.length
-      const ids = order.dryRun === true ? [] : await this.#operate(order, round)
-      changed += ids.length
+      const isDry = order.dryRun === true
+      const ids = isDry ? round.map(({ message }) => queueIdOf(message)) : await this.#operate(order, round)
+      if (!isDry) changed += ids.length
       progress({ matched, changed, unknown, ids })
     }
     if (order.dryRun !== true) await this.#audit(order.who, order.operation, order.words, changed)

@@ -206,6 +206,17 @@ describe('user', () => {
   const user = (argv: readonly string[], stdin = '') =>
     operator.run(['user', ...argv], { stdin, env: { DEFERD_SMTPD_SASL_USERS_FILE: path('users') } })
 
+  test('a file that is not ours is told, not touched', async () => {
+    writeFileSync(path('users'), 'app nonsense\n')
+    for (const argv of [['list'], ['remove', 'app'], ['add', 'app']]) {
+      expect(await user(argv, 'secret\n')).toMatchObject({
+        code: 78,
+        err: expect.stringMatching(/^deferd: cannot read .*: line 1: /) as string,
+      })
+    }
+    expect(readFileSync(path('users'), 'utf8')).toBe('app nonsense\n')
+  })
+
   test('adds, changes, lists and removes, and keeps hashes only', async () => {
     expect(await user(['add', 'app'], 'secret one\n')).toMatchObject({ code: 0, out: 'app may log in\n' })
     expect(statSync(path('users')).mode & 0o777).toBe(0o600)

@@ -201,6 +201,13 @@ describe('queue list', () => {
     expect(total).toBe('1 message')
   })
 
+  test('leaves room for who and why on a narrow one', async () => {
+    const [heading, line = ''] = (await operator.run(['queue', 'list'], { columns: 80 })).out.split('\n')
+    expect(heading).toMatch(/^QUEUE ID +QUEUE +AGE +TRIES NEXT SENDER → RECIPIENTS: REASON$/)
+    expect(line).toMatch(/^\w+ +deferred 1h +1 +12m +app@us\.example → ann@far\.example \+1:…$/)
+    expect(line).toHaveLength(80)
+  })
+
   test('finds by filter', async () => {
     const count = async (...filter: readonly string[]) => (await operator.says('queue', 'list', ...filter)).split('\n').length - 1
     expect(await count('--sender', 'app@us.example', '--recipient', '*@far.example', '--reply', 'connection REFUSED')).toBe(1)

@@ -106,6 +106,24 @@ describe('without a daemon, the command does it itself', () => {
     expect(await operator.says('audit')).toBe('')
   })
 
+  test('a dry run shows what it counts: nothing the operation would pass over', async () => {
+    await operator.own(async (store) => {
+      const message = await queue(store, { at: CAME, leased: true, to: [{ address: 'broken@far.example' }] })
+      await store.quarantine(message, 'it cannot be read')
+    })
+    await operator.says('queue', 'hold', ids[0] ?? '')
+    expect((await operator.says('queue', 'release', '--sender', '*', '--dry-run')).split('\n').map((line) => line.split('\t')[0])).toEqual([
+      ids[0],
+      '1 message would be released; nothing was changed',
+      '',
+    ])
+    expect((await operator.says('queue', 'hold', '--sender', '*', '--dry-run')).match(/\n/g)).toHaveLength(4)
+    await operator.says('queue', 'delete', ids[2] ?? '')
+    expect(await operator.says('queue', 'restore', '--all', '--dry-run')).toMatch(
+      new RegExp(`^${ids[2]}\t.*\n1 message would be restored; nothing was changed\n$`),
+    )
+  })
+
   test('at most as many as --limit says, the oldest first', async () => {
     await operator.says('queue', 'hold', '--all', '--limit', '2')
     expect(await queues()).toEqual(['hold', 'hold', 'deferred'])
@@ -194,6 +212,14 @@ describe('destinations', () => {
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')
     expect(await operator.says('destination', 'show', 'far.example')).toContain('  condition   open\n')
+  })
+
+  test('are suspended before they have mail, with a warning', async () => {
+    expect(await operator.run(['destination', 'suspend', 'gmial.example'])).toMatchObject({
+      code: 0,
+      err: 'deferd: warning: no mail waits there now; `deferd destination list` names where it does\n',
+    })
+    expect(await operator.run(['destination', 'suspend', 'far.example'])).toMatchObject({ code: 0, err: '' })
   })
 
   test('of which nothing is known end with 65', async () => {

@@ -104,10 +104,25 @@ async function withRows(shell: Shell, config: Config, visit: (row: Row) => Promi
 
 async function list(shell: Shell, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
+  let count = 0
   await withRows(shell, config, async (row) => {
+    count++
     await shell.stdout.write(options.json === true ? jsonLine(toJson(row)) : `${line(row, shell.clock.now(), shell.stdout.columns)}\n`)
     return true
   })
+  if (count === 0 && options.json !== true && shell.stdout.columns !== null) {
+    await shell.stdout.write('No mail waits anywhere, and nothing is remembered of any destination.\n')
+  }
+}
+
+/** Does mail wait there, or is it known from before? */
+async function isKnown(shell: Shell, config: Config, name: string): Promise<boolean> {
+  let found = false
+  await withRows(shell, config, (row) => {
+    found = row.name === name && (row.load !== undefined || row.live !== undefined)
+    return Promise.resolve(!found)
+  })
+  return found
 }
 
 async function show(shell: Shell, asked: string, options: { readonly json?: true }, command: Command): Promise<void> {
@@ -142,17 +157,20 @@ function screen(row: Row, { clock }: Shell): string {
   return [row.name, ...lines].map((text) => `${harmless(text)}\n`).join('')
 }
 
-async function turn(shell: Shell, name: string, action: 'suspend' | 'resume', command: Command): Promise<void> {
+async function turn(shell: Shell, asked: string, action: 'suspend' | 'resume', command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
+  const name = asked.toLowerCase()
   const desk = await shell.openDesk(config)
   try {
-    await desk[action](name.toLowerCase(), shell.user)
+    await desk[action](name, shell.user)
   } finally {
     await desk.close()
   }
-  await shell.stdout.write(
-    `${harmless(name.toLowerCase())}: ${action === 'suspend' ? 'suspended until `deferd destination resume`' : 'resumed'}\n`,
-  )
+  await shell.stdout.write(`${harmless(name)}: ${action === 'suspend' ? 'suspended until `deferd destination resume`' : 'resumed'}\n`)
+  // A name that is misspelt, or the domain of mail that goes by way of a relay host, would be suspended in vain.
+  if (action === 'suspend' && !(await isKnown(shell, config, name))) {
+    await shell.stderr.write('deferd: warning: no mail waits there now; `deferd destination list` names where it does\n')
+  }
 }
 
 export function addDestination(program: Command, shell: Shell): void {

@@ -19,11 +19,37 @@ interface Facts {
   readonly columns: number | null
 }
 
-const HEADINGS = ['QUEUE ID', 'QUEUE', 'SIZE', 'AGE', 'TRIES', 'NEXT', 'SENDER → RECIPIENTS: REASON']
-const WIDTHS = [17, 8, 7, 7, 5, 11]
+interface Column {
+  readonly heading: string
+  readonly width: number
+}
 
-const columns = (cells: readonly string[], width: number): string =>
-  clipped(cells.map((cell, i) => cell.padEnd(WIDTHS[i] ?? 0)).join(' '), width)
+const WIDE: readonly Column[] = [
+  { heading: 'QUEUE ID', width: 17 },
+  { heading: 'QUEUE', width: 8 },
+  { heading: 'SIZE', width: 7 },
+  { heading: 'AGE', width: 7 },
+  { heading: 'TRIES', width: 5 },
+  { heading: 'NEXT', width: 11 },
+  { heading: 'SENDER → RECIPIENTS: REASON', width: 0 },
+]
+/** Without the size, and with times in one unit, so that room is left for who and why. */
+const NARROW = WIDE.filter(({ heading }) => heading !== 'SIZE').map((column) =>
+  column.heading === 'AGE' || column.heading === 'NEXT' ? { ...column, width: 4 } : column,
+)
+/** Columns of a terminal from which the wide table is readable. */
+const IS_WIDE = 100
+
+const aligned = (cells: readonly string[], width: number): string => {
+  const layout = width < IS_WIDE ? NARROW : WIDE
+  return clipped(cells.map((cell, i) => cell.padEnd(layout[i]?.width ?? 0)).join(' '), width)
+}
+
+const headings = (width: number): string =>
+  aligned(
+    (width < IS_WIDE ? NARROW : WIDE).map(({ heading }) => heading),
+    width,
+  )
 
 /** What is the same for people and programs: attempts, next attempt and the reason that stands for all. */
 function summary({ recipients, queue }: ListedMessage, records: DestinationRecords) {
@@ -45,9 +71,14 @@ function lineForPeople(listed: ListedMessage, facts: Facts, width: number): stri
   const [first] = recipients
   const more = recipients.length > 1 ? ` +${recipients.length - 1}` : ''
   const story = `${shownSender(message.sender)} → ${first?.address ?? ''}${more}${reason === '' ? '' : `: ${reason}`}`
+  const name = [queueIdOf(message), forcedExpire ? `${queue}#` : queue]
+  const age = facts.now - message.arrivedAt
+  if (width < IS_WIDE) {
+    const wait = next === null ? '-' : next <= facts.now ? 'now' : span(next - facts.now, 1)
+    return aligned([...name, span(age, 1), String(attempts), wait, harmless(story)], width)
+  }
   const when = next === null ? '-' : relative(next, facts.now)
-  const cells = [queueIdOf(message), forcedExpire ? `${queue}#` : queue, byteSize(message.size), span(facts.now - message.arrivedAt)]
-  return columns([...cells, String(attempts), when, harmless(story)], width)
+  return aligned([...name, byteSize(message.size), span(age), String(attempts), when, harmless(story)], width)
 }
 
 function lineForPrograms(listed: ListedMessage, { records }: Facts): string {
@@ -72,7 +103,7 @@ export async function printList(shell: Shell, command: Command, options: FilterO
     const facts: Facts = { now, records: recordsByName(reader.destinationRecords()), columns: shell.stdout.columns }
     let count = 0
     for (const page of pages(reader, { filter: toFilter(options, now), now, limit: options.limit })) {
-      if (count === 0 && options.json !== true && facts.columns !== null) await shell.stdout.write(`${columns(HEADINGS, facts.columns)}\n`)
+      if (count === 0 && options.json !== true && facts.columns !== null) await shell.stdout.write(`${headings(facts.columns)}\n`)
       count += page.length
       const lines = options.json === true ? jsonLines(page.map((listed) => messageJson(listed, facts.records))) : textLines(page, facts)
       await shell.stdout.write(lines)

@@ -120,22 +120,24 @@ async function confirmed(shell: Shell, desk: OperationsDesk, order: Order, optio
   return answer === null || /^y(es)?$/i.test(answer.trim())
 }
 
-/** Shows what an order is about, without acting. */
-async function showSome(shell: Shell, config: Config, selection: Selection): Promise<void> {
+/** Counts what an order is about and shows the first of it, without acting. */
+async function rehearse(shell: Shell, config: Config, desk: OperationsDesk, order: Order): Promise<Tally> {
+  const shown: string[] = []
+  const tally = await desk.perform(order, ({ ids }) => void shown.push(...ids.slice(0, SHOWN - shown.length)))
   const reader = await shell.openReader(config)
   try {
     const now = shell.clock.now()
     const facts = { now, records: recordsByName(reader.destinationRecords()), columns: shell.stdout.columns }
-    const filters = selection.kind === 'ids' ? selection.ids.slice(0, SHOWN).map((queueId) => ({ queueId })) : [selection.filter]
-    const limit = selection.kind === 'ids' ? SHOWN : Math.min(SHOWN, selection.limit ?? SHOWN)
+    const filters = shown.map((queueId) => ({ queueId, ...(order.operation === 'restore' ? { queue: 'trash' as const } : {}) }))
     for (const filter of filters) {
-      for (const page of pages(reader, { filter, now, limit })) {
+      for (const page of pages(reader, { filter, now, limit: 1 })) {
         await shell.stdout.write(page.map((listed) => `${listedLine(listed, facts)}\n`).join(''))
       }
     }
   } finally {
     reader.close()
   }
+  return tally
 }
 
 async function report(shell: Shell, verb: Verb, tally: Tally, options: Options): Promise<void> {
@@ -160,13 +162,15 @@ async function operate(shell: Shell, verb: Verb, ids: readonly string[], options
   const order: Order = { operation, selection, purge: options.now, dryRun: options.dryRun, who: shell.user, words: wordsOf(ids, options) }
   const desk = await shell.openDesk(config)
   try {
-    if (options.dryRun === true && options.json !== true) await showSome(shell, config, selection)
-    if (options.dryRun !== true && !(await confirmed(shell, desk, order, options))) {
+    if (options.dryRun === true) {
+      const tally = options.json === true ? await desk.perform(order) : await rehearse(shell, config, desk, order)
+      return await report(shell, verb, tally, options)
+    }
+    if (!(await confirmed(shell, desk, order, options))) {
       await shell.stdout.write('Nothing was changed.\n')
       return
     }
-    const tally = await desk.perform(order, progressLine(shell, verb.past))
-    await report(shell, verb, tally, options)
+    await report(shell, verb, await desk.perform(order, progressLine(shell, verb.past)), options)
   } finally {
     await desk.close()
   }

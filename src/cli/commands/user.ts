@@ -16,11 +16,13 @@ async function usersFile(shell: Shell, command: Command): Promise<string> {
   return config.smtpd_sasl_users_file
 }
 
-async function readUsers(path: string): Promise<string> {
+/** The text of the file and the users in it; a file that is not there yet has none. */
+async function readUsers(path: string): Promise<{ readonly text: string; readonly users: ReadonlyMap<string, string> }> {
   try {
-    return await readFile(path, 'utf8')
+    const text = await readFile(path, 'utf8')
+    return { text, users: parseUsers(text) }
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return { text: '', users: new Map() }
     throw new CommandError(EX.config, `cannot read ${path}: ${(cause as Error).message}`, { cause })
   }
 }
@@ -66,8 +68,8 @@ async function add(shell: Shell, name: string, command: Command): Promise<void> 
   if (!isUserName(name))
     throw new CommandError(EX.usage, 'a user name is made of printable ASCII without blanks, and does not begin with #')
   const path = await usersFile(shell, command)
-  const text = await readUsers(path)
-  const known = parseUsers(text).has(name)
+  const { text, users } = await readUsers(path)
+  const known = users.has(name)
   const password = await readPassword(shell)
   if (password === '') throw new CommandError(EX.usage, 'the password is empty')
   const hash = await hashPassword(password, shell.random)
@@ -77,8 +79,8 @@ async function add(shell: Shell, name: string, command: Command): Promise<void> 
 
 async function remove(shell: Shell, name: string, command: Command): Promise<void> {
   const path = await usersFile(shell, command)
-  const text = await readUsers(path)
-  if (!parseUsers(text).has(name)) throw new CommandError(EX.data, `there is no user ${harmless(name)}`)
+  const { text, users } = await readUsers(path)
+  if (!users.has(name)) throw new CommandError(EX.data, `there is no user ${harmless(name)}`)
   await writeUsers(
     path,
     without(text, name)
@@ -99,7 +101,8 @@ export function addUser(program: Command, shell: Shell): void {
   subcommand(parent, 'list', 'print the names')
     .option('--json', 'one JSON object per user')
     .action(async (options: { readonly json?: true }, command: Command) => {
-      const names = [...parseUsers(await readUsers(await usersFile(shell, command))).keys()]
+      const { users } = await readUsers(await usersFile(shell, command))
+      const names = [...users.keys()]
       await shell.stdout.write(names.map((name) => (options.json === true ? jsonLine({ name }) : `${harmless(name)}\n`)).join(''))
     })
 }
