@@ -37,7 +37,7 @@ function keepsNothing(): QueueStore {
     claimWarnings: async () => [],
     postponeWarning: nothing,
     oweDelay: nothing,
-    report: async () => ({ removed: true }),
+    report: async () => ({ removed: true, entered: true }),
     destinationsDue: async () => [],
     nextDeadlines: async () => ({ expiresAt: null, warnAt: null }),
     destinations: async () => [],

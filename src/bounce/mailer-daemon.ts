@@ -217,16 +217,17 @@ export class MailerDaemon {
     if (owing === undefined) return
     const told = owingAsTold(owing, { now: clock.now(), settings: settings(), closed })
     const written = await this.#writer.write(owing.message, noticesFor(told, settings().rules))
-    const { removed } = await this.#commit(this.#report(owing, told, written), written)
-    this.#tell(told, written)
+    const { removed, entered } = await this.#commit(this.#report(owing, told, written), written)
+    if (entered) this.#tell(told, written)
     if (removed) this.#parts.events.emit({ kind: 'removed', message: owing.message })
   }
 
-  async #commit(report: Report, written: readonly WrittenNotice[]): Promise<{ readonly removed: boolean }> {
+  async #commit(report: Report, written: readonly WrittenNotice[]): ReturnType<QueueStore['report']> {
     const { store, entry } = this.#parts
     try {
       const result = await store.report(report)
-      for (const one of written) entry.entered(one.entry)
+      // What was owed may be gone meanwhile: then nothing was taken in, and nothing is to be sent.
+      for (const one of written) entry[result.entered ? 'entered' : 'withdrawn'](one.entry)
       this.#watch.expect(report.warnAt)
       return result
     } catch (error) {

@@ -41,6 +41,8 @@ export class ActiveQueue {
   /** Transports in the middle of a delivery or of the pause after it. */
   readonly #busyTransports = new Set<string>()
   #recipients = 0
+  /** Recipients that claims under way may bring. */
+  #promised = 0
   #running = 0
 
   constructor(limits: () => ActiveLimits, settingsOf: (destination: DestinationName) => Settings) {
@@ -88,11 +90,26 @@ export class ActiveQueue {
   /** How many more recipients may be taken up for a destination. */
   room(destination: Destination, othersWait: boolean): number {
     const limits = this.#limits()
-    if (this.#requestsOf.size >= limits.messages) return 0
-    const free = limits.recipients - this.#recipients
+    if (this.roomForMessages() === 0) return 0
+    const free = limits.recipients - this.#recipients - this.#promised
     if (!othersWait) return Math.max(0, free)
     const share = Math.max(1, Math.floor(Math.min(limits.recipients, limits.messages) / 5))
     return Math.max(0, Math.min(free, share - destination.waitingRecipients))
+  }
+
+  /** How many more messages may be taken up. */
+  roomForMessages(): number {
+    return Math.max(0, this.#limits().messages - this.#requestsOf.size - this.#promised)
+  }
+
+  /** Keeps room for a claim that is under way: each recipient it brings may be one of another message. */
+  promise(recipients: number): void {
+    this.#promised += recipients
+  }
+
+  /** The claim has ended. */
+  redeem(recipients: number): void {
+    this.#promised -= recipients
   }
 
   /** Counts a request in before its commit, so that the limits hold while it is under way. */

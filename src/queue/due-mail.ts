@@ -71,6 +71,7 @@ export class DueMail {
       const limit = this.#limit(destination)
       if (limit > 0) {
         destination.claiming = true
+        active.promise(limit)
         track(this.#claim(destination, now, limit))
       } else if (destination.todo + destination.inFlight === 0) {
         this.#crowdedOut.add(destination)
@@ -86,11 +87,12 @@ export class DueMail {
     // A few windows' worth keeps the deliveries busy; more would only be leased for nothing.
     if (destination.todo >= 2 * destination.window) return 0
     const othersWait = this.#heap.size > 1
-    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * destination.window), this.#parts.active.room(destination, othersWait))
+    const { active } = this.#parts
+    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * destination.window), active.room(destination, othersWait), active.roomForMessages())
   }
 
   async #claim(destination: Destination, now: Instant, limit: number): Promise<void> {
-    const { store, guard, claimed } = this.#parts
+    const { store, guard, active, claimed } = this.#parts
     destination.probing(true)
     destination.nextDueAt = null // what is expected from here on is news to the store's answer
     let requests: readonly DeliveryRequest[] = []
@@ -104,7 +106,12 @@ export class DueMail {
       guard.failed(error)
     }
     destination.claiming = false
-    if (requests.length === 0) destination.probing(false)
+    active.redeem(limit)
+    if (requests.length === 0) {
+      destination.probing(false)
+      // No delivery will come of it that would let the next one in.
+      this.letIn()
+    }
     claimed(destination, requests)
   }
 

@@ -59,6 +59,8 @@ export class Expiry {
     try {
       await this.#workOff()
       const { expiresAt } = await store.nextDeadlines()
+      // Nothing that was left alone waits any more: who is left alone next waits anew.
+      if (expiresAt === null || expiresAt > clock.now()) this.#leftAlone = new Map()
       const soon = this.#leftAlone.size > 0 ? clock.now() + SECOND : 0
       if (expiresAt !== null) this.expect(Math.max(expiresAt, soon))
     } catch (error) {

@@ -198,15 +198,15 @@ class MemoryStore implements QueueStore {
 
   async report({ message, paid, notices, warnings, warnAt }: Report) {
     const held = this.#queue.messages.get(message)
-    if (held === undefined) return { removed: false }
+    if (held === undefined) return { removed: false, entered: false }
     const standing = held.recipients.filter((one) => paid.some(({ recipient, debt }) => recipient === one.id && debt === one.debt))
     const isEcho = paid.length > 0 ? standing.length === 0 : warnings <= held.warnings
-    if (isEcho) return { removed: false }
+    if (isEcho) return { removed: false, entered: false }
     for (const notice of notices) this.#enter(notice)
     for (const one of standing) delete one.debt
     held.warnings = warnings
     held.warnAt = warnAt
-    return { removed: this.#leaves(held) }
+    return { removed: this.#leaves(held), entered: true }
   }
 
   #toBeWarned(): { readonly held: HeldMessage; readonly at: Instant }[] {

@@ -310,7 +310,10 @@ export class Scheduler {
     for (const request of requests) {
       const destination = this.#active.destination(request.destination)
       const { standing, settings, name } = destination
-      if (!destination.maySoonBeAsked(this.#parts.clock.now()) || waited(name) >= settings.minimal_backoff_time) {
+      const now = this.#parts.clock.now()
+      const patience = settings.minimal_backoff_time
+      const late = waited(name) >= patience && request.recipients.every(({ expiresAt }) => now - expiresAt >= patience)
+      if (late || !destination.maySoonBeAsked(now)) {
         await this.#settling.expired(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
       } else waiting.set(destination, [...(waiting.get(destination) ?? []), request])
     }
@@ -347,6 +350,7 @@ export class Scheduler {
     this.#active.release(suspect.message.id, suspect.recipients.length)
     this.#restIfIdle(suspect.message)
     this.#due.schedule(destination)
+    this.#turn()
   }
 
   // --- small things

@@ -232,7 +232,8 @@ export interface QueueStore {
   postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void>
   /** Marks live recipients as owing a delay warning. */
   oweDelay(message: MessageId, recipients: readonly RecipientId[]): Promise<void>
-  report(report: Report): Promise<{ readonly removed: boolean }>
+  /** `entered`: the notices were taken in; not when the debts were gone already. `removed`: the message has left. */
+  report(report: Report): Promise<{ readonly removed: boolean; readonly entered: boolean }>
 
   /** Every destination with waiting mail and the earliest due time there: one loose index scan. */
   destinationsDue(): Promise<readonly DestinationDue[]>

@@ -34,7 +34,7 @@ export function debts(subject: () => Subject): void {
     const notice = mail(store, { sender: '', to: [{ address: 'app@us.example' }] })
     expect(
       await store.report({ message: id, paid: [{ recipient: ann, debt: 'failure' }], notices: [notice], warnings: 0, warnAt: null }),
-    ).toEqual({ removed: true })
+    ).toEqual({ removed: true, entered: true })
     expect(await store.debtsOf(id)).toBeUndefined()
     expect(await store.indebted(0, 10)).toEqual([])
     expect(reader.list({}, { after: 0, limit: 10, now: T0 })).toMatchObject([{ message: { id: notice.message.id, sender: '' } }])
@@ -47,8 +47,8 @@ export function debts(subject: () => Subject): void {
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
     await settleOne(store, id, bounced(first(id), T0))
     const report = { message: id, paid: [{ recipient: first(id), debt: 'failure' as const }], warnings: 0, warnAt: null }
-    expect(await store.report({ ...report, notices: [mail(store, { sender: '' })] })).toEqual({ removed: false })
-    expect(await store.report({ ...report, notices: [mail(store, { sender: '' })] })).toEqual({ removed: false })
+    expect(await store.report({ ...report, notices: [mail(store, { sender: '' })] })).toEqual({ removed: false, entered: true })
+    expect(await store.report({ ...report, notices: [mail(store, { sender: '' })] })).toEqual({ removed: false, entered: false })
     expect(reader.list({ sender: '' }, { after: 0, limit: 10, now: T0 })).toHaveLength(1)
   })
 
@@ -72,7 +72,7 @@ export function debts(subject: () => Subject): void {
     expect((await store.debtsOf(id))?.recipients).toMatchObject([{ id: bob, debt: 'success' }])
     expect(
       await store.report({ message: id, paid: [{ recipient: bob, debt: 'success' }], notices: [], warnings: 0, warnAt: null }),
-    ).toEqual({ removed: true })
+    ).toEqual({ removed: true, entered: true })
   })
 
   test('the indebted come in the order of their ids, a page at a time', async () => {

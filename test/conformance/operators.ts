@@ -131,7 +131,7 @@ export function operators(subject: () => Subject): void {
     expect((await store.debtsOf(id))?.recipients).toMatchObject([{ debt: 'failure' }])
     expect(
       await store.report({ message: id, paid: [{ recipient: first(id), debt: 'failure' }], notices: [], warnings: 0, warnAt: null }),
-    ).toEqual({ removed: true })
+    ).toEqual({ removed: true, entered: true })
   })
 
   test('nobody is warned of the delay of deleted mail', async () => {

@@ -85,20 +85,20 @@ export class Debts {
   }
 
   /** A report whose debts were all paid before is an echo: it changes nothing and its notices are not queued. */
-  report({ message, paid, notices, warnings, warnAt }: Report): { readonly removed: boolean } {
+  report({ message, paid, notices, warnings, warnAt }: Report): { readonly removed: boolean; readonly entered: boolean } {
     const row = this.#message.get(message)
-    if (row === undefined) return { removed: false }
+    if (row === undefined) return { removed: false, entered: false }
     let changes = 0
     for (const { recipient, debt } of paid) if (messageOf(recipient) === message) changes += this.#pay.run(recipient, debt).changes
     const isEcho = paid.length > 0 ? changes === 0 : warnings <= row.warnings
-    if (isEcho) return { removed: false }
+    if (isEcho) return { removed: false, entered: false }
     for (const notice of notices) this.#parts.intake.enqueue(notice)
     if (this.#keepers.get({ message, most: 1 }) === 0) {
       this.#parts.departures.depart({ ...row, warnings })
-      return { removed: true }
+      return { removed: true, entered: true }
     }
     this.#setWarnings.run(warnings, warnAt, message)
-    return { removed: false }
+    return { removed: false, entered: true }
   }
 
   /** A warning names all that are late. */

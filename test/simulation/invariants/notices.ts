@@ -36,7 +36,7 @@ export function noticesAreRight(complain: Complain): Invariant {
   }
   return {
     see({ where, event }, scene) {
-      if (where === 'test' && event.did === 'committed' && event.method === 'report') seeReport(event, scene)
+      if (where === 'test' && event.did === 'committed' && event.method === 'report' && !scene.queue.isEcho(event)) seeReport(event, scene)
     },
     end({ queue }) {
       for (const held of queue.messages.values()) {
@@ -72,6 +72,8 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
     const one = debt === kind ? queue.recipient(recipient) : undefined
     return one === undefined || (toSender && kind !== 'success' && !wants(one.notify, kind)) ? [] : [one]
   })
+  // A warning also names who is late with those that brought it up.
+  if (kind === 'delay') concerned.push(...held.recipients.filter((one) => isNamedToo(one, notice, toSender) && !concerned.includes(one)))
   const [listed, expected] = [notice.says.map(({ recipient }) => recipient), concerned.map(({ address }) => address)].map((all) =>
     all.toSorted().join(' '),
   )
@@ -89,6 +91,9 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
   }
 }
 
+const isNamedToo = (one: ModelRecipient, { says }: NoticeEntry, toSender: boolean): boolean =>
+  isLive(one) && (!toSender || wants(one.notify, 'delay')) && says?.some(({ recipient }) => recipient === one.address) === true
+
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 
 /** How long a warning may take: a round lasts a minute at most, and mail that was just being tried is looked at again after another. */
@@ -101,7 +106,7 @@ export function warningsComeInTime(complain: Complain): Invariant {
   /** Recipients whose sender must hear of the delay, since when on the stopwatch. */
   const owed = new Map<RecipientId, number>()
   const seeReport = (report: CommitOf<'report'>, { queue, now, settings, scenario }: Scene): void => {
-    if (!report.paid.some(({ debt }) => debt === 'delay')) return
+    if (report.notices.length === 0 || !report.paid.some(({ debt }) => debt === 'delay')) return
     const held = queue.messages.get(report.message)
     if (held === undefined) return
     const before = warned.get(report.message) ?? []
@@ -116,7 +121,7 @@ export function warningsComeInTime(complain: Complain): Invariant {
   return {
     see({ where, event }, scene) {
       if (where !== 'test' || event.did !== 'committed') return
-      if (event.method === 'report') seeReport(event, scene)
+      if (event.method === 'report' && !scene.queue.isEcho(event)) seeReport(event, scene)
       if (event.method !== 'settle') return
       for (const settled of event.settlement.recipients) {
         owed.delete(settled.recipient)

@@ -122,12 +122,13 @@ function mayWait(destination: LiveDestination | undefined, scene: Scene): boolea
   if (inFlight >= window || underWay.size >= number('default_process_limit', 100)) return true
   if (settings.duration(name, 'default_destination_rate_delay', '0') > 0 || number('default_destination_message_rate_limit', 0) > 0)
     return true
-  const messages = number('qmgr_message_active_limit', 20_000)
-  return queue.leased >= Math.min(messages, number('qmgr_message_recipient_limit', 20_000)) / 5
+  const room = Math.min(number('qmgr_message_active_limit', 20_000), number('qmgr_message_recipient_limit', 20_000))
+  return queue.leased >= Math.max(1, Math.floor(room / 5))
 }
 
-const isForgotten = ({ deadUntil, nextDueAt, inFlight, destination }: LiveDestination, scene: Scene): boolean => {
-  if (deadUntil === null || inFlight > 0) return false
-  const waiting = [...scene.queue.live()].some(([one]) => one.destination === destination && one.state === 'waiting' && one.starts < 2)
-  return waiting && (nextDueAt === null || Math.max(deadUntil, nextDueAt) < scene.now - grace(scene))
+function isForgotten({ deadUntil, nextDueAt, inFlight, destination }: LiveDestination, scene: Scene): boolean {
+  const here = [...scene.queue.live()].flatMap(([one]) => (one.destination === destination ? [one] : []))
+  if (deadUntil === null || inFlight > 0 || here.some(({ state }) => state === 'leased')) return false
+  const waits = here.some(({ state, starts, since }) => state === 'waiting' && starts < 2 && scene.at - since > grace(scene))
+  return waits && (nextDueAt === null || Math.max(deadUntil, nextDueAt) < scene.now - grace(scene))
 }
