@@ -13,7 +13,7 @@ interface Row {
   readonly at: Point
   readonly says: string
   readonly wanted: Partial<RecipientOutcome>
-  readonly then?: 'drops'
+  readonly drops?: true
   /** The rest of the host. */
   readonly host?: FarScript
   readonly config?: readonly string[]
@@ -53,8 +53,8 @@ const ROWS: readonly Row[] = [
   },
   { id: 'S77: a 554 greeting', at: 'greeting', says: '554 5.7.1 no\r\n', wanted: { outcome: 'deferred', status: '4.7.1' } },
   { id: 'S77: a 421 greeting', at: 'greeting', says: '421 4.3.2 busy\r\n', wanted: { outcome: 'deferred', status: '4.3.2' } },
-  { id: 'S77: 220, then nobody', at: 'greeting', says: '220 far\r\n', then: 'drops', wanted: { outcome: 'deferred', status: '4.4.2' } },
-  { id: 'S77: half a greeting', at: 'greeting', says: '220-far', then: 'drops', wanted: { outcome: 'deferred', status: '4.4.2' } },
+  { id: 'S77: 220, then nobody', at: 'greeting', says: '220 far\r\n', drops: true, wanted: { outcome: 'deferred', status: '4.4.2' } },
+  { id: 'S77: half a greeting', at: 'greeting', says: '220-far', drops: true, wanted: { outcome: 'deferred', status: '4.4.2' } },
   {
     id: 'S77: EHLO and HELO refused',
     at: 'ehlo',
@@ -87,7 +87,7 @@ const ROWS: readonly Row[] = [
   ),
   { id: 'S79: 250 to DATA', at: 'data', says: '250 ok\r\n', wanted: NONSENSE },
   { id: 'S79: 354 to MAIL', at: 'mail', says: '354 go\r\n', host: IN_TURN, wanted: NONSENSE },
-  { id: 'S79: a reply that never ends', at: 'dot', says: '250 o', then: 'drops', wanted: { outcome: 'deferred', status: '4.4.2' } },
+  { id: 'S79: a reply that never ends', at: 'dot', says: '250 o', drops: true, wanted: { outcome: 'deferred', status: '4.4.2' } },
   {
     id: 'a reply in several lines',
     at: 'dot',
@@ -97,9 +97,9 @@ const ROWS: readonly Row[] = [
   { id: 'a reply without a word', at: 'dot', says: '250\r\n', wanted: { outcome: 'delivered', status: '2.0.0' } },
 ]
 
-function deliver({ at, then, host, config = [], to = 'ann@example.net' }: Row, packets: readonly Buffer[]): Promise<Delivered> {
+function deliver({ at, drops, host, config = [], to = 'ann@example.net' }: Row, packets: readonly Buffer[]): Promise<Delivered> {
   const world = new DeliveryWorld({ config: ['relayhost=[192.0.2.1]', ...config] })
-  world.host('far.example', '192.0.2.1', { ...host, [at]: { packets, drop: then === 'drops' } })
+  world.host('far.example', '192.0.2.1', { ...host, [at]: { packets, drop: drops === true } })
   return world.deliver({ to: [to] })
 }
 
