@@ -15,6 +15,7 @@ import { isKind, isSuspicious, transact, type Command, type Line, type Mail } fr
 import type { ServerReply } from './reply-reader.ts'
 import { chooseMechanism, type Credentials } from './sasl-passwords.ts'
 import type { SessionTerms } from './session-terms.ts'
+import { tlsErrorText } from './system-error.ts'
 import type { Peer, Transcript, Trouble } from './transcript.ts'
 
 /** The parts of nodemailer's connection that are not in its types. */
@@ -211,7 +212,7 @@ class Conversation extends Base implements Line {
   #failed(error: Error & { readonly response?: string | undefined }): void {
     const { stage, lastReply } = this.dialogue
     // What ended the handshake is known to the TLS socket; nodemailer may only have seen it close.
-    if (this.upgrading === true) this.dialogue.fail({ kind: 'tls', why: (this._socket.errored ?? error).message })
+    if (this.upgrading === true) this.dialogue.fail({ kind: 'tls', why: tlsErrorText(this._socket.errored ?? error) })
     else if (error.response !== undefined && lastReply !== undefined) this.dialogue.fail({ kind: 'refused', stage, reply: lastReply })
     else this.dialogue.fail({ kind: 'lost', stage })
   }

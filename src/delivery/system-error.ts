@@ -16,3 +16,12 @@ export function systemErrorText(error: unknown): string {
   const code = 'code' in error ? String(error.code) : ''
   return TEXTS[code] ?? error.message
 }
+
+/**
+ * What went wrong with TLS. OpenSSL's own message begins with the id of a thread and ends with a line of its source;
+ * Node gives its words as `reason`.
+ */
+export function tlsErrorText(error: Error): string {
+  if (!('library' in error && 'reason' in error)) return error.message
+  return typeof error.reason === 'string' ? error.reason : error.message
+}

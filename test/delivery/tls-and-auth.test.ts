@@ -72,6 +72,11 @@ describe('TLS', () => {
     expect(far.sessions).toHaveLength(1)
   })
 
+  test('a handshake that fails is told in words, without what differs from process to process', async () => {
+    const result = await world(BROKEN).deliver({ to: TO })
+    expect(result.of().reason).toBe('Cannot start TLS with mx.example.net[192.0.2.10]: wrong version number')
+  })
+
   test('76: and in clear at the same host, once the mail is 300 s old', async () => {
     const far = world(BROKEN)
     const request = far.request({ to: TO })
