@@ -49,10 +49,16 @@ export const isLive = ({ state }: Recipient): boolean => state === 'waiting' || 
 /** What keeps a message in the queue: recipients that are alive, and words owed. */
 export const isKept = ({ recipients }: HeldMessage): boolean => recipients.some((one) => isLive(one) || one.debt !== undefined)
 
-export function queueOf({ placement, recipients }: HeldMessage, now: Instant): QueueName | 'trash' {
+/** In which queue it is: mail that was never tried is incoming as long as nothing but its turn is in the way. */
+export function queueOf({ placement, recipients }: HeldMessage, { destinations }: MemoryQueue, now: Instant): QueueName | 'trash' {
   if (placement !== 'queued') return placement
   if (recipients.some((one) => one.state === 'leased')) return 'active'
-  return recipients.some((one) => isLive(one) && (one.attempts > 0 || one.dueAt > now)) ? 'deferred' : 'incoming'
+  const isShut = (name: DestinationName) => {
+    const record = destinations.get(name)
+    return record !== undefined && (record.deadUntil !== null || record.suspendedBy !== null)
+  }
+  const isDeferred = (one: Recipient) => isLive(one) && (one.attempts > 0 || one.dueAt > now || isShut(one.destination))
+  return recipients.some(isDeferred) ? 'deferred' : 'incoming'
 }
 
 /** A recipient as it is now, apart from what changes later. */

@@ -16,11 +16,11 @@ export class MemoryReader implements QueueReader {
 
   list(filter: QueueFilter, { after, limit, now }: { after: MessageId; limit: number; now: Instant }): ListedMessage[] {
     return inOrder(this.#queue)
-      .filter((held) => held.message.id > after && matches(filter, held, queueOf(held, now)))
+      .filter((held) => held.message.id > after && matches(filter, held, queueOf(held, this.#queue, now)))
       .slice(0, limit)
       .map((held) => ({
         message: held.message,
-        queue: queueOf(held, now),
+        queue: queueOf(held, this.#queue, now),
         forcedExpire: held.forcedExpire,
         recipients: held.recipients.filter(isLive).map(snapshot),
       }))
@@ -30,7 +30,7 @@ export class MemoryReader implements QueueReader {
     const parsed = parseQueueId(queueId)
     if (parsed === undefined) return undefined
     const held = this.#queue.messages.get(parsed.row)
-    const story = held === undefined ? this.#queue.departed.get(parsed.row) : present(held, now)
+    const story = held === undefined ? this.#queue.departed.get(parsed.row) : present(held, this.#queue, now)
     return story?.message.createdAt === parsed.createdAt ? story : undefined
   }
 
@@ -66,7 +66,7 @@ export class MemoryReader implements QueueReader {
   ages({ after, limit, queues, now }: { after: number; limit: number; queues: readonly QueueName[]; now: Instant }) {
     const wanted: readonly string[] = queues
     return inOrder(this.#queue)
-      .filter((held) => wanted.includes(queueOf(held, now)))
+      .filter((held) => wanted.includes(queueOf(held, this.#queue, now)))
       .flatMap(({ message, recipients }) =>
         recipients
           .filter((one) => isLive(one) && one.id > after)
@@ -83,7 +83,7 @@ export class MemoryReader implements QueueReader {
 
   counts(now: Instant): { queue: QueueName; messages: number; recipients: number; oldest: Duration }[] {
     const counted = [...this.#queue.messages.values()].filter(({ recipients }) => recipients.some(isLive))
-    return [...Map.groupBy(counted, (held) => queueOf(held, now))].flatMap(([queue, messages]) => {
+    return [...Map.groupBy(counted, (held) => queueOf(held, this.#queue, now))].flatMap(([queue, messages]) => {
       if (queue === 'trash') return []
       const recipients = messages.flatMap((held) => held.recipients.filter(isLive)).length
       const oldest = Math.max(0, ...messages.map(({ message }) => now - message.arrivedAt))
@@ -100,9 +100,9 @@ export class MemoryReader implements QueueReader {
   }
 }
 
-function present(held: HeldMessage, now: Instant): MessageStory {
+function present(held: HeldMessage, queue: MemoryQueue, now: Instant): MessageStory {
   const { message, forcedExpire, warnings, recipients, history } = held
-  return { message, queue: queueOf(held, now), forcedExpire, warnings, recipients: recipients.map(snapshot), history: [...history] }
+  return { message, queue: queueOf(held, queue, now), forcedExpire, warnings, recipients: recipients.map(snapshot), history: [...history] }
 }
 
 function matches(filter: QueueFilter, { message, recipients }: HeldMessage, queue: QueueName | 'trash'): boolean {

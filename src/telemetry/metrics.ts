@@ -5,7 +5,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import type { LiveDestination } from '../queue/operations.ts'
-import type { QueueReader } from '../queue/reader.ts'
+import type { QueueName, QueueReader } from '../queue/reader.ts'
 import type { Listen, QueueEvent } from './events.ts'
 
 /** Where gauges are read. */
@@ -26,6 +26,7 @@ export interface Metrics {
 
 /** Destinations shown by name: those with most mail waiting or in flight. */
 const TOP = 20
+const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 /** Counting a large queue takes a moment, so it is done at most this often. */
 const COUNTS_HOLD: Duration = 10_000
 
@@ -144,6 +145,8 @@ function reading(registry: Registry, { clock, counts, destinations, commit }: Me
     const now = clock.now()
     if (now - countedAt < COUNTS_HOLD && now >= countedAt) return
     countedAt = now
+    // What has been emptied is told too.
+    for (const emptied of [messages, recipients, oldest]) for (const queue of QUEUES) emptied.set({ queue }, 0)
     for (const { queue, messages: of, recipients: to, oldest: age } of counts(now)) {
       messages.set({ queue }, of)
       recipients.set({ queue }, to)

@@ -41,6 +41,20 @@ export function looking(subject: () => Subject): void {
     }
   })
 
+  test('new mail behind a destination that is dead or suspended is deferred', async () => {
+    const { store, reader } = subject()
+    const ordinary = { name: 'far.example', deadUntil: null, probeInterval: null, suspendedBy: null, reason: null }
+    for (const shut of [{ suspendedBy: 'root' }, { deadUntil: T0 + MIN, probeInterval: MIN }]) {
+      await store.saveDestination({ ...ordinary, ...shut })
+      expect(found({ queue: 'incoming' })).toEqual([])
+      expect(found({ queue: 'deferred' })).toEqual([ids.fresh, ids.deferred])
+      expect(reader.story(formatQueueId(T0, ids.fresh), T0 + MIN)?.queue).toBe('deferred')
+      expect(reader.counts(T0 + MIN).map(({ queue: name }) => name)).not.toContain('incoming')
+    }
+    await store.saveDestination(ordinary)
+    expect(found({ queue: 'incoming' })).toEqual([ids.fresh])
+  })
+
   test('pages are full until the last and leave nothing out', () => {
     const pages = [list({}, 0, 2), list({}, ids.active, 2), list({}, ids.held, 2)]
     expect(pages.map((page) => page.map(({ message }) => message.id))).toEqual([

@@ -98,8 +98,9 @@ describe('what is there is read when somebody asks', () => {
       },
     })
     await metrics.render()
-    expect(await samples(metrics, 'deferd_queue_messages')).toEqual({ '{queue="deferred"}': 3 })
-    expect(await samples(metrics, 'deferd_queue_oldest_seconds')).toEqual({ '{queue="deferred"}': 90 })
+    const none = Object.fromEntries(['incoming', 'active', 'hold', 'corrupt'].map((queue) => [`{queue="${queue}"}`, 0]))
+    expect(await samples(metrics, 'deferd_queue_messages')).toEqual({ ...none, '{queue="deferred"}': 3 })
+    expect(await samples(metrics, 'deferd_queue_oldest_seconds')).toEqual({ ...none, '{queue="deferred"}': 90 })
     expect(asked).toBe(1)
   })
 

@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import { messageOf, type MessageId, type Recipient } from '../message.ts'
+import { messageOf, type DestinationName, type MessageId, type Recipient } from '../message.ts'
 import type { ListedMessage, QueueFilter } from '../reader.ts'
 import type { Database } from './database.ts'
 import * as sql from './reader-queries.ts'
@@ -26,6 +26,7 @@ export class Listing {
   readonly #all
   readonly #byRecipient
   readonly #byQueue
+  readonly #shut
 
   constructor(db: Database) {
     this.#db = db
@@ -34,6 +35,7 @@ export class Listing {
     this.#all = db.prepare<object, MessageRow>(sql.listed)
     this.#byRecipient = db.prepare<object, MessageRow>(sql.listedByRecipient)
     this.#byQueue = db.prepare<object, MessageRow>(sql.listedByQueue)
+    this.#shut = db.prepare<[], DestinationName>(sql.shutDestinations).pluck()
   }
 
   list(filter: QueueFilter, { after, limit, now }: Page): ListedMessage[] {
@@ -72,11 +74,17 @@ export class Listing {
   /** The rows that were found, and of those the messages that have live recipients. */
   #page(rows: readonly MessageRow[], now: Instant): { readonly rows: readonly MessageRow[]; readonly listed: ListedMessage[] } {
     const live = this.#liveRecipientsOf(rows)
+    const shut = new Set(this.#shut.all())
     const listed: ListedMessage[] = []
     for (const row of rows) {
       const recipients = live.get(row.id)
       if (recipients === undefined) continue
-      listed.push({ message: asMessage(row), queue: queueOf(row, recipients, now), forcedExpire: row.forced_expire === 1, recipients })
+      listed.push({
+        message: asMessage(row),
+        queue: queueOf(row, recipients, { shut, now }),
+        forcedExpire: row.forced_expire === 1,
+        recipients,
+      })
     }
     return { rows, listed }
   }
@@ -99,11 +107,16 @@ export class Listing {
 
 const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue === undefined || listed.queue === queue
 
-/** Design §5: active = leased, incoming = never tried and due, deferred = everything else that is alive. */
-function queueOf({ placement }: MessageRow, live: readonly Recipient[], now: Instant): ListedMessage['queue'] {
+/** As the SQL has it (QUEUE_NAME). */
+function queueOf(
+  { placement }: MessageRow,
+  live: readonly Recipient[],
+  { shut, now }: { readonly shut: ReadonlySet<DestinationName>; readonly now: Instant },
+): ListedMessage['queue'] {
   if (placement !== 'queued') return placement
   if (live.some(({ state }) => state === 'leased')) return 'active'
-  return live.some(({ attempts, dueAt }) => attempts > 0 || dueAt > now) ? 'deferred' : 'incoming'
+  const isDeferred = ({ attempts, dueAt, destination }: Recipient) => attempts > 0 || dueAt > now || shut.has(destination)
+  return live.some(isDeferred) ? 'deferred' : 'incoming'
 }
 
 /** A filter as parameters of the statements. */

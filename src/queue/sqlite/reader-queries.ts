@@ -5,12 +5,17 @@
 
 const THEIRS = 'recipient.id between message.id * 131072 and message.id * 131072 + 131071'
 
-/** Design §5: active = leased, incoming = never tried and due, deferred = everything else that is alive. */
+/** Destinations where nothing is tried for the time being. */
+export const shutDestinations = 'select name from destination where dead_until is not null or suspended_by is not null'
+
+const IS_DEFERRED = `(attempts > 0 or due_at > :now or recipient.destination in (${shutDestinations}))`
+
+/** Active = leased; incoming = never tried, due, and nothing but its turn in the way; deferred = all else that is alive. */
 const QUEUE_NAME = `
   case
     when placement <> 'queued' then placement
     when exists (select 1 from recipient where ${THEIRS} and state = 'leased') then 'active'
-    when exists (select 1 from recipient where ${THEIRS} and settled_at is null and (attempts > 0 or due_at > :now)) then 'deferred'
+    when exists (select 1 from recipient where ${THEIRS} and settled_at is null and ${IS_DEFERRED}) then 'deferred'
     else 'incoming'
   end`
 
@@ -45,8 +50,7 @@ export const listedByRecipient = `
 /** Some recipient is as they are in that queue; whether the message is in it, all of them say together. */
 export const listedByQueue = `
   select * from message where id in (${MESSAGES_WITH_LIVE}
-      and case :queue when 'active' then state = 'leased' when 'incoming' then attempts = 0 and due_at <= :now
-        else attempts > 0 or due_at > :now end)
+      and case :queue when 'active' then state = 'leased' when 'incoming' then not ${IS_DEFERRED} else ${IS_DEFERRED} end)
     and ${MESSAGE_PART}`
 
 export const liveBetween = `
