@@ -30,9 +30,20 @@ export function ownTable(config: Pick<Config, 'destination'>, domain: string): s
   return null
 }
 
+/** By table and not by destination: ten thousand destinations share the few there are. */
+const compiled = new WeakMap<Config, Map<string | null, EffectiveSettings>>()
+
 /** The settings for mail to `domain` that goes by way of `destination`. */
 export function settingsFor(config: Config, domain: string, destination: string): EffectiveSettings {
   const table = ownTable(config, domain) ?? (config.destination.has(destination) ? destination : null)
+  const tables = compiled.get(config) ?? new Map<string | null, EffectiveSettings>()
+  compiled.set(config, tables)
+  const settings = tables.get(table) ?? compile(config, table)
+  tables.set(table, settings)
+  return settings
+}
+
+function compile(config: Config, table: string | null): EffectiveSettings {
   const overrides: DestinationSettings = table === null ? {} : (config.destination.get(table) ?? {})
   const values: Partial<Record<SettingName, unknown>> = {}
   for (const [name, globalName] of globalNames) values[name] = overrides[name] ?? config[globalName]

@@ -1,6 +1,6 @@
 /**
- * What holds where: the configuration compiled for the queue, one entry per destination, made when it is first asked
- * for. A reload starts a new book.
+ * What holds where: the configuration compiled for the queue, one page for all destinations to which the same applies,
+ * made when it is first asked for. A reload starts a new book.
  */
 import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import { doubleBounceAddress, warningAges } from '../bounce/notice.ts'
@@ -14,13 +14,14 @@ interface Page {
   readonly facts: LifecycleFacts
 }
 
-/** Pages kept: beyond that, the oldest are made again when needed. */
-const PAGES = 10_000
+/** Destinations remembered: beyond that, their pages are looked up again. */
+const DESTINATIONS = 10_000
 
 export class PolicyBook {
   readonly #config: Config
   readonly #draw: (key: string) => number
-  readonly #pages = new Map<DestinationName, Page>()
+  readonly #pages = new Map<EffectiveSettings, Page>()
+  readonly #pageOf = new Map<DestinationName, Page>()
 
   constructor(config: Config, draw: (key: string) => number) {
     this.#config = config
@@ -36,20 +37,21 @@ export class PolicyBook {
   }
 
   #page(destination: DestinationName): Page {
-    let page = this.#pages.get(destination)
+    let page = this.#pageOf.get(destination)
     if (page === undefined) {
-      page = this.#compile(destination)
-      const [oldest] = this.#pages.size >= PAGES ? this.#pages.keys() : []
-      if (oldest !== undefined) this.#pages.delete(oldest)
-      this.#pages.set(destination, page)
+      // A recipient domain with a table of its own is a destination of its own, so the name finds either table.
+      const effective = settingsFor(this.#config, destination, destination)
+      page = this.#pages.get(effective) ?? this.#compile(effective)
+      this.#pages.set(effective, page)
+      const [oldest] = this.#pageOf.size >= DESTINATIONS ? this.#pageOf.keys() : []
+      if (oldest !== undefined) this.#pageOf.delete(oldest)
+      this.#pageOf.set(destination, page)
     }
     return page
   }
 
-  #compile(destination: DestinationName): Page {
+  #compile(effective: EffectiveSettings): Page {
     const config = this.#config
-    // A recipient domain with a table of its own is a destination of its own, so the name finds either table.
-    const effective = settingsFor(config, destination, destination)
     const { retry_backoff, retry_jitter, minimal_backoff_time: minimal, maximal_backoff_time: maximal } = effective.values
     const facts: LifecycleFacts = {
       policy: compileRetryPolicy({ retry_backoff, minimal, maximal }),
