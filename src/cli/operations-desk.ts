@@ -89,6 +89,16 @@ export async function openDaemonDesk(queueDirectory: string): Promise<Operations
   }
 }
 
+/** Destinations as the daemon has them; nothing of them when we may not ask it, null when none runs. */
+export async function askForDestinations(queueDirectory: string): Promise<readonly LiveDestination[] | null> {
+  try {
+    return (await (await openDaemonDesk(queueDirectory))?.destinations()) ?? null
+  } catch (error) {
+    if (error instanceof CommandError && error.exitCode === EX.notPermitted) return []
+    throw error
+  }
+}
+
 /** A desk of our own, for a queue that we own until it is closed. */
 export function ownDesk(operations: Operations, close: () => Promise<void>): OperationsDesk {
   return {

@@ -110,7 +110,7 @@ export function processShell(): Shell {
     untilStopped,
     openDesk,
     openReader: async (config) => (await import('../queue/sqlite/queue-reader.ts')).openQueueReader(config.queue_directory),
-    liveDestinations: async (config) => (await (await daemonDesk(config))?.destinations()) ?? null,
+    liveDestinations: async (config) => (await import('./operations-desk.ts')).askForDestinations(config.queue_directory),
     startDaemon: async (loaded, readAgain) => (await import('./logged-daemon.ts')).startLoggedDaemon(loaded, readAgain),
   }
 }

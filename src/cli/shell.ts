@@ -37,7 +37,7 @@ export interface Shell {
   openReader(config: Config): Promise<QueueReader>
   /** Opens the queue to change it: by way of the daemon when one runs, else as its owner. */
   openDesk(config: Config): Promise<OperationsDesk>
-  /** Destinations in the memory of the daemon; null when none runs or we may not ask it. */
+  /** Destinations in the memory of the daemon; none when we may not ask it, null when no daemon runs. */
   liveDestinations(config: Config): Promise<readonly LiveDestination[] | null>
   /** Builds the relay and opens its doors; `readAgain` is how SIGHUP reads the configuration. */
   startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>): Promise<RunningDaemon>

@@ -190,6 +190,12 @@ describe('check', () => {
     expect(found).toMatchObject({ notices: 'error', secrets: 'error', users: 'error', queue: 'ok' })
   })
 
+  test('before the first start there is no folder yet, and that is no error', async () => {
+    const { code, found } = await verdicts('-o', `queue_directory=${path('later')}`, '-o', `smtpd_sasl_users_file=${path('users')}`)
+    expect([code, found]).toMatchObject([78, { 'queue folder': 'warning', secrets: 'ok', users: 'error' }])
+    expect(await verdicts('-o', `queue_directory=${path('later')}`)).toMatchObject({ code: 0 })
+  })
+
   test('a queue that is not there, or is damaged, is an error', async () => {
     expect((await verdicts()).found).toMatchObject({ queue: 'error' })
     await operator.own(async (store) => {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openOwnDesk } from '../../src/cli/own-desk.ts'
-import { openDaemonDesk } from '../../src/cli/operations-desk.ts'
+import { askForDestinations, openDaemonDesk } from '../../src/cli/operations-desk.ts'
 import { run } from '../../src/cli/program.ts'
 import { BrokenPipe, type Output, type RunningDaemon, type Shell } from '../../src/cli/shell.ts'
 import { seededRandom } from '../../src/mail/random.ts'
@@ -102,7 +102,7 @@ export class Operator {
       },
       openReader: async (config) => openQueueReader(config.queue_directory),
       openDesk: async (config) => (await openDaemonDesk(config.queue_directory)) ?? openOwnDesk(config, this.clock),
-      liveDestinations: async (config) => (await (await openDaemonDesk(config.queue_directory))?.destinations()) ?? null,
+      liveDestinations: (config) => askForDestinations(config.queue_directory),
       startDaemon: () => (daemon === undefined ? Promise.reject(new Error('no daemon here')) : Promise.resolve(daemon)),
       untilStopped: () => Promise.resolve(),
     }

@@ -4,7 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto'
 import { resolveMx } from 'node:dns/promises'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../config/load.ts'
 import { DAY, type Instant } from '../../mail/clock.ts'
@@ -55,7 +55,7 @@ const certificates: readonly Check[] = [
 
 const secrets: Check = (_shell, { config }) => {
   const open = [config.smtpd_sasl_users_file, config.smtp_sasl_password_maps, config.smtpd_tls_key_file, config.smtp_tls_key_file].filter(
-    (path) => path !== '' && (statSync(path).mode & 0o004) !== 0,
+    (path) => path !== '' && existsSync(path) && (statSync(path).mode & 0o004) !== 0,
   )
   return open.length > 0
     ? error('secrets', `everybody may read ${[...new Set(open)].join(', ')}`)
@@ -66,11 +66,13 @@ const users: Check = (_shell, { config: { smtpd_sasl_users_file: path } }) =>
   path === '' ? null : ok('users', plural(parseUsers(readFileSync(path, 'utf8')).size, 'user'))
 
 const folder: Check = (_shell, { config: { queue_directory: path } }) => {
+  if (!existsSync(path)) return warning('queue folder', `there is no ${path} yet: deferd start makes it`)
   const { mode } = statSync(path)
   return (mode & 0o022) !== 0 ? error('queue folder', `others may write to ${path}`) : ok('queue folder', path)
 }
 
 const queue: Check = async (shell, { config }) => {
+  if (!existsSync(config.queue_directory)) return null
   const reader = await shell.openReader(config)
   const mail = reader.counts(shell.clock.now())
   reader.close()

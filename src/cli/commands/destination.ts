@@ -119,7 +119,7 @@ async function list(shell: Shell, options: { readonly json?: true }, command: Co
 async function isKnown(shell: Shell, config: Config, name: string): Promise<boolean> {
   let found = false
   await withRows(shell, config, (row) => {
-    found = row.name === name && (row.load !== undefined || row.live !== undefined)
+    found = row.name === name
     return Promise.resolve(!found)
   })
   return found
@@ -160,6 +160,7 @@ function screen(row: Row, { clock }: Shell): string {
 async function turn(shell: Shell, asked: string, action: 'suspend' | 'resume', command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const name = asked.toLowerCase()
+  const known = await isKnown(shell, config, name)
   const desk = await shell.openDesk(config)
   try {
     await desk[action](name, shell.user)
@@ -168,7 +169,7 @@ async function turn(shell: Shell, asked: string, action: 'suspend' | 'resume', c
   }
   await shell.stdout.write(`${harmless(name)}: ${action === 'suspend' ? 'suspended until `deferd destination resume`' : 'resumed'}\n`)
   // A name that is misspelt, or the domain of mail that goes by way of a relay host, would be suspended in vain.
-  if (action === 'suspend' && !(await isKnown(shell, config, name))) {
+  if (action === 'suspend' && !known) {
     await shell.stderr.write('deferd: warning: no mail waits there now; `deferd destination list` names where it does\n')
   }
 }
