@@ -153,7 +153,11 @@ export class Daemon {
       now: () => systemClock.now(),
       pause: turn,
     })
-    this.#events.emit({ kind: 'note', level: 'info', text: `reload: configuration read again, ${moved} recipients routed anew` })
+    this.#events.emit({
+      kind: 'note',
+      level: 'info',
+      text: `reload: configuration read again, ${moved} ${moved === 1 ? 'recipient' : 'recipients'} routed anew`,
+    })
   }
 
   /** Takes no more mail, lets deliveries end, closes everything. Resolves within ten seconds; may be called twice. */
