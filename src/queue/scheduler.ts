@@ -1,12 +1,12 @@
 /**
  * The scheduler: takes due mail from the store, lets deliveries run as windows and limits allow, learns from each and
  * brings its outcome to the store. The decisions are in active-queue, destination, window and lifecycle; this is the
- * loop around them, with due-mail (what waits in the store), settling (outcomes) and expiry at its side. A slot is free
+ * loop around them, with due-mail (what waits in the store), settling (outcomes), expiry, suspects and pauses at its side. A slot is free
  * again only when the outcome is committed, so nothing is delivered that could not be recorded.
  */
 import type { Settings } from '../config/destination-settings.ts'
 import type { AttemptResult, DeliveryAgent } from '../delivery/delivery-agent.ts'
-import { MINUTE, SECOND, type Clock, type Duration, type Instant, type Timer } from '../mail/clock.ts'
+import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
 import type { DeliveryStatus } from '../mail/reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
@@ -14,7 +14,9 @@ import { jobOf, type Destination, type Job } from './destination.ts'
 import { DueMail } from './due-mail.ts'
 import { Expiry } from './expiry.ts'
 import { earliestDue, idsOf, type LifecycleFacts } from './lifecycle.ts'
+import { Pauses } from './pauses.ts'
 import { Settling } from './settling.ts'
+import { Suspects } from './suspects.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from './message.ts'
 import { StoreGuard } from './store-guard.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from './store.ts'
@@ -33,9 +35,6 @@ export interface SchedulerParts {
   readonly atRest: (message: Message) => void
 }
 
-/** How long all other mail goes first after a start before mail is tried that two crashes are laid to. */
-const SUSPECTS_WAIT: Duration = 5 * SECOND
-
 const ADMINISTRATIVELY_EXPIRED: DeliveryStatus = { status: '4.7.0', reason: 'message is administratively expired', stage: 'queue' }
 const NEVER_STARTED: DeliveryStatus = {
   status: '4.4.7',
@@ -50,9 +49,10 @@ export class Scheduler {
   readonly #guard: StoreGuard
   readonly #expiry: Expiry
   readonly #settling: Settling
+  readonly #suspects: Suspects
+  readonly #pauses: Pauses
   readonly #abandon = new AbortController()
   readonly #running = new Set<Promise<void>>()
-  #suspectsAlarm: Timer | null = null
   #turning = false
   #started = false
   #stopping = false
@@ -66,8 +66,11 @@ export class Scheduler {
     this.#guard = guard
     this.#settling = new Settling({ store, clock, events, guard, factsFor, owes })
     this.#expiry = new Expiry({ store, clock, guard, track, over: (requests, waited) => this.#over(requests, waited) })
+    this.#suspects = new Suspects({ store, clock, guard, track, tryAlone: (suspect) => this.#tryAlone(suspect) })
+    const turn = () => this.#turn()
+    this.#pauses = new Pauses({ clock, active: this.#active, transportPause: () => parts.limits().transportPause, turn })
     const claimed = (destination: Destination, requests: readonly DeliveryRequest[]) => this.#claimed(destination, requests)
-    this.#due = new DueMail({ store, clock, guard, active: this.#active, track, claimed, turn: () => this.#turn() })
+    this.#due = new DueMail({ store, clock, guard, active: this.#active, track, claimed, turn })
   }
 
   /** Takes up the queue as the last run left it: destinations known dead or suspended, and what is due where. */
@@ -76,7 +79,7 @@ export class Scheduler {
     for (const record of await store.destinations()) this.#active.destination(record.name).recall(record)
     for (const { destination, dueAt } of await store.destinationsDue()) this.#due.expect(destination, dueAt)
     this.#started = true
-    this.#suspectsAlarm = this.#parts.clock.after(SUSPECTS_WAIT, () => this.#track(this.#tryTheSuspects()))
+    this.#suspects.start()
     this.#track(this.#expiry.run())
     this.#turn()
   }
@@ -84,7 +87,7 @@ export class Scheduler {
   /** Lets running deliveries end, at most for `grace`, then abandons them; what only waited goes back to the store. */
   async stop(grace: Duration): Promise<void> {
     this.#stopping = true
-    this.#suspectsAlarm?.cancel()
+    this.#suspects.stop()
     this.#expiry.stop()
     this.#due.arm(true)
     const deadline = this.#parts.clock.after(grace, () => this.#abandon.abort())
@@ -133,7 +136,8 @@ export class Scheduler {
       if (options.revive === true) this.#revive(this.#active.destination(destination))
       this.#due.expect(destination, dueAt)
     }
-    if (options.expiresAt !== undefined) this.#expiry.expect(options.expiresAt)
+    // What an operator brings back may have outlived its time meanwhile.
+    this.#expiry.expect(options.expiresAt ?? this.#parts.clock.now())
     this.#turn()
   }
 
@@ -194,7 +198,7 @@ export class Scheduler {
   /** The safety scan: whatever waits is found again, whatever was overlooked. */
   async scan(): Promise<void> {
     for (const { destination, dueAt } of await this.#parts.store.destinationsDue()) this.#due.expect(destination, dueAt)
-    await this.#tryTheSuspects()
+    await this.#suspects.run()
     await this.#expiry.run()
     this.#forgetTheIdle()
     this.#turn()
@@ -240,16 +244,14 @@ export class Scheduler {
 
   async #deliver(turn: Turn): Promise<void> {
     const { job, destination } = turn
-    const { destination_message_rate_limit: perMinute, destination_rate_delay: pause } = destination.settings
-    if (perMinute > 0) this.#rest(destination, MINUTE / perMinute)
+    this.#pauses.begun(destination)
     if (job.request.forcedExpire) await this.#settling.expired(job.request, ADMINISTRATIVELY_EXPIRED)
     else if (this.#waitedTooLong(job, destination)) await this.#settling.expired(job.request, NEVER_STARTED)
     else await this.#attempt(turn)
     this.#active.finished(turn)
     this.#restIfIdle(job.request.message)
     destination.probing(false)
-    if (pause > 0) this.#rest(destination, pause)
-    this.#restTransport(destination.transport)
+    this.#pauses.ended(destination)
     destination.lastEndedAt = this.#parts.clock.monotonic()
     this.#due.schedule(destination)
     this.#due.letIn()
@@ -322,21 +324,7 @@ export class Scheduler {
     return new Set(Array.from(waiting.keys(), ({ name }) => name))
   }
 
-  /** Mail that was in flight at two crashes is tried one by one: a third crash convicts the right message. */
-  async #tryTheSuspects(): Promise<void> {
-    const { store, clock } = this.#parts
-    try {
-      while (!this.#stopping) {
-        const suspect = await store.claimSuspect(clock.now())
-        if (suspect === undefined) return
-        await this.#tryAlone(suspect)
-      }
-    } catch (error) {
-      // The next safety scan finds them again.
-      this.#guard.failed(error)
-    }
-  }
-
+  /** Mail that may be what kills the daemon is tried with a slot of its own, which no limit counts. */
   async #tryAlone(suspect: DeliveryRequest): Promise<void> {
     const { clock } = this.#parts
     const destination = this.#active.destination(suspect.destination)
@@ -354,26 +342,6 @@ export class Scheduler {
   }
 
   // --- small things
-
-  /** With default_transport_rate_delay the next delivery of the transport, wherever it goes, starts a while after this one. */
-  #restTransport(transport: string): void {
-    const { transportPause } = this.#parts.limits()
-    if (transportPause === 0) return this.#active.freeTransport(transport)
-    this.#parts.clock.after(transportPause, () => {
-      this.#active.freeTransport(transport)
-      this.#turn()
-    })
-  }
-
-  /** No delivery to the destination starts for a while. */
-  #rest(destination: Destination, pause: Duration): void {
-    destination.rests++
-    this.#parts.clock.after(pause, () => {
-      destination.rests--
-      this.#active.stir(destination)
-      this.#turn()
-    })
-  }
 
   #restIfIdle(message: Message): void {
     if (!this.#active.holds(message.id)) this.#parts.atRest(message)

@@ -6,19 +6,17 @@ import { CrashLab } from '../support/crash-lab.ts'
 function schedule(directory: string) {
   const reader = openQueueReader(directory)
   try {
-    return reader
-      .list({}, { after: 0, limit: 10_000, now: Date.now() })
-      .flatMap(({ recipients }) =>
-        recipients.map(({ id, state, dueAt, expiresAt, steps, attempts, starts }) => ({
-          id,
-          state,
-          dueAt,
-          expiresAt,
-          steps,
-          attempts,
-          starts,
-        })),
-      )
+    return reader.list({}, { after: 0, limit: 10_000, now: Date.now() }).flatMap(({ recipients }) =>
+      recipients.map(({ id, state, dueAt, expiresAt, steps, attempts, starts }) => ({
+        id,
+        state,
+        dueAt,
+        expiresAt,
+        steps,
+        attempts,
+        starts,
+      })),
+    )
   } finally {
     reader.close()
   }
