@@ -104,6 +104,11 @@ export const OPTIONS = {
   ),
   smtp_fallback_relay: option(is.list, '', 'Next hops for mail whose own cannot be found or reached.'),
   smtp_tcp_port: option(is.count(1, 65535), '25', 'The port of mail exchangers.'),
+  smtp_line_length_limit: perDestination(
+    is.count(),
+    '998',
+    'Octets of a line that is sent; the rest goes on in a new line after a blank; 0 for no limit.',
+  ),
   smtp_mx_address_limit: perDestination(is.count(), '5', 'The most addresses tried in one attempt; 0 for no limit.'),
   smtp_mx_session_limit: perDestination(is.count(), '2', 'The most sessions in one attempt that got past the greeting; 0 for no limit.'),
   smtp_randomize_addresses: option(is.flag, 'yes', 'Try exchangers of equal preference in random order.'),

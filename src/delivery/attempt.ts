@@ -207,7 +207,8 @@ export class Attempt {
   async #converse(session: SmtpSession, key: string, policy: Policy): Promise<boolean> {
     const { message } = this.#request
     const source = new MessageSource(message, this.#parts.readBody, this.#parts.warmBody?.(message))
-    const mail = { message, recipients: this.#board.open, source, lmtp: this.#route.transport === 'lmtp' }
+    const { smtp_line_length_limit: lineLimit } = this.#route.settings.values
+    const mail = { message, recipients: this.#board.open, source, lmtp: this.#route.transport === 'lmtp', lineLimit }
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false
     this.#remember(session, transcript)

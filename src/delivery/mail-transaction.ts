@@ -42,6 +42,8 @@ export interface Mail {
   readonly source: MessageSource
   /** A reply for each recipient after the dot (RFC 2033). */
   readonly lmtp: boolean
+  /** Octets that a line may have on the wire; 0 for no limit. */
+  readonly lineLimit: number
   /** The connection has been used: RSET first. */
   readonly reset: boolean
 }
@@ -153,7 +155,7 @@ class Transaction {
 
   async #content(first: FirstPiece, accepted: number): Promise<void> {
     const line = this.#line
-    const stuffing = new DotStuffing()
+    const stuffing = new DotStuffing(this.#mail.lineLimit)
     let piece: Piece = first
     line.beginContent()
     while (piece.kind === 'piece' && !piece.last) {

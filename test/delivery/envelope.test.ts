@@ -74,6 +74,20 @@ test('the content is sent whole and dot-stuffed, in as many pieces as it has', a
   expect(server.sessions[0]?.contents).toEqual(['Subject: x\r\n\r\n..\r\n...\r\nend without newline\r\n'])
 })
 
+test.each([
+  ['998 octets at most', [], 998],
+  ['smtp_line_length_limit', ['smtp_line_length_limit=100'], 100],
+  ['no limit', ['smtp_line_length_limit=0'], 2_500],
+])('a line that is too long goes on in a new one: %s', async (_, config, longest) => {
+  const world = new DeliveryWorld({ config: ['relayhost=[192.0.2.1]', ...config] })
+  const far = world.host('far.example', '192.0.2.1')
+  const body = 'x'.repeat(2_500)
+  await world.deliver({ to: ['ann@example.net'], content: `Subject: hi\r\n\r\n${body}\r\n` })
+  const [sent = ''] = far.sessions[0]?.contents ?? []
+  expect(Math.max(...sent.split('\r\n').map(({ length }) => length))).toBe(longest)
+  expect(sent.replaceAll('\r\n ', '')).toContain(body)
+})
+
 describe('congestion', () => {
   const cases: [string, FarScript, 'early' | 'late' | undefined, 'positive' | 'negative'][] = [
     ['421 as greeting', { greeting: '421 busy' }, 'early', 'negative'],
