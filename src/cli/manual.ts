@@ -2,6 +2,7 @@
  * docs/commands.md, out of the help texts: what is documented is what there is.
  */
 import type { Command } from 'commander'
+import { POSTFIX_NAMES } from './postfix-names.ts'
 
 const INTRODUCTION = `# Commands
 
@@ -22,13 +23,7 @@ like, or when the executable is called by that name (\`ln -s …/bin/deferd.js /
 
 | command | options |
 | --- | --- |
-| \`postqueue\` | \`-p\` list, \`-j\` list as JSON, \`-f\` flush, \`-i ID\` flush one message, \`-s SITE\` flush mail to a domain |
-| \`postsuper\` | \`-d\` delete (to the trash), \`-h\` hold, \`-H\` release, \`-r\` requeue, \`-e\` give up, \`-f\` give up and release; an id, \`-\` for ids on standard input, or \`ALL\`; queue names restrict the scope |
-| \`postcat\` | \`-q ID\`, with \`-e\` envelope, \`-h\` header, \`-b\` body |
-| \`qshape\` | \`-s\` by sender, \`-b N\` columns, \`-t N\` minutes in the first, \`-l\` equal columns, \`-p\` parent domains, \`-m N\`, \`-w N\`, \`-n N\`; queue names |
-| \`sendmail\` | \`-t\`, \`-i\`, \`-f\`, \`-F\`, \`-N\`, \`-R\`, \`-V\`, \`-B\`, \`-bp\`, \`-bs\`, \`-q\`, \`-qIID\`, \`-qRSITE\`; others are taken and ignored where Postfix does. Mail is safe when it ends with 0, also while no daemon runs: it waits in the maildrop |
-| \`mailq\` | as \`postqueue -p\` |
-
+${[...POSTFIX_NAMES].map(([name, { options }]) => `| \`${name}\` | ${options} |\n`).join('')}
 `
 
 /** A command's own help text, with what is added behind it. */

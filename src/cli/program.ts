@@ -2,11 +2,14 @@
  * All commands under one roof, and what happens when one of them fails: one sentence on standard error and an exit
  * code of sysexits(3). Only what nobody foresaw shows a stack.
  */
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { withConfig } from './command.ts'
 import { POSTFIX_NAMES } from './postfix-names.ts'
 import { BrokenPipe, EX, type Shell } from './shell.ts'
 import { harmless } from './text.ts'
+
+const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
 /** What the parser of the command line has to say, written once parsing has ended, and the exit code. */
 interface Said {
@@ -38,6 +41,7 @@ export async function buildProgram(shell: Shell, called?: string, said: Said = {
   const program = withConfig(new Command('deferd'))
     .description('a mail relay whose heart is its deferred queue')
     .exitOverride()
+    .version(VERSION, '--version', 'print the version')
     .configureOutput({
       writeOut: (text) => void (said.out += text),
       writeErr: (text) => void (said.err += text),
@@ -88,8 +92,10 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
   const tool = called ?? POSTFIX_NAMES.get(first)
   if (tool !== undefined) {
     try {
-      const perform = await tool()
-      await perform(shell, called === undefined ? rest : argv)
+      const args = called === undefined ? rest : argv
+      if (args.length === 1 && args[0] === '--help')
+        await shell.stdout.write(`Usage: ${called === undefined ? `deferd ${first}` : calledAs} …\n\n${tool.options}\n`)
+      else await (await tool.load())(shell, args)
       return 0
     } catch (error) {
       return failure(shell, error)

@@ -49,6 +49,13 @@ export class Shape {
     }
   }
 
+  /** One object per row, TOTAL first; `limits` are the upper ends of the age columns in minutes, the last one open. */
+  toJson(): readonly object[] {
+    const limits = [...this.#limits(), null]
+    const object = (domain: string, [total = 0, ...counts]: Counts) => ({ domain, total, limits, counts })
+    return [object('TOTAL', this.#total), ...this.#sorted().map(([name, counts]) => object(name, counts))]
+  }
+
   /** The table, heading first. */
   toString(): string {
     const headings = this.#headings()
@@ -81,9 +88,13 @@ export class Shape {
     return Math.min(buckets, linear ? Math.floor(ratio) + 1 : 2 + Math.floor(Math.log2(ratio)))
   }
 
-  #headings(): readonly string[] {
+  #limits(): readonly number[] {
     const { minutes, buckets, linear } = this.#layout
-    const limits = Array.from({ length: buckets - 1 }, (_, i) => (linear ? minutes * (i + 1) : minutes * 2 ** i))
+    return Array.from({ length: buckets - 1 }, (_, i) => (linear ? minutes * (i + 1) : minutes * 2 ** i))
+  }
+
+  #headings(): readonly string[] {
+    const limits = this.#limits()
     return ['T', ...limits.map(String), `${limits.at(-1) ?? 0}+`]
   }
 

@@ -77,8 +77,8 @@ function refused({ client, stage, reply, queueId, sender, recipient, protocol, h
   }
 }
 
-/** What is told of an event, and how loud; undefined for attempts, which have a record for each recipient. */
-function membersOf(event: Exclude<QueueEvent, Of<'attempted'>>): readonly [Level, object] {
+/** What is told of an event, and how loud; attempts have a record for each recipient instead. */
+function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'window'>>): readonly [Level, object] {
   switch (event.kind) {
     case 'connected':
       return ['info', { client_name: event.client.name, client_address: event.client.address }]
@@ -104,8 +104,6 @@ function membersOf(event: Exclude<QueueEvent, Of<'attempted'>>): readonly [Level
       return ['info', { ...aboutMessage(event.message), text: event.why }]
     case 'operated':
       return ['info', { queue_id: event.queueId, operation: event.operation, by: event.by }]
-    case 'window':
-      return ['info', { destination: event.destination, window: event.window, in_flight: event.inFlight, feedback: event.feedback }]
     case 'died':
       return ['warn', { destination: event.destination, until: seconds(event.until), text: event.reason }]
     case 'revived':

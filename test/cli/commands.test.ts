@@ -208,6 +208,14 @@ describe('check', () => {
   })
 })
 
+test('help is there under every name, and the version', async () => {
+  for (const name of ['sendmail', 'mailq', 'postqueue', 'postsuper', 'postcat', 'qshape']) {
+    expect(await operator.says(name, '--help')).toMatch(new RegExp(`^Usage: deferd ${name} `))
+    expect((await operator.run(['--help'], { calledAs: name })).out).toMatch(new RegExp(`^Usage: ${name} `))
+  }
+  expect(await operator.says('--version')).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
 describe('user', () => {
   const user = (argv: readonly string[], stdin = '') =>
     operator.run(['user', ...argv], { stdin, env: { DEFERD_SMTPD_SASL_USERS_FILE: path('users') } })

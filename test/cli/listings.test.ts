@@ -382,6 +382,17 @@ describe('qshape', () => {
     ])
   })
 
+  test('queue shape --json has a row per line, the total first', async () => {
+    await operator.own(async (store) => {
+      for (const age of [3, 7, 2000]) await queue(store, { at: NOW - minutes(age), to: [{ address: 'ann@far.example' }] })
+    })
+    const rows = (await operator.says('queue', 'shape', '--json', '--buckets', '3')).split('\n').slice(0, -1)
+    expect(rows.map((row) => JSON.parse(row) as object)).toEqual([
+      { domain: 'TOTAL', total: 3, limits: [5, 10, null], counts: [1, 1, 1] },
+      { domain: 'far.example', total: 3, limits: [5, 10, null], counts: [1, 1, 1] },
+    ])
+  })
+
   test('is laid out for 80 columns, with long names cut at the left', async () => {
     await operator.own(async (store) => {
       const long = `${'very-long-label.'.repeat(4)}example`

@@ -8,7 +8,7 @@ import { configOf, countArgument, subcommand } from '../command.ts'
 import { getopt } from '../getopt.ts'
 import { CommandError, EX, type Shell } from '../shell.ts'
 import { Shape, type ShapeLayout } from '../shape.ts'
-import { harmless } from '../text.ts'
+import { harmless, jsonLines } from '../text.ts'
 import { configFor } from './postqueue.ts'
 
 interface ShapeOrder {
@@ -16,6 +16,7 @@ interface ShapeOrder {
   readonly queues: readonly QueueName[]
   /** Count messages by the domain of their sender. */
   readonly bySender: boolean
+  readonly json?: true | undefined
 }
 
 const PAGE = 2_000
@@ -34,7 +35,7 @@ function queuesOf(names: readonly string[], byDefault: readonly QueueName[]): re
     })
 }
 
-async function printShape(shell: Shell, config: Config, { layout, queues, bySender }: ShapeOrder): Promise<void> {
+async function printShape(shell: Shell, config: Config, { layout, queues, bySender, json }: ShapeOrder): Promise<void> {
   const reader = await shell.openReader(config)
   const now = shell.clock.now()
   const shape = new Shape(layout)
@@ -53,7 +54,7 @@ async function printShape(shell: Shell, config: Config, { layout, queues, bySend
   } finally {
     reader.close()
   }
-  await shell.stdout.write(`${shape.toString()}\n`)
+  await shell.stdout.write(json === true ? jsonLines(shape.toJson()) : `${shape.toString()}\n`)
 }
 
 const number = (text: string | undefined, byDefault: number): number => (text !== undefined && Number(text) > 0 ? Number(text) : byDefault)
@@ -84,6 +85,7 @@ interface Options {
   readonly buckets?: number
   readonly minutes?: number
   readonly linear?: true
+  readonly json?: true
 }
 
 export function addQueueShape(parent: Command, shell: Shell): void {
@@ -93,6 +95,7 @@ export function addQueueShape(parent: Command, shell: Shell): void {
     .option('--buckets <n>', 'age columns (10)', countArgument)
     .option('--minutes <n>', 'minutes in the first column (5)', countArgument)
     .option('--linear', 'equal columns, instead of each twice as wide as the one before')
+    .option('--json', 'one JSON object per row, the total first')
     .addHelpText('after', '\nAll queues unless some are named. Columns are headed by their upper limits in minutes.')
     .action(async (names: readonly string[], options: Options, command: Command) => {
       const { config } = await configOf(shell, command)
@@ -102,6 +105,7 @@ export function addQueueShape(parent: Command, shell: Shell): void {
           QUEUES.filter((name) => name !== 'corrupt'),
         ),
         bySender: options.senders === true,
+        json: options.json,
         layout: {
           buckets: Math.max(1, options.buckets ?? 10),
           minutes: Math.max(1, options.minutes ?? 5),
