@@ -91,6 +91,22 @@ describe('a session', () => {
     )
   })
 
+  test('answers each of the 262,144 orders of six commands by the book (S24)', () => {
+    const words = Object.keys(COMMANDS) as Word[]
+    const wrong: string[] = []
+    for (let order = 0; order < words.length ** 6; order++) {
+      const session = newSession()
+      const model = new Model()
+      for (let place = 0, rest = order; place < 6; place++, rest = Math.floor(rest / words.length)) {
+        const word = words[rest % words.length] ?? 'noop'
+        const { code } = answer(session, COMMANDS[word]).reply
+        if (code === 354) session.concluded({ kind: 'queued', queueId: 'Q' }, 'Q')
+        if (code !== model.code(word)) wrong.push(`${order}: ${word} was answered ${code}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
   test('offers what it can do', () => {
     const { reply, keywords } = answer(newSession(), 'EHLO client.example')
     expect(reply).toEqual({ code: 250, status: undefined, text: 'relay.example' })
