@@ -49,7 +49,7 @@ interface Frame {
   readonly length: Duration
 }
 
-export function scenarioOf(seed: number): Scenario {
+export function generatedBy(seed: number): Scenario {
   const dice = new Dice(seed)
   const minimum = dice.one([30, 60, 60, 300]) * SECOND
   const lifetime = dice.one([6, 10, 20, 40]) * minimum
@@ -61,7 +61,7 @@ export function scenarioOf(seed: number): Scenario {
     storage: dice.chance(0.06) ? 'file' : 'memory',
     commitTakes: dice.one([0, 0, 1, 3, 40]),
     destinations: frame.destinations,
-    faults: dice.many(dice.number(1, 5), () => faultOf(frame)),
+    faults: [...dice.many(dice.number(1, 5), () => faultOf(frame)), ...(dice.chance(0.15) ? mixedBag(frame) : [])],
     steps: stepsOf(frame),
     crashes: dice.chance(0.4) ? dice.many(dice.number(1, 3), () => crashOf(dice)) : [],
     ends: dice.chance(0.5) ? 'well' : 'badly',
@@ -117,6 +117,19 @@ function faultOf(frame: Frame): RuleText {
   return { domain: dice.one(destinations), ...time, ...mishap(frame) }
 }
 
+/** Somebody is unknown and somebody busy at one destination, so that one transaction meets everything. */
+function mixedBag({ dice, destinations }: Frame): RuleText[] {
+  const domain = dice.one(destinations)
+  const [unknown, busy] = dice.one([
+    ['ann', 'bob'],
+    ['eve', 'ann'],
+  ])
+  return [
+    { domain, at: 'rcpt', recipient: `${unknown}@*`, reply: '550 5.1.1 no such user' },
+    { domain, at: 'rcpt', recipient: `${busy}@*`, reply: '450 4.2.1 busy' },
+  ]
+}
+
 function mishap({ dice, minimum }: Frame): RuleText {
   const first = dice.number(1, 4)
   const person = `${dice.one(PEOPLE)}@*`
@@ -164,9 +177,19 @@ function stepsOf(frame: Frame): Step[] {
   const steps = [
     ...dice.many(mails, (n): Step => ({ at: burst ? n : dice.number(0, length * 0.7), do: 'mail', mail: mailOf(frame, n) })),
     ...dice.many(dice.number(0, 10), (): Step => ({ at: dice.number(0, length), ...deedOf(frame) })),
+    ...(dice.chance(0.15) ? regret(frame) : []),
     ...dice.many(6, (): Step => ({ at: dice.number(0, length), do: 'look' })),
   ]
   return steps.toSorted((a, b) => a.at - b.at)
+}
+
+/** Deleted, and restored after a while. */
+function regret({ dice, length }: Frame): Step[] {
+  const at = dice.number(0, length / 2)
+  return [
+    { at, do: 'delete', pick: 'all' },
+    { at: at + dice.number(1, length / 4), do: 'restore', pick: 'all' },
+  ]
 }
 
 type Deed = Step extends infer S ? (S extends Step ? Omit<S, 'at'> : never) : never

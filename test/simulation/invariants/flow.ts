@@ -76,8 +76,8 @@ export const leasesAreBounded = (complain: Complain): Invariant => {
   return {
     see({ where, event }, { queue, settings }) {
       if (where !== 'test' || event.did !== 'committed' || queue.leased === 0) return
-      if (event.method === 'claimExpired') for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) expired.add(id)
       for (const id of expired) if (queue.recipient(id)?.state !== 'leased') expired.delete(id)
+      if (event.method === 'claimExpired') for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) expired.add(id)
       const messages = settings.number('', 'qmgr_message_active_limit', 20_000)
       const limit = Math.max(messages, settings.number('', 'qmgr_message_recipient_limit', 20_000))
       const leased = queue.leased - expired.size

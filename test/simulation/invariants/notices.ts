@@ -27,7 +27,8 @@ export function noticesAreRight(complain: Complain): Invariant {
       complain(`a notice about mail to the postmaster`)
     for (const { recipient, debt } of report.paid) {
       const one = scene.queue.recipient(recipient)
-      if (one === undefined || !mayBeTold(one, debt)) complain(`${recipient} is told of as ${debt}, and is ${one?.state ?? 'unknown'}`)
+      if (one === undefined || (!mayBeTold(one, debt) && !isJustSettled(one, scene)))
+        complain(`${recipient} is told of as ${debt}, and is ${one?.state ?? 'unknown'}`)
       const key = `${recipient} ${debt}`
       told.set(key, (told.get(key) ?? 0) + 1)
       if (debt !== 'delay' && (told.get(key) ?? 0) > 1) complain(`${recipient}: the ${debt} is told twice`)
@@ -51,12 +52,16 @@ export function noticesAreRight(complain: Complain): Invariant {
   }
 }
 
+/** What became of somebody while a notice was being written is told by the next one. */
+const isJustSettled = ({ since }: ModelRecipient, { at, scenario }: Scene): boolean =>
+  at - since <= 4 * scenario.commitTakes && scenario.commitTakes > 0
+
 function mayBeTold(one: ModelRecipient, debt: Debt): boolean {
   if (debt === 'delay') return isLive(one)
   return debt === 'success' ? one.state === 'delivered' : one.state === 'bounced' || one.state === 'expired'
 }
 
-function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf<'report'>, { queue }: Scene, complain: Complain): void {
+function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf<'report'>, scene: Scene, complain: Complain): void {
   const [to] = notice.recipients
   const name = `the notice to ${to?.address ?? 'nobody'} about message ${held.message.id}`
   if (notice.recipients.length !== 1 || to === undefined) return complain(`${name} has ${notice.recipients.length} recipients`)
@@ -69,11 +74,12 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
   const kind = (['failure', 'delay', 'success'] as const).find((debt) => ACTION[debt].includes(action))
   if (kind === undefined) return complain(`${name} says ${action}`)
   const concerned = paid.flatMap(({ recipient, debt }) => {
-    const one = debt === kind ? queue.recipient(recipient) : undefined
+    const one = debt === kind ? scene.queue.recipient(recipient) : undefined
     return one === undefined || (toSender && kind !== 'success' && !wants(one.notify, kind)) ? [] : [one]
   })
   // A warning also names who is late with those that brought it up.
-  if (kind === 'delay') concerned.push(...held.recipients.filter((one) => isNamedToo(one, notice, toSender) && !concerned.includes(one)))
+  if (kind === 'delay')
+    concerned.push(...held.recipients.filter((one) => isNamedToo(one, notice, toSender, scene) && !concerned.includes(one)))
   const [listed, expected] = [notice.says.map(({ recipient }) => recipient), concerned.map(({ address }) => address)].map((all) =>
     all.toSorted().join(' '),
   )
@@ -86,13 +92,21 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
       (kind === 'success' && !status.startsWith('2'))
     )
       complain(`${name} says ${action} ${status} of ${recipient}`)
-    if (one?.reply !== undefined && kind !== 'success' && diagnostic !== undefined && !squeezed(diagnostic).includes(squeezed(one.reply)))
+    if (
+      one?.reply !== undefined &&
+      !isJustSettled(one, scene) &&
+      kind !== 'success' &&
+      diagnostic !== undefined &&
+      !squeezed(diagnostic).includes(squeezed(one.reply))
+    )
       complain(`${name} quotes "${diagnostic}" instead of "${one.reply}"`)
   }
 }
 
-const isNamedToo = (one: ModelRecipient, { says }: NoticeEntry, toSender: boolean): boolean =>
-  isLive(one) && (!toSender || wants(one.notify, 'delay')) && says?.some(({ recipient }) => recipient === one.address) === true
+const isNamedToo = (one: ModelRecipient, { says }: NoticeEntry, toSender: boolean, scene: Scene): boolean =>
+  (isLive(one) || isJustSettled(one, scene)) &&
+  (!toSender || wants(one.notify, 'delay')) &&
+  says?.some(({ recipient }) => recipient === one.address) === true
 
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 

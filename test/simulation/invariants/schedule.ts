@@ -96,7 +96,11 @@ export const nothingIsStuck = (complain: Complain): Invariant => ({
       if (one.state !== 'waiting' || scene.at - since < grace(scene)) continue
       const destination = destinations.get(one.destination)
       const late = scene.now - one.dueAt
-      if (scene.now - one.expiresAt > 2 * grace(scene) && !mayWait(destination, scene))
+      const patience = scene.settings.duration(one.destination, 'minimal_backoff_time', '300s') + 2 * grace(scene)
+      const isClosed = destination !== undefined && (destination.deadUntil !== null || destination.suspendedBy !== null)
+      if (isClosed && scene.at - since > patience && scene.now - one.expiresAt > patience)
+        complain(`${nameOf(one)} waits behind a closed door, and should have expired ${scene.now - one.expiresAt} ms ago`)
+      else if (scene.now - one.expiresAt > 2 * grace(scene) && !mayWait(destination, scene))
         complain(`${nameOf(one)} should have expired ${scene.now - one.expiresAt} ms ago`)
       else if (late > grace(scene) && !mayWait(destination, scene) && one.starts < 2)
         complain(`${nameOf(one)} was due ${late} ms ago, and nothing keeps it`)

@@ -1,0 +1,3 @@
+import { testSeeds } from './seeds.ts'
+
+testSeeds(301, 600, 60_000)

@@ -1,0 +1,51 @@
+/**
+ * Simulates worlds by seed. As a command, `node test/simulation/simulate.ts FROM TO [--hash | --until-caught]`, it prints a
+ * JSON line for each: what is wrong with it, or the identity of its history.
+ */
+import { generatedBy } from './generator.ts'
+import { judge } from './judge.ts'
+import { run } from './run.ts'
+import { tell } from './scenario.ts'
+import { shrink } from './shrink.ts'
+import { reachedIn } from './sometimes.ts'
+import type { Violation } from './witness.ts'
+
+export interface Simulated {
+  /** Every sometimes-state that was reached, and by how many worlds. */
+  readonly reached: ReadonlyMap<string, number>
+  /** Attempts, commits and steps in all. */
+  readonly steps: number
+}
+
+/** Simulates the worlds of these seeds. Throws, with a cut-down scenario, at the first one in which something is wrong. */
+export async function simulate(from: number, to: number): Promise<Simulated> {
+  const reached = new Map<string, number>()
+  let steps = 0
+  for (let seed = from; seed <= to; seed++) {
+    const result = await run(generatedBy(seed))
+    const [first] = judge(result)
+    if (first !== undefined) throw new Error(await explained(seed, first))
+    for (const state of reachedIn(result)) reached.set(state, (reached.get(state) ?? 0) + 1)
+    steps += result.history.events.length
+  }
+  return { reached, steps }
+}
+
+/** What is wrong, and a small scenario in which the same is. */
+async function explained(seed: number, { invariant, at, text }: Violation): Promise<string> {
+  const smallest = await shrink(generatedBy(seed), async (scenario) =>
+    judge(await run(scenario)).some((other) => other.invariant === invariant),
+  )
+  return `seed ${seed}, ${invariant}, ${at} ms after the beginning: ${text}\nThis is enough to see it:\n${tell(smallest)}`
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [from = 1, to = 1] = process.argv.slice(2, 4).map(Number)
+  const untilCaught = process.argv.includes('--until-caught')
+  for (let seed = from; seed <= to; seed++) {
+    const result = await run(generatedBy(seed))
+    const found = process.argv.includes('--hash') ? undefined : judge(result)[0]
+    console.log(JSON.stringify({ seed, ...(process.argv.includes('--hash') ? { hash: result.history.hash() } : { found }) }))
+    if (untilCaught && found !== undefined) break
+  }
+}

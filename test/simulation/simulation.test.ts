@@ -1,0 +1,42 @@
+/** What the simulation itself promises: the same seed is the same world everywhere, and a failure is told so that it can be seen again. */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { generatedBy } from './generator.ts'
+import { judge } from './judge.ts'
+import { run } from './run.ts'
+import { shrink } from './shrink.ts'
+
+const hashesOf = (from: number, to: number): readonly string[] =>
+  execFileSync(process.execPath, [join(import.meta.dirname, 'simulate.ts'), String(from), String(to), '--hash'], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+
+test('the same seeds give the same histories in two processes, in this one too, and other seeds others', async () => {
+  const once = hashesOf(1, 25)
+  expect(hashesOf(1, 25)).toEqual(once)
+  expect(new Set(once.map((line) => (JSON.parse(line) as { hash: string }).hash)).size).toBe(25)
+  const { history } = await run(generatedBy(25))
+  expect(JSON.parse(once.at(-1) ?? '')).toEqual({ seed: 25, hash: history.hash() })
+})
+
+test('a relay that is killed at each of its commits in turn loses nothing', { timeout: 60_000 }, async () => {
+  const scenario = { ...generatedBy(24), crashes: [], storage: 'memory' as const }
+  const { commits } = await run(scenario)
+  expect(commits).toBeGreaterThan(40)
+  for (let commit = 1; commit <= commits; commit++) {
+    for (const side of ['before', 'after'] as const) {
+      const result = await run({ ...scenario, crashes: [{ commit, side, downFor: 0 }] })
+      expect({ commit, side, violations: judge(result) }).toEqual({ commit, side, violations: [] })
+    }
+  }
+})
+
+test('a failing scenario is cut down to what it takes to fail', async () => {
+  const scenario = generatedBy(14)
+  const holdsSomething = async ({ steps }: typeof scenario) =>
+    steps.some((step) => step.do === 'mail') && steps.some((step) => step.do !== 'mail')
+  expect(await holdsSomething(scenario)).toBe(true)
+  const { steps, faults, crashes, tables } = await shrink(scenario, holdsSomething)
+  expect([steps.length, faults, crashes, tables]).toEqual([2, [], [], {}])
+})
