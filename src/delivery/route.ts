@@ -84,11 +84,14 @@ export class Router {
   readonly #relayhost: readonly NextHop[]
   readonly #fallback: readonly NextHop[]
   readonly #routes = new Map<string, Route>()
+  /** Nothing is done about notices that come back from the postmaster. */
+  readonly #doubleBounce: string
 
   /** Throws with a sentence for the operator when the configuration names a next hop or transport that cannot be. */
   constructor(config: Config) {
     const port = config.smtp_tcp_port
     this.#config = config
+    this.#doubleBounce = `${config.double_bounce_sender}@${config.myhostname}`.toLowerCase()
     this.#transports = new Map([...config.transport_maps].map(([key, text]) => [key, parseTransport(text, config)]))
     this.#relayhost = parseNextHops(config.relayhost, 'relayhost', port, true)
     this.#fallback = parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', port, true)
@@ -96,6 +99,7 @@ export class Router {
 
   route(address: string): Route {
     const domain = domainOf(address) || this.#config.myorigin.toLowerCase()
+    if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#sink(domain)
     const known = this.#routes.get(domain)
     if (known !== undefined) return known
     if (this.#routes.size >= REMEMBERED) this.#routes.clear()
@@ -113,6 +117,12 @@ export class Router {
     return transport.kind === 'error'
       ? { ...base, transport: 'error', status: transport.status, text: transport.text }
       : { ...base, transport: 'discard', text: transport.text }
+  }
+
+  #sink(domain: string): Route {
+    const destination = `discard:${this.#doubleBounce}`
+    const settings = settingsFor(this.#config, domain, destination)
+    return { destination, domain, settings, transport: 'discard', text: 'undeliverable postmaster notification' }
   }
 
   #transportOf(domain: string): Transport | undefined {

@@ -34,12 +34,14 @@ export interface AcceptorParts {
 export class Acceptor {
   readonly #parts: AcceptorParts
   readonly #receiptParts: ReceiptParts
+  readonly #mailerDaemon: string
   /** The date of the last message: most messages arrive within the second of another. */
   #date: { readonly second: number; readonly text: string } = { second: Number.NaN, text: '' }
 
   constructor(parts: AcceptorParts) {
     const { intake, config, events } = parts
     this.#parts = parts
+    this.#mailerDaemon = `mailer-daemon@${config.myorigin}`.toLowerCase()
     this.#receiptParts = {
       intake,
       limits: {
@@ -54,8 +56,10 @@ export class Acceptor {
   }
 
   /** Begins a message whose content the caller will push, with CRLF line ends; `end` or `abandon` it. */
-  open({ envelope, client }: Submission): Receipt {
+  open({ envelope: asked, client }: Submission): Receipt {
     const { intake, config } = this.#parts
+    // Nobody answers there: it is another way to write the null sender (postfix cleanup).
+    const envelope = asked.sender.toLowerCase() === this.#mailerDaemon ? { ...asked, sender: '' } : asked
     const identity = intake.begin()
     const date = this.#dateOf(identity.arrivedAt)
     const trace = receivedLine({

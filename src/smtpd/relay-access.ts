@@ -7,12 +7,16 @@ import { isRouted } from './path.ts'
 export class RelayAccess {
   readonly #mynetworks: Networks
   readonly #domains: ReadonlySet<string>
-  readonly #postmasters: ReadonlySet<string>
+  /** Addresses of our own. */
+  readonly #ours: ReadonlySet<string>
 
-  constructor(config: Pick<Config, 'mynetworks' | 'relay_domains' | 'myhostname' | 'myorigin'>) {
+  constructor(config: Pick<Config, 'mynetworks' | 'relay_domains' | 'myhostname' | 'myorigin' | 'double_bounce_sender'>) {
     this.#mynetworks = new Networks(config.mynetworks, 'mynetworks')
     this.#domains = new Set(config.relay_domains.map((domain) => domain.toLowerCase()))
-    this.#postmasters = new Set([config.myhostname, config.myorigin].map((domain) => `postmaster@${domain.toLowerCase()}`))
+    const { myhostname, myorigin, double_bounce_sender: doubleBounce } = config
+    this.#ours = new Set(
+      [`postmaster@${myhostname}`, `postmaster@${myorigin}`, `${doubleBounce}@${myhostname}`].map((one) => one.toLowerCase()),
+    )
   }
 
   /** Is this one of our own clients? */
@@ -20,9 +24,9 @@ export class RelayAccess {
     return this.#mynetworks.has(address)
   }
 
-  /** May everybody send to this recipient? Our postmaster hears everybody (RFC 5321 §4.5.1). */
+  /** May everybody send to this recipient? Our postmaster hears everybody (RFC 5321 §4.5.1); what comes back to its notices ends here. */
   isOpen(recipient: string): boolean {
-    if (this.#postmasters.has(recipient.toLowerCase())) return true
+    if (this.#ours.has(recipient.toLowerCase())) return true
     return !isRouted(recipient) && this.#isRelayDomain(domainOf(recipient))
   }
 

@@ -61,6 +61,16 @@ describe('transport_maps', () => {
     expect(maps.route('a@direct.example')).toMatchObject({ destination: 'direct.example', nexthops: [{ mx: true, origin: 'recipient' }] })
   })
 
+  test('what comes back to notices of the postmaster ends here', () => {
+    const router = new Router(testConfig(['relayhost=[192.0.2.1]']))
+    expect(router.route('Double-Bounce@relay.us.example')).toMatchObject({
+      transport: 'discard',
+      text: 'undeliverable postmaster notification',
+    })
+    expect(router.route('double-bounce@us.example')).toMatchObject({ transport: 'smtp' })
+    expect(router.route('ann@relay.us.example')).toMatchObject({ transport: 'smtp' })
+  })
+
   test('discard, error and LMTP', async () => {
     expect(maps.route('a@void.example')).toMatchObject({ transport: 'discard', destination: 'discard:void.example' })
     expect(maps.route('a@gone.example')).toMatchObject({ transport: 'error', status: '5.1.2', text: 'moved away' })

@@ -25,6 +25,13 @@ function desk(settings: Partial<Config> = {}) {
   return { intake, acceptor, accept, seen }
 }
 
+test('mail from MAILER-DAEMON is mail from nobody, whoever hands it in', async () => {
+  const { intake, accept } = desk({ myorigin: 'us.example' })
+  await accept('\r\nx\r\n', { envelope: { ...ENVELOPE, sender: 'MAILER-DAEMON@us.example' } })
+  await accept('\r\nx\r\n', { envelope: { ...ENVELOPE, sender: 'mailer-daemon@far.example' }, client: CLIENT })
+  expect(intake.taken.map(({ message }) => message.sender)).toEqual(['', 'mailer-daemon@far.example'])
+})
+
 describe('a local submission', () => {
   test('is traced to its user and completed', async () => {
     const { intake, accept } = desk()
