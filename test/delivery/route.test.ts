@@ -62,13 +62,13 @@ describe('transport_maps', () => {
   })
 
   test('what comes back to notices of the postmaster ends here', () => {
-    const router = new Router(testConfig(['relayhost=[192.0.2.1]']))
-    expect(router.route('Double-Bounce@relay.us.example')).toMatchObject({
+    const routes = router({}, [], 'relayhost=[192.0.2.1]')
+    expect(routes.route('Double-Bounce@relay.us.example')).toMatchObject({
       transport: 'discard',
       text: 'undeliverable postmaster notification',
     })
-    expect(router.route('double-bounce@us.example')).toMatchObject({ transport: 'smtp' })
-    expect(router.route('ann@relay.us.example')).toMatchObject({ transport: 'smtp' })
+    expect(routes.route('double-bounce@us.example')).toMatchObject({ transport: 'smtp' })
+    expect(routes.route('ann@relay.us.example')).toMatchObject({ transport: 'smtp' })
   })
 
   test('discard, error and LMTP', async () => {
