@@ -17,6 +17,7 @@ import { systemRandom } from '../src/system/random.ts'
 import { Events } from '../src/telemetry/events.ts'
 import type { ReceivedMail } from '../src/testkit/far-side/events.ts'
 import { FarSide } from '../src/testkit/far-side/far-side.ts'
+import { readScript } from '../src/testkit/far-side/script.ts'
 
 const deferd = join(import.meta.dirname, '../bin/deferd.js')
 const folder = mkdtempSync(join(tmpdir(), 'deferd-demo-'))
@@ -30,7 +31,19 @@ const show = async (...args: string[]) => {
 
 const net = new SystemNet()
 const arrived: ReceivedMail[] = []
-const far = new FarSide({ clock: systemClock, random: systemRandom, addresses: true, keep: (mail) => void arrived.push(mail) })
+const script = readScript(
+  `[rule.greylisting]
+recipient = "ann@far.example"
+greylist = "2s"
+
+[rule.refusal]
+recipient = "bob@far.example"
+at = "rcpt"
+reply = "550 5.1.1 no such user here"
+`,
+  'demo',
+)
+const far = new FarSide({ clock: systemClock, random: systemRandom, script, keep: (mail) => void arrived.push(mail) })
 const mailbox = (address: string) => arrived.filter(({ recipients }) => recipients.includes(address))
 const farPort = await net.listen({ address: '127.0.0.1', port: 0 }, (socket) => void far.accept(socket, 'mx.far.example'))
 const closedPort = await net.listen({ address: '127.0.0.1', port: 0 }, (socket) => void socket.destroy())
@@ -56,8 +69,8 @@ const port = daemon.listeners[0]?.port ?? 0
 
 try {
   say(`A relay takes mail on 127.0.0.1:${port}. Waits are 1, 2, 4, 4… s here, and mail lives for 10 s.`)
-  const ann = 'greylist+2s@far.example'
-  const bob = '550@far.example'
+  const ann = 'ann@far.example'
+  const bob = 'bob@far.example'
   const eve = 'eve@down.example'
   const transport = createTransport({ host: '127.0.0.1', port, ignoreTLS: true })
   const sent = await transport.sendMail({
