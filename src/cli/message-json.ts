@@ -64,7 +64,7 @@ export function attemptJson(attempt: AttemptRecord, address: string): object {
     reply: attempt.status.reply ?? null,
     status: attempt.status.status,
     outcome: attempt.outcome,
-    reason: attempt.status.reason,
     delays: attempt.delays.map(epochSeconds),
+    reason: attempt.status.reason,
   }
 }

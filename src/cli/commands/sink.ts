@@ -3,7 +3,7 @@
  * JSON object per line on standard output; what people want to know goes to standard error.
  */
 import { basename } from 'node:path'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { seededRandom } from '../../mail/random.ts'
 import { parseListen } from '../../config/endpoints.ts'
 import type { Sink, SinkPort, SinkSummary } from '../../testkit/sink.ts'
@@ -35,9 +35,11 @@ export function addSink(program: Command, shell: Shell): void {
   program
     .command('sink')
     .description('mail servers that fail as told, for testing any client')
-    .option('--listen <[name=]address:port>', 'where to listen, and as which host; may be given several times', portArgument, [
-      DEFAULT_PORT,
-    ])
+    .addOption(
+      new Option('--listen <[name=]address:port>', 'where to listen, and as which host; may be given several times')
+        .default([DEFAULT_PORT], '127.0.0.1:2526')
+        .argParser(portArgument),
+    )
     .option('--script <file>', 'how to fail; without one, addresses say what they want')
     .option('--seed <number>', 'the seed of probabilities', countArgument, 1)
     .addHelpText(
