@@ -10,6 +10,7 @@ import {
 import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept } from './invariants/flow.ts'
 import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
+import { windowsFollowTheFeedback } from './invariants/windows.ts'
 import type { Run } from './run.ts'
 import { witness, type InvariantMaker, type Violation } from './witness.ts'
 
@@ -28,6 +29,7 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   leasesAreBounded,
   noticesAreRight,
   warningsComeInTime,
+  windowsFollowTheFeedback,
 }
 
 export const judge = ({ history, scenario }: Run): readonly Violation[] => witness(history.events, scenario, INVARIANTS)

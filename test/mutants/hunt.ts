@@ -1,0 +1,72 @@
+/** Lets the simulation loose on a copy of the sources with one bug planted in it. */
+import { spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Mutant } from './mutants.ts'
+
+export interface Catch {
+  readonly mutant: Mutant
+  /** The first seed in which the bug was seen; null when it was in none. */
+  readonly seed: number | null
+  /** Which invariant it violates, or how the relay ended. */
+  readonly how: string
+}
+
+const ROOT = resolve(import.meta.dirname, '../..')
+/** Much longer than all seeds take: a relay that runs in circles is found out, too. */
+const PATIENCE = 300_000
+
+export async function hunt(mutant: Mutant, seeds: number): Promise<Catch> {
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
+  try {
+    for (const part of ['src', 'test/simulation', 'migrations', 'package.json'])
+      cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    plant(mutant, folder)
+    return { mutant, ...(await simulated(folder, seeds)) }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function plant({ name, file, replace, by }: Mutant, folder: string): void {
+  const path = join(folder, file)
+  const parts = readFileSync(path, 'utf8').split(replace)
+  if (parts.length !== 2) throw new Error(`mutant "${name}": its text is ${parts.length - 1} times in ${file}, and should be there once`)
+  writeFileSync(path, parts.join(by))
+}
+
+/** The last line that the simulation prints is about the seed in which something was found, or about the last one. */
+function simulated(folder: string, seeds: number): Promise<Omit<Catch, 'mutant'>> {
+  const script = join(folder, 'test/simulation/simulate.ts')
+  return new Promise((done, fail) => {
+    const child = spawn(process.execPath, [script, '1', String(seeds), '--until-caught'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: PATIENCE,
+    })
+    let output = ''
+    child.stdout.on('data', (bytes: Buffer) => (output += bytes.toString()))
+    child.once('error', fail)
+    child.once('close', (code, signal) => {
+      const last = JSON.parse(output.trim().split('\n').at(-1) || '{"seed":0}') as {
+        readonly seed: number
+        readonly found?: { readonly invariant: string }
+      }
+      if (signal !== null) done({ seed: last.seed + 1, how: 'runs in circles' })
+      else if (code !== 0) done({ seed: last.seed + 1, how: 'the relay broke down' })
+      else done(last.found === undefined ? { seed: null, how: 'not caught' } : { seed: last.seed, how: last.found.invariant })
+    })
+  })
+}
+
+/** All of them, two at a time. */
+export async function huntAll(mutants: readonly Mutant[], seeds: number): Promise<readonly Catch[]> {
+  const catches: Catch[] = []
+  const waiting = [...mutants]
+  const hunter = async () => {
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) catches.push(await hunt(mutant, seeds))
+  }
+  await Promise.all([hunter(), hunter()])
+  return mutants.flatMap((mutant) => catches.filter((one) => one.mutant === mutant))
+}

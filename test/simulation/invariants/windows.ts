@@ -1,0 +1,128 @@
+/** Windows move by Postfix's arithmetic, worked out once more from what deliveries ended with: S15. */
+import type { DestinationName } from '../../../src/queue/message.ts'
+import type { ResultFacts } from '../record.ts'
+import type { Complain, Invariant, Scene } from '../witness.ts'
+
+interface State {
+  size: number
+  success: number
+  failure: number
+  cohorts: number
+  endedAt: number | null
+  /** Sizes that are to be announced, in this order. */
+  announced: number[]
+}
+
+export function windowsFollowTheFeedback(complain: Complain): Invariant {
+  const states = new Map<DestinationName, State>()
+  const unclear = new Set<DestinationName>()
+  return {
+    see({ where, event, at }, scene) {
+      if (scene.settings.text('', 'default_destination_concurrency_control', 'postfix') !== 'postfix') return
+      const deed: { readonly did?: string } = where === 'test' ? event : {}
+      if (deed.did === 'killed' || deed.did === 'restarted') states.clear()
+      else if ('destination' in event && unclear.has(event.destination)) return
+      else if (where === 'queue' && 'destination' in event) {
+        const state = stateOf(states, event.destination, scene)
+        if (event.kind === 'window') announce(event.destination, event.window, state, complain)
+        if (event.kind === 'died') states.delete(event.destination)
+        if (event.kind === 'revived' || event.kind === 'resumed')
+          states.set(event.destination, fresh(scene, event.destination, othersAt(event.destination, scene)))
+      } else if (where === 'test' && event.did === 'began') {
+        const state = stateOf(states, event.destination, scene)
+        if (state.announced.length > 0) complain(`the window of ${event.destination} should have become ${state.announced.join(', ')}`)
+        const idle =
+          state.endedAt !== null && at - state.endedAt >= scene.settings.duration(event.destination, 'minimal_backoff_time', '300s')
+        if (idle && countAt(event.destination, scene) === 0) states.set(event.destination, fresh(scene, event.destination))
+      } else if (where === 'test' && event.did === 'ended') {
+        if (!scene.closed.has(event.destination)) learn(event.destination, event.result, stateOf(states, event.destination, scene), scene)
+      } else if (where === 'test' && event.did === 'committed' && event.method === 'settle') {
+        for (const { recipient } of event.settlement.recipients) {
+          const attempt = [...scene.underWay.values()].find(({ recipients }) => recipients.some(({ id }) => id === recipient))
+          const destination = scene.queue.recipient(recipient)?.destination
+          if (attempt !== undefined) stateOf(states, attempt.destination, scene).endedAt = at
+          // Mail that is given up in its turn keeps the window, mail that never got one does not: here they look the same.
+          else if (destination !== undefined) unclear.add(destination)
+        }
+      }
+    },
+  }
+}
+
+const countAt = (destination: DestinationName, { underWay }: Scene): number =>
+  [...underWay.values()].filter((one) => one.destination === destination).length
+
+/** Who else was being served when a dead destination answered; undefined when nobody was. */
+const othersAt = (destination: DestinationName, scene: Scene): number | undefined => {
+  const others = countAt(destination, scene) - 1
+  return others > 0 ? others : undefined
+}
+
+function stateOf(states: Map<DestinationName, State>, destination: DestinationName, scene: Scene): State {
+  const state = states.get(destination) ?? fresh(scene, destination)
+  states.set(destination, state)
+  return state
+}
+
+function limitAt({ settings }: Scene, destination: DestinationName): number {
+  const pause = settings.duration(destination, 'default_destination_rate_delay', '0')
+  return pause > 0 ? 1 : settings.number(destination, 'default_destination_concurrency_limit', 20)
+}
+
+const initialAt = ({ settings }: Scene, destination: DestinationName): number =>
+  settings.number(destination, 'initial_destination_concurrency', 5)
+
+function fresh(scene: Scene, destination: DestinationName, wanted?: number): State {
+  const limit = limitAt(scene, destination)
+  const start = wanted ?? initialAt(scene, destination)
+  return { size: limit > 0 ? Math.min(start, limit) : start, success: 0, failure: 0, cohorts: 0, endedAt: null, announced: [] }
+}
+
+function announce(destination: DestinationName, window: number, state: State, complain: Complain): void {
+  const expected = state.announced.shift()
+  if (expected !== window)
+    complain(`the window of ${destination} became ${window}, and should ${expected === undefined ? 'stay' : `become ${expected}`}`)
+}
+
+function learn(destination: DestinationName, { feedback, congestion }: ResultFacts, state: State, scene: Scene): void {
+  const before = state.size
+  if (feedback === 'positive' && congestion === undefined) widen(destination, state, scene)
+  else if (feedback === 'negative' || congestion === 'early') fail(destination, state, scene)
+  else if (congestion === 'late') narrow(destination, state, scene)
+  if (state.size !== before) state.announced.push(state.size)
+}
+
+function rate({ settings }: Scene, destination: DestinationName, sign: 'positive' | 'negative', size: number): number {
+  const written = settings.text(destination, `default_destination_concurrency_${sign}_feedback`, '1/concurrency')
+  const [over = '1', under = '1'] = written.split('/')
+  return Number(over) / (under === 'concurrency' ? size : Number(under))
+}
+
+function widen(destination: DestinationName, state: State, scene: Scene): void {
+  const limit = limitAt(scene, destination)
+  state.cohorts = 0
+  if ((limit > 0 && state.size >= limit) || state.size >= countAt(destination, scene) + initialAt(scene, destination)) return
+  const step = rate(scene, destination, 'positive', state.size)
+  for (state.success += step; state.success + step / 2 >= 1; state.success--) {
+    state.size++
+    state.failure = 0
+  }
+  if (limit > 0) state.size = Math.min(state.size, limit)
+}
+
+function narrow(destination: DestinationName, state: State, scene: Scene): void {
+  const step = rate(scene, destination, 'negative', state.size)
+  for (state.failure -= step; state.failure - step / 2 < -1e-9; state.failure++) {
+    state.size--
+    state.success = 0
+  }
+  state.size = Math.max(1, state.size)
+}
+
+function fail(destination: DestinationName, state: State, scene: Scene): void {
+  const limit = scene.settings.number(destination, 'default_destination_concurrency_failed_cohort_limit', 1)
+  state.cohorts += 1 / state.size
+  // Dead, or alone and then as if nothing were known of it: what follows tells.
+  if (limit > 0 && state.cohorts >= limit - 1e-9) Object.assign(state, fresh(scene, destination), { announced: state.announced })
+  else narrow(destination, state, scene)
+}
