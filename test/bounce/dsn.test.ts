@@ -281,7 +281,7 @@ describe('the text', () => {
   })
 })
 
-describe('the original', () => {
+describe('the original (S58)', () => {
   test('comes back byte for byte when it is sound', async () => {
     const octets = `${ORIGINAL}8 bit: \xe4\xf6\xfc\r\n.\r\n\r\n`
     const dsn = await tell({ recipients: [aRecipient(0)], octets })

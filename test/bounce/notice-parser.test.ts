@@ -191,7 +191,7 @@ describe('what is no notice', () => {
   })
 })
 
-describe('limits', () => {
+describe('limits (S59)', () => {
   /** Parts inside each other, the innermost a notice. */
   const nest = (deep: number, type: 'multipart/mixed' | 'message/rfc822'): Buffer => {
     const before: string[] = []

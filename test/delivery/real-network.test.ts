@@ -129,7 +129,7 @@ describe('the Net port', () => {
 })
 
 /** A name server with one answer for everything. */
-async function nameServer(rcode: number, records: readonly Buffer[] = []): Promise<SystemNet> {
+async function nameServer(rcode: number, records: readonly Buffer[] = [], change = (answer: Buffer) => answer): Promise<SystemNet> {
   const server: UdpSocket = createSocket('udp4')
   server.on('message', (query, from) => {
     const question = query.subarray(12, query.indexOf(0, 12) + 5)
@@ -140,7 +140,7 @@ async function nameServer(rcode: number, records: readonly Buffer[] = []): Promi
     const answers = records.map((data) => {
       const answer = Buffer.from([0xc0, 12, 0, 0, 0, 1, 0, 0, 0, 60, 0, data.length])
       query.copy(answer, 2, 12 + question.length - 4, 12 + question.length - 2)
-      return Buffer.concat([answer, data])
+      return change(Buffer.concat([answer, data]))
     })
     server.send(Buffer.concat([header, question, ...answers]), from.port, from.address)
   })
@@ -170,5 +170,26 @@ describe('DNS', () => {
     ['NOTIMP', 4, { kind: 'failed', soft: false, reason: 'ENOTIMP' }],
   ])('%s', async (_what, rcode, expected) => {
     expect(await (await nameServer(rcode)).lookupMx('example.net')).toEqual(expected)
+  })
+
+  /** A CNAME in place of what was asked for: the offset of the name in the question, or another name. */
+  const alias =
+    (...target: number[]) =>
+    (answer: Buffer) => {
+      answer.writeUInt16BE(5, 2)
+      return Buffer.concat([answer.subarray(0, 10), Buffer.from([0, target.length, ...target])])
+    }
+
+  test.each([
+    ['a name that stands for itself', alias(0xc0, 12)],
+    ['a name that stands for one that is not there', alias(1, 0x61, 0)],
+  ])('S76: %s leads nowhere', async (_what, change) => {
+    const net = await nameServer(0, [Buffer.alloc(4)], change)
+    expect(await net.lookupAddresses('mx.example.net', 4)).toEqual({ kind: 'none', nxdomain: false })
+  })
+
+  test('S76: an answer that is none is asked for again later', async () => {
+    const net = await nameServer(0, [Buffer.alloc(4)], (answer) => answer.subarray(0, 7))
+    expect(await net.lookupAddresses('mx.example.net', 4)).toMatchObject({ kind: 'failed', soft: true })
   })
 })

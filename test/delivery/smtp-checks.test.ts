@@ -202,7 +202,7 @@ describe('replies', () => {
 })
 
 describe('DNS', () => {
-  test('70: a null MX takes no mail, and nobody looks for addresses', async () => {
+  test('70, S74: a null MX takes no mail, and nobody looks for addresses', async () => {
     const world = new DeliveryWorld().mx('example.net', [0, ''])
     const result = await world.deliver({ to: [ANN] })
     expect(result.of()).toMatchObject({ outcome: 'bounced', status: '5.1.0', stage: 'dns' })
@@ -225,7 +225,7 @@ describe('DNS', () => {
     expect(result.feedback).toBe('positive')
   })
 
-  test('71: SERVFAIL for MX: deferred 4.4.3; REFUSED: bounced 5.4.3', async () => {
+  test('71, S76: SERVFAIL for MX: deferred 4.4.3; REFUSED: bounced 5.4.3', async () => {
     const soft = new DeliveryWorld().mxAnswer('example.net', { kind: 'failed', soft: true, reason: 'ESERVFAIL' })
     const deferred = await soft.deliver({ to: [ANN] })
     expect(deferred.of()).toMatchObject({ outcome: 'deferred', status: '4.4.3' })
@@ -263,7 +263,7 @@ describe('DNS', () => {
     expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.4.1' })
   })
 
-  test('73: when we are the best: 5.4.6; when the best cannot be found: 4.4.4', async () => {
+  test('73, S52: when we are the best: 5.4.6; when the best cannot be found: 4.4.4', async () => {
     const best = new DeliveryWorld(weAre).mx('example.net', [10, 'us.example']).addresses('us.example', '192.0.2.20')
     expect((await best.deliver({ to: [ANN] })).of()).toMatchObject({
       outcome: 'bounced',
@@ -274,7 +274,7 @@ describe('DNS', () => {
     expect((await next.deliver({ to: [ANN] })).of()).toMatchObject({ outcome: 'deferred', status: '4.4.4' })
   })
 
-  test('73: a host that calls itself by our name: 5.4.6 when it is the best, else 4.4.6', async () => {
+  test('73, S52: a host that calls itself by our name: 5.4.6 when it is the best, else 4.4.6', async () => {
     const mirror = { ehlo: '250 relay.us.example' }
     expect((await exchangers([mirror]).deliver({ to: [ANN] })).of()).toMatchObject({ outcome: 'bounced', status: '5.4.6' })
     expect((await exchangers([null, mirror]).deliver({ to: [ANN] })).of()).toMatchObject({ outcome: 'deferred', status: '4.4.6' })

@@ -384,6 +384,15 @@ describe('addresses', () => {
     expect(intake.taken[0]?.recipients).toEqual([{ address: 'user@far.example' }])
   })
 
+  test('S42: nobody reads To, so five thousand nested groups are a field like any other', async () => {
+    const { connect, intake } = await openReception()
+    const client = await connect()
+    await client.upToData()
+    const field = `To: ${'a:'.repeat(5000)}${';'.repeat(5000)}`
+    expect(await client.send(`${field}\r\nSubject: x\r\n\r\nx\r\n.\r\n`)).toMatch(/^250 /)
+    expect(intake.taken[0]?.original).toContain(`${field}\r\n`)
+  })
+
   test('S47: a repeated recipient is one, but local parts may differ in case', async () => {
     const { connect, intake } = await openReception()
     const client = await connect()
@@ -414,7 +423,7 @@ describe('time', () => {
     expect(of('client-trouble')).toMatchObject([{ what: 'timeout after MAIL' }])
   })
 
-  test.each(['a command', 'a content'])('S29: dripping %s byte by byte buys no time', async (what) => {
+  test.each(['a command', 'a content'])('S29, S70: dripping %s byte by byte buys no time', async (what) => {
     const { connect, wait } = await openReception()
     const client = await connect()
     if (what === 'a content') await client.upToData()
@@ -425,6 +434,18 @@ describe('time', () => {
     }
     expect(client.heard).toMatch(/421 4\.4\.2 /)
     expect(minutes).toBeLessThan(7)
+  })
+
+  test('S70: a byte every 400 ms does not outlast a timeout of a second', async () => {
+    const { connect, wait, clock } = await openReception({ smtpd_timeout: SECOND })
+    const client = await connect()
+    const began = clock.now()
+    for (let n = 0; n < 100 && !client.closed; n++) {
+      await client.send('x')
+      await wait(400)
+    }
+    expect(client.heard).toMatch(/421 4\.4\.2 /)
+    expect(clock.now() - began).toBeLessThanOrEqual(2 * SECOND)
   })
 
   test('S29: a slow client with a decent rate may take as long as it needs', async () => {
