@@ -78,9 +78,13 @@ class DaemonDesk implements OperationsDesk {
 /** The desk of the running daemon; null when none listens at this queue. */
 export async function openDaemonDesk(queueDirectory: string): Promise<OperationsDesk | null> {
   const desk = new DaemonDesk(controlPath(queueDirectory))
+  return (await answerOf(desk)) === null ? null : desk
+}
+
+/** What the daemon knows of destinations; null when it does not answer because there is none. */
+async function answerOf(desk: DaemonDesk): Promise<readonly LiveDestination[] | null> {
   try {
-    await desk.destinations()
-    return desk
+    return await desk.destinations()
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
     if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTDIR') return null
@@ -92,7 +96,7 @@ export async function openDaemonDesk(queueDirectory: string): Promise<Operations
 /** Destinations as the daemon has them; nothing of them when we may not ask it, null when none runs. */
 export async function askForDestinations(queueDirectory: string): Promise<readonly LiveDestination[] | null> {
   try {
-    return (await (await openDaemonDesk(queueDirectory))?.destinations()) ?? null
+    return await answerOf(new DaemonDesk(controlPath(queueDirectory)))
   } catch (error) {
     if (error instanceof CommandError && error.exitCode === EX.notPermitted) return []
     throw error

@@ -19,25 +19,36 @@ interface Said {
   err: string
 }
 
-type Add = (program: Command, shell: Shell, end: (code: number) => void) => Promise<unknown>
+interface Surroundings {
+  readonly shell: Shell
+  /** The word after the name of the command; undefined when there is none. */
+  readonly next: string | undefined
+  readonly end: (code: number) => void
+}
+
+type Add = (program: Command, surroundings: Surroundings) => Promise<unknown>
 
 /** All commands but those under Postfix's names, in the order of the help text. Only what is called is loaded. */
 const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
-  ['start', async (program, shell) => (await import('./commands/start.ts')).addStart(program, shell)],
-  ['queue', async (program, shell) => (await import('./commands/queue.ts')).addQueue(program, shell)],
-  ['destination', async (program, shell) => (await import('./commands/destination.ts')).addDestination(program, shell)],
-  ['config', async (program, shell) => (await import('./commands/config.ts')).addConfig(program, shell)],
-  ['check', async (program, shell, end) => (await import('./commands/check.ts')).addCheck(program, shell, end)],
-  ['backup', async (program, shell) => (await import('./commands/backup.ts')).addBackup(program, shell)],
-  ['audit', async (program, shell) => (await import('./commands/audit.ts')).addAudit(program, shell)],
-  ['user', async (program, shell) => (await import('./commands/user.ts')).addUser(program, shell)],
-  ['bounce', async (program, shell) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
-  ['simulate', async (program, shell) => (await import('./commands/simulate.ts')).addSimulate(program, shell)],
-  ['sink', async (program, shell) => (await import('./commands/sink.ts')).addSink(program, shell)],
+  ['start', async (program, { shell }) => (await import('./commands/start.ts')).addStart(program, shell)],
+  ['queue', async (program, { shell, next }) => (await import('./commands/queue.ts')).addQueue(program, shell, next)],
+  ['destination', async (program, { shell }) => (await import('./commands/destination.ts')).addDestination(program, shell)],
+  ['config', async (program, { shell }) => (await import('./commands/config.ts')).addConfig(program, shell)],
+  ['check', async (program, { shell, end }) => (await import('./commands/check.ts')).addCheck(program, shell, end)],
+  ['backup', async (program, { shell }) => (await import('./commands/backup.ts')).addBackup(program, shell)],
+  ['audit', async (program, { shell }) => (await import('./commands/audit.ts')).addAudit(program, shell)],
+  ['user', async (program, { shell }) => (await import('./commands/user.ts')).addUser(program, shell)],
+  ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
+  ['simulate', async (program, { shell }) => (await import('./commands/simulate.ts')).addSimulate(program, shell)],
+  ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],
 ])
 
 /** The command that is called, or all of them when that is not clear from its name. */
-export async function buildProgram(shell: Shell, called?: string, said: Said = { out: '', err: '', code: 0 }): Promise<Command> {
+export async function buildProgram(
+  shell: Shell,
+  [called = '', next]: readonly string[] = [],
+  said: Said = { out: '', err: '', code: 0 },
+): Promise<Command> {
   const program = withConfig(new Command('deferd'))
     .description('a mail relay whose heart is its deferred queue')
     .exitOverride()
@@ -51,8 +62,9 @@ export async function buildProgram(shell: Shell, called?: string, said: Said = {
     })
     .showHelpAfterError('(add --help for how it is used)')
     .helpCommand(false)
-  const one = COMMANDS.get(called ?? '')
-  for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, shell, (code) => void (said.code = code))
+  const one = COMMANDS.get(called)
+  const surroundings: Surroundings = { shell, next, end: (code) => void (said.code = code) }
+  for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, surroundings)
   program.addHelpText(
     'after',
     `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,
@@ -107,7 +119,7 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
 async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
   const said: Said = { out: '', err: '', code: 0 }
   try {
-    const program = await buildProgram(shell, argv[0], said)
+    const program = await buildProgram(shell, argv, said)
     await program.parseAsync(argv, { from: 'user' })
     return said.code
   } catch (error) {
