@@ -11,6 +11,7 @@ import type { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, DeliveryOptions } from './delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { Host } from './host-list.ts'
+import { inTime } from './in-time.ts'
 import { MessageSource, type ReadBody } from './message-source.ts'
 import { QUERIES_PER_ATTEMPT, type HostFinder, type HostSearch } from './mx.ts'
 import type { Net } from './net.ts'
@@ -114,7 +115,10 @@ export class Attempt {
       if (await this.#converse(session, key, this.#policy(true))) break
     }
     if (this.#ended || this.#sessionsUsedUp) return
-    const search = await this.#parts.finder.find(hop, values.smtp_mx_address_limit, this.#budget)
+    const { clock, finder } = this.#parts
+    const asked = finder.find(hop, values.smtp_mx_address_limit, this.#budget)
+    const search = await inTime(asked, clock, this.#endBy - clock.monotonic(), this.#options.signal)
+    if (search === undefined) return this.#searchedTooLong(hop)
     if (search.kind === 'failed') return this.#notFound(hop, search)
     this.#weAreListed ||= search.weAreListed && hop.origin === 'recipient'
     for (const host of search.hosts) {
@@ -127,6 +131,13 @@ export class Attempt {
   get #sessionsUsedUp(): boolean {
     const limit = this.#route.settings.values.smtp_mx_session_limit
     return limit > 0 && this.#sessions >= limit
+  }
+
+  #searchedTooLong({ host }: NextHop): void {
+    const aborted = this.#options.signal.aborted
+    const reason = aborted ? `delivery was given up while looking for ${host}` : `Name service error for name=${host}: no answer in time`
+    const verdict: Verdict = { status: aborted ? '4.3.2' : '4.4.3', reason, stage: 'dns', outcome: 'deferred', elsewhere: true }
+    this.#board.recordAll(verdict, aborted ? undefined : verdict, aborted)
   }
 
   #notFound(hop: NextHop, { status, reason, final }: Extract<HostSearch, { kind: 'failed' }>): void {

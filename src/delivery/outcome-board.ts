@@ -55,8 +55,8 @@ export class OutcomeBoard {
   }
 
   /** The same verdict for everybody who is still open. */
-  recordAll(verdict: Verdict, site: DeliveryStatus | undefined): void {
-    this.record({ verdicts: new Map(this.open.map(({ id }) => [id, verdict])), site, completed: false })
+  recordAll(verdict: Verdict, site: DeliveryStatus | undefined, silent = false): void {
+    this.record({ verdicts: new Map(this.open.map(({ id }) => [id, verdict])), site, completed: false }, silent)
   }
 
   /** Why the last host left recipients open; asked once, when another one is tried. */

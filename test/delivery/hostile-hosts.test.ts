@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../src/mail/clock.ts'
+import type { Net } from '../../src/delivery/net.ts'
 import { StoreUnavailable } from '../../src/queue/store.ts'
 import { CONTENT, DeliveryWorld, type WorldOptions } from '../support/delivery-world.ts'
 import type { FarScript } from '../support/far-server.ts'
@@ -157,6 +158,24 @@ describe('deadlines', () => {
     const result = await far.deliver({ to: [ANN], chunks })
     expect(result.took).toBe(180 * SECOND)
     expect(result.of()).toMatchObject({ status: '4.4.2', stage: 'body' })
+  })
+
+  test('S76: name servers that never answer do not hold an attempt for ever, nor one that is abandoned', async () => {
+    const silent = () => new Promise<never>(() => undefined)
+    const net: Net = { dial: silent, lookupMx: silent, lookupAddresses: silent, listen: silent }
+    const far = new DeliveryWorld({ agent: { net } })
+    const result = await far.deliver({ to: [ANN] })
+    // smtp_attempt_time_limit, and a little for the size of the message.
+    expect(Math.round(result.took / SECOND)).toBe(30 * 60)
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.4.3', stage: 'dns' })
+    expect(result.feedback).toBe('negative')
+    const stop = new AbortController()
+    far.clock.after(5 * SECOND, () => stop.abort())
+    const abandoned = await far.deliver({ to: [ANN], signal: stop.signal })
+    expect(abandoned.took).toBe(5 * SECOND)
+    expect(abandoned.of()).toMatchObject({ outcome: 'deferred', status: '4.3.2', stage: 'dns' })
+    expect(abandoned.feedback).toBe('none')
+    expect(far.clock.pending).toBe(0)
   })
 
   test('an abandoned attempt ends at once; after the dot the far side may have it', async () => {
