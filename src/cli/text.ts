@@ -63,7 +63,8 @@ export function byteSize(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
 }
 
-export const grouped = (count: number): string => count.toLocaleString('en-US')
+/** `1,234,567`; not by Intl, which takes 10 ms to load. */
+export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 
 export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
