@@ -16,8 +16,8 @@ await fillBacklog(store, {
   messages: Number(messages),
   now: Date.now(),
   destinationOf: (n) => `d${String(n % Number(destinations)).padStart(5, '0')}.example`,
-  // Over an hour, so that they do not come due together.
-  dueIn: (n) => Number(minutes) * 60_000 + ((n * 7_919) % 3_600_000),
+  // Over an hour, in the order they came, as attempts leave them.
+  dueIn: (n) => Number(minutes) * 60_000 + (n / Number(messages)) * 3_600_000,
 })
 await store.close()
 ownership.release()

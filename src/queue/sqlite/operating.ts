@@ -14,6 +14,9 @@ import type { MessageRow } from './rows.ts'
 /** Sorts before every real deletion: what could not be purged yet is purged by the next pruning. */
 const LONG_AGO: Instant = 0
 
+/** After these nothing waits anywhere that did not wait there before. */
+const WAITING_LESS: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete'])
+
 export class Operating {
   readonly #message
   readonly #destinations
@@ -23,7 +26,7 @@ export class Operating {
   readonly #park
   readonly #unpark
   readonly #expire
-  readonly #dropDelays
+  readonly #discardRecipients
   readonly #remove
   readonly #hasLeased
   readonly #keepers
@@ -44,7 +47,7 @@ export class Operating {
     this.#park = db.prepare<Of>(sql.park)
     this.#unpark = db.prepare<Of>(sql.unpark)
     this.#expire = db.prepare<[MessageId]>(sql.forceExpire)
-    this.#dropDelays = db.prepare<Of>(sql.dropDelayDebts)
+    this.#discardRecipients = db.prepare<Of>(sql.discardRecipients)
     this.#remove = db.prepare<Of & { at: Instant; last: string | null }>(sql.removeParked)
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
@@ -59,7 +62,7 @@ export class Operating {
     const { changed, entry = message } = this.#apply(row, operation)
     const placement = this.#message.get(message)?.placement ?? 'gone'
     if (!changed) return { changed, woken: [], placement }
-    const touched = new Set([...before, ...this.#destinations.all({ message: entry })])
+    const touched = WAITING_LESS.has(operation.kind) ? before : new Set([...before, ...this.#destinations.all({ message: entry })])
     return { changed, woken: this.#due(touched), placement }
   }
 
@@ -117,8 +120,7 @@ export class Operating {
   /** To the trash. Nobody is warned of the delay of deleted mail; what has failed before is still reported. */
   #discard(message: MessageId, deletedAt: Instant): boolean {
     this.#place.run('trash', deletedAt, null, message)
-    this.#park.run({ message })
-    this.#dropDelays.run({ message })
+    this.#discardRecipients.run({ message })
     return true
   }
 
