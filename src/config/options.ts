@@ -129,7 +129,11 @@ export const OPTIONS = {
     'How long one attempt may take in all, before the time its content needs at 500 bytes a second.',
   ),
   smtp_skip_5xx_greeting: perDestination(is.flag, 'yes', 'Take a 5xx greeting for a passing trouble and try the next host.'),
-  soft_bounce: option(is.flag, 'no', 'Keep mail in the queue that the far side refuses for good: for trying things out.'),
+  soft_bounce: option(
+    is.flag,
+    'no',
+    'Keep mail in the queue that the far side refuses for good, and refuse nothing for good: for trying things out.',
+  ),
   smtp_helo_name: option(is.text, '$myhostname', 'Our name in EHLO.'),
   smtp_connect_timeout: perDestination(is.duration, '30s', 'How long a connection may take to open.'),
   smtp_helo_timeout: perDestination(is.duration, '300s', 'How long the greeting and the reply to EHLO may take.'),

@@ -24,7 +24,13 @@ const HANDSHAKE_TIMEOUT: Duration = 10 * SECOND
 
 export type ConnectionSettings = Pick<
   Config,
-  'myhostname' | 'smtpd_banner' | 'smtpd_timeout' | 'smtpd_min_data_rate' | 'smtpd_forbid_bare_newline' | 'smtpd_forbid_unauth_pipelining'
+  | 'myhostname'
+  | 'soft_bounce'
+  | 'smtpd_banner'
+  | 'smtpd_timeout'
+  | 'smtpd_min_data_rate'
+  | 'smtpd_forbid_bare_newline'
+  | 'smtpd_forbid_unauth_pipelining'
 >
 
 /** What all connections of a server share. */
@@ -93,6 +99,11 @@ export class Connection extends Wire {
   override close(): void {
     this.#deadline.cancel()
     super.close()
+  }
+
+  /** With soft_bounce nothing is refused for good. */
+  protected override say(reply: SmtpReply, keywords?: readonly string[]): void {
+    super.say(this.#house.settings.soft_bounce ? say.softened(reply) : reply, keywords)
   }
 
   /** Since when we have been waiting for a command, on the stopwatch; Infinity while we are not. */

@@ -50,5 +50,8 @@ export const notVerified = (text: string): SmtpReply => reply(252, '2.0.0', echo
 
 /** 421 with our name: the connection ends with it (RFC 5321 §3.8). */
 export const shownOut = (status: string, myhostname: string, text: string): SmtpReply => reply(421, status, `${myhostname} ${text}`)
+/** The same for the time being (postfix soft_bounce): 5xx 5.x.x becomes 4xx 4.x.x. */
+export const softened = ({ code, status, text }: SmtpReply): SmtpReply =>
+  code < 500 ? reply(code, status, text) : reply(code - 100, status?.replace(/^5/, '4'), text)
 export const full = (myhostname: string): SmtpReply => shownOut('4.7.0', myhostname, 'Error: too many connections')
 export const bareNewline = (myhostname: string): SmtpReply => reply(550, '5.5.2', `${myhostname} Error: bare <LF> received`)

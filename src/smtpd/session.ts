@@ -18,7 +18,10 @@ import * as say from './replies.ts'
 import { Transaction } from './transaction.ts'
 
 export type SessionSettings = ConductSettings &
-  Pick<Config, 'myhostname' | 'myorigin' | 'message_size_limit' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'>
+  Pick<
+    Config,
+    'myhostname' | 'myorigin' | 'soft_bounce' | 'message_size_limit' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'
+  >
 
 /** What holds for the clients of one listener. */
 export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
@@ -238,7 +241,8 @@ export class Session implements Dialogue {
 
   #refused(stage: string, reply: SmtpReply, about: { sender?: string; recipient?: string; queueId?: string }): Said {
     const { client } = this
-    this.#desk.events.emit({ kind: 'refused', client, stage, reply, ...about, protocol: this.#protocol, helo: this.#helo })
+    const told = this.#desk.settings.soft_bounce ? say.softened(reply) : reply
+    this.#desk.events.emit({ kind: 'refused', client, stage, reply: told, ...about, protocol: this.#protocol, helo: this.#helo })
     return { reply }
   }
 

@@ -410,6 +410,17 @@ describe('addresses', () => {
   })
 })
 
+test('with soft_bounce nothing is refused for good', async () => {
+  const { connect, of } = await openReception({ soft_bounce: true, message_size_limit: 50 })
+  const client = await connect()
+  expect(await client.say('FOO')).toBe('400 4.5.2 Error: command not recognized')
+  expect(await client.say('EHLO x', 'MAIL FROM:<a@b.example>', 'RCPT TO:<a@>')).toBe('401 4.1.3 Bad recipient address syntax')
+  expect(await client.say('DATA')).toBe('454 4.5.1 Error: no valid recipients')
+  expect(await client.say('RSET', 'MAIL FROM:<a@b.example> SIZE=51')).toBe('452 4.3.4 Message size exceeds fixed limit')
+  expect(of('refused')).toMatchObject([{ reply: { code: 452, status: '4.3.4' } }])
+  expect(await client.say('QUIT')).toBe('221 2.0.0 Bye')
+})
+
 describe('time', () => {
   test('a silent client is shown out after smtpd_timeout', async () => {
     const { connect, wait, of } = await openReception()
