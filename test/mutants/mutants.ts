@@ -150,7 +150,12 @@ export const MUTANTS: readonly Mutant[] = [
     "cohorts >= policy.failedCohortLimit - 1e-9) return 'dead'",
     "cohorts >= 1000 * policy.failedCohortLimit) return 'dead'",
   ),
-  mutant('a probe storm', DESTINATION, 'this.standing.probing && this.inFlight === 0', 'this.inFlight < this.window'),
+  mutant(
+    'a probe storm',
+    DESTINATION,
+    'const interval = Math.min(this.standing.interval * 2, this.settings.maximal_backoff_time)',
+    'const interval = 1_000',
+  ),
   mutant('probes come too early', DESTINATION, 'Math.max(this.standing.until, this.nextDueAt)', 'this.nextDueAt'),
   mutant(
     'a dead destination is never probed',
@@ -171,7 +176,12 @@ export const MUTANTS: readonly Mutant[] = [
     '    if (turn.job.request.recipients.length < 3) this.#active.finished(turn)\n',
   ),
   mutant('the loop forgets to turn', SCHEDULER, '    this.#due.letIn()\n    this.#turn()\n', '    this.#due.letIn()\n'),
-  mutant('a pause is not kept', SCHEDULER, 'if (pause > 0) this.#rest(', 'if (pause < 0) this.#rest('),
+  mutant(
+    'a pause is not kept',
+    'queue/pauses.ts',
+    'if (pause > 0) this.#rest(destination, pause)',
+    'if (pause < 0) this.#rest(destination, pause)',
+  ),
 
   // notices
   mutant(
@@ -183,8 +193,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a notice about a notice',
     'bounce/notice.ts',
-    "return postmasterHears || (sender !== '' && wants(notify, 'failure')) ? 'failure' : undefined",
-    "return postmasterHears || wants(notify, 'failure') ? 'failure' : undefined",
+    "    if (!hearsOfDoubleBounces(rules.classes)) return []\n    return [toPostmaster('failure', rules.postmaster.doubleBounce",
+    "    return [toPostmaster('failure', message.sender",
   ),
   mutant(
     'NOTIFY=NEVER is not heard',

@@ -4,16 +4,22 @@ import type { ListedMessage } from '../../../src/queue/reader.ts'
 import type { Settled } from '../../../src/queue/store.ts'
 import { isLive, type ModelMessage, type ModelRecipient } from '../model.ts'
 import type { OutcomeFacts, ResultFacts } from '../record.ts'
+import type { Scenario } from '../scenario.ts'
 import type { Complain, Invariant, Scene, UnderWay } from '../witness.ts'
 
-/** 250 is said only of what is on disk. */
-export const acknowledgedIsOnDisk = (complain: Complain): Invariant => ({
+/** 250 is said only of what is on disk, with all who are to have it. */
+export const acknowledgedIsOnDisk = (complain: Complain, { steps }: Scenario): Invariant => ({
   see({ where, event }, { queue }) {
     if (where !== 'test' || event.did !== 'answered') return
+    const to = steps.flatMap((step) =>
+      step.do === 'mail' && step.mail.number === event.mail ? step.mail.to.map(({ address }) => address) : [],
+    )
     const queueId = /^250 .*queued as (\S+)/.exec(event.reply ?? '')?.[1]
     if (queueId === undefined) return
-    for (const { message } of queue.messages.values()) if (queueIdOf(message) === queueId) return
-    complain(`${queueId} was acknowledged, and is not on disk`)
+    const held = [...queue.messages.values()].find(({ message }) => queueIdOf(message) === queueId)
+    if (held === undefined) complain(`${queueId} was acknowledged, and is not on disk`)
+    else if (held.recipients.map(({ address }) => address).join() !== to.join())
+      complain(`${queueId} was acknowledged, and is on disk without some who should have it`)
   },
 })
 

@@ -48,7 +48,13 @@ export function closedIsLeftAlone(complain: Complain): Invariant {
   const deadUntil = new Map<DestinationName, number>()
   return {
     see(entry, scene) {
-      if (entry.where === 'queue' && entry.event.kind === 'died') deadUntil.set(entry.event.destination, entry.event.until)
+      if (entry.where === 'queue' && entry.event.kind === 'died') {
+        const { destination, until } = entry.event
+        deadUntil.set(destination, until)
+        const least = scene.settings.duration(destination, 'minimal_backoff_time', '300s')
+        if (until - scene.now < least)
+          complain(`${destination} will be probed after ${until - scene.now} ms, and should be left alone for ${least}`)
+      }
       if (entry.where !== 'test') return
       const deed: { readonly did: string } = entry.event
       // What a dead relay had only in mind is not known to the next one.

@@ -136,6 +136,7 @@ export function warningsComeInTime(complain: Complain): Invariant {
     see({ where, event }, scene) {
       if (where !== 'test' || event.did !== 'committed') return
       if (event.method === 'report' && !scene.queue.isEcho(event)) seeReport(event, scene)
+      complainOfForgotten(scene)
       if (event.method !== 'settle') return
       for (const settled of event.settlement.recipients) {
         owed.delete(settled.recipient)
@@ -146,14 +147,17 @@ export function warningsComeInTime(complain: Complain): Invariant {
         if (due !== undefined && scene.now >= held.message.arrivedAt + due) owed.set(settled.recipient, scene.at)
       }
     },
-    end({ queue, at }) {
-      for (const [id, since] of owed) {
-        const one = queue.recipient(id)
-        const held = queue.messages.get(Math.floor(id / 131_072))
-        if (one !== undefined && isLive(one) && held?.placement === 'queued' && at - since > PATIENCE)
-          complain(`${nameOf(one)} was tried in vain after the warning time, and its sender was not warned`)
-      }
-    },
+    end: complainOfForgotten,
+  }
+  function complainOfForgotten({ queue, at, upSince, diskFullUntil }: Scene): void {
+    if (upSince === null || at - Math.max(upSince, diskFullUntil) < PATIENCE) return
+    for (const [id, since] of owed) {
+      const one = queue.recipient(id)
+      const held = queue.messages.get(Math.floor(id / 131_072))
+      if (one === undefined || !isLive(one) || held?.placement !== 'queued' || at - since < PATIENCE) continue
+      owed.delete(id)
+      complain(`${nameOf(one)} was tried in vain after the warning time, and its sender was not warned`)
+    }
   }
 }
 

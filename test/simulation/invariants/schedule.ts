@@ -9,7 +9,7 @@ import { nameOf } from './accounts.ts'
 
 /** After a failure the next try is due when the policy says, to the millisecond; flushes and refusals that only ask to wait cost no step. */
 export function scheduleIsKept(complain: Complain): Invariant {
-  const results = new Map<number, { readonly result: ResultFacts; readonly others: boolean }>()
+  const results = new Map<number, { readonly result: ResultFacts; readonly others: boolean; readonly served: boolean }>()
   return {
     see({ where, event }, scene) {
       if (where !== 'test') return
@@ -17,7 +17,10 @@ export function scheduleIsKept(complain: Complain): Invariant {
         const others = [...scene.queue.live()].some(
           ([one]) => one.destination === event.destination && one.state === 'leased' && !isIn(one, scene.underWay.get(event.attempt)),
         )
-        results.set(event.attempt, { result: event.result, others })
+        const served = [...scene.underWay.values()].some(
+          (there) => there.attempt !== event.attempt && there.destination === event.destination && !results.has(there.attempt),
+        )
+        results.set(event.attempt, { result: event.result, others, served })
       }
       if (event.did !== 'committed' || event.method !== 'settle') return
       for (const settled of event.settlement.recipients) {
@@ -40,18 +43,22 @@ interface Ended {
   readonly scene: Scene
   readonly attempt: UnderWay
   readonly result: ResultFacts
+  /** Others of the destination were leased. */
   readonly others: boolean
+  /** Others were just being served there. */
+  readonly served: boolean
 }
 
 function rescheduled(
   settled: Extract<Settled, { state: 'waiting' }>,
   one: ModelRecipient,
-  { scene, attempt, result, others }: Ended,
+  { scene, attempt, result, others, served }: Ended,
 ): string | undefined {
   if (settled.attempts !== one.attempts + 1) return `${settled.attempts} attempts counted after ${one.attempts}`
   const wasDue = one.keptDueAt ?? one.dueAt
   const unchanged = settled.steps === one.steps && settled.dueAt === wasDue
   if (result.congestion === 'early' && others && unchanged) return undefined
+  if (result.congestion === 'early' && served) return 'was refused while others were served, and does not simply wait its turn'
   const flushed = attempt.recipients.some(({ id, flushed: was }) => id === one.id && was)
   if (flushed !== (one.keptDueAt !== null)) return 'a flush was forgotten, or invented'
   if (flushed) {
