@@ -94,6 +94,12 @@ const ROWS: readonly Row[] = [
     says: '250-2.0.0 a\r\n250-2.0.0 b\r\n250 2.0.0 c\r\n',
     wanted: { outcome: 'delivered', status: '2.0.0' },
   },
+  {
+    id: 'a reply with controls in its text',
+    at: 'dot',
+    says: '250 \r\u0007\r\n',
+    wanted: { outcome: 'delivered', reply: expect.stringMatching(/^250 [ -~]*$/) as string },
+  },
   { id: 'a reply without a word', at: 'dot', says: '250\r\n', wanted: { outcome: 'delivered', status: '2.0.0' } },
 ]
 
