@@ -128,6 +128,8 @@ const conditions = ({ sender, recipient, destination, queue, arrivedBefore, atte
   arrivedBefore: arrivedBefore ?? null,
   attemptsOver: attemptsOver ?? null,
   reply: reply === undefined ? null : lower(reply),
+  // As it stands within the stored JSON: most rows need no more than this look.
+  replyInJson: reply === undefined ? null : JSON.stringify(lower(reply)).slice(1, -1),
 })
 
 /** `*` is the only wildcard; everything else means itself, in any case. */

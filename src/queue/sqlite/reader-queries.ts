@@ -43,7 +43,7 @@ export const listedByRecipient = `
       and (:recipient is null or lower(address) glob :recipient)
       and (:destination is null or destination glob :destination)
       and (:attemptsOver is null or attempts > :attemptsOver)
-      and (:reply is null or case when json_valid(last)
+      and (:reply is null or case when instr(lower(last), :replyInJson) > 0 and json_valid(last)
         then instr(lower(coalesce(last ->> 'reply', '') || char(10) || (last ->> 'reason')), :reply) > 0 end))
     and ${MESSAGE_PART}`
 
