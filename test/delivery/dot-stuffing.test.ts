@@ -38,7 +38,7 @@ test.each([
 
 const hostile = fc.array(fc.constantFrom('\r', '\n', '.', 'a', '\0'), { maxLength: 24 }).map((parts) => Buffer.from(parts.join('')))
 
-test('only the end of the content looks like its end, and lines end in CR LF only', () => {
+test('S12: only the end of the content looks like its end, and lines end in CR LF only', () => {
   fc.assert(
     fc.property(hostile, (content) => {
       for (const limit of [0, 2, 5]) {

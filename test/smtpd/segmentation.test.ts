@@ -169,6 +169,12 @@ const ORDER: readonly Row[] = [
     bytes: `\r\n${'x'.repeat(60)}\r\n.\r\nNOOP\r\n`,
     hears: said('552 5.3.4 Error: message file too big', OK).trim(),
   },
+  {
+    id: 'S63: mail that must not travel in the clear is not taken, since nobody here keeps that promise yet',
+    before: GREETED,
+    bytes: 'MAIL FROM:<a@b.example> REQUIRETLS\r\n',
+    hears: '555 5.5.4 Unsupported option: REQUIRETLS',
+  },
   ...['WIZ', 'SHELL', 'KILL', 'HELP', 'EXPN root', 'XCLIENT ADDR=127.0.0.1', 'STARTTLS', 'AUTH PLAIN AGEAYg=='].map((line) => ({
     id: `S30, S64, S66: ${line}`,
     before: GREETED,
