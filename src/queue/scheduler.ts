@@ -123,6 +123,7 @@ export class Scheduler {
   /** New mail that was admitted is now stored and leased. */
   offer(requests: readonly DeliveryRequest[]): void {
     const activatedAt = this.#parts.clock.now()
+    this.#sayActivated(requests)
     for (const request of requests) {
       this.#push(jobOf(request, activatedAt))
       this.#giveBackWhereClosed(this.#active.destination(request.destination))
@@ -230,14 +231,24 @@ export class Scheduler {
   /** Leased mail enters the active queue. */
   #take(requests: readonly DeliveryRequest[]): void {
     const activatedAt = this.#parts.clock.now()
+    this.#sayActivated(requests.filter(({ message }) => !this.#active.holds(message.id)))
     for (const request of requests) {
       this.#active.reserve(request.message.id, request.recipients.length)
       this.#push(jobOf(request, activatedAt))
     }
   }
 
+  /** Once for each message that enters the active queue, with as many recipients as enter with it. */
+  #sayActivated(requests: readonly DeliveryRequest[]): void {
+    for (const its of Map.groupBy(requests, (request) => request.message.id).values()) {
+      const recipientCount = its.reduce((sum, { recipients }) => sum + recipients.length, 0)
+      const [first] = its
+      if (first !== undefined) this.#parts.events.emit({ kind: 'activated', message: first.message, recipientCount })
+    }
+  }
+  }
+
   #push(job: Job): void {
-    this.#parts.events.emit({ kind: 'activated', message: job.request.message, recipientCount: job.request.recipients.length })
     this.#active.destination(job.request.destination).refresh(this.#parts.clock.monotonic())
     this.#active.push(job)
   }
@@ -335,6 +346,7 @@ export class Scheduler {
     if (suspect.forcedExpire) await this.#settling.expired(suspect, ADMINISTRATIVELY_EXPIRED)
     else await this.#attempt({ job: jobOf(suspect, clock.now()), destination, begunAs })
     destination.inFlight--
+    destination.lastEndedAt = clock.monotonic()
     this.#active.release(suspect.message.id, suspect.recipients.length)
     this.#restIfIdle(suspect.message)
     this.#due.schedule(destination)

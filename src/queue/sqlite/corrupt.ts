@@ -20,7 +20,7 @@ export class Corrupt {
   readonly #park
   readonly #parkLeased
   readonly #parkOne
-  /** Set aside in this transaction; told when it is committed. */
+  /** Found unreadable and set aside in this transaction, unasked; told when it is committed. */
   #news: Quarantined[] = []
 
   constructor(db: Database) {
@@ -33,17 +33,22 @@ export class Corrupt {
 
   /** The message cannot be read by whoever leased it: its leases end. */
   quarantine(message: MessageId, why: string): void {
-    this.setAside(message, why)
+    this.#setAside(message, why)
     this.#parkLeased.run({ message })
   }
 
   /** What is in delivery now keeps its lease: that part could be read, and its outcome is recorded when it comes. */
   setAside(message: MessageId, why: string): void {
+    const row = this.#setAside(message, why)
+    if (row !== undefined) this.#news.push({ id: message, queueId: queueIdOf({ id: message, createdAt: row.created_at }), why })
+  }
+
+  #setAside(message: MessageId, why: string): MessageRow | undefined {
     const row = this.#message.get(message)
-    if (row === undefined || row.placement === 'corrupt') return
+    if (row === undefined || row.placement === 'corrupt') return undefined
     this.#place.run('corrupt', null, why, message)
     this.#park.run({ message })
-    this.#news.push({ id: message, queueId: queueIdOf({ id: message, createdAt: row.created_at }), why })
+    return row
   }
 
   /** Reads a part of a message, or sets the message aside. */
