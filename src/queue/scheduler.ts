@@ -246,7 +246,6 @@ export class Scheduler {
       if (first !== undefined) this.#parts.events.emit({ kind: 'activated', message: first.message, recipientCount })
     }
   }
-  }
 
   #push(job: Job): void {
     this.#active.destination(job.request.destination).refresh(this.#parts.clock.monotonic())
