@@ -250,8 +250,8 @@ export class World implements AsyncDisposable {
 
   /** Stops the relay in order and starts it again on the same queue. */
   async restart(): Promise<void> {
-    this.#did('restarted')
     await this.#driven(this.#relay.stop(0))
+    this.#did('restarted')
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
     await this.#driven(this.start())
