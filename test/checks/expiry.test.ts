@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import { days, hours, minutes, seconds } from '../../src/mail/clock.ts'
 import { StoreUnavailable, type QueueStore } from '../../src/queue/store.ts'
-import { openMemoryStore } from '../../src/queue/memory-store.ts'
+import { openMemoryStore } from '../../src/queue/memory/memory-store.ts'
 import { QueueWorld, type Reception, type Visit } from '../support/queue-world.ts'
 
 const accepts: Reception = { kind: 'accepts' }

@@ -13,9 +13,9 @@ const mutant = (name: string, file: string, replace: string, by: string): Mutant
 
 const LIFECYCLE = 'queue/lifecycle.ts'
 const DESTINATION = 'queue/destination.ts'
-const MEMORY = 'queue/memory-store.ts'
-const RECIPIENT = 'queue/memory-recipient.ts'
-const OPERATING = 'queue/memory-operations.ts'
+const MEMORY = 'queue/memory/memory-store.ts'
+const RECIPIENT = 'queue/memory/recipient.ts'
+const OPERATING = 'queue/memory/operations.ts'
 const SCHEDULER = 'queue/scheduler.ts'
 const DAEMON = 'bounce/mailer-daemon.ts'
 
@@ -25,19 +25,19 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('a lost recipient', 'queue/intake.ts', 'recipients: routed.map(', 'recipients: routed.slice(0, 3).map('),
   mutant(
     'leases outlive their owner',
-    'queue/memory-recovery.ts',
+    'queue/memory/recovery.ts',
     "for (const one of left) one.state = held.placement === 'queued' ? 'waiting' : 'parked'",
     '',
   ),
   mutant(
     'a restart forgets the step',
-    'queue/memory-recovery.ts',
+    'queue/memory/recovery.ts',
     'for (const one of left) one.state =',
     'for (const one of left) one.steps = 0\n  for (const one of left) one.state =',
   ),
   mutant(
     'a message leaves with its first recipient',
-    'queue/memory-queue.ts',
+    'queue/memory/held.ts',
     'recipients.some((one) => isLive(one) || one.debt !== undefined)',
     'recipients.every((one) => isLive(one) || one.debt !== undefined)',
   ),

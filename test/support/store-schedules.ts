@@ -4,8 +4,8 @@
  * lives is waiting and can be claimed, or parked where an operator or the history put it; what was final stays final.
  */
 import { mulberry32 } from '../../src/mail/random.ts'
-import { emptyQueue } from '../../src/queue/memory-queue.ts'
-import { openMemoryStore } from '../../src/queue/memory-store.ts'
+import { emptyQueue } from '../../src/queue/memory/held.ts'
+import { openMemoryStore } from '../../src/queue/memory/memory-store.ts'
 import { queueIdOf, type DeliveryRequest, type Message, type MessageId } from '../../src/queue/message.ts'
 import type { QueueReader } from '../../src/queue/reader.ts'
 import type { Operation, QueueStore, Settled } from '../../src/queue/store.ts'

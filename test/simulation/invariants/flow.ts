@@ -92,8 +92,7 @@ export const leasesAreBounded = (complain: Complain): Invariant => {
       for (const id of expired) if (queue.recipient(id)?.state !== 'leased') expired.delete(id)
       if (event.method === 'claimExpired') for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) expired.add(id)
       const messages = settings.number('', 'qmgr_message_active_limit', 20_000)
-      // One suspect is tried beside all that.
-      const limit = 1 + Math.max(messages, settings.number('', 'qmgr_message_recipient_limit', 20_000))
+      const limit = Math.max(messages, settings.number('', 'qmgr_message_recipient_limit', 20_000))
       const leased = queue.leased - expired.size
       if (leased > limit) complain(`${leased} recipients are leased, and the active queue holds ${limit}`)
     },

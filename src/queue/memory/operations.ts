@@ -1,10 +1,10 @@
 /**
  * What operators do to messages, in the queue of plain maps. Mail in delivery keeps its lease: its outcome comes first.
  */
-import type { Instant } from '../mail/clock.ts'
-import { isKept, isLive, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './memory-queue.ts'
-import { queueIdOf, recipientId, type DestinationName, type MessageId } from './message.ts'
-import type { DestinationDue, Operation, OperationResult } from './store.ts'
+import type { Instant } from '../../mail/clock.ts'
+import { isKept, isLive, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './held.ts'
+import { queueIdOf, recipientId, type DestinationName, type MessageId } from '../message.ts'
+import type { DestinationDue, Operation, OperationResult } from '../store.ts'
 
 export function applyOperation(queue: MemoryQueue, id: MessageId, operation: Operation): OperationResult {
   const held = queue.messages.get(id)

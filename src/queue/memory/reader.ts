@@ -1,11 +1,11 @@
 /**
  * QueueReader over the queue of plain maps.
  */
-import type { Duration, Instant } from '../mail/clock.ts'
-import { parseQueueId } from '../mail/queue-id.ts'
-import { inOrder, isLive, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './memory-queue.ts'
-import { messageOf, type DestinationName, type Message, type MessageId, type Recipient } from './message.ts'
-import type { DestinationLoad, ListedMessage, MessageStory, QueueFilter, QueueName, QueueReader } from './reader.ts'
+import type { Duration, Instant } from '../../mail/clock.ts'
+import { parseQueueId } from '../../mail/queue-id.ts'
+import { inOrder, isLive, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './held.ts'
+import { messageOf, type DestinationName, type Message, type MessageId, type Recipient } from '../message.ts'
+import type { DestinationLoad, ListedMessage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
 
 export class MemoryReader implements QueueReader {
   readonly #queue: MemoryQueue

@@ -2,8 +2,8 @@
  * Takes a queue of plain maps up as its last owner left it: its leases end, mail that was in delivery at three crashes
  * is set aside, contents that never became mail are swept, and ids go on above the highest that was ever used.
  */
-import { isLive, type HeldMessage, type MemoryQueue } from './memory-queue.ts'
-import { queueIdOf, type MessageId } from './message.ts'
+import { isLive, type HeldMessage, type MemoryQueue } from './held.ts'
+import { queueIdOf, type MessageId } from '../message.ts'
 
 /** Starts without an end after which a message is held responsible for the crashes. */
 const CONVICTED = 3

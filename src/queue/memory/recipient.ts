@@ -1,9 +1,9 @@
 /**
  * How one recipient moves through its states, in the queue of plain maps.
  */
-import type { HeldMessage, HeldRecipient } from './memory-queue.ts'
-import type { Lease, RecipientId } from './message.ts'
-import type { NewRecipient, Settled } from './store.ts'
+import type { HeldMessage, HeldRecipient } from './held.ts'
+import type { Lease, RecipientId } from '../message.ts'
+import type { NewRecipient, Settled } from '../store.ts'
 
 export function enter(id: RecipientId, { leased, ...recipient }: NewRecipient, hold: boolean): HeldRecipient {
   const state = hold ? 'parked' : leased ? 'leased' : 'waiting'

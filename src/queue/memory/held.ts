@@ -1,10 +1,10 @@
 /**
  * A queue in plain maps: what the in-memory store writes and its reader shows.
  */
-import type { Instant } from '../mail/clock.ts'
-import type { BodyId, DestinationName, Message, MessageId, Placement, Recipient } from './message.ts'
-import type { MessageStory, QueueName } from './reader.ts'
-import type { AttemptRecord, AuditRecord, DestinationRecord } from './store.ts'
+import type { Instant } from '../../mail/clock.ts'
+import type { BodyId, DestinationName, Message, MessageId, Placement, Recipient } from '../message.ts'
+import type { MessageStory, QueueName } from '../reader.ts'
+import type { AttemptRecord, AuditRecord, DestinationRecord } from '../store.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 

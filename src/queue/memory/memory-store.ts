@@ -2,14 +2,14 @@
  * The QueueStore's promises in plain maps: for worlds that need no disk, and to be read. Each method runs to its end
  * in one turn, which makes it the transaction that the port promises.
  */
-import type { Instant } from '../mail/clock.ts'
-import { applyOperation, depart } from './memory-operations.ts'
-import { emptyQueue, isKept, isLive, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './memory-queue.ts'
-import { MemoryReader } from './memory-reader.ts'
-import { enter, lease, settleOne } from './memory-recipient.ts'
-import { setAside, takeUp, type TakenUp } from './memory-recovery.ts'
-import { messageOf, packRequests, type DestinationName, recipientId, type Lease, type MessageId, type RecipientId } from './message.ts'
-import type { QueueReader } from './reader.ts'
+import type { Instant } from '../../mail/clock.ts'
+import { applyOperation, depart } from './operations.ts'
+import { emptyQueue, isKept, isLive, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './held.ts'
+import { MemoryReader } from './reader.ts'
+import { enter, lease, settleOne } from './recipient.ts'
+import { setAside, takeUp, type TakenUp } from './recovery.ts'
+import { messageOf, packRequests, type DestinationName, recipientId, type Lease, type MessageId, type RecipientId } from '../message.ts'
+import type { QueueReader } from '../reader.ts'
 import type {
   AuditRecord,
   Claim,
@@ -23,8 +23,8 @@ import type {
   Report,
   Settlement,
   SettleResult,
-} from './store.ts'
-import { cut } from './chunks.ts'
+} from '../store.ts'
+import { cut } from '../chunks.ts'
 
 /** Opens an empty queue, or takes one up as its last owner left it; says what it found then. */
 export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
