@@ -388,6 +388,8 @@ export class Scheduler {
     if (requests.length === 0) return
     if (destination.inFlight === 0) destination.probing(false)
     await this.#giveBack(destination, requests)
+    // The watch over lifetimes did not see what was in memory.
+    for (const { recipients } of requests) for (const { expiresAt } of recipients) this.#expiry.expect(expiresAt)
   }
 
   async #giveBack(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {

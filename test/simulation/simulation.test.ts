@@ -40,3 +40,11 @@ test('a failing scenario is cut down to what it takes to fail', async () => {
   const { steps, faults, crashes, tables } = await shrink(scenario, holdsSomething)
   expect([steps.length, faults, crashes, tables]).toEqual([2, [], [], {}])
 })
+
+test.each([
+  [4566, 'mail in memory when its lifetime ends, given back because its destination died'],
+  [4920, 'the same, with more commits between'],
+  [2337, 'mail released after its lifetime, behind a dead destination'],
+])('seed %i was wrong once: %s', async (seed) => {
+  expect(judge(await run(generatedBy(seed)))).toEqual([])
+})
