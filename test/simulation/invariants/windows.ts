@@ -22,6 +22,8 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
       const deed: { readonly did?: string } = where === 'test' ? event : {}
       if (deed.did === 'killed' || deed.did === 'restarted') states.clear()
       else if ('destination' in event && unclear.has(event.destination)) return
+      // What still answers at a suspended destination moves a window that nobody uses: it starts anew when it is resumed.
+      else if (where === 'queue' && event.kind === 'window' && scene.closed.has(event.destination)) return
       else if (where === 'queue' && 'destination' in event) {
         const state = stateOf(states, event.destination, scene)
         if (event.kind === 'window') announce(event.destination, event.window, state, complain)
