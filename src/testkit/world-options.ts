@@ -40,6 +40,8 @@ export interface Between {
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
+  /** Does it outlive its owner? */
+  readonly survives: boolean
   /** What a dead owner leaves behind is taken as it is now; the promise is of the queue opened again. Throws when nothing is left. */
   reopen(): Promise<OpenedQueue>
 }
@@ -51,7 +53,7 @@ export async function openQueue(place: NonNullable<WorldOptions['store']>): Prom
 
 function inMaps(queue: MemoryQueue): OpenedQueue {
   const { store, reader } = openMemoryStore(queue)
-  return { store, reader, reopen: async () => inMaps(queue) }
+  return { store, reader, survives: true, reopen: async () => inMaps(queue) }
 }
 
 async function withoutFile(): Promise<OpenedQueue> {
@@ -59,7 +61,7 @@ async function withoutFile(): Promise<OpenedQueue> {
   const reopen = () => {
     throw new Error("a queue in SQLite without a file dies with its relay: give the world { directory }, or 'memory'")
   }
-  return { store, reader, reopen }
+  return { store, reader, survives: false, reopen }
 }
 
 /** The queue and its write-ahead log are all that outlives a process; what lies beside them died with it. */
@@ -70,6 +72,7 @@ async function inFolder(directory: string): Promise<OpenedQueue> {
   return {
     store,
     reader,
+    survives: true,
     reopen: async () => {
       const files = OUTLIVES.map((name) => join(directory, name)).filter((file) => existsSync(file))
       for (const file of files) copyFileSync(file, `${file}.left`)

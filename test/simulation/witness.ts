@@ -133,7 +133,7 @@ class Stage implements Scene {
         break
       case 'started again':
       case 'restarted':
-        if (deed.did === 'started again') this.#restart()
+        this.#restart()
         this.upSince = this.at
         break
       case 'disk full':
