@@ -251,6 +251,7 @@ export class World implements AsyncDisposable {
   /** Stops the relay in order and starts it again on the same queue. */
   async restart(): Promise<void> {
     await this.#driven(this.#relay.stop(0))
+    this.#life.die()
     if (this.#queue.survives) this.#queue = await this.#queue.reopen()
     this.#did('restarted')
     this.#life = this.#incarnate()
