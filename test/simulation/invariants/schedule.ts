@@ -141,5 +141,6 @@ function isForgotten({ deadUntil, nextDueAt, inFlight, destination }: LiveDestin
   const here = [...scene.queue.live()].flatMap(([one]) => (one.destination === destination ? [one] : []))
   if (deadUntil === null || inFlight > 0 || here.some(({ state }) => state === 'leased')) return false
   const waits = here.some(({ state, starts, since }) => state === 'waiting' && starts < 2 && scene.at - since > grace(scene))
-  return waits && (nextDueAt === null || Math.max(deadUntil, nextDueAt) < scene.now - grace(scene))
+  // While its mail is being claimed, nothing more is expected: for as long as a commit takes, there is no time to show.
+  return waits && Math.max(deadUntil, nextDueAt ?? deadUntil) < scene.now - grace(scene)
 }
