@@ -27,6 +27,8 @@ export interface Turn {
   readonly destination: Destination
   /** The number of the delivery at its destination. */
   readonly begunAs: number
+  /** It has a slot of its own, which no limit counts and no pause follows. */
+  readonly alone: boolean
 }
 
 export class ActiveQueue {
@@ -139,8 +141,11 @@ export class ActiveQueue {
     if (destination.ready) this.#ring.add(destination)
   }
 
-  /** The next job, its delivery counted as running; undefined when there is no work, no place or no slot. */
-  next(now: Instant): Turn | undefined {
+  /**
+   * The next job, its delivery counted as running; undefined when there is no work, no place or no slot. `stopwatch` is
+   * the same moment as `now`, on the clock that nobody sets.
+   */
+  next(now: Instant, stopwatch: Duration): Turn | undefined {
     if (this.#running >= this.#limits().deliveries) return undefined
     for (const destination of this.#ring) {
       if (this.#busyTransports.has(destination.transport)) continue
@@ -150,9 +155,9 @@ export class ActiveQueue {
         continue
       }
       const overtaker = this.#preemption.before(head, now, (job) => this.#mayStart(this.destination(job.request.destination)))
-      if (overtaker !== undefined) return this.#start(overtaker)
+      if (overtaker !== undefined) return this.#start(overtaker, stopwatch)
       this.#ring.delete(destination)
-      return this.#start(head)
+      return this.#start(head, stopwatch)
     }
     return undefined
   }
@@ -161,15 +166,23 @@ export class ActiveQueue {
     return destination.ready && !this.#busyTransports.has(destination.transport)
   }
 
-  #start(job: Job): Turn {
+  #start(job: Job, stopwatch: Duration): Turn {
     const destination = this.destination(job.request.destination)
     destination.take(job)
     this.#preemption.selected(job)
     this.#running++
     if (this.#limits().transportPause > 0) this.#busyTransports.add(destination.transport)
-    const begunAs = destination.begin()
+    const begunAs = destination.begin(stopwatch)
     this.stir(destination)
-    return { job, destination, begunAs }
+    return { job, destination, begunAs, alone: false }
+  }
+
+  /** A delivery outside of all turns. */
+  startAlone(job: Job, stopwatch: Duration): Turn {
+    const { message, recipients, destination: name } = job.request
+    const destination = this.destination(name)
+    this.reserve(message.id, recipients.length)
+    return { job, destination, begunAs: destination.begin(stopwatch), alone: true }
   }
 
   /** The pause of a transport is over. */
@@ -178,9 +191,9 @@ export class ActiveQueue {
   }
 
   /** A delivery has ended and its outcome is committed: its slot and its place in the window are free. */
-  finished({ job, destination }: Turn): void {
-    this.#running--
-    destination.inFlight--
+  finished({ job, destination, alone }: Turn, stopwatch: Duration): void {
+    if (!alone) this.#running--
+    destination.end(stopwatch)
     this.release(job.request.message.id, job.request.recipients.length)
     this.stir(destination)
   }

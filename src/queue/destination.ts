@@ -151,7 +151,7 @@ export class Destination {
     if (this.nextDueAt === null || dueAt < this.nextDueAt) this.nextDueAt = dueAt
   }
 
-  /** Forgets a window that has been idle for longer than `minimal_backoff_time`. */
+  /** Forgets the window when no delivery has ended there for `minimal_backoff_time`, and none is running. */
   refresh(now: Duration): void {
     if (this.standing.kind === 'dead' || this.inFlight > 0 || this.lastEndedAt === null) return
     if (now - this.lastEndedAt < this.settings.minimal_backoff_time) return
@@ -164,10 +164,17 @@ export class Destination {
     return this.standing.kind === 'open' && this.todo === 0 && this.inFlight === 0 && this.nextDueAt === null && this.lastEndedAt === null
   }
 
-  /** A delivery begins; returns its number. */
-  begin(): number {
+  /** A delivery begins, at `now` on the stopwatch; returns its number. */
+  begin(now: Duration): number {
+    this.refresh(now)
     this.inFlight++
     return ++this.#begun
+  }
+
+  /** A delivery has ended, and its outcome is on disk. */
+  end(now: Duration): void {
+    this.inFlight--
+    this.lastEndedAt = now
   }
 
   /**

@@ -1,6 +1,6 @@
 /** The pauses between deliveries that an operator asked for: by destination, by rate, by transport. */
 import { MINUTE, type Clock, type Duration } from '../mail/clock.ts'
-import type { ActiveQueue } from './active-queue.ts'
+import type { ActiveQueue, Turn } from './active-queue.ts'
 import type { Destination } from './destination.ts'
 
 export interface PausesParts {
@@ -20,13 +20,15 @@ export class Pauses {
   }
 
   /** A delivery begins: with a message rate, the next one there begins a while after it. */
-  begun(destination: Destination): void {
+  begun({ destination, alone }: Turn): void {
+    if (alone) return
     const perMinute = destination.settings.destination_message_rate_limit
     if (perMinute > 0) this.#rest(destination, MINUTE / perMinute)
   }
 
   /** A delivery has ended: with a rate delay, the next one there, or of the whole transport, begins a while after this. */
-  ended(destination: Destination): void {
+  ended({ destination, alone }: Turn): void {
+    if (alone) return
     const pause = destination.settings.destination_rate_delay
     if (pause > 0) this.#rest(destination, pause)
     const { clock, active, transportPause, turn } = this.#parts

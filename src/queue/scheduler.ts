@@ -125,7 +125,7 @@ export class Scheduler {
     const activatedAt = this.#parts.clock.now()
     this.#sayActivated(requests)
     for (const request of requests) {
-      this.#push(jobOf(request, activatedAt))
+      this.#active.push(jobOf(request, activatedAt))
       this.#giveBackWhereClosed(this.#active.destination(request.destination))
     }
     this.#turn()
@@ -213,8 +213,9 @@ export class Scheduler {
     this.#turning = true
     if (!this.#stopping && !this.#guard.ill) {
       this.#due.claim()
-      const now = this.#parts.clock.now()
-      for (let turn = this.#active.next(now); turn !== undefined; turn = this.#active.next(now)) this.#track(this.#deliver(turn))
+      const { clock } = this.#parts
+      const next = () => this.#active.next(clock.now(), clock.monotonic())
+      for (let turn = next(); turn !== undefined; turn = next()) this.#track(this.#deliver(turn))
     }
     this.#turning = false
     this.#due.arm(this.#stopping || this.#guard.ill)
@@ -234,7 +235,7 @@ export class Scheduler {
     this.#sayActivated(requests.filter(({ message }) => !this.#active.holds(message.id)))
     for (const request of requests) {
       this.#active.reserve(request.message.id, request.recipients.length)
-      this.#push(jobOf(request, activatedAt))
+      this.#active.push(jobOf(request, activatedAt))
     }
   }
 
@@ -247,22 +248,16 @@ export class Scheduler {
     }
   }
 
-  #push(job: Job): void {
-    this.#active.destination(job.request.destination).refresh(this.#parts.clock.monotonic())
-    this.#active.push(job)
-  }
-
   async #deliver(turn: Turn): Promise<void> {
     const { job, destination } = turn
-    this.#pauses.begun(destination)
+    this.#pauses.begun(turn)
     if (job.request.forcedExpire) await this.#settling.expired(job.request, ADMINISTRATIVELY_EXPIRED)
     else if (this.#waitedTooLong(job, destination)) await this.#settling.expired(job.request, NEVER_STARTED)
     else await this.#attempt(turn)
-    this.#active.finished(turn)
+    this.#active.finished(turn, this.#parts.clock.monotonic())
     this.#restIfIdle(job.request.message)
     destination.probing(false)
-    this.#pauses.ended(destination)
-    destination.lastEndedAt = this.#parts.clock.monotonic()
+    this.#pauses.ended(turn)
     this.#due.schedule(destination)
     this.#due.letIn()
     this.#turn()
@@ -340,16 +335,7 @@ export class Scheduler {
     const destination = this.#active.destination(suspect.destination)
     // Nobody is asked there now, suspects neither: it waits there like all other mail.
     if (destination.standing.kind !== 'open' && !suspect.forcedExpire) return this.#giveBack(destination, [suspect])
-    this.#active.reserve(suspect.message.id, suspect.recipients.length)
-    const begunAs = destination.begin()
-    if (suspect.forcedExpire) await this.#settling.expired(suspect, ADMINISTRATIVELY_EXPIRED)
-    else await this.#attempt({ job: jobOf(suspect, clock.now()), destination, begunAs })
-    destination.inFlight--
-    destination.lastEndedAt = clock.monotonic()
-    this.#active.release(suspect.message.id, suspect.recipients.length)
-    this.#restIfIdle(suspect.message)
-    this.#due.schedule(destination)
-    this.#turn()
+    await this.#deliver(this.#active.startAlone(jobOf(suspect, clock.now()), clock.monotonic()))
   }
 
   // --- small things

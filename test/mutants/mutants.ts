@@ -172,8 +172,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a slot is never free again',
     SCHEDULER,
-    '    this.#active.finished(turn)\n',
-    '    if (turn.job.request.recipients.length < 3) this.#active.finished(turn)\n',
+    '    this.#active.finished(turn, this.#parts.clock.monotonic())\n',
+    '    if (turn.job.request.recipients.length < 3) this.#active.finished(turn, this.#parts.clock.monotonic())\n',
   ),
   mutant('the loop forgets to turn', SCHEDULER, '    this.#due.letIn()\n    this.#turn()\n', '    this.#due.letIn()\n'),
   mutant(

@@ -34,7 +34,7 @@ function queueOf(...messages: readonly [message: number, entries: number][]) {
     }
   }
   for (const [message, entries] of messages) add(message, entries)
-  return { add, select: (now = 0) => active.next(now)?.job.request.message.id }
+  return { add, select: (now = 0) => active.next(now, now)?.job.request.message.id }
 }
 
 describe('check 94: a message of 1000 entries is running', () => {
