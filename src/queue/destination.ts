@@ -242,6 +242,11 @@ export class Destination {
     if (this.standing.kind === 'dead' && this.standing.probing !== underWay) this.standing = { ...this.standing, probing: underWay }
   }
 
+  /** An operator says: not now. */
+  suspend(by: string): void {
+    this.standing = { kind: 'suspended', by }
+  }
+
   /** An operator says: go on. It starts like one that nothing is known of, so that no wave follows. */
   reopen(): void {
     this.standing = { kind: 'open' }

@@ -1,13 +1,14 @@
 /**
  * The mail that waits in the store, seen by destination: when each next needs attention, one alarm for the earliest,
- * and claims of what is due for which there is room. A dead, suspended or saturated destination is simply not in the
- * heap, so its backlog costs nothing.
+ * claims of what is due for which there is room, and the way back for what cannot be tried after all. A dead, suspended
+ * or saturated destination is simply not in the heap, so its backlog costs nothing.
  */
 import type { Clock, Instant } from '../mail/clock.ts'
 import type { ActiveQueue } from './active-queue.ts'
 import type { Destination } from './destination.ts'
 import { DueHeap } from './due-heap.ts'
-import type { DeliveryRequest, DestinationName } from './message.ts'
+import { idsOf } from './lifecycle.ts'
+import type { DeliveryRequest, DestinationName, Message } from './message.ts'
 import type { StoreGuard } from './store-guard.ts'
 import type { QueueStore } from './store.ts'
 
@@ -18,7 +19,11 @@ export interface DueMailParts {
   readonly active: ActiveQueue
   /** Leased mail to be taken up; at the end of a claim, also of one that brought nothing. */
   readonly claimed: (destination: Destination, requests: readonly DeliveryRequest[]) => void
-  /** The alarm rings. */
+  /** The message is not in memory any more, or this part of it is not. */
+  readonly returned: (message: Message) => void
+  /** Mail that was in memory waits in the store again, and expires at `at`. */
+  readonly expires: (at: Instant) => void
+  /** The alarm rings, or mail has gone back. */
   readonly turn: () => void
   readonly track: (work: Promise<void>) => void
 }
@@ -113,6 +118,36 @@ export class DueMail {
       this.letIn()
     }
     claimed(destination, requests)
+  }
+
+  /** Jobs that arrived in memory after their destination had closed go back. */
+  giveBackWhereClosed(destination: Destination): void {
+    const { standing, todo } = destination
+    if (standing.kind === 'open' || todo === 0) return
+    if (standing.kind === 'dead' && standing.probing && todo === 1) return
+    this.#parts.track(this.giveBackWaiting(destination))
+  }
+
+  /** All jobs that wait for a destination in memory go back. */
+  async giveBackWaiting(destination: Destination): Promise<void> {
+    const requests = this.#parts.active.withdraw(destination)
+    if (requests.length === 0) return
+    if (destination.inFlight === 0) destination.probing(false)
+    await this.giveBack(destination, requests)
+    // The watch over lifetimes did not see what was in memory.
+    for (const { recipients } of requests) for (const { expiresAt } of recipients) this.#parts.expires(expiresAt)
+  }
+
+  /** Leased mail is not tried now: it waits in the store as it did before. */
+  async giveBack(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
+    const { store, guard, returned, turn } = this.#parts
+    await guard.insist(() => store.giveBack(requests.flatMap(idsOf)))
+    for (const { message, recipients } of requests) {
+      for (const recipient of recipients) destination.expect(recipient.dueAt)
+      returned(message)
+    }
+    this.schedule(destination)
+    turn()
   }
 
   /** Sets the alarm for the earliest; `resting`: nothing may be claimed now. */

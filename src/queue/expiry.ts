@@ -1,10 +1,14 @@
 /**
- * Watches the lifetimes of mail that waits: one alarm at the earliest expiry. What is over is claimed and decided upon;
- * where it cannot be decided yet — its last attempt waits for room, or for the outcome of a probe — it is left alone and
- * looked at again every second, until patience ends.
+ * Watches the lifetimes of mail that waits: one alarm at the earliest expiry. Mail whose lifetime is over expires at once
+ * where nobody may be asked. Elsewhere it is due for its last attempt, which may have to wait for room or for the outcome
+ * of a probe: it is left alone and looked at again every second, and is given up when that takes `minimal_backoff_time`.
  */
 import { SECOND, type Clock, type Duration, type Instant, type Timer } from '../mail/clock.ts'
+import type { ActiveQueue } from './active-queue.ts'
+import type { Destination } from './destination.ts'
+import type { DueMail } from './due-mail.ts'
 import type { DeliveryRequest, DestinationName } from './message.ts'
+import { NEVER_STARTED, type Settling } from './settling.ts'
 import type { StoreGuard } from './store-guard.ts'
 import type { QueueStore } from './store.ts'
 
@@ -12,12 +16,10 @@ export interface ExpiryParts {
   readonly store: QueueStore
   readonly clock: Clock
   readonly guard: StoreGuard
+  readonly active: ActiveQueue
+  readonly due: DueMail
+  readonly settling: Settling
   readonly track: (work: Promise<void>) => void
-  /**
-   * The lifetime of this mail is over; it is leased. `waited`: how long mail that is over has been left alone at a
-   * destination. Resolves with the destinations where it is to be left alone, its leases given back.
-   */
-  readonly over: (requests: readonly DeliveryRequest[], waited: (name: DestinationName) => Duration) => Promise<Iterable<DestinationName>>
 }
 
 /** Recipients claimed at once. */
@@ -72,7 +74,7 @@ export class Expiry {
   }
 
   async #workOff(): Promise<void> {
-    const { store, clock, over } = this.#parts
+    const { store, clock } = this.#parts
     const before = this.#leftAlone
     const now = clock.monotonic()
     const waited = (name: DestinationName) => now - (before.get(name) ?? now)
@@ -80,8 +82,29 @@ export class Expiry {
     while (!this.#stopped) {
       const requests = await store.claimExpired(clock.now(), CLAIM_LIMIT, [...leftAlone.keys()])
       if (requests.length === 0) break
-      for (const name of await over(requests, waited)) leftAlone.set(name, before.get(name) ?? now)
+      for (const { name } of await this.#over(requests, waited)) leftAlone.set(name, before.get(name) ?? now)
     }
     this.#leftAlone = leftAlone
+  }
+
+  /**
+   * The lifetime of this mail, which is leased, is over. `waited`: how long such mail has been left alone at a destination.
+   * Returns where it is left alone, its leases given back.
+   */
+  async #over(requests: readonly DeliveryRequest[], waited: (name: DestinationName) => Duration): Promise<Iterable<Destination>> {
+    const { active, due, settling, clock } = this.#parts
+    const waiting = new Map<Destination, DeliveryRequest[]>()
+    for (const request of requests) {
+      const destination = active.destination(request.destination)
+      const { standing, settings, name } = destination
+      const now = clock.now()
+      const patience = settings.minimal_backoff_time
+      const late = waited(name) >= patience && request.recipients.every(({ expiresAt }) => now - expiresAt >= patience)
+      if (late || !destination.maySoonBeAsked(now)) {
+        await settling.expired(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
+      } else waiting.set(destination, [...(waiting.get(destination) ?? []), request])
+    }
+    for (const [destination, kept] of waiting) await due.giveBack(destination, kept)
+    return waiting.keys()
   }
 }

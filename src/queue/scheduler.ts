@@ -1,21 +1,22 @@
 /**
  * The scheduler: takes due mail from the store, lets deliveries run as windows and limits allow, learns from each and
  * brings its outcome to the store. The decisions are in active-queue, destination, window and lifecycle; this is the
- * loop around them, with due-mail (what waits in the store), settling (outcomes), expiry, suspects and pauses at its side. A slot is free
- * again only when the outcome is committed, so nothing is delivered that could not be recorded.
+ * loop around them, with due-mail (what waits in the store), standings (how destinations stand), settling (outcomes),
+ * expiry, suspects and pauses at its side. A slot is free again only when the outcome is committed, so nothing is
+ * delivered that could not be recorded.
  */
 import type { Settings } from '../config/destination-settings.ts'
-import type { AttemptResult, DeliveryAgent } from '../delivery/delivery-agent.ts'
+import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import { SECOND, type Clock, type Duration, type Instant } from '../mail/clock.ts'
-import type { DeliveryStatus } from '../mail/reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
 import { jobOf, type Destination, type Job } from './destination.ts'
 import { DueMail } from './due-mail.ts'
 import { Expiry } from './expiry.ts'
-import { earliestDue, idsOf, type LifecycleFacts } from './lifecycle.ts'
+import { earliestDue, type LifecycleFacts } from './lifecycle.ts'
 import { Pauses } from './pauses.ts'
-import { Settling } from './settling.ts'
+import { ADMINISTRATIVELY_EXPIRED, NEVER_STARTED, Settling } from './settling.ts'
+import { Standings } from './standings.ts'
 import { Suspects } from './suspects.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from './message.ts'
 import { StoreGuard } from './store-guard.ts'
@@ -35,20 +36,14 @@ export interface SchedulerParts {
   readonly atRest: (message: Message) => void
 }
 
-const ADMINISTRATIVELY_EXPIRED: DeliveryStatus = { status: '4.7.0', reason: 'message is administratively expired', stage: 'queue' }
-const NEVER_STARTED: DeliveryStatus = {
-  status: '4.4.7',
-  reason: 'the message could not be tried before its time in the queue was over',
-  stage: 'queue',
-}
-
 export class Scheduler {
   readonly #parts: SchedulerParts
   readonly #active: ActiveQueue
   readonly #due: DueMail
   readonly #guard: StoreGuard
-  readonly #expiry: Expiry
+  readonly #standings: Standings
   readonly #settling: Settling
+  readonly #expiry: Expiry
   readonly #suspects: Suspects
   readonly #pauses: Pauses
   readonly #abandon = new AbortController()
@@ -59,24 +54,32 @@ export class Scheduler {
 
   constructor(parts: SchedulerParts) {
     const { store, clock, events, factsFor, owes } = parts
-    this.#parts = parts
-    this.#active = new ActiveQueue(parts.limits, parts.settingsOf)
+    const active = new ActiveQueue(parts.limits, parts.settingsOf)
     const guard = new StoreGuard({ store, clock, events, abandon: this.#abandon.signal, recovered: () => this.#resumeWork() })
-    const track = (work: Promise<void>) => this.#track(work)
-    this.#guard = guard
-    this.#settling = new Settling({ store, clock, events, guard, factsFor, owes })
-    this.#expiry = new Expiry({ store, clock, guard, track, over: (requests, waited) => this.#over(requests, waited) })
-    this.#suspects = new Suspects({ store, clock, guard, track, tryAlone: (suspect) => this.#tryAlone(suspect) })
+    const settling = new Settling({ store, clock, events, guard, factsFor, owes })
     const turn = () => this.#turn()
-    this.#pauses = new Pauses({ clock, active: this.#active, transportPause: () => parts.limits().transportPause, turn })
-    const claimed = (destination: Destination, requests: readonly DeliveryRequest[]) => this.#claimed(destination, requests)
-    this.#due = new DueMail({ store, clock, guard, active: this.#active, track, claimed, turn })
+    const shared = { store, clock, events, guard, active, settling, turn, track: (work: Promise<void>) => this.#track(work) }
+    const due = new DueMail({
+      ...shared,
+      claimed: (destination, requests) => this.#claimed(destination, requests),
+      returned: (message) => this.#restIfIdle(message),
+      expires: (at) => this.#expiry.expect(at),
+    })
+    this.#parts = parts
+    this.#active = active
+    this.#guard = guard
+    this.#settling = settling
+    this.#due = due
+    this.#expiry = new Expiry({ ...shared, due })
+    this.#standings = new Standings({ ...shared, due })
+    this.#suspects = new Suspects({ ...shared, tryAlone: (suspect) => this.#tryAlone(suspect) })
+    this.#pauses = new Pauses({ ...shared, transportPause: () => parts.limits().transportPause })
   }
 
   /** Takes up the queue as the last run left it: destinations known dead or suspended, and what is due where. */
   async start(): Promise<void> {
     const { store } = this.#parts
-    for (const record of await store.destinations()) this.#active.destination(record.name).recall(record)
+    await this.#standings.recall()
     for (const { destination, dueAt } of await store.destinationsDue()) this.#due.expect(destination, dueAt)
     this.#started = true
     this.#suspects.start()
@@ -94,7 +97,7 @@ export class Scheduler {
     await this.#ended()
     deadline.cancel()
     this.#abandon.abort()
-    for (const destination of this.#active.destinations) this.#track(this.#giveBackWaiting(destination))
+    for (const destination of this.#active.destinations) this.#track(this.#due.giveBackWaiting(destination))
     await this.#ended()
   }
 
@@ -126,7 +129,7 @@ export class Scheduler {
     this.#sayActivated(requests)
     for (const request of requests) {
       this.#active.push(jobOf(request, activatedAt))
-      this.#giveBackWhereClosed(this.#active.destination(request.destination))
+      this.#due.giveBackWhereClosed(this.#active.destination(request.destination))
     }
     this.#turn()
   }
@@ -134,7 +137,7 @@ export class Scheduler {
   /** Mail waits in the store: new mail that found no room, or what an operator changed. */
   woken(due: readonly DestinationDue[], options: { readonly revive?: boolean; readonly expiresAt?: Instant } = {}): void {
     for (const { destination, dueAt } of due) {
-      if (options.revive === true) this.#revive(this.#active.destination(destination))
+      if (options.revive === true) this.#standings.revive(destination)
       this.#due.expect(destination, dueAt)
     }
     // What an operator brings back may have outlived its time meanwhile.
@@ -151,27 +154,16 @@ export class Scheduler {
 
   /** Is mail there not tried now? */
   isClosed(name: DestinationName): boolean {
-    return (this.#active.known(name)?.standing.kind ?? 'open') !== 'open'
+    return this.#standings.isClosed(name)
   }
 
   async suspend(name: DestinationName, by: string): Promise<void> {
-    const destination = this.#active.destination(name)
-    destination.standing = { kind: 'suspended', by }
-    await this.#remember(destination)
-    await this.#giveBackWaiting(destination)
-    this.#due.schedule(destination)
-    this.#parts.events.emit({ kind: 'suspended', destination: name, by })
+    await this.#standings.suspend(name, by)
     await this.#expiry.run()
   }
 
   async resume(name: DestinationName, by: string): Promise<void> {
-    const destination = this.#active.destination(name)
-    if (destination.standing.kind !== 'suspended') return
-    destination.reopen()
-    await this.#remember(destination)
-    this.#parts.events.emit({ kind: 'resumed', destination: name, by })
-    this.#due.schedule(destination)
-    this.#turn()
+    await this.#standings.resume(name, by)
   }
 
   /** Settings have changed: every destination goes by the new ones from now on. */
@@ -224,7 +216,7 @@ export class Scheduler {
   /** A claim has ended. */
   #claimed(destination: Destination, requests: readonly DeliveryRequest[]): void {
     this.#take(requests)
-    this.#giveBackWhereClosed(destination)
+    this.#due.giveBackWhereClosed(destination)
     this.#due.schedule(destination)
     this.#turn()
   }
@@ -235,7 +227,8 @@ export class Scheduler {
     this.#sayActivated(requests.filter(({ message }) => !this.#active.holds(message.id)))
     for (const request of requests) {
       this.#active.reserve(request.message.id, request.recipients.length)
-      this.#active.push(jobOf(request, activatedAt))
+      if (request.forcedExpire) this.#track(this.#giveUp(request))
+      else this.#active.push(jobOf(request, activatedAt))
     }
   }
 
@@ -248,11 +241,22 @@ export class Scheduler {
     }
   }
 
+  /** What an operator gave up needs no slot: nobody is asked about it. */
+  async #giveUp(request: DeliveryRequest): Promise<void> {
+    await this.#settling.expired(request, ADMINISTRATIVELY_EXPIRED)
+    const destination = this.#active.destination(request.destination)
+    this.#active.release(request.message.id, request.recipients.length)
+    this.#restIfIdle(request.message)
+    if (destination.todo + destination.inFlight === 0) destination.probing(false)
+    this.#due.schedule(destination)
+    this.#due.letIn()
+    this.#turn()
+  }
+
   async #deliver(turn: Turn): Promise<void> {
     const { job, destination } = turn
     this.#pauses.begun(turn)
-    if (job.request.forcedExpire) await this.#settling.expired(job.request, ADMINISTRATIVELY_EXPIRED)
-    else if (this.#waitedTooLong(job, destination)) await this.#settling.expired(job.request, NEVER_STARTED)
+    if (this.#waitedTooLong(job, destination)) await this.#settling.expired(job.request, NEVER_STARTED)
     else await this.#attempt(turn)
     this.#active.finished(turn, this.#parts.clock.monotonic())
     this.#restIfIdle(job.request.message)
@@ -269,14 +273,15 @@ export class Scheduler {
     return job.activatedAt < latest && job.request.recipients.every((recipient) => recipient.expiresAt < latest)
   }
 
-  async #attempt({ job, destination, begunAs }: Turn): Promise<void> {
+  async #attempt(turn: Turn): Promise<void> {
+    const { job, destination } = turn
     const result = await this.#parts.agent.deliver(job.request, {
       keepConnection: this.#keepsConnection(destination),
       signal: this.#abandon.signal,
     })
     // Others are served there right now, so it is full rather than broken: this mail just waits its turn.
     const returned = result.congestion === 'early' && destination.inFlight > 1
-    this.#learn(destination, result, begunAs)
+    this.#standings.learn(turn, result)
     if (result.unreadable !== undefined) return this.#settling.unreadable(job.request.message, result.unreadable)
     const settlement = await this.#settling.attempted(job, result, returned)
     const due = earliestDue(settlement)
@@ -291,50 +296,13 @@ export class Scheduler {
     return destination.lastEndedAt !== null && this.#parts.clock.monotonic() - destination.lastEndedAt <= SECOND
   }
 
-  #learn(destination: Destination, result: AttemptResult, begunAs: number): void {
-    const { clock, events } = this.#parts
-    const before = destination.window
-    const { name, inFlight } = destination
-    const alone = inFlight === 1 && destination.todo === 0 && destination.nextDueAt === null && !destination.claiming
-    const change = destination.learn(result, { now: clock.now(), alone, begunAs })
-    const { standing, window } = destination
-    if (change !== 'same') this.#track(this.#remember(destination))
-    if (change === 'revived') events.emit({ kind: 'revived', destination: name })
-    else if (standing.kind === 'dead' && change === 'died') {
-      events.emit({ kind: 'died', destination: name, until: standing.until, reason: standing.reason.reason })
-      this.#track(this.#giveBackWaiting(destination))
-    } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
-  }
-
-  // --- expiry and suspects
-
-  /**
-   * Mail whose lifetime is over: where nobody may be asked it expires at once, elsewhere it is due for its last attempt
-   * and may have to wait for that; what cannot start within `minimal_backoff_time` is given up. Returns where it waits.
-   */
-  async #over(requests: readonly DeliveryRequest[], waited: (name: DestinationName) => Duration): Promise<Set<DestinationName>> {
-    const waiting = new Map<Destination, DeliveryRequest[]>()
-    for (const request of requests) {
-      const destination = this.#active.destination(request.destination)
-      const { standing, settings, name } = destination
-      const now = this.#parts.clock.now()
-      const patience = settings.minimal_backoff_time
-      const late = waited(name) >= patience && request.recipients.every(({ expiresAt }) => now - expiresAt >= patience)
-      if (late || !destination.maySoonBeAsked(now)) {
-        await this.#settling.expired(request, standing.kind === 'dead' ? standing.reason : NEVER_STARTED)
-      } else waiting.set(destination, [...(waiting.get(destination) ?? []), request])
-    }
-    for (const [destination, kept] of waiting) await this.#giveBack(destination, kept)
-    this.#turn()
-    return new Set(Array.from(waiting.keys(), ({ name }) => name))
-  }
-
   /** Mail that may be what kills the daemon is tried with a slot of its own, which no limit counts. */
   async #tryAlone(suspect: DeliveryRequest): Promise<void> {
+    if (suspect.forcedExpire) return this.#take([suspect])
     const { clock } = this.#parts
     const destination = this.#active.destination(suspect.destination)
     // Nobody is asked there now, suspects neither: it waits there like all other mail.
-    if (destination.standing.kind !== 'open' && !suspect.forcedExpire) return this.#giveBack(destination, [suspect])
+    if (destination.standing.kind !== 'open') return this.#due.giveBack(destination, [suspect])
     await this.#deliver(this.#active.startAlone(jobOf(suspect, clock.now()), clock.monotonic()))
   }
 
@@ -347,44 +315,6 @@ export class Scheduler {
   /** The store commits again. */
   #resumeWork(): void {
     this.#due.scheduleAll()
-    this.#turn()
-  }
-
-  #revive(destination: Destination): void {
-    if (destination.standing.kind !== 'dead') return
-    destination.reopen()
-    this.#parts.events.emit({ kind: 'revived', destination: destination.name })
-    this.#track(this.#remember(destination))
-  }
-
-  async #remember(destination: Destination): Promise<void> {
-    await this.#guard.insist(() => this.#parts.store.saveDestination(destination.record()))
-  }
-
-  /** Jobs that arrived in memory after their destination had closed go back to the store. */
-  #giveBackWhereClosed(destination: Destination): void {
-    const { standing, todo } = destination
-    if (standing.kind === 'open' || todo === 0) return
-    if (standing.kind === 'dead' && standing.probing && todo === 1) return
-    this.#track(this.#giveBackWaiting(destination))
-  }
-
-  async #giveBackWaiting(destination: Destination): Promise<void> {
-    const requests = this.#active.withdraw(destination)
-    if (requests.length === 0) return
-    if (destination.inFlight === 0) destination.probing(false)
-    await this.#giveBack(destination, requests)
-    // The watch over lifetimes did not see what was in memory.
-    for (const { recipients } of requests) for (const { expiresAt } of recipients) this.#expiry.expect(expiresAt)
-  }
-
-  async #giveBack(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
-    await this.#guard.insist(() => this.#parts.store.giveBack(requests.flatMap(idsOf)))
-    for (const { message, recipients } of requests) {
-      for (const recipient of recipients) destination.expect(recipient.dueAt)
-      this.#restIfIdle(message)
-    }
-    this.#due.schedule(destination)
     this.#turn()
   }
 

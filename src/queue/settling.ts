@@ -22,6 +22,18 @@ export interface SettlingParts {
   readonly owes: (message: MessageId) => void
 }
 
+export const ADMINISTRATIVELY_EXPIRED: DeliveryStatus = {
+  status: '4.7.0',
+  reason: 'message is administratively expired',
+  stage: 'queue',
+}
+
+export const NEVER_STARTED: DeliveryStatus = {
+  status: '4.4.7',
+  reason: 'the message could not be tried before its time in the queue was over',
+  stage: 'queue',
+}
+
 export class Settling {
   readonly #parts: SettlingParts
 

@@ -39,9 +39,15 @@ class Dice {
   }
 }
 
+/** How much happens: a few orders, crashes and full disks, or more than a hundred. */
+export type Weather = 'fair' | 'stormy'
+
+const DEEDS: Readonly<Record<Weather, readonly [least: number, most: number]>> = { fair: [0, 10], stormy: [100, 120] }
+
 /** What the parts of a scenario have to agree on. */
 interface Frame {
   readonly dice: Dice
+  readonly weather: Weather
   readonly destinations: readonly string[]
   readonly minimum: Duration
   readonly lifetime: Duration
@@ -49,18 +55,19 @@ interface Frame {
   readonly length: Duration
 }
 
-export function generatedBy(seed: number): Scenario {
+export function generatedBy(seed: number, weather: Weather = 'fair'): Scenario {
   const dice = new Dice(seed)
   const minimum = dice.one([30, 60, 60, 300]) * SECOND
   const lifetime = dice.one([6, 10, 20, 40]) * minimum
-  const frame: Frame = { dice, minimum, lifetime, destinations: DOMAINS.slice(0, dice.number(1, DOMAINS.length)), length: lifetime * 1.2 }
+  const destinations = DOMAINS.slice(0, dice.number(1, DOMAINS.length))
+  const frame: Frame = { dice, weather, minimum, lifetime, destinations, length: lifetime * 1.2 }
   return {
     seed,
     config: configOf(frame),
     tables: tablesOf(frame),
     storage: dice.chance(0.06) ? 'file' : 'memory',
     commitTakes: dice.one([0, 0, 1, 3, 40]),
-    destinations: frame.destinations,
+    destinations,
     faults: [...dice.many(dice.number(1, 5), () => faultOf(frame)), ...(dice.chance(0.15) ? mixedBag(frame) : [])],
     steps: stepsOf(frame),
     crashes: dice.chance(0.4) ? dice.many(dice.number(1, 3), () => crashOf(dice)) : [],
@@ -171,12 +178,12 @@ function mishap({ dice, minimum }: Frame): RuleText {
 }
 
 function stepsOf(frame: Frame): Step[] {
-  const { dice, length } = frame
+  const { dice, weather, length } = frame
   const mails = dice.one([2, 4, 8, 16])
   const burst = dice.chance(0.3)
   const steps = [
     ...dice.many(mails, (n): Step => ({ at: burst ? n : dice.number(0, length * 0.7), do: 'mail', mail: mailOf(frame, n) })),
-    ...dice.many(dice.number(0, 10), (): Step => ({ at: dice.number(0, length), ...deedOf(frame) })),
+    ...dice.many(dice.number(...DEEDS[weather]), (): Step => ({ at: dice.number(0, length), ...deedOf(frame) })),
     ...(dice.chance(0.15) ? regret(frame) : []),
     ...dice.many(6, (): Step => ({ at: dice.number(0, length), do: 'look' })),
   ]

@@ -5,8 +5,8 @@ import { SOMETIMES } from './sometimes.ts'
 
 export function testSeeds(from: number, to: number, timeout: number): void {
   test(`worlds ${from} to ${to}: nothing that must hold is violated, and everything interesting happens`, { timeout }, async () => {
-    const { reached, steps } = await simulate(from, to)
+    const { reached, events } = await simulate(from, to)
     expect(Object.keys(SOMETIMES).filter((state) => !reached.has(state))).toEqual([])
-    expect(steps).toBeGreaterThan((to - from) * 100)
+    expect(events).toBeGreaterThan((to - from) * 100)
   })
 }

@@ -42,6 +42,14 @@ test('a failing scenario is cut down to what it takes to fail', async () => {
 })
 
 test.each([
+  [212, 'a destination tried while the order to resume it waited for a full disk'],
+  [384, 'the same, with a probe that failed'],
+  [406, 'mail given up by an operator widened the window as if it were being delivered'],
+])('stormy seed %i was wrong once: %s', async (seed) => {
+  expect(judge(await run(generatedBy(seed, 'stormy')))).toEqual([])
+})
+
+test.each([
   [4566, 'mail in memory when its lifetime ends, given back because its destination died'],
   [4920, 'the same, with more commits between'],
   [2337, 'mail released after its lifetime, behind a dead destination'],

@@ -1,5 +1,6 @@
 /** Windows move by Postfix's arithmetic, worked out once more from what deliveries ended with: S15. */
-import type { DestinationName } from '../../../src/queue/message.ts'
+import type { Duration } from '../../../src/mail/clock.ts'
+import { messageOf, type DestinationName } from '../../../src/queue/message.ts'
 import type { ResultFacts } from '../record.ts'
 import type { Complain, Invariant, Scene } from '../witness.ts'
 
@@ -16,6 +17,8 @@ interface State {
 export function windowsFollowTheFeedback(complain: Complain): Invariant {
   const states = new Map<DestinationName, State>()
   const unclear = new Set<DestinationName>()
+  /** When somebody last answered: who revives a destination otherwise is an operator. */
+  const answeredAt = new Map<DestinationName, Duration>()
   return {
     see({ where, event, at }, scene) {
       if (scene.settings.text('', 'default_destination_concurrency_control', 'postfix') !== 'postfix') return
@@ -28,8 +31,11 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
         const state = stateOf(states, event.destination, scene)
         if (event.kind === 'window') announce(event.destination, event.window, state, complain)
         if (event.kind === 'died') states.delete(event.destination)
-        if (event.kind === 'revived' || event.kind === 'resumed')
-          states.set(event.destination, fresh(scene, event.destination, othersAt(event.destination, scene)))
+        if (event.kind === 'resumed') states.set(event.destination, fresh(scene, event.destination))
+        if (event.kind === 'revived') {
+          const others = answeredAt.get(event.destination) === at ? othersAt(event.destination, scene) : undefined
+          states.set(event.destination, fresh(scene, event.destination, others))
+        }
       } else if (where === 'test' && event.did === 'began') {
         const state = stateOf(states, event.destination, scene)
         if (state.announced.length > 0) complain(`the window of ${event.destination} should have become ${state.announced.join(', ')}`)
@@ -37,14 +43,16 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
           state.endedAt !== null && at - state.endedAt >= scene.settings.duration(event.destination, 'minimal_backoff_time', '300s')
         if (idle && countAt(event.destination, scene) === 0) states.set(event.destination, fresh(scene, event.destination))
       } else if (where === 'test' && event.did === 'ended') {
+        if (event.result.feedback === 'positive' || event.result.congestion === 'late') answeredAt.set(event.destination, at)
         if (!scene.closed.has(event.destination)) learn(event.destination, event.result, stateOf(states, event.destination, scene), scene)
       } else if (where === 'test' && event.did === 'committed' && event.method === 'settle') {
         for (const { recipient } of event.settlement.recipients) {
           const attempt = [...scene.underWay.values()].find(({ recipients }) => recipients.some(({ id }) => id === recipient))
           const destination = scene.queue.recipient(recipient)?.destination
+          const forced = scene.queue.messages.get(messageOf(recipient))?.forcedExpire === true
           if (attempt !== undefined) stateOf(states, attempt.destination, scene).endedAt = at
           // Mail that is given up in its turn keeps the window, mail that never got one does not: here they look the same.
-          else if (destination !== undefined) unclear.add(destination)
+          else if (destination !== undefined && !forced) unclear.add(destination)
         }
       }
     },
