@@ -53,9 +53,20 @@ export interface DestinationLoad {
   readonly nextDueAt: Instant | null
 }
 
+/** Messages with ids after `after` and up to `through`, at most `limit` of them, as of `now`. */
+export interface ListPage {
+  readonly after: MessageId
+  /** No end when absent. */
+  readonly through?: MessageId | undefined
+  readonly limit: number
+  readonly now: Instant
+}
+
 export interface QueueReader {
-  /** One page of messages after `after`, in the order they arrived. */
-  list(filter: QueueFilter, page: { readonly after: MessageId; readonly limit: number; readonly now: Instant }): readonly ListedMessage[]
+  /** One page of messages, in the order they arrived. */
+  list(filter: QueueFilter, page: ListPage): readonly ListedMessage[]
+  /** The id of the last of the next `size` messages after `after`, wherever they are; null when there are none. */
+  sliceEnd(after: MessageId, size: number): MessageId | null
   /** One message; undefined when neither queue nor history knows the id. */
   story(queueId: string, now: Instant): MessageStory | undefined
   /** The n-th part of a message's content. */

@@ -55,6 +55,16 @@ export function looking(subject: () => Subject): void {
     expect(found({ queue: 'incoming' })).toEqual([ids.fresh])
   })
 
+  test('a range of ids can be listed by itself, and slices cover the queue', () => {
+    const { reader } = subject()
+    const between = (filter: QueueFilter, after: number, through: number) =>
+      reader.list(filter, { after, through, limit: 10, now: T0 + MIN }).map(({ message }) => message.id)
+    expect(between({}, ids.fresh, ids.held)).toEqual([ids.active, ids.deferred, ids.held])
+    expect(between({ destination: '*.example' }, ids.active, ids.deferred)).toEqual([ids.deferred])
+    expect(between({}, ids.held, ids.held)).toEqual([])
+    expect([reader.sliceEnd(0, 2), reader.sliceEnd(ids.active, 100), reader.sliceEnd(ids.trash, 1)]).toEqual([ids.active, ids.trash, null])
+  })
+
   test('pages are full until the last and leave nothing out', () => {
     const pages = [list({}, 0, 2), list({}, ids.active, 2), list({}, ids.held, 2)]
     expect(pages.map((page) => page.map(({ message }) => message.id))).toEqual([

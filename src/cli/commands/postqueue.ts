@@ -6,12 +6,11 @@ import { parseQueueId } from '../../mail/queue-id.ts'
 import type { ListedMessage, QueueFilter, QueueName, QueueReader } from '../../queue/reader.ts'
 import { loadShellConfig } from '../command.ts'
 import { getopt } from '../getopt.ts'
-import { messageJson } from '../message-json.ts'
+import { listing } from '../listing.ts'
 import { pages } from '../page-reader.ts'
 import { CommandError, EX, type Shell } from '../shell.ts'
 import { EMPTY, footer, HEADING, showqMessage } from '../showq.ts'
 import { recordsByName } from '../standing.ts'
-import { jsonLine } from '../text.ts'
 
 /** Queues in the order in which Postfix lists them. */
 const ORDER: readonly QueueName[] = ['active', 'incoming', 'deferred', 'hold']
@@ -50,9 +49,10 @@ export const printQueue = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
 /** `postqueue -j` */
 const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
   withReader(shell, loaded, async (reader) => {
-    const records = recordsByName(reader.destinationRecords())
-    for (const page of everything(reader, shell.clock.now())) {
-      await shell.stdout.write(page.map((listed) => jsonLine(messageJson(listed, records))).join(''))
+    const now = shell.clock.now()
+    for (const queue of ORDER) {
+      const order = { filter: { queue }, now, json: true, columns: null }
+      for await (const { lines } of listing(reader, loaded.config.queue_directory, order)) await shell.stdout.write(lines)
     }
   })
 

@@ -12,7 +12,7 @@ import { pages } from '../page-reader.ts'
 import { CommandError, EX, type Shell } from '../shell.ts'
 import { recordsByName } from '../standing.ts'
 import { grouped, harmless, jsonLine, plural } from '../text.ts'
-import { listedLine } from './queue-list.ts'
+import { listedLine } from '../listed-line.ts'
 
 interface Verb {
   readonly operation: OperationName

@@ -5,7 +5,7 @@ import type { Duration, Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { inOrder, isLive, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './held.ts'
 import { messageOf, type DestinationName, type Message, type MessageId, type Recipient } from '../message.ts'
-import type { DestinationLoad, ListedMessage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
+import type { DestinationLoad, ListedMessage, ListPage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
 
 export class MemoryReader implements QueueReader {
   readonly #queue: MemoryQueue
@@ -14,9 +14,9 @@ export class MemoryReader implements QueueReader {
     this.#queue = queue
   }
 
-  list(filter: QueueFilter, { after, limit, now }: { after: MessageId; limit: number; now: Instant }): ListedMessage[] {
+  list(filter: QueueFilter, { after, through = Infinity, limit, now }: ListPage): ListedMessage[] {
     return inOrder(this.#queue)
-      .filter((held) => held.message.id > after && matches(filter, held, queueOf(held, this.#queue, now)))
+      .filter((held) => held.message.id > after && held.message.id <= through && matches(filter, held, queueOf(held, this.#queue, now)))
       .slice(0, limit)
       .map((held) => ({
         message: held.message,
@@ -24,6 +24,11 @@ export class MemoryReader implements QueueReader {
         forcedExpire: held.forcedExpire,
         recipients: held.recipients.filter(isLive).map(snapshot),
       }))
+  }
+
+  sliceEnd(after: MessageId, size: number): MessageId | null {
+    const next = inOrder(this.#queue).filter(({ message }) => message.id > after)
+    return next.slice(0, size).at(-1)?.message.id ?? null
   }
 
   story(queueId: string, now: Instant): MessageStory | undefined {

@@ -5,19 +5,13 @@
 import type { Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type Recipient } from '../message.ts'
-import type { ListedMessage, QueueFilter } from '../reader.ts'
+import type { ListedMessage, ListPage, QueueFilter } from '../reader.ts'
 import type { Database } from './database.ts'
 import * as sql from './reader-queries.ts'
-import { asMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
+import { asMessage, toRecipient, type ListedRow, type RecipientRow } from './rows.ts'
 
 /** Messages looked at in one statement at most: some milliseconds. */
 const SLICE = 16_000
-
-interface Page {
-  readonly after: MessageId
-  readonly limit: number
-  readonly now: Instant
-}
 
 export class Listing {
   readonly #db: Database
@@ -32,22 +26,23 @@ export class Listing {
     this.#db = db
     this.#slice = db.prepare<{ after: number; size: number }, number | null>(sql.sliceOfMessages).pluck()
     this.#live = db.prepare<{ first: MessageId; last: MessageId }, RecipientRow>(sql.liveBetween)
-    this.#all = db.prepare<object, MessageRow>(sql.listed)
-    this.#byRecipient = db.prepare<object, MessageRow>(sql.listedByRecipient)
-    this.#byQueue = db.prepare<object, MessageRow>(sql.listedByQueue)
+    this.#all = db.prepare<object, ListedRow>(sql.listed)
+    this.#byRecipient = db.prepare<object, ListedRow>(sql.listedByRecipient)
+    this.#byQueue = db.prepare<object, ListedRow>(sql.listedByQueue)
     this.#shut = db.prepare<[], DestinationName>(sql.shutDestinations).pluck()
   }
 
-  list(filter: QueueFilter, { after, limit, now }: Page): ListedMessage[] {
+  list(filter: QueueFilter, { after, through: end = Number.MAX_SAFE_INTEGER, limit, now }: ListPage): ListedMessage[] {
     const statement = this.#statementFor(filter)
     const where = { ...conditions(filter), now }
     const found: ListedMessage[] = []
     // Nothing is passed over then but mail in the trash: the page itself is slice enough.
     const isWhole = Object.values(filter).every((part) => part === undefined)
     let from = after
-    for (let size = limit; found.length < limit; size = Math.min(2 * size, SLICE)) {
-      const through = isWhole ? Number.MAX_SAFE_INTEGER : (this.#slice.get({ after: from, size }) ?? null)
-      if (through === null) break
+    for (let size = limit; found.length < limit && from < end; size = Math.min(2 * size, SLICE)) {
+      const sliceEnd = isWhole ? end : (this.#slice.get({ after: from, size }) ?? null)
+      if (sliceEnd === null) break
+      const through = Math.min(sliceEnd, end)
       const wanted = { ...where, after: from, through, limit: limit - found.length }
       const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), now))()
       for (const one of listed) if (isIn(one, filter)) found.push(one)
@@ -58,7 +53,7 @@ export class Listing {
   }
 
   /** The one message of that id, if the rest of the filter lets it through. */
-  one(queueId: string, filter: QueueFilter, { after, now }: Page): ListedMessage[] {
+  one(queueId: string, filter: QueueFilter, { after, now }: ListPage): ListedMessage[] {
     const id = parseQueueId(queueId)
     if (id === undefined || id.row <= after) return []
     const wanted = { ...conditions(filter), now, after: id.row - 1, through: id.row, limit: 1 }
@@ -72,7 +67,7 @@ export class Listing {
   }
 
   /** The rows that were found, and of those the messages that have live recipients. */
-  #page(rows: readonly MessageRow[], now: Instant): { readonly rows: readonly MessageRow[]; readonly listed: ListedMessage[] } {
+  #page(rows: readonly ListedRow[], now: Instant): { readonly rows: readonly ListedRow[]; readonly listed: ListedMessage[] } {
     const live = this.#liveRecipientsOf(rows)
     const shut = new Set(this.#shut.all())
     const listed: ListedMessage[] = []
@@ -90,7 +85,7 @@ export class Listing {
   }
 
   /** One range when the page is dense, a range per message when a filter left gaps. */
-  #liveRecipientsOf(rows: readonly MessageRow[]): ReadonlyMap<MessageId, Recipient[]> {
+  #liveRecipientsOf(rows: readonly ListedRow[]): ReadonlyMap<MessageId, Recipient[]> {
     const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]
     const isDense = last - first < 4 * rows.length
     const found = isDense ? this.#live.all({ first, last }) : rows.flatMap(({ id }) => this.#live.all({ first: id, last: id }))
@@ -109,7 +104,7 @@ const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue =
 
 /** As the SQL has it (QUEUE_NAME). */
 function queueOf(
-  { placement }: MessageRow,
+  { placement }: ListedRow,
   live: readonly Recipient[],
   { shut, now }: { readonly shut: ReadonlySet<DestinationName>; readonly now: Instant },
 ): ListedMessage['queue'] {

@@ -22,6 +22,9 @@ const QUEUE_NAME = `
 /** The last id of the next slice of messages. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
 
+/** What a listing needs of a message: not all, for each column costs as much as a message has of them. */
+const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, body, ret, envid, smtputf8, body_type, message_id, placement, forced_expire'
+
 /** What a filter says of the message itself. Mail in the trash is listed only when it is asked for. */
 const MESSAGE_PART = `
     case :queue when 'hold' then placement = 'hold' when 'corrupt' then placement = 'corrupt' when 'trash' then placement = 'trash'
@@ -35,11 +38,11 @@ const MESSAGES_WITH_LIVE = `
   select id / 131072 from recipient
   where id between :after * 131072 + 131072 and :through * 131072 + 131071 and settled_at is null`
 
-export const listed = `select * from message where id > :after and id <= :through and ${MESSAGE_PART}`
+export const listed = `select ${OF_MESSAGE} from message where id > :after and id <= :through and ${MESSAGE_PART}`
 
 /** Recipient parts of a filter must hold of one live recipient together. */
 export const listedByRecipient = `
-  select * from message where id in (${MESSAGES_WITH_LIVE}
+  select ${OF_MESSAGE} from message where id in (${MESSAGES_WITH_LIVE}
       and (:recipient is null or lower(address) glob :recipient)
       and (:destination is null or destination glob :destination)
       and (:attemptsOver is null or attempts > :attemptsOver)
@@ -49,7 +52,7 @@ export const listedByRecipient = `
 
 /** Some recipient is as they are in that queue; whether the message is in it, all of them say together. */
 export const listedByQueue = `
-  select * from message where id in (${MESSAGES_WITH_LIVE}
+  select ${OF_MESSAGE} from message where id in (${MESSAGES_WITH_LIVE}
       and case :queue when 'active' then state = 'leased' when 'incoming' then not ${IS_DEFERRED} else ${IS_DEFERRED} end)
     and ${MESSAGE_PART}`
 

@@ -29,6 +29,9 @@ export interface MessageRow {
   readonly warn_at: number | null
 }
 
+/** What listings read of it. */
+export type ListedRow = Omit<MessageRow, 'shares_body' | 'deleted_at' | 'why' | 'warnings' | 'warn_at'>
+
 export interface RecipientRow {
   readonly id: number
   readonly state: RecipientState
@@ -91,7 +94,7 @@ export function toMessage(row: MessageRow): Message {
 }
 
 /** The message as it stands in the row, for listings and history. */
-export const asMessage = (row: MessageRow): Message => ({
+export const asMessage = (row: ListedRow): Message => ({
   id: row.id,
   createdAt: row.created_at,
   arrivedAt: row.arrived_at,

@@ -5,7 +5,7 @@
 import type { Duration, Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { DestinationName, Message, MessageId } from '../message.ts'
-import type { DestinationLoad, ListedMessage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
+import type { DestinationLoad, ListedMessage, ListPage, MessageStory, QueueFilter, QueueName, QueueReader } from '../reader.ts'
 import type { AuditRecord, DestinationRecord } from '../store.ts'
 import type { Database } from './database.ts'
 import { decodeDeparted } from './departed-record.ts'
@@ -57,8 +57,12 @@ export class SqliteReader implements QueueReader {
     this.#departed = db.prepare<[MessageId], { leftAt: Instant; record: string }>(sql.departedOf)
   }
 
-  list(filter: QueueFilter, page: { after: MessageId; limit: number; now: Instant }): ListedMessage[] {
+  list(filter: QueueFilter, page: ListPage): ListedMessage[] {
     return filter.queueId === undefined ? this.#listing.list(filter, page) : this.#listing.one(filter.queueId, filter, page)
+  }
+
+  sliceEnd(after: MessageId, size: number): MessageId | null {
+    return this.#slice.get({ after, size }) ?? null
   }
 
   story(queueId: string, now: Instant): MessageStory | undefined {

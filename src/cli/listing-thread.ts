@@ -1,0 +1,27 @@
+/** One thread of a long listing: it reads the slices it is asked for and answers with their lines. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { openQueueReader } from '../queue/sqlite/queue-reader.ts'
+import { sharesOf, type IdRange, type ListingOrder } from './listing.ts'
+
+export interface ListingPlace {
+  readonly directory: string
+  readonly order: ListingOrder
+}
+
+if (parentPort === null) throw new Error('listing-thread runs as a worker thread')
+const port = parentPort
+const { directory, order } = workerData as ListingPlace
+const reader = openQueueReader(directory)
+
+port.on('message', (range: IdRange | null) => {
+  if (range === null) {
+    reader.close()
+    port.close()
+    return
+  }
+  const shares = [...sharesOf(reader, order, range)]
+  port.postMessage(
+    shares,
+    shares.map(({ lines }) => lines.buffer as ArrayBuffer),
+  )
+})
