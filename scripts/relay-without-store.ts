@@ -42,7 +42,7 @@ function keepsNothing(): QueueStore {
     nextDeadlines: async () => ({ expiresAt: null, warnAt: null }),
     destinations: async () => [],
     saveDestination: nothing,
-    operate: async () => ({ changed: false, woken: [], placement: 'gone' }),
+    operate: async () => [],
     audit: nothing,
     prune: async () => ({ more: false }),
     ping: nothing,

@@ -26,6 +26,7 @@ import { HttpServer } from './http.ts'
 import { Maintenance } from './maintenance.ts'
 import { templatesOf } from './notice-texts.ts'
 import { Relay, type RelaySettings } from './relay.ts'
+import { RightOfWay } from './right-of-way.ts'
 
 export interface DaemonParts {
   readonly loaded: LoadedConfig
@@ -98,7 +99,17 @@ export class Daemon {
 
   async #openControl(relay: Relay, store: QueueStore, reader: QueueReader): Promise<void> {
     const config = () => this.#loaded.config
-    const operations = new Operations({ store, reader, clock: systemClock, config, events: this.#events, wakes: relay.wakes })
+    const events = this.#events
+    const rightOfWay = new RightOfWay(systemClock, events)
+    const operations = new Operations({
+      store,
+      reader,
+      clock: systemClock,
+      config,
+      events,
+      wakes: relay.wakes,
+      giveWay: (messages) => rightOfWay.giveWay(messages),
+    })
     const control = new ControlServer({ queueDirectory: this.queueDirectory, operations, pid: process.pid })
     await control.start()
     this.#closing.push(() => control.stop())

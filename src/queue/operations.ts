@@ -93,10 +93,12 @@ export interface OperationsParts {
   readonly config: () => Config
   readonly events: Events
   readonly wakes: Wakes
+  /** Lets mail go first, after a round of so many messages. */
+  readonly giveWay?: (messages: number) => Promise<void>
 }
 
-/** Messages per round: what is committed together. */
-const ROUND = 200
+/** Messages per round: what is committed together. Few enough that they ride along with mail and hardly delay it. */
+const ROUND = 32
 
 /** Where mail is looked for when the filter does not say: nothing else could be changed by the operation. */
 const HOME: Partial<Record<OperationName, QueueFilter['queue']>> = { release: 'hold', restore: 'trash', flush: 'deferred' }
@@ -125,14 +127,15 @@ export class Operations {
     const unknown: string[] = []
     let matched = 0
     let changed = 0
+    const isDry = order.dryRun === true
     for (const round of this.#rounds(order, unknown)) {
       matched += round.length
-      const isDry = order.dryRun === true
       const ids = isDry ? round.map(({ message }) => queueIdOf(message)) : await this.#operate(order, round)
       if (!isDry) changed += ids.length
       progress({ matched, changed, unknown, ids })
+      if (!isDry) await this.#parts.giveWay?.(round.length)
     }
-    if (order.dryRun !== true) await this.#audit(order.who, order.operation, order.words, changed)
+    if (!isDry) await this.#audit(order.who, order.operation, order.words, changed)
     return { matched, changed, unknown }
   }
 
@@ -198,16 +201,16 @@ export class Operations {
   /** Everything of a round is handed to the store at once, which commits it together. Says which changed. */
   async #operate(order: Order, round: readonly Subject[]): Promise<readonly string[]> {
     const { store, events, wakes } = this.#parts
-    const results = await Promise.all(
-      round.map(async (subject) => {
-        const operation = this.#operation(order, subject)
-        return { subject, operation, result: await store.operate(subject.message.id, operation) }
-      }),
-    )
+    const operations = round.map(({ message, recipients }) => ({
+      message: message.id,
+      operation: this.#operation(order, { message, recipients }),
+    }))
+    const results = await store.operate(operations)
     const woken = new Map<DestinationName, Instant>()
     const changed: string[] = []
-    for (const { subject, operation, result } of results) {
-      if (!result.changed) continue
+    for (const [n, subject] of round.entries()) {
+      const [operation, result] = [operations[n]?.operation, results[n]]
+      if (operation === undefined || result?.changed !== true) continue
       const queueId = queueIdOf(subject.message)
       changed.push(queueId)
       events.emit({ kind: 'operated', queueId, operation: order.operation, by: order.who })

@@ -158,6 +158,12 @@ export type Operation =
   | { readonly kind: 'delete'; readonly now: Instant; readonly purge: boolean }
   | { readonly kind: 'restore' }
 
+/** What is to be done to which message. */
+export interface MessageOperation {
+  readonly message: MessageId
+  readonly operation: Operation
+}
+
 export interface OperationResult {
   /** False when there is no such message or it is already so. */
   readonly changed: boolean
@@ -243,8 +249,11 @@ export interface QueueStore {
   /** Remembers a destination, or forgets it when nothing about it is out of the ordinary. */
   saveDestination(record: DestinationRecord): Promise<void>
 
-  /** Applies an operator's change to one message, in delivery or not: an outcome in flight is recorded first. */
-  operate(message: MessageId, operation: Operation): Promise<OperationResult>
+  /**
+   * Applies an operator's changes to messages, all of them in one commit, and says in their order what became of each.
+   * A message may be in delivery: an outcome in flight is recorded first.
+   */
+  operate(operations: readonly MessageOperation[]): Promise<readonly OperationResult[]>
   /** Lets waiting and parked recipients wait elsewhere or for another time; those in delivery are left alone. */
   move(moves: readonly Move[]): Promise<readonly DestinationDue[]>
   audit(record: AuditRecord): Promise<void>

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { HOUR, MINUTE, SECOND } from '../../src/mail/clock.ts'
 import { seededRandom } from '../../src/mail/random.ts'
 import { NoticeWorld, type Fate } from '../support/notice-world.ts'
+import { operate } from '../conformance/mail.ts'
 
 const started = (options: ConstructorParameters<typeof NoticeWorld>[0] = {}): NoticeWorld => {
   const world = new NoticeWorld(options)
@@ -291,7 +292,7 @@ describe('delay warnings', () => {
     world.closed.add('x.example')
     const message = await world.message(['a@x.example'])
     await world.defer(message, 0, message.arrivedAt + 30 * HOUR, { warnAt: message.arrivedAt + 4 * HOUR })
-    await world.store.operate(message.id, { kind: 'hold' })
+    await operate(world.store, message.id, { kind: 'hold' })
     await world.advance(30 * HOUR)
     expect(world.told).toEqual([])
   })

@@ -3,7 +3,7 @@ import { hours, minutes } from '../../src/mail/clock.ts'
 import type { DeliveryStatus } from '../../src/mail/reply.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/queue/message.ts'
-import { attempt, deferred, delivered, first, queue, settleOne, type Mail } from '../conformance/mail.ts'
+import { attempt, deferred, delivered, first, queue, settleOne, type Mail, operate } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
 let operator: Operator
@@ -69,7 +69,7 @@ describe('postqueue -p', () => {
       const waiting = await queue(store, { ...MAIL, sender: '' })
       await settleOne(store, waiting, deferred(first(waiting), NOW + minutes(5), { last: null }), HOUR_AGO)
       const held = await queue(store, { ...MAIL, leased: false, hold: true })
-      await store.operate(held, { kind: 'expire' })
+      await operate(store, held, { kind: 'expire' })
       await queue(store, MAIL)
       await queue(store, { ...MAIL, leased: false })
     })

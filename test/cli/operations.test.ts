@@ -7,7 +7,7 @@ import { Operations, type LiveDestination, type Wakes } from '../../src/queue/op
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import type { DestinationDue } from '../../src/queue/store.ts'
 import { Events } from '../../src/telemetry/events.ts'
-import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
+import { deferred, delivered, first, queue, settleOne, operate } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
 let operator: Operator
@@ -413,7 +413,7 @@ describe('with a daemon, it is asked', () => {
 test('what was delivered meanwhile is not brought back', async () => {
   const id = await operator.own(async (store) => {
     const message = await queue(store, { at: CAME, leased: true })
-    await store.operate(message, { kind: 'delete', now: NOW, purge: false })
+    await operate(store, message, { kind: 'delete', now: NOW, purge: false })
     await settleOne(store, message, delivered(first(message), NOW), NOW)
     return formatQueueId(CAME, message)
   })

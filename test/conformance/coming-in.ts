@@ -3,7 +3,7 @@
  */
 import { expect, test } from 'vitest'
 import { queueIdOf } from '../../src/queue/message.ts'
-import { claim, contentOf, first, LIFETIME, mail, MIN, queue, T0, type Subject } from './mail.ts'
+import { claim, contentOf, first, LIFETIME, mail, MIN, queue, T0, type Subject, operate } from './mail.ts'
 
 export function comingIn(subject: () => Subject): void {
   test('an id is never given out twice and rises', async () => {
@@ -96,7 +96,7 @@ export function comingIn(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { hold: true, leased: true })
     expect((await claim(store, T0 + MIN)).requests).toEqual([])
-    expect(await store.operate(id, { kind: 'release' })).toEqual({
+    expect(await operate(store, id, { kind: 'release' })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 }],
       placement: 'queued',

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/queue/message.ts'
-import { bounced, claim, deferred, delivered, first, mail, MIN, queue, settleOne, T0, UNKNOWN, type Subject } from './mail.ts'
+import { bounced, claim, deferred, delivered, first, mail, MIN, queue, settleOne, T0, UNKNOWN, type Subject, operate } from './mail.ts'
 
 export function debts(subject: () => Subject): void {
   const bouncedMail = async () => {
@@ -123,10 +123,10 @@ export function debts(subject: () => Subject): void {
     const id = await queue(store)
     await store.postponeWarning(id, T0 + MIN)
     expect((await store.nextDeadlines()).warnAt).toBe(T0 + MIN)
-    await store.operate(id, { kind: 'hold' })
+    await operate(store, id, { kind: 'hold' })
     expect((await store.nextDeadlines()).warnAt).toBeNull()
     expect(await store.claimWarnings(T0 + MIN, 10)).toEqual([])
-    await store.operate(id, { kind: 'release' })
+    await operate(store, id, { kind: 'release' })
     expect(await store.claimWarnings(T0 + MIN, 10)).toHaveLength(1)
     await store.postponeWarning(id, null)
     expect(await store.claimWarnings(T0 + MIN, 10)).toEqual([])

@@ -4,7 +4,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { QueueFilter } from '../../src/queue/reader.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { claim, contentOf, deferred, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
+import { claim, contentOf, deferred, first, MIN, queue, settleOne, T0, type Subject, operate } from './mail.ts'
 
 export function looking(subject: () => Subject): void {
   let ids: { fresh: number; active: number; deferred: number; held: number; corrupt: number; trash: number }
@@ -22,7 +22,7 @@ export function looking(subject: () => Subject): void {
     }
     await settleOne(store, ids.deferred, deferred(first(ids.deferred), T0 + 60 * MIN, { attempts: 3 }))
     await store.quarantine(ids.corrupt, 'unreadable')
-    await store.operate(ids.trash, { kind: 'delete', now: T0, purge: false })
+    await operate(store, ids.trash, { kind: 'delete', now: T0, purge: false })
   })
 
   const list = (filter: QueueFilter, after = 0, limit = 10) => subject().reader.list(filter, { after, limit, now: T0 + MIN })

@@ -19,6 +19,7 @@ import {
   settleOne,
   T0,
   type Subject,
+  operate,
 } from './mail.ts'
 
 export function operators(subject: () => Subject): void {
@@ -28,12 +29,12 @@ export function operators(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { leased: true })
     await settleOne(store, id, deferred(first(id), T0 + 60 * MIN))
-    expect(await store.operate(id, { kind: 'flush', now: T0 + MIN })).toEqual({
+    expect(await operate(store, id, { kind: 'flush', now: T0 + MIN })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 + MIN }],
       placement: 'queued',
     })
-    expect((await store.operate(id, { kind: 'flush', now: T0 + MIN })).changed).toBe(false)
+    expect((await operate(store, id, { kind: 'flush', now: T0 + MIN })).changed).toBe(false)
     const { requests } = await claim(store, T0 + MIN)
     expect(requests[0]?.recipients).toMatchObject([{ dueAt: T0 + 60 * MIN, flushed: true, steps: 1 }])
     await settleOne(store, id, deferred(first(id), T0 + 60 * MIN, { attempts: 2 }))
@@ -43,24 +44,24 @@ export function operators(subject: () => Subject): void {
   test('a flush never makes mail wait longer', async () => {
     const { store } = subject()
     const id = await queue(store)
-    expect(await store.operate(id, { kind: 'flush', now: T0 + MIN })).toMatchObject({ changed: true, woken: [{ dueAt: T0 }] })
+    expect(await operate(store, id, { kind: 'flush', now: T0 + MIN })).toMatchObject({ changed: true, woken: [{ dueAt: T0 }] })
     expect((await claim(store, T0)).requests[0]?.recipients).toMatchObject([{ dueAt: T0, flushed: true }])
   })
 
   test('held mail is not tried, does not expire and keeps its due time', async () => {
     const { store } = subject()
     const id = await queue(store)
-    expect(await store.operate(id, { kind: 'hold' })).toEqual({ changed: true, woken: [], placement: 'hold' })
-    expect(await store.operate(id, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'hold' })
-    expect((await store.operate(id, { kind: 'flush', now: T0 })).changed).toBe(false)
+    expect(await operate(store, id, { kind: 'hold' })).toEqual({ changed: true, woken: [], placement: 'hold' })
+    expect(await operate(store, id, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'hold' })
+    expect((await operate(store, id, { kind: 'flush', now: T0 })).changed).toBe(false)
     expect(await claim(store, T0 + LIFETIME)).toEqual({ requests: [], nextDueAt: null })
     expect(await store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
-    expect(await store.operate(id, { kind: 'release' })).toEqual({
+    expect(await operate(store, id, { kind: 'release' })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 }],
       placement: 'queued',
     })
-    expect((await store.operate(id, { kind: 'release' })).changed).toBe(false)
+    expect((await operate(store, id, { kind: 'release' })).changed).toBe(false)
   })
 
   test('mail held in delivery: delivered stays delivered, what failed is held', async () => {
@@ -70,7 +71,7 @@ export function operators(subject: () => Subject): void {
       to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }, { address: 'eve@far.example' }],
     })
     const [ann, bob, eve] = [0, 1, 2].map((n) => recipientId(id, n)) as [number, number, number]
-    await store.operate(id, { kind: 'hold' })
+    await operate(store, id, { kind: 'hold' })
     expect(stateOf(id)?.recipients).toMatchObject([{ state: 'leased' }, { state: 'leased' }, { state: 'leased' }])
     await store.settle({ message: id, recipients: [delivered(ann, T0), deferred(bob, T0 + MIN)], attempts: [] })
     await store.giveBack([eve])
@@ -78,30 +79,34 @@ export function operators(subject: () => Subject): void {
       queue: 'hold',
       recipients: [{ state: 'delivered' }, { state: 'parked', dueAt: T0 + MIN }, { state: 'parked' }],
     })
-    expect(await store.operate(id, { kind: 'release' })).toMatchObject({ woken: [{ destination: 'far.example', dueAt: T0 }] })
+    expect(await operate(store, id, { kind: 'release' })).toMatchObject({ woken: [{ destination: 'far.example', dueAt: T0 }] })
     expect((await claim(store, T0 + MIN)).requests[0]?.recipients.map((one) => one.id)).toEqual([eve, bob])
   })
 
   test('deleted mail lies in the trash until it is restored', async () => {
     const { store, reader } = subject()
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
-    expect(await store.operate(id, { kind: 'delete', now: T0, purge: false })).toMatchObject({ changed: true, placement: 'trash' })
-    expect((await store.operate(id, { kind: 'delete', now: T0, purge: false })).changed).toBe(false)
+    expect(await operate(store, id, { kind: 'delete', now: T0, purge: false })).toMatchObject({ changed: true, placement: 'trash' })
+    expect((await operate(store, id, { kind: 'delete', now: T0, purge: false })).changed).toBe(false)
     await store.settle({ message: id, recipients: [delivered(first(id), T0), deferred(recipientId(id, 1), T0 + MIN)], attempts: [] })
     expect(reader.list({}, { after: 0, limit: 10, now: T0 })).toEqual([])
     expect(reader.list({ queue: 'trash' }, { after: 0, limit: 10, now: T0 })).toMatchObject([{ message: { id } }])
     expect(stateOf(id)?.queue).toBe('trash')
-    expect(await store.operate(id, { kind: 'restore' })).toMatchObject({ changed: true, woken: [{ dueAt: T0 + MIN }], placement: 'queued' })
+    expect(await operate(store, id, { kind: 'restore' })).toMatchObject({
+      changed: true,
+      woken: [{ dueAt: T0 + MIN }],
+      placement: 'queued',
+    })
     expect((await claim(store, T0 + MIN)).requests[0]?.recipients).toMatchObject([{ address: 'bob@far.example' }])
-    expect((await store.operate(id, { kind: 'restore' })).changed).toBe(false)
+    expect((await operate(store, id, { kind: 'restore' })).changed).toBe(false)
   })
 
   test('trash past keeping is pruned, and what is in delivery first ends', async () => {
     const { store } = subject()
     const [old, fresh, busy] = [await queue(store), await queue(store), await queue(store, { leased: true })]
-    await store.operate(old, { kind: 'delete', now: T0, purge: false })
-    await store.operate(fresh, { kind: 'delete', now: T0 + MIN, purge: false })
-    await store.operate(busy, { kind: 'delete', now: T0, purge: false })
+    await operate(store, old, { kind: 'delete', now: T0, purge: false })
+    await operate(store, fresh, { kind: 'delete', now: T0 + MIN, purge: false })
+    await operate(store, busy, { kind: 'delete', now: T0, purge: false })
     const prune = async () => {
       while ((await store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN })).more);
     }
@@ -116,9 +121,9 @@ export function operators(subject: () => Subject): void {
   test('purged mail is gone at once, unless it is in delivery: then when that has ended', async () => {
     const { store } = subject()
     const [idle, busy] = [await queue(store), await queue(store, { leased: true })]
-    expect(await store.operate(idle, { kind: 'delete', now: T0, purge: true })).toEqual({ changed: true, woken: [], placement: 'gone' })
-    expect((await store.operate(idle, { kind: 'delete', now: T0, purge: true })).changed).toBe(false)
-    expect((await store.operate(busy, { kind: 'delete', now: T0, purge: true })).placement).toBe('trash')
+    expect(await operate(store, idle, { kind: 'delete', now: T0, purge: true })).toEqual({ changed: true, woken: [], placement: 'gone' })
+    expect((await operate(store, idle, { kind: 'delete', now: T0, purge: true })).changed).toBe(false)
+    expect((await operate(store, busy, { kind: 'delete', now: T0, purge: true })).placement).toBe('trash')
     expect((await settleOne(store, busy, delivered(first(busy), T0))).removed).toBe(true)
     expect(stateOf(busy)?.recipients).toMatchObject([{ state: 'delivered', last: OK }])
   })
@@ -127,7 +132,7 @@ export function operators(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
     await store.settle({ message: id, recipients: [bounced(first(id), T0), deferred(recipientId(id, 1), T0 + MIN)], attempts: [] })
-    await store.operate(id, { kind: 'delete', now: T0, purge: true })
+    await operate(store, id, { kind: 'delete', now: T0, purge: true })
     expect((await store.debtsOf(id))?.recipients).toMatchObject([{ debt: 'failure' }])
     expect(
       await store.report({ message: id, paid: [{ recipient: first(id), debt: 'failure' }], notices: [], warnings: 0, warnAt: null }),
@@ -139,7 +144,7 @@ export function operators(subject: () => Subject): void {
     const id = await queue(store)
     await store.oweDelay(id, [first(id)])
     await store.postponeWarning(id, T0 + MIN)
-    await store.operate(id, { kind: 'delete', now: T0, purge: false })
+    await operate(store, id, { kind: 'delete', now: T0, purge: false })
     expect(await store.debtsOf(id)).toBeUndefined()
     expect(await store.claimWarnings(T0 + MIN, 10)).toEqual([])
   })
@@ -147,12 +152,12 @@ export function operators(subject: () => Subject): void {
   test('mail marked to expire says so when it is leased', async () => {
     const { store } = subject()
     const id = await queue(store)
-    expect(await store.operate(id, { kind: 'expire' })).toEqual({
+    expect(await operate(store, id, { kind: 'expire' })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 }],
       placement: 'queued',
     })
-    expect((await store.operate(id, { kind: 'expire' })).changed).toBe(false)
+    expect((await operate(store, id, { kind: 'expire' })).changed).toBe(false)
     expect((await claim(store, T0)).requests).toMatchObject([{ forcedExpire: true }])
   })
 
@@ -165,7 +170,7 @@ export function operators(subject: () => Subject): void {
       attempts: [],
     })
     const newId = store.nextId()
-    const result = await store.operate(id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: T0 + MIN + LIFETIME })
+    const result = await operate(store, id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: T0 + MIN + LIFETIME })
     expect(result).toEqual({ changed: true, woken: [{ destination: 'far.example', dueAt: T0 + MIN }], placement: 'gone' })
     expect(stateOf(id)).toMatchObject({
       queue: 'gone',
@@ -186,11 +191,11 @@ export function operators(subject: () => Subject): void {
     const id = await queue(store, { to: [{ address: 'ann@far.example' }, { address: 'bob@else.example' }] })
     await claim(store, T0)
     const newId = store.nextId()
-    expect(await store.operate(id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME })).toMatchObject({
+    expect(await operate(store, id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME })).toMatchObject({
       changed: true,
       placement: 'queued',
     })
-    expect((await store.operate(id, { kind: 'requeue', now: T0, newId: store.nextId(), expiresAt: T0 })).changed).toBe(false)
+    expect((await operate(store, id, { kind: 'requeue', now: T0, newId: store.nextId(), expiresAt: T0 })).changed).toBe(false)
     expect((await settleOne(store, id, delivered(first(id), T0))).removed).toBe(true)
     expect((await contentOf(store, id)).toString()).toContain('Subject: hi')
     expect(messagesIn((await claim(store, T0, { destination: 'else.example' })).requests)).toEqual([newId])
@@ -198,7 +203,7 @@ export function operators(subject: () => Subject): void {
 
   test('an order for a message that is not there changes nothing', async () => {
     const { store } = subject()
-    expect(await store.operate(4711, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'gone' })
+    expect(await operate(store, 4711, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'gone' })
   })
 
   test('mail that waits can be moved to another destination and lifetime; what is in delivery stays', async () => {

@@ -3,7 +3,22 @@
  */
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { bounced, claim, contentOf, deferred, first, LIFETIME, messagesIn, MIN, OK, queue, settleOne, T0, type Subject } from './mail.ts'
+import {
+  bounced,
+  claim,
+  contentOf,
+  deferred,
+  first,
+  LIFETIME,
+  messagesIn,
+  MIN,
+  OK,
+  queue,
+  settleOne,
+  T0,
+  type Subject,
+  operate,
+} from './mail.ts'
 
 export function restarts(subject: () => Subject, replace: (next: Subject) => void): void {
   const crash = async (): Promise<Subject> => {
@@ -28,7 +43,7 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
   test('leases end with their owner; due times and steps stay', async () => {
     const id = await queue(subject().store, { leased: true })
     const held = await queue(subject().store, { leased: true })
-    await subject().store.operate(held, { kind: 'hold' })
+    await operate(subject().store, held, { kind: 'hold' })
     const { store, reader } = await crash()
     expect(reader.story(formatQueueId(T0, held), T0)).toMatchObject({ queue: 'hold', recipients: [{ state: 'parked' }] })
     const { requests } = await claim(store, T0)

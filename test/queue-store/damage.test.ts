@@ -5,7 +5,7 @@ import { recipientId } from '../../src/queue/message.ts'
 import { queueFile } from '../../src/queue/sqlite/database.ts'
 import { openInlineStore } from '../../src/queue/sqlite/inline-store.ts'
 import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
-import { claim, deferred, delivered, first, messagesIn, queue, settleOne, T0 } from '../conformance/mail.ts'
+import { claim, deferred, delivered, first, messagesIn, queue, settleOne, T0, operate } from '../conformance/mail.ts'
 import { folder } from './folders.ts'
 
 /** Changes rows behind the store's back, as a bad disk or a careless hand would. */
@@ -32,7 +32,7 @@ describe('a row that cannot be decoded is set aside, and the queue goes on', () 
     expect(await claim(store, T0)).toEqual({ requests: [], nextDueAt: null })
     expect(reader.list({ queue: 'corrupt' }, { after: 0, limit: 10, now: T0 }).map(({ message }) => message.id)).toEqual([bad])
     expect(reader.story(formatQueueId(T0, bad), T0)?.queue).toBe('corrupt')
-    await store.operate(bad, { kind: 'delete', now: T0, purge: true })
+    await operate(store, bad, { kind: 'delete', now: T0, purge: true })
     expect(reader.story(formatQueueId(T0, bad), T0)?.queue).toBe('gone')
     await store.close()
   })

@@ -93,7 +93,7 @@ describe('when the disk is full', () => {
   test('the trash makes room before mail is refused', () => {
     const { batches, enqueue, fillWithMail, disk, db } = smallDisk()
     const big = enqueue(mail({ nextId: () => 1000 }, { content: [Buffer.alloc(300_000, 'x')] }))
-    batches.run([big, { method: 'operate', args: [1000, { kind: 'delete', now: T0, purge: false }] }])
+    batches.run([big, { method: 'operate', args: [[{ message: 1000, operation: { kind: 'delete', now: T0, purge: false } }]] }])
     disk.spaceReturns = true
     fillWithMail()
     expect(db.prepare(`select count(*) from message where placement = 'trash'`).pluck().get()).toBe(0)

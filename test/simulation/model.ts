@@ -13,7 +13,7 @@ import {
   type Placement,
   type RecipientId,
 } from '../../src/queue/message.ts'
-import type { DestinationRecord, NewRecipient, Operation, Settled } from '../../src/queue/store.ts'
+import type { DestinationRecord, MessageOperation, NewRecipient, Operation, Settled } from '../../src/queue/store.ts'
 import type { Commit, CommitOf, CommittedClaim, EntryFacts } from './record.ts'
 
 export interface ModelRecipient {
@@ -120,8 +120,7 @@ export class QueueModel {
         return
       }
       case 'operate':
-        if (commit.changed) this.#operate(commit.message, commit.operation)
-        return
+        return commit.operations.forEach((one) => this.#operate(one))
       case 'saveDestination':
         this.remembered.set(commit.record.name, commit.record)
     }
@@ -201,7 +200,7 @@ export class QueueModel {
     }
   }
 
-  #operate(id: MessageId, operation: Operation): void {
+  #operate({ message: id, operation }: MessageOperation): void {
     const held = this.messages.get(id)
     if (held === undefined) return
     switch (operation.kind) {

@@ -1,5 +1,5 @@
 /** What a simulation writes into the history of its world, beside what the queue and the far side tell. */
-import type { DestinationRecord, NewRecipient, Operation, Report, Settlement } from '../../src/queue/store.ts'
+import type { DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/queue/store.ts'
 import type { DestinationName, Message, MessageId, RecipientId } from '../../src/queue/message.ts'
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { Instant } from '../../src/mail/clock.ts'
@@ -35,7 +35,8 @@ export type Commit =
   | { readonly method: 'quarantine'; readonly message: MessageId }
   | { readonly method: 'oweDelay'; readonly message: MessageId; readonly recipients: readonly RecipientId[] }
   | ({ readonly method: 'report'; readonly notices: readonly NoticeEntry[] } & Omit<Report, 'notices'>)
-  | { readonly method: 'operate'; readonly message: MessageId; readonly operation: Operation; readonly changed: boolean }
+  /** What operators changed; what was so already is left out. */
+  | { readonly method: 'operate'; readonly operations: readonly MessageOperation[] }
   | { readonly method: 'saveDestination'; readonly record: DestinationRecord }
 
 export type CommitOf<M extends Commit['method']> = Extract<Commit, { readonly method: M }>

@@ -157,8 +157,8 @@ function digest(method: Method, args: readonly unknown[], answer: unknown): Comm
       return { method, ...report, notices: notices.map(noticeFacts) }
     }
     case 'operate': {
-      const [message, operation] = call<'operate'>()
-      return { method, message, operation, changed: (answer as CommitOf<'operate'>).changed }
+      const results = answer as Awaited<ReturnType<QueueStore['operate']>>
+      return { method, operations: call<'operate'>()[0].filter((_, n) => results[n]?.changed === true) }
     }
     case 'saveDestination':
       return { method, record: call<'saveDestination'>()[0] }

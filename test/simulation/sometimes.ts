@@ -125,11 +125,14 @@ export const SOMETIMES: Readonly<Record<string, InvariantMaker>> = {
   }),
   'restored from the trash': whenever(
     ({ where, event }) =>
-      where === 'test' && event.did === 'committed' && event.method === 'operate' && event.changed && event.operation.kind === 'restore',
+      where === 'test' &&
+      event.did === 'committed' &&
+      event.method === 'operate' &&
+      event.operations.some(({ operation }) => operation.kind === 'restore'),
   ),
   'an order for mail in delivery': whenever(({ where, event }, { queue }) => {
-    if (where !== 'test' || event.did !== 'committed' || event.method !== 'operate' || !event.changed) return false
-    return queue.messages.get(event.message)?.recipients.some(({ state }) => state === 'leased') === true
+    if (where !== 'test' || event.did !== 'committed' || event.method !== 'operate') return false
+    return event.operations.some(({ message }) => queue.messages.get(message)?.recipients.some(({ state }) => state === 'leased') === true)
   }),
   'the disk full with mail in delivery': whenever(
     ({ where, event }, { underWay }) => where === 'test' && event.did === 'disk full' && underWay.size > 0,

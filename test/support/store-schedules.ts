@@ -9,6 +9,7 @@ import { openMemoryStore } from '../../src/queue/memory/memory-store.ts'
 import { queueIdOf, type DeliveryRequest, type Message, type MessageId } from '../../src/queue/message.ts'
 import type { QueueReader } from '../../src/queue/reader.ts'
 import type { Operation, QueueStore, Settled } from '../../src/queue/store.ts'
+import { operate } from '../conformance/mail.ts'
 
 const START = 1_800_000_000_000
 const LIFETIME = 1_000_000
@@ -146,7 +147,7 @@ export class Schedule {
       { kind: 'restore' },
     ]
     const operation = operations[this.#below(operations.length)] ?? { kind: 'release' }
-    const { changed } = await this.#store.operate(message.id, operation)
+    const { changed } = await operate(this.#store, message.id, operation)
     if (changed && operation.kind === 'requeue') this.#messages.push({ ...message, id: newId, createdAt: this.#now })
   }
 
@@ -188,7 +189,7 @@ export class Schedule {
   async #drain(): Promise<string | null> {
     await this.#crash()
     for (const message of this.#messages)
-      for (const kind of ['restore', 'release'] as const) await this.#store.operate(message.id, { kind })
+      for (const kind of ['restore', 'release'] as const) await operate(this.#store, message.id, { kind })
     const far = this.#now + 2 * LIFETIME
     const claimed = new Set<MessageId>()
     for (const destination of PLACES) {

@@ -18,7 +18,7 @@ import type {
   IndebtedMessage,
   Move,
   NewMessage,
-  Operation,
+  MessageOperation,
   QueueStore,
   Report,
   Settlement,
@@ -242,8 +242,8 @@ class MemoryStore implements QueueStore {
 
   // --- operators and housekeeping
 
-  async operate(message: MessageId, operation: Operation) {
-    return applyOperation(this.#queue, message, operation)
+  async operate(operations: readonly MessageOperation[]) {
+    return operations.map((one) => applyOperation(this.#queue, one))
   }
 
   async move(moves: readonly Move[]) {
@@ -264,7 +264,7 @@ class MemoryStore implements QueueStore {
   async prune({ historyBefore, historyCount, trashBefore }: Parameters<QueueStore['prune']>[0]) {
     for (const held of this.#queue.messages.values()) {
       if (held.deletedAt === null || held.deletedAt >= trashBefore) continue
-      applyOperation(this.#queue, held.message.id, { kind: 'delete', now: held.deletedAt, purge: true })
+      applyOperation(this.#queue, { message: held.message.id, operation: { kind: 'delete', now: held.deletedAt, purge: true } })
     }
     for (const [id, { leftAt = 0 }] of this.#queue.departed) {
       if (leftAt >= historyBefore && this.#queue.departed.size <= historyCount) break

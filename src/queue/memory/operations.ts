@@ -3,19 +3,19 @@
  */
 import type { Instant } from '../../mail/clock.ts'
 import { isKept, isLive, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './held.ts'
-import { queueIdOf, recipientId, type DestinationName, type MessageId } from '../message.ts'
-import type { DestinationDue, Operation, OperationResult } from '../store.ts'
+import { queueIdOf, recipientId, type DestinationName } from '../message.ts'
+import type { DestinationDue, MessageOperation, Operation, OperationResult } from '../store.ts'
 
-export function applyOperation(queue: MemoryQueue, id: MessageId, operation: Operation): OperationResult {
+export function applyOperation(queue: MemoryQueue, { message: id, operation }: MessageOperation): OperationResult {
   const held = queue.messages.get(id)
   if (held === undefined) return { changed: false, woken: [], placement: 'gone' }
-  const touched = destinationsOf(held)
   const changed = apply(queue, held, operation)
   const placement = queue.messages.get(id)?.placement ?? 'gone'
-  if (!changed) return { changed, woken: [], placement }
+  // After a hold or a deletion less waits than before, and nobody has to be woken.
+  if (!changed || operation.kind === 'hold' || operation.kind === 'delete') return { changed, woken: [], placement }
   const entry = queue.messages.get(operation.kind === 'requeue' ? operation.newId : id)
-  for (const destination of entry === undefined ? [] : destinationsOf(entry)) touched.add(destination)
-  return { changed, woken: [...touched].flatMap((destination) => due(queue, destination)), placement }
+  const destinations = entry === undefined ? [] : [...destinationsOf(entry)]
+  return { changed, woken: destinations.flatMap((destination) => due(queue, destination)), placement }
 }
 
 /** The message leaves; history remembers it. */

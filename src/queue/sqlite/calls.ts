@@ -83,7 +83,7 @@ const operationsOf = ({ corrupt, intake, contents, leases, outcomes, debts, oper
   nextDeadlines: () => housekeeping.nextDeadlines(),
   destinations: () => housekeeping.destinations(),
   saveDestination: (record) => housekeeping.saveDestination(record),
-  operate: (message, operation) => operating.operate(message, operation),
+  operate: (operations) => operations.map((one) => operating.operate(one)),
   move: (moves) => operating.move(moves),
   audit: (record) => operating.audit(record),
   prune: (limits) => housekeeping.prune(limits),

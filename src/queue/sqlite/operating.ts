@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
 import type { DestinationName, MessageId, Placement } from '../message.ts'
-import type { AuditRecord, DestinationDue, Move, Operation, OperationResult } from '../store.ts'
+import type { AuditRecord, DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../store.ts'
 import type { Departures } from './departed.ts'
 import * as sql from './queries.ts'
 import type { Requeueing } from './requeueing.ts'
@@ -14,11 +14,12 @@ import type { MessageRow } from './rows.ts'
 /** Sorts before every real deletion: what could not be purged yet is purged by the next pruning. */
 const LONG_AGO: Instant = 0
 
-/** After these nothing waits anywhere that did not wait there before. */
+/** After these less waits than before, and nobody has to be woken. */
 const WAITING_LESS: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete'])
 
 export class Operating {
   readonly #message
+  readonly #placement
   readonly #destinations
   readonly #nextDue
   readonly #place
@@ -40,6 +41,7 @@ export class Operating {
     this.#requeueing = requeueing
     type Of = { message: MessageId }
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
+    this.#placement = db.prepare<[MessageId], Placement>(sql.placementOf).pluck()
     this.#destinations = db.prepare<Of, DestinationName>(sql.destinationsOf).pluck()
     this.#nextDue = db.prepare<{ destination: string }, Instant>(sql.nextDueAt).pluck()
     this.#place = db.prepare<[Placement, Instant | null, string | null, MessageId]>(sql.place)
@@ -55,15 +57,13 @@ export class Operating {
     this.#reroute = db.prepare<[Move]>(sql.move)
   }
 
-  operate(message: MessageId, operation: Operation): OperationResult {
+  operate({ message, operation }: MessageOperation): OperationResult {
     const row = this.#message.get(message)
     if (row === undefined) return { changed: false, woken: [], placement: 'gone' }
-    const before = this.#destinations.all({ message })
     const { changed, entry = message } = this.#apply(row, operation)
-    const placement = this.#message.get(message)?.placement ?? 'gone'
-    if (!changed) return { changed, woken: [], placement }
-    const touched = WAITING_LESS.has(operation.kind) ? before : new Set([...before, ...this.#destinations.all({ message: entry })])
-    return { changed, woken: this.#due(touched), placement }
+    const placement = this.#placement.get(message) ?? 'gone'
+    if (!changed || WAITING_LESS.has(operation.kind)) return { changed, woken: [], placement }
+    return { changed, woken: this.#due(this.#destinations.all({ message: entry })), placement }
   }
 
   audit({ at, who, action, arguments: words, changed }: AuditRecord): void {

@@ -37,6 +37,7 @@ export const copyChunks = `
 
 // --- messages and recipients
 
+export const placementOf = 'select placement from message where id = ?'
 export const messageById = 'select * from message where id = ?'
 export const stateOf = 'select state from recipient where id = ?'
 export const recipientsOf = `select * from recipient where ${OF_MESSAGE} order by id`

@@ -44,7 +44,7 @@ export function storeOver(shell: Shell): QueueStore {
     nextDeadlines: () => call('nextDeadlines'),
     destinations: () => call('destinations'),
     saveDestination: (record) => call('saveDestination', record),
-    operate: (message, operation) => call('operate', message, operation),
+    operate: (operations) => call('operate', operations),
     move: (moves) => call('move', moves),
     audit: (record) => call('audit', record),
     prune: (limits) => call('prune', limits),
