@@ -19,8 +19,8 @@ export interface Surroundings {
   readonly between?: ((store: QueueStore, life: Incarnation) => QueueStore) | undefined
 }
 
-/** Never answered: whoever waits for it is dead. */
-const NEVER = new Promise<never>(() => undefined)
+/** Never answered: whoever waits for it is dead. A new one each time, so that the dead are forgotten with it. */
+const never = (): Promise<never> => new Promise(() => undefined)
 
 export class Incarnation {
   readonly clock: Clock
@@ -112,12 +112,12 @@ export class Incarnation {
   }
 
   async #whileAlive<T>(call: () => Promise<T>, receive: (answer: T) => T = (answer) => answer): Promise<T> {
-    if (!this.#alive) return NEVER
+    if (!this.#alive) return never()
     try {
       const answer = receive(await call())
-      return this.#alive ? answer : await NEVER
+      return this.#alive ? answer : await never()
     } catch (error) {
-      if (!this.#alive) return NEVER
+      if (!this.#alive) return never()
       throw error
     }
   }

@@ -65,7 +65,7 @@ export class Recorder {
           return async (...args: unknown[]) => {
             const asked = this.world?.clock.now() ?? 0
             if (this.#scenario.commitTakes > 0 && this.world !== undefined) await sleep(life.clock, this.#scenario.commitTakes)
-            return inTurn(() => (life.alive ? this.#call(target, name, args, asked) : NEVER))
+            return inTurn(() => (life.alive ? this.#call(target, name, args, asked) : never()))
           }
         },
       })
@@ -89,7 +89,7 @@ export class Recorder {
 
   #killed({ downFor }: CommitCrash): Promise<never> {
     this.world?.kill(downFor / 1000)
-    return NEVER
+    return never()
   }
 
   #watched(agent: DeliveryAgent, isAlive: () => boolean): DeliveryAgent {
@@ -106,7 +106,8 @@ export class Recorder {
   }
 }
 
-const NEVER = new Promise<never>(() => undefined)
+/** A new one each time: who waits for it must be forgotten with it. */
+const never = (): Promise<never> => new Promise(() => undefined)
 
 const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
   message: message.id,

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -191,6 +193,27 @@ describe('a world', () => {
     const world = await createWorld()
     expect(cpuTime(before)).toBeLessThan(100)
     await world.close()
+  })
+
+  test('is forgotten when it is over, even if it was killed with work under way', async () => {
+    const lived = async (): Promise<WeakRef<object>> => {
+      const world = await createWorld()
+      world.destination('slow.example').fails({ at: 'mail', stall: true })
+      for (let i = 0; i < 5; i++) await send(world, { to: `u${i}@slow.example` })
+      await world.advance('10s')
+      await world.crash()
+      await world.close()
+      return new WeakRef(world)
+    }
+    const over = await Promise.all([...Array(20).keys()].map(lived))
+    setFlagsFromString('--expose-gc')
+    const collectGarbage = runInNewContext('gc') as () => void
+    await expect
+      .poll(() => {
+        collectGarbage()
+        return over.filter((world) => world.deref() !== undefined).length
+      })
+      .toBeLessThan(3)
   })
 
   test('keeps its mail over a restart', () =>
