@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
+    globalSetup: ['test/support/temporary-folder.ts'],
     testTimeout: 20_000,
   },
 })

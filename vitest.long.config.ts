@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/long/**/*.long.ts'],
     pool: 'forks',
+    globalSetup: ['test/support/temporary-folder.ts'],
     testTimeout: 3_600_000,
     fileParallelism: false,
   },
