@@ -10,6 +10,7 @@ const BIG = ['message', 'recipient', 'chunk', 'attempt', 'departed', 'audit']
 const WALKS: Record<string, string> = {
   'destinationsDue: SCAN recipient USING COVERING INDEX recipient_due': 'its first step takes one entry',
   'leftLeased: SCAN recipient USING INDEX recipient_leased': 'as large as the active queue',
+  'listedActive: SCAN recipient USING COVERING INDEX recipient_leased': 'as large as the active queue',
   'oldestDeparted: SCAN departed': 'from the old end, up to a limit',
   'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
 }

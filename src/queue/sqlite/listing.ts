@@ -10,39 +10,40 @@ import type { Database } from './database.ts'
 import * as sql from './reader-queries.ts'
 import { asMessage, toRecipient, type ListedRow, type RecipientRow } from './rows.ts'
 
-/** Messages looked at in one statement at most: some milliseconds. */
+/** Ids looked at in one statement at most: some milliseconds. */
 const SLICE = 16_000
 
 export class Listing {
   readonly #db: Database
-  readonly #slice
+  readonly #last
   readonly #live
   readonly #all
   readonly #byRecipient
   readonly #byQueue
+  readonly #active
   readonly #shut
 
   constructor(db: Database) {
     this.#db = db
-    this.#slice = db.prepare<{ after: number; size: number }, number | null>(sql.sliceOfMessages).pluck()
+    this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
     this.#live = db.prepare<{ first: MessageId; last: MessageId }, RecipientRow>(sql.liveBetween)
     this.#all = db.prepare<object, ListedRow>(sql.listed)
     this.#byRecipient = db.prepare<object, ListedRow>(sql.listedByRecipient)
     this.#byQueue = db.prepare<object, ListedRow>(sql.listedByQueue)
+    this.#active = db.prepare<object, ListedRow>(sql.listedActive)
     this.#shut = db.prepare<[], DestinationName>(sql.shutDestinations).pluck()
   }
 
-  list(filter: QueueFilter, { after, through: end = Number.MAX_SAFE_INTEGER, limit, now }: ListPage): ListedMessage[] {
+  list(filter: QueueFilter, { after, through: wantedEnd = Infinity, limit, now }: ListPage): ListedMessage[] {
+    const end = Math.min(this.#last.get() ?? 0, wantedEnd)
     const statement = this.#statementFor(filter)
     const where = { ...conditions(filter), now }
     const found: ListedMessage[] = []
-    // Nothing is passed over then but mail in the trash: the page itself is slice enough.
-    const isWhole = Object.values(filter).every((part) => part === undefined)
+    // Then hardly anything is passed over: the page itself is slice enough.
+    const isWhole = statement === this.#active || Object.values(filter).every((part) => part === undefined)
     let from = after
     for (let size = limit; found.length < limit && from < end; size = Math.min(2 * size, SLICE)) {
-      const sliceEnd = isWhole ? end : (this.#slice.get({ after: from, size }) ?? null)
-      if (sliceEnd === null) break
-      const through = Math.min(sliceEnd, end)
+      const through = isWhole ? end : Math.min(from + size, end)
       const wanted = { ...where, after: from, through, limit: limit - found.length }
       const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), now))()
       for (const one of listed) if (isIn(one, filter)) found.push(one)
@@ -63,7 +64,8 @@ export class Listing {
 
   #statementFor({ recipient, destination, attemptsOver, reply, queue }: QueueFilter) {
     if ([recipient, destination, attemptsOver, reply].some((part) => part !== undefined)) return this.#byRecipient
-    return queue === 'active' || queue === 'incoming' || queue === 'deferred' ? this.#byQueue : this.#all
+    if (queue === 'active') return this.#active
+    return queue === 'incoming' || queue === 'deferred' ? this.#byQueue : this.#all
   }
 
   /** The rows that were found, and of those the messages that have live recipients. */
@@ -124,11 +126,14 @@ const conditions = ({ sender, recipient, destination, queue, arrivedBefore, atte
   attemptsOver: attemptsOver ?? null,
   reply: reply === undefined ? null : lower(reply),
   // As it stands within the stored JSON: most rows need no more than this look.
-  replyInJson: reply === undefined ? null : JSON.stringify(lower(reply)).slice(1, -1),
+  replyInJson: reply === undefined ? null : `%${literal(JSON.stringify(reply).slice(1, -1))}%`,
 })
 
 /** `*` is the only wildcard; everything else means itself, in any case. */
-const pattern = (text: string | undefined): string | null => (text === undefined ? null : lower(text).replace(/[[?]/g, '[$&]'))
+const pattern = (text: string | undefined): string | null => (text === undefined ? null : literal(text).replaceAll('*', '%'))
+
+/** As a part of what LIKE looks for, which takes ASCII letters in any case. */
+const literal = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&')
 
 /** As SQLite's lower(): ASCII only. */
 const lower = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())

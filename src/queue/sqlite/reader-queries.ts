@@ -19,6 +19,8 @@ const QUEUE_NAME = `
     else 'incoming'
   end`
 
+export const lastMessage = 'select max(id) from message'
+
 /** The last id of the next slice of messages. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
 
@@ -29,7 +31,7 @@ const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, body, ret, envid, 
 const MESSAGE_PART = `
     case :queue when 'hold' then placement = 'hold' when 'corrupt' then placement = 'corrupt' when 'trash' then placement = 'trash'
       else placement = 'queued' or (:queue is null and placement <> 'trash') end
-    and (:sender is null or lower(sender) glob :sender)
+    and (:sender is null or sender like :sender escape '\\')
     and (:arrivedBefore is null or arrived_at < :arrivedBefore)
   order by id limit :limit`
 
@@ -43,17 +45,22 @@ export const listed = `select ${OF_MESSAGE} from message where id > :after and i
 /** Recipient parts of a filter must hold of one live recipient together. */
 export const listedByRecipient = `
   select ${OF_MESSAGE} from message where id in (${MESSAGES_WITH_LIVE}
-      and (:recipient is null or lower(address) glob :recipient)
-      and (:destination is null or destination glob :destination)
+      and (:recipient is null or address like :recipient escape '\\')
+      and (:destination is null or destination like :destination escape '\\')
       and (:attemptsOver is null or attempts > :attemptsOver)
-      and (:reply is null or case when instr(lower(last), :replyInJson) > 0 and json_valid(last)
+      and (:reply is null or case when last like :replyInJson escape '\\' and json_valid(last)
         then instr(lower(coalesce(last ->> 'reply', '') || char(10) || (last ->> 'reason')), :reply) > 0 end))
     and ${MESSAGE_PART}`
+
+/** Mail in delivery: as many rows as the active queue has. */
+export const listedActive = `
+  select ${OF_MESSAGE} from message where id in (select id / 131072 from recipient indexed by recipient_leased where state = 'leased')
+    and id > :after and id <= :through and ${MESSAGE_PART}`
 
 /** Some recipient is as they are in that queue; whether the message is in it, all of them say together. */
 export const listedByQueue = `
   select ${OF_MESSAGE} from message where id in (${MESSAGES_WITH_LIVE}
-      and case :queue when 'active' then state = 'leased' when 'incoming' then not ${IS_DEFERRED} else ${IS_DEFERRED} end)
+      and case :queue when 'incoming' then not ${IS_DEFERRED} else ${IS_DEFERRED} end)
     and ${MESSAGE_PART}`
 
 export const liveBetween = `
