@@ -65,7 +65,10 @@ export function parseUsers(text: string): Map<string, string> {
 
 export const formatUsers = (users: ReadonlyMap<string, string>): string => [...users].map(([name, hash]) => `${name} ${hash}\n`).join('')
 
-/** What an unknown user's guess is measured against, so that it takes as long as any other: the hash of no password. */
+/**
+ * A well-formed hash that no password has. The guess of an unknown user is measured against it, so that the answer takes
+ * as long as for a user that there is.
+ */
 const NOBODY = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${Buffer.alloc(SALT_LENGTH).toString('base64')}$${Buffer.alloc(KEY_LENGTH).toString('base64')}`
 
 export class Users {

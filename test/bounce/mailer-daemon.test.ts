@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { HOUR, MINUTE, SECOND } from '../../src/mail/clock.ts'
 import { seededRandom } from '../../src/mail/random.ts'
 import { NoticeWorld, type Fate } from '../support/notice-world.ts'
-import { operate } from '../conformance/mail.ts'
+import { operate } from '../support/operate.ts'
 
 const started = (options: ConstructorParameters<typeof NoticeWorld>[0] = {}): NoticeWorld => {
   const world = new NoticeWorld(options)

@@ -3,8 +3,9 @@ import { hours, minutes } from '../../src/mail/clock.ts'
 import type { DeliveryStatus } from '../../src/mail/reply.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/queue/message.ts'
-import { attempt, deferred, delivered, first, queue, settleOne, type Mail, operate } from '../conformance/mail.ts'
+import { attempt, deferred, delivered, first, queue, settleOne, type Mail } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
+import { operate } from '../support/operate.ts'
 
 let operator: Operator
 beforeEach(() => {

@@ -7,8 +7,9 @@ import { Operations, type LiveDestination, type Wakes } from '../../src/queue/op
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import type { DestinationDue } from '../../src/queue/store.ts'
 import { Events } from '../../src/telemetry/events.ts'
-import { deferred, delivered, first, queue, settleOne, operate } from '../conformance/mail.ts'
+import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
+import { operate } from '../support/operate.ts'
 
 let operator: Operator
 let ids: readonly string[]

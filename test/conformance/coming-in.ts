@@ -3,7 +3,8 @@
  */
 import { expect, test } from 'vitest'
 import { queueIdOf } from '../../src/queue/message.ts'
-import { claim, contentOf, first, LIFETIME, mail, MIN, queue, T0, type Subject, operate } from './mail.ts'
+import { claim, contentOf, first, LIFETIME, mail, MIN, queue, T0, type Subject } from './mail.ts'
+import { operate } from '../support/operate.ts'
 
 export function comingIn(subject: () => Subject): void {
   test('an id is never given out twice and rises', async () => {

@@ -4,7 +4,8 @@
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/queue/message.ts'
-import { bounced, claim, deferred, delivered, first, mail, MIN, queue, settleOne, T0, UNKNOWN, type Subject, operate } from './mail.ts'
+import { bounced, claim, deferred, delivered, first, mail, MIN, queue, settleOne, T0, UNKNOWN, type Subject } from './mail.ts'
+import { operate } from '../support/operate.ts'
 
 export function debts(subject: () => Subject): void {
   const bouncedMail = async () => {

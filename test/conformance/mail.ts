@@ -3,7 +3,7 @@
  */
 import { recipientId, type DeliveryRequest, type Message, type MessageId, type RecipientId } from '../../src/queue/message.ts'
 import type { QueueReader } from '../../src/queue/reader.ts'
-import type { AttemptRecord, NewMessage, NewRecipient, Operation, OperationResult, QueueStore, Settled } from '../../src/queue/store.ts'
+import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/queue/store.ts'
 import type { DeliveryStatus } from '../../src/mail/reply.ts'
 
 /** Where the suite's time begins: 2026-01-01T00:00:00Z. */
@@ -125,11 +125,4 @@ export async function contentOf(store: QueueStore, body: number): Promise<Buffer
   const parts: Uint8Array[] = []
   for (let part = await store.readBody(body, 0); part !== undefined; part = await store.readBody(body, parts.length)) parts.push(part)
   return Buffer.concat(parts)
-}
-
-/** What an operator does to one message. */
-export async function operate(store: QueueStore, message: MessageId, operation: Operation): Promise<OperationResult> {
-  const [result] = await store.operate([{ message, operation }])
-  if (result === undefined) throw new Error('the store answered nothing')
-  return result
 }

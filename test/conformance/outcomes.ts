@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/queue/message.ts'
+import { operate } from '../support/operate.ts'
 import {
   attempt,
   BUSY,
@@ -19,7 +20,6 @@ import {
   settleOne,
   T0,
   type Subject,
-  operate,
 } from './mail.ts'
 
 export function outcomes(subject: () => Subject): void {

@@ -3,22 +3,8 @@
  */
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import {
-  bounced,
-  claim,
-  contentOf,
-  deferred,
-  first,
-  LIFETIME,
-  messagesIn,
-  MIN,
-  OK,
-  queue,
-  settleOne,
-  T0,
-  type Subject,
-  operate,
-} from './mail.ts'
+import { operate } from '../support/operate.ts'
+import { bounced, claim, contentOf, deferred, first, LIFETIME, messagesIn, MIN, OK, queue, settleOne, T0, type Subject } from './mail.ts'
 
 export function restarts(subject: () => Subject, replace: (next: Subject) => void): void {
   const crash = async (): Promise<Subject> => {

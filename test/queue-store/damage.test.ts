@@ -5,8 +5,9 @@ import { recipientId } from '../../src/queue/message.ts'
 import { queueFile } from '../../src/queue/sqlite/database.ts'
 import { openInlineStore } from '../../src/queue/sqlite/inline-store.ts'
 import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
-import { claim, deferred, delivered, first, messagesIn, queue, settleOne, T0, operate } from '../conformance/mail.ts'
+import { claim, deferred, delivered, first, messagesIn, queue, settleOne, T0 } from '../conformance/mail.ts'
 import { folder } from './folders.ts'
+import { operate } from '../support/operate.ts'
 
 /** Changes rows behind the store's back, as a bad disk or a careless hand would. */
 function damage(directory: string, sql: string): void {

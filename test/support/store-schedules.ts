@@ -9,7 +9,7 @@ import { openMemoryStore } from '../../src/queue/memory/memory-store.ts'
 import { queueIdOf, type DeliveryRequest, type Message, type MessageId } from '../../src/queue/message.ts'
 import type { QueueReader } from '../../src/queue/reader.ts'
 import type { Operation, QueueStore, Settled } from '../../src/queue/store.ts'
-import { operate } from '../conformance/mail.ts'
+import { operate } from './operate.ts'
 
 const START = 1_800_000_000_000
 const LIFETIME = 1_000_000
