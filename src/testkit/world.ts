@@ -7,7 +7,6 @@ import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
 import { configFrom } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
-import { Relay } from '../daemon/relay.ts'
 import type { Endpoint, Listener } from '../delivery/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, Instant } from '../mail/clock.ts'
@@ -24,12 +23,12 @@ import type { RuleText } from './far-side/rule-keys.ts'
 import { readScript } from './far-side/script.ts'
 import { History } from './history.ts'
 import { Driver } from './idle.ts'
-import { Incarnation } from './incarnation.ts'
 import { Ledger, type Attempt } from './ledger.ts'
 import { Mailbox } from './mailbox.ts'
 import { MemoryNet } from './memory-net.ts'
 import { systemError } from './memory-socket.ts'
 import { Recipient } from './recipient.ts'
+import { RelayLives } from './relay-lives.ts'
 import { toDuration, type Time } from './time.ts'
 import { VirtualClock } from './virtual-clock.ts'
 import { openQueue, type Between, type OpenedQueue, type WorldOptions } from './world-options.ts'
@@ -82,23 +81,21 @@ export class World implements AsyncDisposable {
   readonly #ledger = new Ledger()
   readonly #received = new Map<string, ReceivedMail[]>()
   readonly #ports: Listener[] = []
-  #queue: OpenedQueue
-  #life: Incarnation
-  #relay: Relay
+  readonly #lives: RelayLives
   #catchingUp = false
-  /** Something left the queue, or was taken out of it, since it was last looked at. */
+  /** Something left the queue, or was done to it, since it was last looked at. */
   #mayBeEmpty = true
 
   /** @internal Use createWorld. */
   constructor(parts: WorldParts) {
-    const { options, script, queue } = parts
+    const { options, script } = parts
+    const seed = options.seed ?? 1
     this.#parts = parts
-    this.#queue = queue
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
     this.events = new Events(() => this.clock.now())
     this.farSide = new FarSide({
       clock: this.clock,
-      random: seededRandom(options.seed ?? 1),
+      random: seededRandom(seed),
       script,
       hear: (event) => this.#history.add({ at: this.#elapsed(), where: 'far side', event }),
       keep: (mail) => this.#receive(mail),
@@ -110,22 +107,21 @@ export class World implements AsyncDisposable {
       this.#ledger.hear(event, at)
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
-    this.#life = this.#incarnate()
-    this.#relay = this.#assemble()
+    const { clock, net, events } = this
+    this.#lives = new RelayLives({ ...parts, seed, clock, net, events, did: (what) => this.#did(what) })
   }
 
   get store(): QueueStore {
-    return this.#queue.store
+    return this.#lives.queue.store
   }
 
   get reader(): QueueReader {
-    return this.#queue.reader
+    return this.#lives.queue.reader
   }
 
   /** @internal Opens the doors. */
   async start(): Promise<void> {
-    await this.#relay.listen()
-    await this.#relay.start()
+    await this.#lives.start()
   }
 
   // --- the two verbs of time
@@ -233,29 +229,25 @@ export class World implements AsyncDisposable {
     this.#did(operation)
     const { config } = this.#parts
     const { reader } = this
-    const { store, clock, events } = this.#life
-    const operations = new Operations({ store, reader, clock, events, config: () => config, wakes: this.#relay.wakes })
+    const { store, clock, events } = this.#lives.life
+    const operations = new Operations({ store, reader, clock, events, config: () => config, wakes: this.#lives.relay.wakes })
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: {} } : { kind: 'ids' as const, ids }
     return this.#driven(operations.perform({ operation, selection, who: 'operator', words: operation }))
   }
 
   /** Suspends a destination, or lets it go on. */
   async suspend(destination: string): Promise<void> {
-    await this.#driven(this.#relay.wakes.suspend(destination, 'operator'))
+    await this.#driven(this.#lives.relay.wakes.suspend(destination, 'operator'))
   }
 
   async resume(destination: string): Promise<void> {
-    await this.#driven(this.#relay.wakes.resume(destination, 'operator'))
+    await this.#driven(this.#lives.relay.wakes.resume(destination, 'operator'))
   }
 
   /** Stops the relay in order and starts it again on the same queue. */
   async restart(): Promise<void> {
-    await this.#driven(this.#relay.stop(0))
-    this.#life.die()
-    if (this.#queue.survives) this.#queue = await this.#queue.reopen()
-    this.#did('restarted')
-    this.#life = this.#incarnate()
-    this.#relay = this.#assemble()
+    await this.#driven(this.#lives.relay.stop(0))
+    await this.#lives.renew()
     await this.#driven(this.start())
   }
 
@@ -270,27 +262,23 @@ export class World implements AsyncDisposable {
 
   /** @internal The same, from within anything that happens; nothing of the relay goes on after the call. */
   kill(downFor: Time = 0): void {
-    if (!this.#life.alive) return
-    const left = this.#queue.reopen()
-    this.#did('killed')
-    this.#life.die()
-    this.clock.after(toDuration(downFor), () => void this.#rise(left))
+    this.#lives.kill(toDuration(downFor))
   }
 
   /** The destinations that the relay has in mind just now. */
   destinations(): readonly LiveDestination[] {
-    return this.#relay.wakes.snapshot()
+    return this.#lives.relay.wakes.snapshot()
   }
 
   /** Is there a relay to talk to? */
   get isUp(): boolean {
-    return this.#life.alive
+    return this.#lives.life.alive
   }
 
   /** The end of the world. */
   async close(): Promise<void> {
     await Promise.all(this.#ports.splice(0).map((port) => port.close()))
-    if (this.#life.alive) await this.#driven(this.#relay.stop(0))
+    if (this.#lives.life.alive) await this.#driven(this.#lives.relay.stop(0))
     this.farSide.close()
     await this.store.close()
   }
@@ -299,36 +287,14 @@ export class World implements AsyncDisposable {
     await this.close()
   }
 
-  #incarnate(): Incarnation {
-    const { clock, net, store, events } = this
-    return new Incarnation({ clock, net, store, between: this.#parts.between.store, hear: (event) => events.emit(event) })
-  }
-
-  #assemble(): Relay {
-    const { config, templates, options, between } = this.#parts
-    const life = this.#life
-    const { clock, net, store, events } = life
-    const random = seededRandom(options.seed ?? 1)
-    return new Relay({ config, templates, clock, net, store, events, random, watchAgent: (agent) => between.agent?.(agent, life) ?? agent })
-  }
-
-  async #rise(left: Promise<OpenedQueue>): Promise<void> {
-    this.#queue = await left
-    this.#mayBeEmpty = true
-    this.#did('started again')
-    this.#life = this.#incarnate()
-    this.#relay = this.#assemble()
-    await this.start()
-  }
-
   async #dialIn(): Promise<Socket> {
-    if (!this.#life.alive) throw systemError('ECONNREFUSED', 'connect', DOOR)
+    if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', DOOR)
     return this.net.dialFrom(CLIENT, DOOR)
   }
 
   /** Lets time pass until the relay has done something; nothing more of it is to be expected once it is killed. */
   async #driven<T>(work: Promise<T>): Promise<T> {
-    const life = this.#life
+    const life = this.#lives.life
     let done = false
     const end = () => {
       done = true
@@ -349,7 +315,7 @@ export class World implements AsyncDisposable {
   }
 
   #isEmpty(): boolean {
-    if (!this.#mayBeEmpty || !this.#life.alive) return false
+    if (!this.#mayBeEmpty || !this.#lives.life.alive) return false
     this.#mayBeEmpty = false
     return this.reader.counts(this.clock.now()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
   }
@@ -363,6 +329,7 @@ export class World implements AsyncDisposable {
   }
 
   #did(did: string, details: Readonly<Record<string, unknown>> = {}): void {
+    this.#mayBeEmpty = true
     this.#history.add({ at: this.#elapsed(), where: 'test', event: { did, ...details } })
   }
 
