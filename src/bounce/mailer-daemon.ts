@@ -219,6 +219,7 @@ export class MailerDaemon {
     const written = await this.#writer.write(owing.message, noticesFor(told, settings().rules))
     const { removed, entered } = await this.#commit(this.#report(owing, told, written), written)
     if (entered) this.#tell(told, written)
+    else this.#ready.add(id)
     if (removed) this.#parts.events.emit({ kind: 'removed', message: owing.message })
   }
 
@@ -226,7 +227,7 @@ export class MailerDaemon {
     const { store, entry } = this.#parts
     try {
       const result = await store.report(report)
-      // What was owed may be gone meanwhile: then nothing was taken in, and nothing is to be sent.
+      // What was to be told may have changed meanwhile: then nothing was taken in, and what is owed now is looked at anew.
       for (const one of written) entry[result.entered ? 'entered' : 'withdrawn'](one.entry)
       this.#watch.expect(report.warnAt)
       return result
@@ -248,6 +249,7 @@ export class MailerDaemon {
     return {
       message: message.id,
       paid,
+      late: told.recipients.filter(({ debt }) => debt === 'delay').map(({ id }) => id),
       notices: written.map(({ entry }) => entry),
       warnings,
       warnAt: message.sender === '' ? null : nextWarning(ages, message.arrivedAt, warnings),

@@ -126,6 +126,8 @@ export interface Report {
   readonly message: MessageId
   /** Exactly these debts are cleared. */
   readonly paid: readonly { readonly recipient: RecipientId; readonly debt: Debt }[]
+  /** Who is named as late, with or without owing a word; nobody when absent. */
+  readonly late?: readonly RecipientId[] | undefined
   readonly notices: readonly NewMessage[]
   /** Delay warnings sent so far, and when the next one may be due. */
   readonly warnings: number
@@ -238,7 +240,10 @@ export interface QueueStore {
   postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void>
   /** Marks live recipients as owing a delay warning. */
   oweDelay(message: MessageId, recipients: readonly RecipientId[]): Promise<void>
-  /** `entered`: the notices were taken in; not when the debts were gone already. `removed`: the message has left. */
+  /**
+   * `entered`: the notices were taken in; not when they have become untrue, because one of the debts is gone or somebody
+   * is late no more. Then nothing has changed. `removed`: the message has left.
+   */
   report(report: Report): Promise<{ readonly removed: boolean; readonly entered: boolean }>
 
   /** Every destination with waiting mail and the earliest due time there: one loose index scan. */

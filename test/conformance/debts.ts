@@ -53,6 +53,29 @@ export function debts(subject: () => Subject): void {
     expect(reader.list({ sender: '' }, { after: 0, limit: 10, now: T0 })).toHaveLength(1)
   })
 
+  test('a report that has become untrue while its notices were written changes nothing', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    const [ann, bob] = [recipientId(id, 0), recipientId(id, 1)]
+    await settleOne(store, id, deferred(ann, T0 + MIN))
+    await store.oweDelay(id, [ann])
+    const paid = [{ recipient: ann, debt: 'delay' as const }]
+    const warning = { message: id, paid, warnings: 1, warnAt: T0 + 60 * MIN }
+    await settleOne(store, id, delivered(bob, T0 + 1))
+    expect(await store.report({ ...warning, late: [ann, bob], notices: [mail(store, { sender: '' })] })).toEqual({
+      removed: false,
+      entered: false,
+    })
+    await claim(store, T0 + MIN)
+    await settleOne(store, id, bounced(ann, T0 + MIN))
+    for (const owed of [paid, [...paid, { recipient: ann, debt: 'failure' as const }]]) {
+      const report = { ...warning, paid: owed, notices: [mail(store, { sender: '' })] }
+      expect(await store.report(report)).toEqual({ removed: false, entered: false })
+    }
+    expect(await store.debtsOf(id)).toMatchObject({ warnings: 0, recipients: [{ id: ann, debt: 'failure' }] })
+    expect(reader.list({ sender: '' }, { after: 0, limit: 10, now: T0 })).toEqual([])
+  })
+
   test('a notice that cannot be queued leaves the debt standing', async () => {
     const { store } = subject()
     const { id, ann } = await bouncedMail()

@@ -14,7 +14,7 @@ import {
   type RecipientId,
 } from '../../src/queue/message.ts'
 import type { DestinationRecord, MessageOperation, NewRecipient, Operation, Settled } from '../../src/queue/store.ts'
-import type { Commit, CommitOf, CommittedClaim, EntryFacts } from './record.ts'
+import type { Commit, CommittedClaim, EntryFacts } from './record.ts'
 
 export interface ModelRecipient {
   readonly id: RecipientId
@@ -72,11 +72,6 @@ export class QueueModel {
     return recipients.some((one) => isLive(one) || one.debt !== undefined)
   }
 
-  /** A report whose debts are all paid already changes nothing. */
-  isEcho({ paid }: CommitOf<'report'>): boolean {
-    return paid.length > 0 && paid.every(({ recipient, debt }) => this.recipient(recipient)?.debt !== debt)
-  }
-
   /** The relay has died: its leases end. */
   crash(): void {
     for (const held of this.messages.values()) {
@@ -109,7 +104,7 @@ export class QueueModel {
           if (one !== undefined && isLive(one)) one.debt ??= 'delay'
         })
       case 'report': {
-        if (this.isEcho(commit)) return
+        if (!commit.entered) return
         const held = this.messages.get(commit.message)
         for (const notice of commit.notices) this.#enter(notice)
         for (const { recipient, debt } of commit.paid) {

@@ -34,7 +34,7 @@ export type Commit =
   | { readonly method: 'settle'; readonly settlement: Settlement; readonly removed: boolean }
   | { readonly method: 'quarantine'; readonly message: MessageId }
   | { readonly method: 'oweDelay'; readonly message: MessageId; readonly recipients: readonly RecipientId[] }
-  | ({ readonly method: 'report'; readonly notices: readonly NoticeEntry[] } & Omit<Report, 'notices'>)
+  | ({ readonly method: 'report'; readonly notices: readonly NoticeEntry[]; readonly entered: boolean } & Omit<Report, 'notices'>)
   /** What operators changed; what was so already is left out. */
   | { readonly method: 'operate'; readonly operations: readonly MessageOperation[] }
   | { readonly method: 'saveDestination'; readonly record: DestinationRecord }

@@ -155,7 +155,8 @@ function digest(method: Method, args: readonly unknown[], answer: unknown): Comm
       return { method, message: call<'oweDelay'>()[0], recipients: call<'oweDelay'>()[1] }
     case 'report': {
       const [{ notices, ...report }] = call<'report'>()
-      return { method, ...report, notices: notices.map(noticeFacts) }
+      const { entered } = answer as Awaited<ReturnType<QueueStore['report']>>
+      return { method, ...report, notices: notices.map(noticeFacts), entered }
     }
     case 'operate': {
       const results = answer as Awaited<ReturnType<QueueStore['operate']>>

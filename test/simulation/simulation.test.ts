@@ -44,6 +44,7 @@ test('a failing scenario is cut down to what it takes to fail', async () => {
 test.each([
   [212, 'a destination tried while the order to resume it waited for a full disk'],
   [384, 'the same, with a probe that failed'],
+  [4902, 'a warning of mail that was given up while it was being written'],
   [406, 'mail given up by an operator widened the window as if it were being delivered'],
 ])('stormy seed %i was wrong once: %s', async (seed) => {
   expect(judge(await run(generatedBy(seed, 'stormy')))).toEqual([])

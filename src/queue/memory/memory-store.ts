@@ -196,12 +196,13 @@ class MemoryStore implements QueueStore {
     }
   }
 
-  async report({ message, paid, notices, warnings, warnAt }: Report) {
+  async report({ message, paid, late = [], notices, warnings, warnAt }: Report) {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return { removed: false, entered: false }
     const standing = held.recipients.filter((one) => paid.some(({ recipient, debt }) => recipient === one.id && debt === one.debt))
-    const isEcho = paid.length > 0 ? standing.length === 0 : warnings <= held.warnings
-    if (isEcho) return { removed: false, entered: false }
+    const areLate = held.recipients.filter((one) => isLive(one) && late.includes(one.id))
+    const isEcho = paid.length === 0 && warnings <= held.warnings
+    if (isEcho || standing.length < paid.length || areLate.length < late.length) return { removed: false, entered: false }
     for (const notice of notices) this.#enter(notice)
     for (const one of standing) delete one.debt
     held.warnings = warnings

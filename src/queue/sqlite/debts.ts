@@ -28,6 +28,7 @@ export class Debts {
   readonly #setWarnAt
   readonly #setWarnings
   readonly #oweDelay
+  readonly #debt
   readonly #pay
   readonly #parts: DebtParts
 
@@ -42,6 +43,7 @@ export class Debts {
     this.#setWarnAt = db.prepare<[Instant | null, MessageId, Instant | null]>(sql.setWarnAt)
     this.#setWarnings = db.prepare<[number, Instant | null, MessageId]>(sql.setWarnings)
     this.#oweDelay = db.prepare<[RecipientId]>(sql.oweDelay)
+    this.#debt = db.prepare<[RecipientId], { debt: Debt | null; isLive: 0 | 1 }>(sql.debtOf)
     this.#pay = db.prepare<[RecipientId, Debt]>(sql.payDebt)
   }
 
@@ -84,14 +86,11 @@ export class Debts {
     for (const id of recipients) if (messageOf(id) === message) this.#oweDelay.run(id)
   }
 
-  /** A report whose debts were all paid before is an echo: it changes nothing and its notices are not queued. */
-  report({ message, paid, notices, warnings, warnAt }: Report): { readonly removed: boolean; readonly entered: boolean } {
+  report(report: Report): { readonly removed: boolean; readonly entered: boolean } {
+    const { message, paid, notices, warnings, warnAt } = report
     const row = this.#message.get(message)
-    if (row === undefined) return { removed: false, entered: false }
-    let changes = 0
-    for (const { recipient, debt } of paid) if (messageOf(recipient) === message) changes += this.#pay.run(recipient, debt).changes
-    const isEcho = paid.length > 0 ? changes === 0 : warnings <= row.warnings
-    if (isEcho) return { removed: false, entered: false }
+    if (row === undefined || !this.#isTrue(report, row)) return { removed: false, entered: false }
+    for (const { recipient, debt } of paid) this.#pay.run(recipient, debt)
     for (const notice of notices) this.#parts.intake.enqueue(notice)
     if (this.#keepers.get({ message, most: 1 }) === 0) {
       this.#parts.departures.depart({ ...row, warnings })
@@ -99,6 +98,15 @@ export class Debts {
     }
     this.#setWarnings.run(warnings, warnAt, message)
     return { removed: false, entered: true }
+  }
+
+  /** While the notices were written, what they say may have been told by others, or have changed. */
+  #isTrue({ message, paid, late = [], warnings }: Report, row: MessageRow): boolean {
+    if (paid.length === 0 && warnings <= row.warnings) return false
+    return (
+      paid.every(({ recipient, debt }) => messageOf(recipient) === message && this.#debt.get(recipient)?.debt === debt) &&
+      late.every((recipient) => this.#debt.get(recipient)?.isLive === 1)
+    )
   }
 
   /** A warning names all that are late. */

@@ -121,6 +121,8 @@ export const nextIndebted = `
   select id from recipient indexed by recipient_debt
   where debt is not null and id >= :from order by id limit 1`
 
+export const debtOf = 'select debt, settled_at is null as isLive from recipient where id = ?'
+
 export const payDebt = 'update recipient set debt = null where id = ? and debt = ?'
 
 export const oweDelay = `

@@ -27,8 +27,7 @@ export function noticesAreRight(complain: Complain): Invariant {
       complain(`a notice about mail to the postmaster`)
     for (const { recipient, debt } of report.paid) {
       const one = scene.queue.recipient(recipient)
-      if (one === undefined || (!mayBeTold(one, debt) && !isJustSettled(one, scene)))
-        complain(`${recipient} is told of as ${debt}, and is ${one?.state ?? 'unknown'}`)
+      if (one === undefined || !mayBeTold(one, debt)) complain(`${recipient} is told of as ${debt}, and is ${one?.state ?? 'unknown'}`)
       const key = `${recipient} ${debt}`
       told.set(key, (told.get(key) ?? 0) + 1)
       if (debt !== 'delay' && (told.get(key) ?? 0) > 1) complain(`${recipient}: the ${debt} is told twice`)
@@ -37,7 +36,7 @@ export function noticesAreRight(complain: Complain): Invariant {
   }
   return {
     see({ where, event }, scene) {
-      if (where === 'test' && event.did === 'committed' && event.method === 'report' && !scene.queue.isEcho(event)) seeReport(event, scene)
+      if (where === 'test' && event.did === 'committed' && event.method === 'report' && event.entered) seeReport(event, scene)
     },
     end({ queue }) {
       for (const held of queue.messages.values()) {
@@ -52,8 +51,8 @@ export function noticesAreRight(complain: Complain): Invariant {
   }
 }
 
-/** What became of somebody while a notice was being written is told by the next one. */
-const isJustSettled = ({ since }: ModelRecipient, { at, scenario }: Scene): boolean =>
+/** A warning may quote the attempt before the last, when that ended while the warning was being written. */
+const isJustTried = ({ since }: ModelRecipient, { at, scenario }: Scene): boolean =>
   at - since <= 4 * scenario.commitTakes && scenario.commitTakes > 0
 
 function mayBeTold(one: ModelRecipient, debt: Debt): boolean {
@@ -78,8 +77,7 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
     return one === undefined || (toSender && kind !== 'success' && !wants(one.notify, kind)) ? [] : [one]
   })
   // A warning also names who is late with those that brought it up.
-  if (kind === 'delay')
-    concerned.push(...held.recipients.filter((one) => isNamedToo(one, notice, toSender, scene) && !concerned.includes(one)))
+  if (kind === 'delay') concerned.push(...held.recipients.filter((one) => isNamedToo(one, notice, toSender) && !concerned.includes(one)))
   const [listed, expected] = [notice.says.map(({ recipient }) => recipient), concerned.map(({ address }) => address)].map((all) =>
     all.toSorted().join(' '),
   )
@@ -94,8 +92,8 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
       complain(`${name} says ${action} ${status} of ${recipient}`)
     if (
       one?.reply !== undefined &&
-      !isJustSettled(one, scene) &&
       kind !== 'success' &&
+      !(kind === 'delay' && isJustTried(one, scene)) &&
       diagnostic !== undefined &&
       !squeezed(diagnostic).includes(squeezed(one.reply))
     )
@@ -103,10 +101,8 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
   }
 }
 
-const isNamedToo = (one: ModelRecipient, { says }: NoticeEntry, toSender: boolean, scene: Scene): boolean =>
-  (isLive(one) || isJustSettled(one, scene)) &&
-  (!toSender || wants(one.notify, 'delay')) &&
-  says?.some(({ recipient }) => recipient === one.address) === true
+const isNamedToo = (one: ModelRecipient, { says }: NoticeEntry, toSender: boolean): boolean =>
+  isLive(one) && (!toSender || wants(one.notify, 'delay')) && says?.some(({ recipient }) => recipient === one.address) === true
 
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 
@@ -135,7 +131,7 @@ export function warningsComeInTime(complain: Complain): Invariant {
   return {
     see({ where, event }, scene) {
       if (where !== 'test' || event.did !== 'committed') return
-      if (event.method === 'report' && !scene.queue.isEcho(event)) seeReport(event, scene)
+      if (event.method === 'report' && event.entered) seeReport(event, scene)
       complainOfForgotten(scene)
       if (event.method !== 'settle') return
       for (const settled of event.settlement.recipients) {
