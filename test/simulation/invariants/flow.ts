@@ -64,8 +64,8 @@ export function closedIsLeftAlone(complain: Complain): Invariant {
       }
       if (entry.where !== 'test') return
       const deed: { readonly did: string } = entry.event
-      // What a dead relay had only in mind is not known to the next one.
-      if (deed.did === 'started again') {
+      // What a relay had only in mind, because it died or because the disk was full, is not known to the next one.
+      if (deed.did === 'started again' || deed.did === 'restarted') {
         for (const { name, deadUntil: until } of scene.queue.remembered.values()) deadUntil.set(name, until ?? 0)
       }
       if (entry.event.did === 'began') judge(entry.event.destination, entry.event.recipients.length, scene)
