@@ -30,11 +30,15 @@ export async function hunt(mutant: Mutant, seeds: number): Promise<Catch> {
   }
 }
 
-function plant({ name, file, replace, by }: Mutant, folder: string): void {
-  const path = join(folder, file)
-  const parts = readFileSync(path, 'utf8').split(replace)
+function plant(mutant: Mutant, folder: string): void {
+  writeFileSync(join(folder, mutant.file), planted(mutant))
+}
+
+/** The file with the bug in it. Throws when there is no longer one place for it. */
+export function planted({ name, file, replace, by }: Mutant): string {
+  const parts = readFileSync(join(ROOT, file), 'utf8').split(replace)
   if (parts.length !== 2) throw new Error(`mutant "${name}": its text is ${parts.length - 1} times in ${file}, and should be there once`)
-  writeFileSync(path, parts.join(by))
+  return parts.join(by)
 }
 
 /** The last line that the simulation prints is about the seed in which something was found, or about the last one. */

@@ -1,6 +1,6 @@
 /** A handful of planted bugs is found with every test run; all of them are hunted in test/long. */
 import { expect, test } from 'vitest'
-import { huntAll } from './hunt.ts'
+import { huntAll, planted } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
 
 const QUICK = [
@@ -11,6 +11,10 @@ const QUICK = [
   'a doubled notice',
   'held mail is tried',
 ]
+
+test.each(MUTANTS)('there is one place for the bug "$name"', (mutant) => {
+  expect(planted(mutant)).toContain(mutant.by)
+})
 
 test('planted bugs are found', { timeout: 60_000 }, async () => {
   const catches = await huntAll(

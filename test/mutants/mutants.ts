@@ -175,7 +175,12 @@ export const MUTANTS: readonly Mutant[] = [
     '    this.#active.finished(turn, this.#parts.clock.monotonic())\n',
     '    if (turn.job.request.recipients.length < 3) this.#active.finished(turn, this.#parts.clock.monotonic())\n',
   ),
-  mutant('the loop forgets to turn', SCHEDULER, '    this.#due.letIn()\n    this.#turn()\n', '    this.#due.letIn()\n'),
+  mutant(
+    'the loop forgets to turn',
+    SCHEDULER,
+    '    this.#pauses.ended(turn)\n    this.#due.schedule(destination)\n    this.#due.letIn()\n    this.#turn()\n',
+    '    this.#pauses.ended(turn)\n    this.#due.schedule(destination)\n    this.#due.letIn()\n',
+  ),
   mutant(
     'a pause is not kept',
     'queue/pauses.ts',
