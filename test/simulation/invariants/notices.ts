@@ -69,6 +69,7 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
   if (toSender && held.message.sender === '') complain(`${name}: nobody is told about mail from <>`)
   if (toSender && to.address !== held.message.sender) complain(`${name} should go to ${held.message.sender}`)
   if (!toSender && !isOfPostmaster(notice.message.sender)) complain(`${name} comes from ${notice.message.sender}`)
+  if (!toSender && !to.address.startsWith('postmaster@')) complain(`${name} should go to the postmaster`)
   const action = notice.says[0]?.action ?? ''
   const kind = (['failure', 'delay', 'success'] as const).find((debt) => ACTION[debt].includes(action))
   if (kind === undefined) return complain(`${name} says ${action}`)
