@@ -216,9 +216,9 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('debts are forgotten at a restart', DAEMON, '    this.#track(this.#resume())\n', ''),
   mutant(
     'a warning too early',
-    LIFECYCLE,
-    'facts.now < request.message.arrivedAt + threshold) return false',
-    'facts.now < request.message.arrivedAt + threshold / 4) return false',
+    'bounce/notice.ts',
+    'return age === undefined ? null : arrivedAt + age',
+    'return age === undefined ? null : arrivedAt + age / 4',
   ),
   mutant(
     'a warning is forgotten',
