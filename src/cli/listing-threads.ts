@@ -14,7 +14,7 @@ import type { ListingPlace } from './listing-thread.ts'
 const SLICE = 2_000
 const MOST_THREADS = 4
 /** Young values of a thread, in MB: lines are made and forgotten, more only makes the process larger. */
-const NURSERY = 16
+const NURSERY = 32
 
 /** The checkout runs the sources, the package the emitted JavaScript: the thread does as this file does. */
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './listing-thread.ts' : './listing-thread.js', import.meta.url)

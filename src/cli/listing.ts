@@ -55,7 +55,7 @@ export function* sharesOf(reader: QueueReader, order: ListingOrder, range?: IdRa
   for (const page of pages(reader, { ...order, ...range })) {
     const lines = order.json
       ? jsonLines(page.map((listed) => messageJson(listed, facts.records)))
-      : page.map((listed) => `${listedLine(listed, facts)}\n`).join('')
-    yield { count: page.length, lines: encoder.encode(lines) }
+      : encoder.encode(page.map((listed) => `${listedLine(listed, facts)}\n`).join(''))
+    yield { count: page.length, lines }
   }
 }

@@ -71,18 +71,22 @@ export const plural = (count: number, noun: string): string => `${grouped(count)
 /** Epoch seconds with a fraction, as our own JSON members have them. */
 export const epochSeconds = (at: Instant): number => at / 1000
 
-/** JSON objects one per line, in which no control character stands for itself but the line ends. */
-export const jsonLines = (values: readonly unknown[]): string =>
-  values
-    .map((value) => `${JSON.stringify(value)}\n`)
-    .join('')
-    // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
-    .replace(
-      /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-      (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    )
+// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+const CONTROLS = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
-export const jsonLine = (value: unknown): string => jsonLines([value])
+const escaped = (letter: string): string => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** One line of JSON in which no control character stands for itself but the line end. */
+export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(CONTROLS, escaped)}\n`
+
+/** Many such lines, encoded. */
+export function jsonLines(values: readonly unknown[]): Uint8Array {
+  const text = values.map((value) => JSON.stringify(value)).join('\n') + '\n'
+  const bytes = new TextEncoder().encode(text)
+  // Plain ASCII, which has only one of them: there is nothing to look for in most pages.
+  if (bytes.length === text.length && !bytes.includes(0x7f)) return bytes
+  return new TextEncoder().encode(text.replace(CONTROLS, escaped))
+}
 
 /** Cuts a text to a width, with an ellipsis when something is lost. */
 export const clipped = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`)

@@ -8,7 +8,7 @@ import { configOf, countArgument, subcommand } from '../command.ts'
 import { getopt } from '../getopt.ts'
 import { CommandError, EX, type Shell } from '../shell.ts'
 import { Shape, type ShapeLayout } from '../shape.ts'
-import { harmless, jsonLines } from '../text.ts'
+import { harmless, jsonLine } from '../text.ts'
 import { configFor } from './postqueue.ts'
 
 interface ShapeOrder {
@@ -54,7 +54,7 @@ async function printShape(shell: Shell, config: Config, { layout, queues, bySend
   } finally {
     reader.close()
   }
-  await shell.stdout.write(json === true ? jsonLines(shape.toJson()) : `${shape.toString()}\n`)
+  await shell.stdout.write(json === true ? shape.toJson().map(jsonLine).join('') : `${shape.toString()}\n`)
 }
 
 const number = (text: string | undefined, byDefault: number): number => (text !== undefined && Number(text) > 0 ? Number(text) : byDefault)

@@ -73,9 +73,13 @@ export class Listing {
     const live = this.#liveRecipientsOf(rows)
     const shut = new Set(this.#shut.all())
     const listed: ListedMessage[] = []
+    let next = 0
     for (const row of rows) {
-      const recipients = live.get(row.id)
-      if (recipients === undefined) continue
+      const recipients: Recipient[] = []
+      for (let one = live[next]; one !== undefined && messageOf(one.id) <= row.id; one = live[++next]) {
+        if (messageOf(one.id) === row.id) recipients.push(toRecipient(one))
+      }
+      if (recipients.length === 0) continue
       listed.push({
         message: asMessage(row),
         queue: queueOf(row, recipients, { shut, now }),
@@ -86,19 +90,11 @@ export class Listing {
     return { rows, listed }
   }
 
-  /** One range when the page is dense, a range per message when a filter left gaps. */
-  #liveRecipientsOf(rows: readonly ListedRow[]): ReadonlyMap<MessageId, Recipient[]> {
+  /** In the order of their ids: one range when the page is dense, a range per message when a filter left gaps. */
+  #liveRecipientsOf(rows: readonly ListedRow[]): readonly RecipientRow[] {
     const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]
     const isDense = last - first < 4 * rows.length
-    const found = isDense ? this.#live.all({ first, last }) : rows.flatMap(({ id }) => this.#live.all({ first: id, last: id }))
-    const byMessage = new Map<MessageId, Recipient[]>()
-    for (const row of found) {
-      const message = messageOf(row.id)
-      const others = byMessage.get(message)
-      if (others === undefined) byMessage.set(message, [toRecipient(row)])
-      else others.push(toRecipient(row))
-    }
-    return byMessage
+    return isDense ? this.#live.all({ first, last }) : rows.flatMap(({ id }) => this.#live.all({ first: id, last: id }))
   }
 }
 
