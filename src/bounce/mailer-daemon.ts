@@ -219,7 +219,7 @@ export class MailerDaemon {
     const written = await this.#writer.write(owing.message, noticesFor(told, settings().rules))
     const { removed, entered } = await this.#commit(this.#report(owing, told, written), written)
     if (entered) this.#tell(told, written)
-    else this.#ready.add(id)
+    else this.notice(id)
     if (removed) this.#parts.events.emit({ kind: 'removed', message: owing.message })
   }
 
@@ -229,7 +229,7 @@ export class MailerDaemon {
       const result = await store.report(report)
       // What was to be told may have changed meanwhile: then nothing was taken in, and what is owed now is looked at anew.
       for (const one of written) entry[result.entered ? 'entered' : 'withdrawn'](one.entry)
-      this.#watch.expect(report.warnAt)
+      if (result.entered) this.#watch.expect(report.warnAt)
       return result
     } catch (error) {
       for (const one of written) entry.withdrawn(one.entry)

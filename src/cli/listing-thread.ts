@@ -6,11 +6,13 @@ import { sharesOf, type IdRange, type ListingOrder } from './listing.ts'
 export interface ListingPlace {
   readonly directory: string
   readonly order: ListingOrder
+  /** Not zero when nobody wants to know any more. */
+  readonly over: Int32Array
 }
 
 if (parentPort === null) throw new Error('listing-thread runs as a worker thread')
 const port = parentPort
-const { directory, order } = workerData as ListingPlace
+const { directory, order, over } = workerData as ListingPlace
 const reader = openQueueReader(directory)
 
 port.on('message', (range: IdRange | null) => {
@@ -19,7 +21,7 @@ port.on('message', (range: IdRange | null) => {
     port.close()
     return
   }
-  const shares = [...sharesOf(reader, order, range)]
+  const shares = Atomics.load(over, 0) === 0 ? [...sharesOf(reader, order, range)] : []
   port.postMessage(
     shares,
     shares.map(({ lines }) => lines.buffer as ArrayBuffer),

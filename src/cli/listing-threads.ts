@@ -10,8 +10,8 @@ import type { QueueReader } from '../queue/reader.ts'
 import type { IdRange, ListingOrder, Share } from './listing.ts'
 import type { ListingPlace } from './listing-thread.ts'
 
-/** Messages that a thread is asked for at once. */
-const SLICE = 2_000
+/** Messages that a thread is asked for at once: two pages. */
+const SLICE = 500
 const MOST_THREADS = 4
 /** Young values of a thread, in MB: lines are made and forgotten, more only makes the process larger. */
 const NURSERY = 32
@@ -55,9 +55,12 @@ function* slices(reader: QueueReader): Generator<IdRange> {
 class ListingThread {
   readonly #worker: Worker
   readonly #waiting: PromiseWithResolvers<readonly Share[]>[] = []
+  /** Set when nobody wants to know any more. */
+  readonly #over = new Int32Array(new SharedArrayBuffer(4))
 
-  constructor(place: ListingPlace) {
-    this.#worker = new Worker(THREAD, { workerData: place, resourceLimits: { maxYoungGenerationSizeMb: NURSERY } })
+  constructor(place: Omit<ListingPlace, 'over'>) {
+    const workerData: ListingPlace = { ...place, over: this.#over }
+    this.#worker = new Worker(THREAD, { workerData, resourceLimits: { maxYoungGenerationSizeMb: NURSERY } })
     this.#worker.on('message', (shares: readonly Share[]) => this.#waiting.shift()?.resolve(shares))
     this.#worker.on('error', (error) => {
       for (const one of this.#waiting.splice(0)) one.reject(error)
@@ -73,9 +76,10 @@ class ListingThread {
     return answer.promise
   }
 
-  /** Asks it to end: a thread must close its connection itself. */
+  /** Asks it to end, whatever it was asked before: a thread must close its connection itself. */
   async end(): Promise<void> {
     if (this.#worker.threadId === -1) return
+    Atomics.store(this.#over, 0, 1)
     const ended = once(this.#worker, 'exit')
     this.#say(null)
     await ended

@@ -33,12 +33,15 @@ export interface Share {
   readonly lines: Uint8Array
 }
 
-/** Messages that are listed sooner than threads have started. */
-const FEW = 20_000
+/** Messages that are listed sooner than threads have started and warmed up. */
+const FEW = 200_000
+
+/** Mail that is in few places, where most slices would be looked through in vain. */
+const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])
 
 /** Shares in the order of the messages. `directory` is where the queue of `reader` is. */
 export async function* listing(reader: QueueReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
-  if (order.limit !== undefined || isShort(reader)) return yield* sharesOf(reader, order)
+  if (order.limit !== undefined || RARE.has(order.filter.queue) || isShort(reader)) return yield* sharesOf(reader, order)
   const { listingInThreads } = await import('./listing-threads.ts')
   yield* listingInThreads(reader, directory, order)
 }

@@ -112,7 +112,10 @@ export class Daemon {
     })
     const control = new ControlServer({ queueDirectory: this.queueDirectory, operations, pid: process.pid })
     await control.start()
-    this.#closing.push(() => control.stop())
+    this.#closing.push(() => {
+      rightOfWay.end()
+      return control.stop()
+    })
   }
 
   async #openHttp(relay: Relay, store: QueueStore, reader: QueueReader): Promise<void> {

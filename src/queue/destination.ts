@@ -161,7 +161,8 @@ export class Destination {
 
   /** Nothing about it is worth remembering. */
   get forgettable(): boolean {
-    return this.standing.kind === 'open' && this.todo === 0 && this.inFlight === 0 && this.nextDueAt === null && this.lastEndedAt === null
+    const isBusy = this.todo > 0 || this.inFlight > 0 || this.claiming
+    return this.standing.kind === 'open' && !isBusy && this.nextDueAt === null && this.lastEndedAt === null
   }
 
   /** A delivery begins, at `now` on the stopwatch; returns its number. */

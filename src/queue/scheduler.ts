@@ -13,6 +13,7 @@ import { ActiveQueue, type ActiveLimits, type Turn } from './active-queue.ts'
 import { jobOf, type Destination, type Job } from './destination.ts'
 import { DueMail } from './due-mail.ts'
 import { Expiry } from './expiry.ts'
+import { GivenUp } from './given-up.ts'
 import { earliestDue, type LifecycleFacts } from './lifecycle.ts'
 import { Pauses } from './pauses.ts'
 import { ADMINISTRATIVELY_EXPIRED, NEVER_STARTED, Settling } from './settling.ts'
@@ -44,6 +45,7 @@ export class Scheduler {
   readonly #standings: Standings
   readonly #settling: Settling
   readonly #expiry: Expiry
+  readonly #givenUp: GivenUp
   readonly #suspects: Suspects
   readonly #pauses: Pauses
   readonly #abandon = new AbortController()
@@ -72,6 +74,7 @@ export class Scheduler {
     this.#due = due
     this.#expiry = new Expiry({ ...shared, due })
     this.#standings = new Standings({ ...shared, due })
+    this.#givenUp = new GivenUp({ ...shared, settle: (request) => this.#giveUp(request) })
     this.#suspects = new Suspects({ ...shared, tryAlone: (suspect) => this.#tryAlone(suspect) })
     this.#pauses = new Pauses({ ...shared, transportPause: () => parts.limits().transportPause })
   }
@@ -93,6 +96,7 @@ export class Scheduler {
     this.#suspects.stop()
     this.#expiry.stop()
     this.#due.arm(true)
+    for (const request of this.#givenUp.drain()) this.#track(this.#giveBack(request))
     const deadline = this.#parts.clock.after(grace, () => this.#abandon.abort())
     await this.#ended()
     deadline.cancel()
@@ -227,7 +231,7 @@ export class Scheduler {
     this.#sayActivated(requests.filter(({ message }) => !this.#active.holds(message.id)))
     for (const request of requests) {
       this.#active.reserve(request.message.id, request.recipients.length)
-      if (request.forcedExpire) this.#track(this.#giveUp(request))
+      if (request.forcedExpire) this.#givenUp.add(request)
       else this.#active.push(jobOf(request, activatedAt))
     }
   }
@@ -241,13 +245,12 @@ export class Scheduler {
     }
   }
 
-  /** What an operator gave up needs no slot: nobody is asked about it. */
   async #giveUp(request: DeliveryRequest): Promise<void> {
     await this.#settling.expired(request, ADMINISTRATIVELY_EXPIRED)
     const destination = this.#active.destination(request.destination)
     this.#active.release(request.message.id, request.recipients.length)
     this.#restIfIdle(request.message)
-    if (destination.todo + destination.inFlight === 0) destination.probing(false)
+    if (destination.todo + destination.inFlight === 0 && !destination.claiming) destination.probing(false)
     this.#due.schedule(destination)
     this.#due.letIn()
     this.#turn()
@@ -304,6 +307,11 @@ export class Scheduler {
     // Nobody is asked there now, suspects neither: it waits there like all other mail.
     if (destination.standing.kind !== 'open') return this.#due.giveBack(destination, [suspect])
     await this.#deliver(this.#active.startAlone(jobOf(suspect, clock.now()), clock.monotonic()))
+  }
+
+  async #giveBack(request: DeliveryRequest): Promise<void> {
+    this.#active.release(request.message.id, request.recipients.length)
+    await this.#due.giveBack(this.#active.destination(request.destination), [request])
   }
 
   // --- small things

@@ -58,22 +58,20 @@ export class Standings {
     } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
   }
 
-  /** Resolves when it is on disk. Throws `StoreUnavailable`, and then nothing has changed. */
+  /** Resolves when it is on disk. Throws `StoreUnavailable` when it cannot be written down, and then nothing has changed. */
   async suspend(name: DestinationName, by: string): Promise<void> {
-    const { active, due, events } = this.#parts
-    const destination = active.destination(name)
-    await this.#decide(destination, by, () => destination.suspend(by))
+    const { due, events } = this.#parts
+    const destination = await this.#decide(name, by, (one) => one.suspend(by))
     await due.giveBackWaiting(destination)
     due.schedule(destination)
     events.emit({ kind: 'suspended', destination: name, by })
   }
 
-  /** Resolves when it is on disk; until then nobody is asked there. Throws `StoreUnavailable`, and then nothing has changed. */
+  /** Resolves when it is on disk; until then nobody is asked there. Throws `StoreUnavailable` as `suspend` does. */
   async resume(name: DestinationName, by: string): Promise<void> {
     const { active, due, events, turn } = this.#parts
-    const destination = active.destination(name)
-    if (destination.standing.kind !== 'suspended') return
-    await this.#decide(destination, null, () => destination.reopen())
+    if (active.known(name)?.standing.kind !== 'suspended') return
+    const destination = await this.#decide(name, null, (one) => one.reopen())
     events.emit({ kind: 'resumed', destination: name, by })
     due.schedule(destination)
     turn()
@@ -90,14 +88,17 @@ export class Standings {
   }
 
   /** What an operator decides is on disk before it takes effect. */
-  async #decide(destination: Destination, suspendedBy: string | null, takeEffect: () => void): Promise<void> {
-    const before = destination.standing
-    const { name } = destination
-    await this.#parts.store.saveDestination({ name, suspendedBy, deadUntil: null, probeInterval: null, reason: null })
+  async #decide(name: DestinationName, suspendedBy: string | null, takeEffect: (destination: Destination) => void): Promise<Destination> {
+    const { active, store } = this.#parts
+    const before = active.destination(name).standing
+    await store.saveDestination({ name, suspendedBy, deadUntil: null, probeInterval: null, reason: null })
+    // Meanwhile it may have been forgotten and met again, which makes it another one.
+    const destination = active.destination(name)
     const overtaken = destination.standing !== before
-    takeEffect()
-    // Something else was learned of it meanwhile, and perhaps written down later than this.
+    takeEffect(destination)
+    // Something else was learned of it, and perhaps written down later than this.
     if (overtaken) await this.#remember(destination)
+    return destination
   }
 
   async #remember(destination: Destination): Promise<void> {

@@ -126,8 +126,8 @@ export interface Report {
   readonly message: MessageId
   /** Exactly these debts are cleared. */
   readonly paid: readonly { readonly recipient: RecipientId; readonly debt: Debt }[]
-  /** Who is named as late, with or without owing a word; nobody when absent. */
-  readonly late?: readonly RecipientId[] | undefined
+  /** Who is named as late, with or without owing a word. */
+  readonly late: readonly RecipientId[]
   readonly notices: readonly NewMessage[]
   /** Delay warnings sent so far, and when the next one may be due. */
   readonly warnings: number

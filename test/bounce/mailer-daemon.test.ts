@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { HOUR, MINUTE, SECOND } from '../../src/mail/clock.ts'
 import { seededRandom } from '../../src/mail/random.ts'
+import { recipientId } from '../../src/queue/message.ts'
 import { NoticeWorld, type Fate } from '../support/notice-world.ts'
 import { operate } from '../support/operate.ts'
 
@@ -87,6 +88,32 @@ describe('nothing lost, nothing twice', () => {
     expect(world.told).toEqual(['failed: a@x.example'])
     expect(world.withdrawals).toBe(5)
     expect(world.history.filter(({ kind }) => kind === 'note')).toHaveLength(1)
+  })
+
+  test('what fails while a warning is being written waits for the end of its round, and is told once', async () => {
+    const world = started({ config: ['delay_warning_time=4h'] })
+    const message = await world.message(['a@x.example', 'b@y.example', 'c@y.example'])
+    for (const position of [0, 1, 2]) await world.defer(message, position, message.arrivedAt + HOUR)
+    await world.advance(5 * HOUR)
+    const triedAgain = async () => {
+      world.inDelivery.add(message.id)
+      for (const destination of ['x.example', 'y.example'])
+        await world.store.claimDue({ destination, now: world.clock.now(), limit: 10, recipientLimit: 50 })
+      await world.fail(message, 0)
+      world.fate = () => 'commits'
+      return 'commits' as const
+    }
+    world.fate = triedAgain
+    await world.store.oweDelay(message.id, [recipientId(message.id, 0)])
+    world.daemon.notice(message.id)
+    await world.advance(2 * SECOND)
+    expect(world.told).toEqual([])
+    await world.fail(message, 1)
+    await world.fail(message, 2)
+    world.inDelivery.delete(message.id)
+    world.daemon.atRest(message.id)
+    await world.rest()
+    expect(world.told).toEqual(['failed: a@x.example b@y.example c@y.example'])
   })
 
   test('56 · a crash between outcome and notice: it is made after the restart', async () => {

@@ -34,7 +34,14 @@ export function debts(subject: () => Subject): void {
     const { id, ann } = await bouncedMail()
     const notice = mail(store, { sender: '', to: [{ address: 'app@us.example' }] })
     expect(
-      await store.report({ message: id, paid: [{ recipient: ann, debt: 'failure' }], notices: [notice], warnings: 0, warnAt: null }),
+      await store.report({
+        message: id,
+        paid: [{ recipient: ann, debt: 'failure' }],
+        notices: [notice],
+        late: [],
+        warnings: 0,
+        warnAt: null,
+      }),
     ).toEqual({ removed: true, entered: true })
     expect(await store.debtsOf(id)).toBeUndefined()
     expect(await store.indebted(0, 10)).toEqual([])
@@ -47,7 +54,7 @@ export function debts(subject: () => Subject): void {
     const { store, reader } = subject()
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
     await settleOne(store, id, bounced(first(id), T0))
-    const report = { message: id, paid: [{ recipient: first(id), debt: 'failure' as const }], warnings: 0, warnAt: null }
+    const report = { message: id, paid: [{ recipient: first(id), debt: 'failure' as const }], late: [], warnings: 0, warnAt: null }
     expect(await store.report({ ...report, notices: [mail(store, { sender: '' })] })).toEqual({ removed: false, entered: true })
     expect(await store.report({ ...report, notices: [mail(store, { sender: '' })] })).toEqual({ removed: false, entered: false })
     expect(reader.list({ sender: '' }, { after: 0, limit: 10, now: T0 })).toHaveLength(1)
@@ -60,7 +67,7 @@ export function debts(subject: () => Subject): void {
     await settleOne(store, id, deferred(ann, T0 + MIN))
     await store.oweDelay(id, [ann])
     const paid = [{ recipient: ann, debt: 'delay' as const }]
-    const warning = { message: id, paid, warnings: 1, warnAt: T0 + 60 * MIN }
+    const warning = { message: id, paid, late: [], warnings: 1, warnAt: T0 + 60 * MIN }
     await settleOne(store, id, delivered(bob, T0 + 1))
     expect(await store.report({ ...warning, late: [ann, bob], notices: [mail(store, { sender: '' })] })).toEqual({
       removed: false,
@@ -82,7 +89,7 @@ export function debts(subject: () => Subject): void {
     const notice = mail(store, { sender: '' })
     const clash = { ...notice, message: { ...notice.message, id } }
     await expect(
-      store.report({ message: id, paid: [{ recipient: ann, debt: 'failure' }], notices: [clash], warnings: 0, warnAt: null }),
+      store.report({ message: id, paid: [{ recipient: ann, debt: 'failure' }], notices: [clash], late: [], warnings: 0, warnAt: null }),
     ).rejects.toThrow()
     expect(await store.debtsOf(id)).toBeDefined()
   })
@@ -92,10 +99,10 @@ export function debts(subject: () => Subject): void {
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
     const [ann, bob] = [recipientId(id, 0), recipientId(id, 1)]
     await store.settle({ message: id, recipients: [bounced(ann, T0), { ...delivered(bob, T0), debt: 'success' }], attempts: [] })
-    await store.report({ message: id, paid: [{ recipient: ann, debt: 'failure' }], notices: [], warnings: 0, warnAt: null })
+    await store.report({ message: id, paid: [{ recipient: ann, debt: 'failure' }], notices: [], late: [], warnings: 0, warnAt: null })
     expect((await store.debtsOf(id))?.recipients).toMatchObject([{ id: bob, debt: 'success' }])
     expect(
-      await store.report({ message: id, paid: [{ recipient: bob, debt: 'success' }], notices: [], warnings: 0, warnAt: null }),
+      await store.report({ message: id, paid: [{ recipient: bob, debt: 'success' }], notices: [], late: [], warnings: 0, warnAt: null }),
     ).toEqual({ removed: true, entered: true })
   })
 
@@ -119,7 +126,14 @@ export function debts(subject: () => Subject): void {
     ])
     await store.oweDelay(id, [first(id)])
     expect(await store.debtsOf(id)).toMatchObject({ recipients: [{ debt: 'delay', state: 'waiting' }] })
-    await store.report({ message: id, paid: [{ recipient: first(id), debt: 'delay' }], notices: [], warnings: 1, warnAt: T0 + 120 * MIN })
+    await store.report({
+      message: id,
+      paid: [{ recipient: first(id), debt: 'delay' }],
+      notices: [],
+      late: [],
+      warnings: 1,
+      warnAt: T0 + 120 * MIN,
+    })
     expect(await store.debtsOf(id)).toBeUndefined()
     expect((await store.nextDeadlines()).warnAt).toBe(T0 + 120 * MIN)
     expect((await claim(store, T0 + 5 * MIN)).requests[0]?.recipients[0]?.warnings).toBe(1)

@@ -63,6 +63,13 @@ export function looking(subject: () => Subject): void {
     expect(between({}, ids.fresh, ids.held)).toEqual([ids.active, ids.deferred, ids.held])
     expect(between({ destination: '*.example' }, ids.active, ids.deferred)).toEqual([ids.deferred])
     expect(between({}, ids.held, ids.held)).toEqual([])
+    const { fresh } = ids
+    const queueId = formatQueueId(T0, fresh)
+    expect([between({ queueId }, 0, fresh), between({ queueId }, 0, fresh - 1), between({ queueId }, fresh, fresh)]).toEqual([
+      [fresh],
+      [],
+      [],
+    ])
     expect([reader.sliceEnd(0, 2), reader.sliceEnd(ids.active, 100), reader.sliceEnd(ids.trash, 1)]).toEqual([ids.active, ids.trash, null])
   })
 

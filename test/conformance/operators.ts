@@ -135,7 +135,14 @@ export function operators(subject: () => Subject): void {
     await operate(store, id, { kind: 'delete', now: T0, purge: true })
     expect((await store.debtsOf(id))?.recipients).toMatchObject([{ debt: 'failure' }])
     expect(
-      await store.report({ message: id, paid: [{ recipient: first(id), debt: 'failure' }], notices: [], warnings: 0, warnAt: null }),
+      await store.report({
+        message: id,
+        paid: [{ recipient: first(id), debt: 'failure' }],
+        notices: [],
+        late: [],
+        warnings: 0,
+        warnAt: null,
+      }),
     ).toEqual({ removed: true, entered: true })
   })
 

@@ -47,6 +47,24 @@ test('alone they take no longer than the work', async () => {
   expect(await order(1, () => undefined)).toBe(2 * SECOND)
 })
 
+test('mail that moves now and then is mail that flows', async () => {
+  let rounds = 0
+  const time = await order(1, () => {
+    if (rounds++ % 200 === 0) mailMoves()
+  })
+  expect(time).toBeGreaterThan(8 * SECOND)
+})
+
+test('mail that an order requeues is no reason to wait', async () => {
+  const requeued = () => events.emit({ kind: 'accepted', message: MESSAGE, recipients: [], client: null, originalId: 'x' })
+  expect(await order(1, requeued)).toBe(2 * SECOND)
+})
+
+test('when the daemon ends, nothing waits', async () => {
+  rightOfWay.end()
+  expect(await order(1, mailMoves)).toBe(2 * SECOND)
+})
+
 test('work that is slower than that anyway is not made to wait', async () => {
   expect(await order(6, mailMoves)).toBe(12 * SECOND)
 })

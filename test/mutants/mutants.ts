@@ -125,8 +125,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'what an operator gave up is tried',
     SCHEDULER,
-    'if (request.forcedExpire) this.#track(this.#giveUp(request))',
-    'if (request.forcedExpire && activatedAt < 0) this.#track(this.#giveUp(request))',
+    'if (request.forcedExpire) this.#givenUp.add(request)',
+    'if (request.forcedExpire && activatedAt < 0) this.#givenUp.add(request)',
   ),
   mutant(
     'a suspension is forgotten at a restart',

@@ -35,7 +35,7 @@ export class NoticeWorld implements NoticeEntry {
   /** Messages with a recipient in delivery. */
   readonly inDelivery = new Set<MessageId>()
   readonly closed = new Set<string>()
-  /** Notices that entered the queue, and those that did not. */
+  /** Notices that entered the queue. */
   readonly sent: NewMessage[] = []
   withdrawals = 0
   crashes = 0
@@ -43,7 +43,7 @@ export class NoticeWorld implements NoticeEntry {
   underWay = 0
   mostUnderWay = 0
   /** Decides about each commit; every commit succeeds when absent. */
-  fate: (report: Report) => Fate = () => 'commits'
+  fate: (report: Report) => Fate | Promise<Fate> = () => 'commits'
   daemon: MailerDaemon
   /** The process that is running; calls of one that died are never answered. */
   #life = 0
@@ -83,12 +83,12 @@ export class NoticeWorld implements NoticeEntry {
     const dead = new Promise<never>(() => undefined)
     const report = async (given: Report) => {
       if (life !== this.#life) return dead
-      const fate = this.fate(given)
+      const fate = await this.fate(given)
       if (fate === 'fails') throw new StoreUnavailable('disk full')
       this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay)
       const result = fate === 'dies-before' ? undefined : await this.store.report(given)
       this.underWay--
-      if (result !== undefined) this.sent.push(...given.notices)
+      if (result?.entered === true) this.sent.push(...given.notices)
       if (fate === 'commits' && result !== undefined) return result
       this.crashes++
       this.restart()

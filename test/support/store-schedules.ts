@@ -161,7 +161,7 @@ export class Schedule {
   async #pay(): Promise<void> {
     for (const { message, recipients, warnings } of await this.#store.indebted(0, 10)) {
       const paid = recipients.flatMap(({ id, debt }) => (debt === undefined ? [] : [{ recipient: id, debt }]))
-      await this.#store.report({ message: message.id, paid, notices: [], warnings, warnAt: null })
+      await this.#store.report({ message: message.id, paid, late: [], notices: [], warnings, warnAt: null })
     }
   }
 

@@ -20,7 +20,7 @@ export async function printList(shell: Shell, command: Command, options: FilterO
     let count = 0
     const order = { filter: toFilter(options, now), now, limit: options.limit, json: options.json === true, columns }
     for await (const share of listing(reader, config.queue_directory, order)) {
-      if (count === 0 && share.count > 0 && forPeople) await shell.stdout.write(`${headings(columns)}\n`)
+      if (count === 0 && forPeople) await shell.stdout.write(`${headings(columns)}\n`)
       count += share.count
       await shell.stdout.write(share.lines)
     }

@@ -196,7 +196,7 @@ class MemoryStore implements QueueStore {
     }
   }
 
-  async report({ message, paid, late = [], notices, warnings, warnAt }: Report) {
+  async report({ message, paid, late, notices, warnings, warnAt }: Report) {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return { removed: false, entered: false }
     const standing = held.recipients.filter((one) => paid.some(({ recipient, debt }) => recipient === one.id && debt === one.debt))

@@ -101,7 +101,7 @@ export class Debts {
   }
 
   /** While the notices were written, what they say may have been told by others, or have changed. */
-  #isTrue({ message, paid, late = [], warnings }: Report, row: MessageRow): boolean {
+  #isTrue({ message, paid, late, warnings }: Report, row: MessageRow): boolean {
     if (paid.length === 0 && warnings <= row.warnings) return false
     return (
       paid.every(({ recipient, debt }) => messageOf(recipient) === message && this.#debt.get(recipient)?.debt === debt) &&

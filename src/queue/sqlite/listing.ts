@@ -16,6 +16,7 @@ const SLICE = 16_000
 export class Listing {
   readonly #db: Database
   readonly #last
+  readonly #next
   readonly #live
   readonly #all
   readonly #byRecipient
@@ -26,6 +27,7 @@ export class Listing {
   constructor(db: Database) {
     this.#db = db
     this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
+    this.#next = db.prepare<[MessageId], number | null>(sql.nextMessage).pluck()
     this.#live = db.prepare<{ first: MessageId; last: MessageId }, RecipientRow>(sql.liveBetween)
     this.#all = db.prepare<object, ListedRow>(sql.listed)
     this.#byRecipient = db.prepare<object, ListedRow>(sql.listedByRecipient)
@@ -43,7 +45,10 @@ export class Listing {
     const isWhole = statement === this.#active || Object.values(filter).every((part) => part === undefined)
     let from = after
     for (let size = limit; found.length < limit && from < end; size = Math.min(2 * size, SLICE)) {
-      const through = isWhole ? end : Math.min(from + size, end)
+      // Where mail has left, the next may be far away.
+      const next = this.#next.get(from) ?? null
+      if (next === null) break
+      const through = isWhole ? end : Math.min(next + size - 1, end)
       const wanted = { ...where, after: from, through, limit: limit - found.length }
       const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), now))()
       for (const one of listed) if (isIn(one, filter)) found.push(one)
@@ -54,9 +59,9 @@ export class Listing {
   }
 
   /** The one message of that id, if the rest of the filter lets it through. */
-  one(queueId: string, filter: QueueFilter, { after, now }: ListPage): ListedMessage[] {
+  one(queueId: string, filter: QueueFilter, { after, through = Infinity, now }: ListPage): ListedMessage[] {
     const id = parseQueueId(queueId)
-    if (id === undefined || id.row <= after) return []
+    if (id === undefined || id.row <= after || id.row > through) return []
     const wanted = { ...conditions(filter), now, after: id.row - 1, through: id.row, limit: 1 }
     const { listed } = this.#db.transaction(() => this.#page(this.#statementFor(filter).all(wanted), now))()
     return listed.filter((one) => one.message.createdAt === id.createdAt && isIn(one, filter))

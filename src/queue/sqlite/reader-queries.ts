@@ -20,6 +20,7 @@ const QUEUE_NAME = `
   end`
 
 export const lastMessage = 'select max(id) from message'
+export const nextMessage = 'select min(id) from message where id > ?'
 
 /** The last id of the next slice of messages. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'

@@ -117,7 +117,7 @@ export function warningsComeInTime(complain: Complain): Invariant {
   /** Recipients whose sender must hear of the delay, since when on the stopwatch. */
   const owed = new Map<RecipientId, number>()
   const seeReport = (report: CommitOf<'report'>, { queue, now, settings, scenario }: Scene): void => {
-    if (report.notices.length === 0 || report.late === undefined || report.late.length === 0) return
+    if (report.notices.length === 0 || report.late.length === 0) return
     const held = queue.messages.get(report.message)
     if (held === undefined) return
     const before = warned.get(report.message) ?? []
