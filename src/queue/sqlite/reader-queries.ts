@@ -65,7 +65,7 @@ export const listedByQueue = `
     and ${MESSAGE_PART}`
 
 export const liveBetween = `
-  select id, state, destination, address, notify, orcpt, due_at, expires_at, steps, attempts, starts, debt, last from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`
+  select * from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`
 
 export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from message where id = :message`
 export const departedOf = 'select left_at as leftAt, record from departed where message = ? order by seq desc limit 1'

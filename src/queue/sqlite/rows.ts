@@ -131,16 +131,16 @@ export function toRecipient(row: RecipientRow): Recipient {
     address: row.address,
     destination: row.destination,
     state: row.state,
-    notify: row.notify === null ? undefined : lenient(() => toNotify(row.notify ?? ''), 'never'),
-    orcpt: row.orcpt ?? undefined,
+    ...(row.notify === null ? {} : { notify: lenient(() => toNotify(row.notify ?? ''), 'never') }),
+    ...(row.orcpt === null ? {} : { orcpt: row.orcpt }),
     dueAt: row.due_at,
     expiresAt: row.expires_at,
     steps: row.steps,
     attempts: row.attempts,
     starts: row.starts,
     last: lenient(() => toStatus(row.last), UNREADABLE),
-    settledAt: row.settled_at ?? undefined,
-    debt: row.debt ?? undefined,
+    ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
+    ...(row.debt === null ? {} : { debt: row.debt }),
   }
 }
 
@@ -179,19 +179,15 @@ function toNotify(value: string): Notify {
 /** Outcomes that were decoded lately: a backlog waits for few reasons, and says each of them thousands of times. */
 const decoded = new Map<string, DeliveryStatus>()
 const DECODED_AT_MOST = 100
-/** Neighbours mostly wait for the same reason, and to compare is quicker than to look up. */
-let latest: { readonly json: string; readonly status: DeliveryStatus } | null = null
 
 function toStatus(json: string | null): DeliveryStatus | null {
   if (json === null) return null
-  if (latest?.json === json) return latest.status
   let status = decoded.get(json)
   if (status === undefined) {
     status = decodedStatus(json)
     if (decoded.size >= DECODED_AT_MOST) decoded.clear()
     decoded.set(json, status)
   }
-  latest = { json, status }
   return status
 }
 
