@@ -245,6 +245,7 @@ export class Scheduler {
     }
   }
 
+  /** Returns the mail to its sender without another attempt. */
   async #giveUp(request: DeliveryRequest): Promise<void> {
     await this.#settling.expired(request, ADMINISTRATIVELY_EXPIRED)
     const destination = this.#active.destination(request.destination)

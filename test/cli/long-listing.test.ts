@@ -1,14 +1,17 @@
-/** Listings so long that several threads make them. */
+/** Listings that several threads make, as they do for hundreds of thousands of messages; here for fewer. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listingInThreads } from '../../src/cli/listing-threads.ts'
+import { sharesOf, type ListingOrder, type Share } from '../../src/cli/listing.ts'
 import { minutes } from '../../src/mail/clock.ts'
+import type { QueueReader } from '../../src/queue/reader.ts'
+import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import { fillBacklog } from '../support/backlog.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
-const MESSAGES = 21_000
-/** With a limit one thread does. */
-const ALONE = ['--limit', String(2 * MESSAGES)]
+const MESSAGES = 7_000
 
 const operator = new Operator()
+let reader: QueueReader
 beforeAll(async () => {
   await operator.own((store) =>
     fillBacklog(store, {
@@ -19,28 +22,56 @@ beforeAll(async () => {
       dueIn: (n) => minutes(90) + n,
     }),
   )
+  reader = openQueueReader(operator.directory)
 })
-afterAll(() => operator.leave())
+afterAll(() => {
+  reader.close()
+  operator.leave()
+})
 
-test.each<[string, readonly string[], number]>([
-  ['all', [], MESSAGES],
-  ['as JSON', ['--json'], MESSAGES],
-  ['through a filter', ['--destination', 'd3.example', '--json'], MESSAGES / 7],
-  ['through a filter that nothing passes', ['--sender', 'nobody@us.example'], 0],
-])('%s: the same lines in the same order as one thread makes', async (_, options, count) => {
-  const list = await operator.says('queue', 'list', ...options)
-  expect(list === (await operator.says('queue', 'list', ...options, ...ALONE))).toBe(true)
-  expect(list.split('\n')).toHaveLength(count + 1)
+const ALL: ListingOrder = { filter: {}, now: NOW, json: false, columns: null }
+
+async function linesOf(shares: Iterable<Share> | AsyncIterable<Share>): Promise<{ readonly count: number; readonly text: string }> {
+  let [count, text] = [0, '']
+  for await (const share of shares) {
+    count += share.count
+    text += Buffer.from(share.lines).toString()
+  }
+  return { count, text }
+}
+
+test.each<[string, ListingOrder, number]>([
+  ['all', ALL, MESSAGES],
+  ['as JSON', { ...ALL, json: true }, MESSAGES],
+  ['in columns', { ...ALL, columns: 120 }, MESSAGES],
+  ['through a filter', { ...ALL, json: true, filter: { destination: 'd3.example' } }, MESSAGES / 7],
+  ['through a filter that nothing passes', { ...ALL, filter: { sender: 'nobody@us.example' } }, 0],
+])('%s: the same lines in the same order as one thread makes', async (_, order, count) => {
+  const inThreads = await linesOf(listingInThreads(reader, operator.directory, order))
+  const alone = await linesOf(sharesOf(reader, order))
+  expect([inThreads.count, alone.count]).toEqual([count, count])
+  expect(inThreads.text === alone.text).toBe(true)
+  expect(inThreads.text.split('\n')).toHaveLength(count + 1)
+})
+
+test('when nobody reads on, the threads end', async () => {
+  let shares = 0
+  for await (const _ of listingInThreads(reader, operator.directory, ALL)) if (++shares === 2) break
+  expect(shares).toBe(2)
+})
+
+test('a thread that cannot open the queue is heard of', async () => {
+  await expect(linesOf(listingInThreads(reader, `${operator.directory}/nowhere`, ALL))).rejects.toThrow('there is no queue in')
 })
 
 test('on a terminal: one heading, and a count at the end', async () => {
   const { out } = await operator.run(['queue', 'list'], { columns: 120 })
   const lines = out.trimEnd().split('\n')
   expect(lines).toHaveLength(MESSAGES + 2)
-  expect([lines[0]?.slice(0, 8), lines.at(-1)]).toEqual(['QUEUE ID', '21,000 messages'])
+  expect([lines[0]?.slice(0, 8), lines.at(-1)]).toEqual(['QUEUE ID', '7,000 messages'])
 })
 
-test('when nobody reads on, it stops', async () => {
+test('a command whose output nobody reads on stops', async () => {
   const { code, out } = await operator.run(['queue', 'list', '--json'], { breaksAfter: 100_000 })
   expect(code).toBe(0)
   expect(out.split('\n').length).toBeLessThan(2_000)
