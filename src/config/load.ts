@@ -98,9 +98,9 @@ function unknown(name: string, known: Iterable<string>): string {
 
 /** What the kind of the parameter makes of a value; undefined after noting why not. */
 function read(name: OptionName, shown: string, { value, where }: Given, problems: Problem[]): unknown {
-  const result = OPTIONS[name].kind.safeParse(value)
-  if (result.success) return result.data
-  for (const { message } of result.error.issues) problems.push({ where, text: `${shown}: ${message}` })
+  const reading = OPTIONS[name].kind(value)
+  if ('value' in reading) return reading.value
+  problems.push({ where, text: `${shown}: ${reading.wrong}` })
   return undefined
 }
 

@@ -3,11 +3,10 @@
  * override it, and one sentence of documentation. The Config type, the check, `deferd config` and docs/configuration.md
  * all come from here. Names and defaults are Postfix's wherever Postfix has the parameter (postconf(5)).
  */
-import type { z } from 'zod'
 import * as is from './values.ts'
 
 interface Option<T, Local extends boolean = boolean> {
-  readonly kind: z.ZodType<T>
+  readonly kind: is.Kind<T>
   /** As written in a configuration file. */
   readonly default: string
   readonly about: string
@@ -15,13 +14,13 @@ interface Option<T, Local extends boolean = boolean> {
   readonly perDestination: Local
 }
 
-const option = <T>(kind: z.ZodType<T>, byDefault: string, about: string): Option<T, false> => ({
+const option = <T>(kind: is.Kind<T>, byDefault: string, about: string): Option<T, false> => ({
   kind,
   default: byDefault,
   about,
   perDestination: false,
 })
-const perDestination = <T>(kind: z.ZodType<T>, byDefault: string, about: string): Option<T, true> => ({
+const perDestination = <T>(kind: is.Kind<T>, byDefault: string, about: string): Option<T, true> => ({
   kind,
   default: byDefault,
   about,

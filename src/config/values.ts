@@ -1,9 +1,21 @@
 /**
- * The kinds of value a parameter can have, each as a zod schema that takes what TOML, the environment and `-o` give
- * (a string, a number, a boolean, a list) and yields what the program uses.
+ * The kinds of value a parameter can have. Each takes what TOML, the environment and `-o` give (a string, a number, a
+ * boolean, a list) and yields what the program uses, or says what it expected.
  */
-import { z } from 'zod'
 import type { Duration } from '../mail/clock.ts'
+
+/** What the program uses, or what is wrong, in words. */
+export type Reading<T> = { readonly value: T } | { readonly wrong: string }
+
+export type Kind<T> = (given: unknown) => Reading<T>
+
+/** Reads with `parse`, which yields undefined for what is not as `expected`. */
+export const kind =
+  <T>(expected: string, parse: (given: unknown) => T | undefined): Kind<T> =>
+  (given) => {
+    const value = parse(given)
+    return value === undefined ? { wrong: `expected ${expected}, got ${JSON.stringify(given)}` } : { value }
+  }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
@@ -22,16 +34,11 @@ function parseSize(text: string | number): number | undefined {
   return match === null || unit === undefined ? undefined : Number(match[1]) * unit
 }
 
-/** A schema that reads a value with `parse` and complains with `expected` when that yields undefined. */
-function read<T>(expected: string, parse: (value: string | number | boolean) => T | undefined): z.ZodType<T> {
-  return z.any().transform((value: unknown, context) => {
-    const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    const parsed = scalar ? parse(value) : undefined
-    if (parsed !== undefined) return parsed
-    context.addIssue({ code: 'custom', message: `expected ${expected}, got ${JSON.stringify(value)}` })
-    return z.NEVER
-  })
-}
+/** The same for what stands alone: a text, a number or a boolean. */
+const read = <T>(expected: string, parse: (value: string | number | boolean) => T | undefined): Kind<T> =>
+  kind(expected, (given) =>
+    typeof given === 'string' || typeof given === 'number' || typeof given === 'boolean' ? parse(given) : undefined,
+  )
 
 const TRUE = new Set(['yes', 'true', 'on', '1'])
 const FALSE = new Set(['no', 'false', 'off', '0'])
@@ -49,51 +56,41 @@ export const fraction = read<number>('a number of at least 0', (v) =>
   v !== '' && Number(v) >= 0 && Number.isFinite(Number(v)) ? Number(v) : undefined,
 )
 
-export const count = (min = 0, max = Number.MAX_SAFE_INTEGER): z.ZodType<number> =>
+export const count = (min = 0, max = Number.MAX_SAFE_INTEGER): Kind<number> =>
   read(max < Number.MAX_SAFE_INTEGER ? `a whole number from ${min} to ${max}` : `a whole number of at least ${min}`, (v) =>
     typeof v !== 'boolean' && /^\d+$/.test(String(v)) && Number(v) >= min && Number(v) <= max ? Number(v) : undefined,
   )
 
-export const oneOf = <const T extends string>(...words: readonly T[]): z.ZodType<T> =>
+export const oneOf = <const T extends string>(...words: readonly T[]): Kind<T> =>
   read<T>(`one of ${words.join(', ')}`, (v) => words.find((word) => word === String(v).toLowerCase()))
 
+const areTexts = (given: unknown): given is readonly string[] => Array.isArray(given) && given.every((part) => typeof part === 'string')
+
+/** The parts of a text between separators, without empty ones. */
+const parts = (value: string, separator: RegExp): readonly string[] => value.split(separator).filter((part) => part !== '')
+
+/** A list of texts as it is; a single text in its parts. */
+const texts = (given: unknown, separator: RegExp): readonly string[] | undefined =>
+  typeof given === 'string' ? parts(given.trim(), separator) : areTexts(given) ? given : undefined
+
 /** A list of texts; a single text is split at commas and blanks. */
-export const list: z.ZodType<readonly string[]> = z.union(
-  [z.array(z.string()), z.string().transform((value) => value.split(/[,\s]+/).filter((part) => part !== ''))],
-  { error: 'expected a list of texts' },
-)
+export const list = kind('a list of texts', (given) => texts(given, /[,\s]+/))
 
 /** A list in which only these words may stand. */
-export const words = <const T extends string>(...known: readonly T[]): z.ZodType<readonly T[]> =>
-  list.transform((given, context) => {
-    const meant = given.map((word) => known.find((candidate) => candidate === word.toLowerCase()))
-    if (meant.every((word) => word !== undefined)) return meant
-    context.addIssue({ code: 'custom', message: `expected words out of ${known.join(', ')}, got ${JSON.stringify(given.join(', '))}` })
-    return z.NEVER
+export const words = <const T extends string>(...known: readonly T[]): Kind<readonly T[]> =>
+  kind(`words out of ${known.join(', ')}`, (given) => {
+    const meant = texts(given, /[,\s]+/)?.map((word) => known.find((candidate) => candidate === word.toLowerCase()))
+    return meant?.every((word) => word !== undefined) ? meant : undefined
   })
 
 /** A list of texts that contain blanks; a single text is split at commas. */
-export const lines: z.ZodType<readonly string[]> = z.union(
-  [
-    z.array(z.string()),
-    z.string().transform((value) =>
-      value
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== ''),
-    ),
-  ],
-  { error: 'expected a list of texts' },
-)
+export const lines = kind('a list of texts', (given) => texts(given, /\s*,\s*/))
 
 /** A list of times, or one. */
-export const durations: z.ZodType<readonly Duration[]> = z.any().transform((value: unknown, context) => {
-  const parts: readonly unknown[] =
-    typeof value === 'string' ? value.split(/[,\s]+/).filter((part) => part !== '') : Array.isArray(value) ? value : [value]
-  const parsed = parts.map((part) => (typeof part === 'string' || typeof part === 'number' ? parseDuration(part) : undefined))
-  if (parsed.every((time) => time !== undefined)) return parsed
-  context.addIssue({ code: 'custom', message: `expected a time such as "4h" or a list of times, got ${JSON.stringify(value)}` })
-  return z.NEVER
+export const durations = kind<readonly Duration[]>('a time such as "4h" or a list of times', (given) => {
+  const times: readonly unknown[] = typeof given === 'string' ? parts(given, /[,\s]+/) : Array.isArray(given) ? given : [given]
+  const spans = times.map((time) => (typeof time === 'string' || typeof time === 'number' ? parseDuration(time) : undefined))
+  return spans.every((time) => time !== undefined) ? spans : undefined
 })
 
 /** How much a window moves on feedback: a constant or a fraction divided by the window itself (postfix §4.2). */
@@ -117,16 +114,23 @@ export interface ListenerBlock {
   readonly auth: 'none' | 'may' | 'required'
 }
 
-const listener: z.ZodType<ListenerBlock> = z.strictObject(
-  {
-    address: z.string(),
-    tls: z.enum(['none', 'may', 'encrypt', 'wrapper']).default('none'),
-    auth: z.enum(['none', 'may', 'required']).default('none'),
-  },
-  { error: 'expected a table of address, tls (none, may, encrypt or wrapper) and auth (none, may or required)' },
-)
+const LISTENER_TLS: readonly ListenerBlock['tls'][] = ['none', 'may', 'encrypt', 'wrapper']
+const LISTENER_AUTH: readonly ListenerBlock['auth'][] = ['none', 'may', 'required']
+
+function listener(given: unknown): ListenerBlock | undefined {
+  if (typeof given !== 'object' || given === null) return undefined
+  const { address, tls = 'none', auth = 'none', ...others } = given as Readonly<Record<string, unknown>>
+  const [tlsMeant, authMeant] = [LISTENER_TLS.find((word) => word === tls), LISTENER_AUTH.find((word) => word === auth)]
+  const isWhole = typeof address === 'string' && tlsMeant !== undefined && authMeant !== undefined
+  return isWhole && Object.keys(others).length === 0 ? { address, tls: tlsMeant, auth: authMeant } : undefined
+}
 
 /** `[[smtpd]]` tables; nothing when empty. */
-export const listeners: z.ZodType<readonly ListenerBlock[]> = z.union([z.array(listener), z.literal('').transform(() => [])], {
-  error: 'expected [[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper) and auth (none, may or required)',
-})
+export const listeners = kind<readonly ListenerBlock[]>(
+  '[[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper) and auth (none, may or required)',
+  (given) => {
+    if (given === '') return []
+    const blocks = Array.isArray(given) ? given.map(listener) : [undefined]
+    return blocks.every((block) => block !== undefined) ? blocks : undefined
+  },
+)

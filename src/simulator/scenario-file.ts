@@ -2,12 +2,11 @@
  * Reads a scenario: which mail comes in, how the relay is configured, how the far side fails, and how long one watches.
  * Every mistake is told at once, with file, line and what would be right.
  */
-import { z } from 'zod'
 import { configFrom, type LoadedConfig } from '../config/load.ts'
 import { ConfigError, type Problem } from '../config/problem.ts'
 import * as is from '../config/values.ts'
 import type { Duration } from '../mail/clock.ts'
-import { rate } from '../testkit/far-side/rule-keys.ts'
+import { rate, type Rate } from '../testkit/far-side/rule-keys.ts'
 import { readRule } from '../testkit/far-side/rule-reader.ts'
 import type { Fault, Rule, Script } from '../testkit/far-side/rule.ts'
 import { complaints, isTable, readTables, readToml, unknown, type Complain, type Table } from '../testkit/far-side/script.ts'
@@ -44,14 +43,18 @@ const MOST_MESSAGES = 1_000_000
 const TABLES = ['duration', 'latency', 'mail', 'config', 'rule', 'dns']
 
 interface Key<T> {
-  readonly kind: z.ZodType<T>
+  readonly kind: is.Kind<T>
   /** Must be given when there is none. */
   readonly otherwise?: T
 }
 
-const domains = is.list.refine((names) => names.length > 0 && names.every((name) => /^[^\s@"*]+$/.test(name)), {
-  error: 'expected domains such as "provider.example"',
+const domains = is.kind('domains such as "provider.example"', (given) => {
+  const reading = is.list(given)
+  const names = 'value' in reading ? reading.value : []
+  return names.length > 0 && names.every((name) => /^[^\s@"*]+$/.test(name)) ? names : undefined
 })
+
+const rateOrNone: is.Kind<Rate | null> = rate
 
 const STREAM = {
   messages: { kind: is.count(1, MOST_MESSAGES) },
@@ -61,11 +64,12 @@ const STREAM = {
   sender: { kind: is.text, otherwise: 'app@sender.example' },
   starts: { kind: is.duration, otherwise: 0 },
   over: { kind: is.duration, otherwise: 0 },
-  rate: { kind: rate.nullable(), otherwise: null },
+  rate: { kind: rateOrNone, otherwise: null },
 } as const satisfies Record<string, Key<unknown>>
 
 type StreamKey = keyof typeof STREAM
-type ReadStream = { -readonly [K in StreamKey]: z.output<(typeof STREAM)[K]['kind']> }
+type Read<K> = K extends is.Kind<infer T> ? T : never
+type ReadStream = { -readonly [K in StreamKey]: Read<(typeof STREAM)[K]['kind']> }
 
 const STREAM_KEYS = Object.keys(STREAM) as StreamKey[]
 
@@ -110,9 +114,9 @@ function slowedFault(fault: Fault, latency: Duration): Fault {
 
 function readTime(tables: Table, name: string, complain: Complain): Duration | null {
   if (tables[name] === undefined) return null
-  const result = is.duration.safeParse(tables[name])
-  if (result.success) return result.data
-  complain([name], `${name}: ${result.error.issues[0]?.message ?? 'cannot be read'}`)
+  const reading = is.duration(tables[name])
+  if ('value' in reading) return reading.value
+  complain([name], `${name}: ${reading.wrong}`)
   return null
 }
 
@@ -145,9 +149,9 @@ function readStream(name: string, table: Table, path: readonly string[], complai
       mistake(null, `${key} is missing, such as ${key === 'to' ? 'to = "provider.example"' : 'messages = 1000'}`)
       continue
     }
-    const result = table[key] === undefined ? { success: true as const, data: otherwise } : kind.safeParse(value)
-    if (result.success) keys[key] = result.data
-    else mistake(key, `${key}: ${result.error.issues[0]?.message ?? 'cannot be read'}`)
+    const reading = table[key] === undefined ? { value } : kind(value)
+    if ('value' in reading) keys[key] = reading.value
+    else mistake(key, `${key}: ${reading.wrong}`)
   }
   if (table['over'] !== undefined && table['rate'] !== undefined) mistake('rate', 'rate does not go together with over')
   return wrong ? [] : [streamOf(name, keys as ReadStream)]

@@ -2,31 +2,26 @@
  * Every key a rule can have: its kind, what it is for, and at which stages it means something. The reader of scripts,
  * its complaints and docs/faults.md come from this table.
  */
-import { z } from 'zod'
 import * as is from '../../config/values.ts'
+import type { Duration } from '../../mail/clock.ts'
 import { CONNECT_FAULTS, COUNTED_BY, DNS_FAULTS, DROPS, SPOKEN_STAGES, STAGES, type FaultStage } from './rule.ts'
 
 interface Key<T> {
-  readonly kind: z.ZodType<T>
+  readonly kind: is.Kind<T>
   readonly about: string
   /** Where it means something; everywhere when absent. */
   readonly at?: readonly FaultStage[] | undefined
 }
 
-const key = <T>(kind: z.ZodType<T>, about: string, at?: readonly FaultStage[]): Key<T> => ({ kind, about, at })
+const key = <T>(kind: is.Kind<T>, about: string, at?: readonly FaultStage[]): Key<T> => ({ kind, about, at })
 
-/** A schema that reads a text with `parse` and complains with `expected` when that yields undefined. */
-const written = <T>(expected: string, parse: (text: string) => T | undefined): z.ZodType<T> =>
-  z.any().transform((value: unknown, context) => {
-    const parsed = typeof value === 'string' ? parse(value) : undefined
-    if (parsed !== undefined) return parsed
-    context.addIssue({ code: 'custom', message: `expected ${expected}, got ${JSON.stringify(value)}` })
-    return z.NEVER
-  })
+/** Reads a text with `parse`. */
+const written = <T>(expected: string, parse: (text: string) => T | undefined): is.Kind<T> =>
+  is.kind(expected, (given) => (typeof given === 'string' ? parse(given) : undefined))
 
 /** The same, where a number may stand without quotes. */
-const writtenOrNumber = <T>(expected: string, parse: (text: string) => T | undefined): z.ZodType<T> =>
-  z.preprocess((value) => (typeof value === 'number' ? String(value) : value), written(expected, parse))
+const writtenOrNumber = <T>(expected: string, parse: (text: string) => T | undefined): is.Kind<T> =>
+  is.kind(expected, (given) => (typeof given === 'string' || typeof given === 'number' ? parse(String(given)) : undefined))
 
 const probability = writtenOrNumber('a probability from 0 to 1, or a percentage such as "30%"', (text) => {
   const number = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
@@ -45,19 +40,27 @@ const header = written('a header such as "Subject: *invoice*"', (text) => {
   return match === null ? undefined : { name: (match[1] ?? '').toLowerCase(), value: match[2] ?? '' }
 })
 
-export const rate = written('a rate such as "10/1m"', (text) => {
-  const [count, per] = text.split('/')
-  const [times, time] = [Number(count), is.duration.safeParse(per)]
-  return Number.isInteger(times) && times > 0 && time.success && time.data > 0 ? { count: times, per: time.data } : undefined
+/** Times in a span. */
+export interface Rate {
+  readonly count: number
+  readonly per: Duration
+}
+
+export const rate = written<Rate>('a rate such as "10/1m"', (text) => {
+  const [count, span = ''] = text.split('/')
+  const [times, per] = [Number(count), is.parseDuration(span) ?? 0]
+  return Number.isInteger(times) && times > 0 && per > 0 ? { count: times, per } : undefined
 })
 
 const flapping = written('how long it is bad and how long it is good, such as "2m/8m"', (text) => {
-  const [bad, good] = text.split('/').map((part) => is.duration.safeParse(part))
-  return bad?.success && good?.success && bad.data > 0 && good.data > 0 ? { bad: bad.data, good: good.data } : undefined
+  const [bad = 0, good = 0] = text.split('/').map(is.parseDuration)
+  return bad > 0 && good > 0 ? { bad, good } : undefined
 })
 
-const occasions: z.ZodType<readonly number[]> = z.union([is.count(1).transform((n) => [n]), z.array(is.count(1)).min(1)], {
-  error: 'expected a whole number of at least 1, or a list of such',
+const occasions = is.kind<readonly number[]>('a whole number of at least 1, or a list of such', (given) => {
+  const readings = (Array.isArray(given) ? given : [given]).map(is.count(1))
+  const times = readings.flatMap((reading) => ('value' in reading ? [reading.value] : []))
+  return times.length > 0 && times.length === readings.length ? times : undefined
 })
 
 // oxlint-disable-next-line no-control-regex -- one character for each byte, controls included

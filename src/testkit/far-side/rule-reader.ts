@@ -105,9 +105,9 @@ function readKeys(written: object, mistakes: Mistake[]): ReadKeys {
       mistakes.push({ key, text: `there is no ${key}${meant === undefined ? '' : `; did you mean ${meant}?`}` })
       continue
     }
-    const result = KEYS[known].kind.safeParse(value)
-    if (result.success) keys[key] = result.data
-    else mistakes.push({ key, text: `${key}: ${result.error.issues[0]?.message ?? 'cannot be read'}` })
+    const reading = KEYS[known].kind(value)
+    if ('value' in reading) keys[key] = reading.value
+    else mistakes.push({ key, text: `${key}: ${reading.wrong}` })
   }
   return keys
 }
@@ -138,9 +138,9 @@ function* contradictions(keys: ReadKeys): Generator<Mistake> {
 /** Bytes at body, a time at idle. */
 function readAfter({ after = '0' }: ReadKeys, at: FaultStage, mistakes: Mistake[]): number {
   if (at !== 'body' && at !== 'idle') return 0
-  const result = (at === 'body' ? is.size : is.duration).safeParse(after)
-  if (result.success) return result.data
-  mistakes.push({ key: 'after', text: `after: ${result.error.issues[0]?.message ?? 'cannot be read'}` })
+  const reading = at === 'body' ? is.size(after) : is.duration(after)
+  if ('value' in reading) return reading.value
+  mistakes.push({ key: 'after', text: `after: ${reading.wrong}` })
   return 0
 }
 
