@@ -17,7 +17,10 @@ if (running[0] < NEEDED[0] || (running[0] === NEEDED[0] && running[1] < NEEDED[1
 
 // What Node makes of the sources is kept for the next command, which then starts in half the time. Beside the code, where
 // nobody may write who may not change the code itself; where we may not write either, nothing is kept.
-module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/deferd', import.meta.url)))
+const cache = fileURLToPath(new URL('../node_modules/.cache/deferd', import.meta.url))
+module.enableCompileCache(cache)
+// Threads look for it here.
+process.env['NODE_COMPILE_CACHE'] ??= cache
 
 const sources = new URL('../src/cli/main.ts', import.meta.url)
 const emitted = new URL('../dist/cli/main.js', import.meta.url)

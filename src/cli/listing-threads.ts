@@ -10,8 +10,8 @@ import type { QueueReader } from '../queue/reader.ts'
 import type { IdRange, ListingOrder, Share } from './listing.ts'
 import type { ListingPlace } from './listing-thread.ts'
 
-/** Messages that a thread is asked for at once: two pages. */
-const SLICE = 500
+/** Messages that a thread is asked for at once: some milliseconds of work, two megabytes of text. */
+const SLICE = 4_000
 const MOST_THREADS = 4
 /** Young values of a thread, in MB: lines are made and forgotten, more only makes the process larger. */
 const NURSERY = 32

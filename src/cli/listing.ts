@@ -34,7 +34,7 @@ export interface Share {
 }
 
 /** Messages that are listed sooner than threads have started and warmed up. */
-const FEW = 200_000
+const FEW = 100_000
 
 /** Mail that is in few places, where most slices would be looked through in vain. */
 const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])

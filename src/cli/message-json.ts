@@ -3,8 +3,8 @@
  * promise to programs.
  */
 import type { Instant } from '../mail/clock.ts'
-import { queueIdOf, type Recipient } from '../queue/message.ts'
-import type { ListedMessage, MessageStory } from '../queue/reader.ts'
+import { queueIdOf } from '../queue/message.ts'
+import type { ListedMessage, ListedRecipient, MessageStory } from '../queue/reader.ts'
 import type { AttemptRecord } from '../queue/store.ts'
 import { delayReason, nextAttemptAt, originalAddress, type DestinationRecords } from './standing.ts'
 import { epochSeconds } from './text.ts'
@@ -16,30 +16,39 @@ const optionalSeconds = (at: Instant | null): number | null => (at === null ? nu
 
 type Queue = MessageStory['queue']
 
-function recipientJson(recipient: Recipient, queue: Queue, records: DestinationRecords): Record<string, unknown> {
-  const original = originalAddress(recipient)
-  const reason = delayReason(recipient, records)
+/** Members without a value are left out of the text; all objects have the same, which makes long listings quick. */
+function recipientJson(recipient: ListedRecipient, next: Instant | null, records: DestinationRecords): object {
+  const reason = delayReason(recipient, records) ?? undefined
+  const isBounced = recipient.state === 'bounced'
   return {
-    ...(original === null ? {} : { orig_address: original }),
+    orig_address: originalAddress(recipient) ?? undefined,
     address: recipient.address,
-    ...(reason === null ? {} : { [recipient.state === 'bounced' ? 'bounce_reason' : 'delay_reason']: reason }),
+    bounce_reason: isBounced ? reason : undefined,
+    delay_reason: isBounced ? undefined : reason,
     destination: recipient.destination,
     state: recipient.state,
     attempts: recipient.attempts,
-    next_attempt_time: optionalSeconds(nextAttemptAt(recipient, queue, records)),
+    next_attempt_time: optionalSeconds(next),
     last_status: recipient.last?.status ?? null,
   }
 }
 
-const earliest = (times: readonly (Instant | null)[]): Instant | null =>
-  times.reduce((least, at) => (least === null || (at !== null && at < least) ? at : least), null)
-
-const latest = (times: readonly Instant[]): Instant | null => times.reduce<Instant | null>((most, at) => Math.max(most ?? at, at), null)
+const isLive = ({ state }: ListedRecipient): boolean => state === 'waiting' || state === 'leased' || state === 'parked'
 
 /** The object that `queue list --json` and `postqueue -j` print. */
 export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly queue: Queue }, records: DestinationRecords): object {
-  const { message, queue, recipients } = listed
-  const live = recipients.filter(({ state }) => state === 'waiting' || state === 'leased' || state === 'parked')
+  const { message, queue } = listed
+  const recipients: object[] = []
+  let attempts = 0
+  let expiry: Instant | null = null
+  let earliest: Instant | null = null
+  for (const recipient of listed.recipients) {
+    const next = nextAttemptAt(recipient, queue, records)
+    recipients.push(recipientJson(recipient, next, records))
+    attempts = Math.max(attempts, recipient.attempts)
+    if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
+    if (next !== null) earliest = Math.min(earliest ?? next, next)
+  }
   return {
     queue_name: queue,
     queue_id: queueIdOf(message),
@@ -47,10 +56,10 @@ export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly qu
     message_size: message.size,
     forced_expire: listed.forcedExpire,
     sender: shownSender(message.sender),
-    recipients: recipients.map((recipient) => recipientJson(recipient, queue, records)),
-    expire_time: optionalSeconds(latest(live.map(({ expiresAt }) => expiresAt))),
-    attempts: recipients.reduce((most, { attempts }) => Math.max(most, attempts), 0),
-    next_attempt_time: optionalSeconds(earliest(live.map((recipient) => nextAttemptAt(recipient, queue, records)))),
+    recipients,
+    expire_time: optionalSeconds(expiry),
+    attempts,
+    next_attempt_time: optionalSeconds(earliest),
   }
 }
 

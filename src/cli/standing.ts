@@ -3,8 +3,8 @@
  * follows from the recipient, the queue its message is in, and what is remembered of its destination.
  */
 import type { Instant } from '../mail/clock.ts'
-import type { DestinationName, Recipient } from '../queue/message.ts'
-import type { MessageStory } from '../queue/reader.ts'
+import type { DestinationName } from '../queue/message.ts'
+import type { ListedRecipient, MessageStory } from '../queue/reader.ts'
 import type { DestinationRecord } from '../queue/store.ts'
 
 /** Destinations about which something is out of the ordinary, by name. */
@@ -16,7 +16,7 @@ export const recordsByName = (records: readonly DestinationRecord[]): Destinatio
 export type WaitsFor = 'due-time' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
 
 /** What has to happen before the recipient is tried. */
-export function waitsFor(recipient: Recipient, queue: MessageStory['queue'], records: DestinationRecords): WaitsFor {
+export function waitsFor(recipient: ListedRecipient, queue: MessageStory['queue'], records: DestinationRecords): WaitsFor {
   if (recipient.state === 'leased') return 'delivery'
   if (recipient.state !== 'waiting' && recipient.state !== 'parked') return 'nothing'
   if (queue === 'hold') return 'release'
@@ -28,7 +28,7 @@ export function waitsFor(recipient: Recipient, queue: MessageStory['queue'], rec
 }
 
 /** When it is tried next; null while only an operator can set it moving. */
-export function nextAttemptAt(recipient: Recipient, queue: MessageStory['queue'], records: DestinationRecords): Instant | null {
+export function nextAttemptAt(recipient: ListedRecipient, queue: MessageStory['queue'], records: DestinationRecords): Instant | null {
   const waiting = waitsFor(recipient, queue, records)
   if (waiting === 'due-time' || waiting === 'delivery') return recipient.dueAt
   if (waiting === 'probe') return Math.max(recipient.dueAt, records.get(recipient.destination)?.deadUntil ?? 0)
@@ -39,7 +39,7 @@ export function nextAttemptAt(recipient: Recipient, queue: MessageStory['queue']
  * Why it is still here, as listings say it. Nothing while it is being delivered, as in Postfix; the destination's
  * trouble for mail that waits behind others, unless it was this recipient that met with it.
  */
-export function delayReason(recipient: Recipient, records: DestinationRecords): string | null {
+export function delayReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
   if (recipient.state === 'leased') return null
   const record = records.get(recipient.destination)
   const own = recipient.last?.reason ?? null
@@ -50,7 +50,7 @@ export function delayReason(recipient: Recipient, records: DestinationRecords): 
 }
 
 /** The address the sender wrote (ORCPT), when it differs from the one in use. */
-export function originalAddress({ orcpt, address }: Pick<Recipient, 'orcpt' | 'address'>): string | null {
+export function originalAddress({ orcpt, address }: Pick<ListedRecipient, 'orcpt' | 'address'>): string | null {
   const original = /^(?:rfc822|utf-8);(.*)$/is.exec(orcpt ?? '')?.[1]
   return original === undefined || original.toLowerCase() === address.toLowerCase() ? null : original
 }

@@ -74,18 +74,34 @@ export const epochSeconds = (at: Instant): number => at / 1000
 // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
 const CONTROLS = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
+const LF = 0x0a
+const DEL = 0x7f
+/** Bytes of a character in UTF-8. */
+const LONGEST_CHARACTER = 4
+
 const escaped = (letter: string): string => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** One line of JSON in which no control character stands for itself but the line end. */
 export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(CONTROLS, escaped)}\n`
 
-/** Many such lines, encoded. */
+/** Many such lines, encoded, in memory of their own. */
 export function jsonLines(values: readonly unknown[]): Uint8Array {
-  const text = values.map((value) => JSON.stringify(value)).join('\n') + '\n'
-  const bytes = new TextEncoder().encode(text)
-  // Plain ASCII, which has only one of them: there is nothing to look for in most pages.
-  if (bytes.length === text.length && !bytes.includes(0x7f)) return bytes
-  return new TextEncoder().encode(text.replace(CONTROLS, escaped))
+  const lines = values.map((value) => JSON.stringify(value))
+  return plainLines(lines) ?? new TextEncoder().encode(lines.map((line) => `${line.replace(CONTROLS, escaped)}\n`).join(''))
+}
+
+/** Lines of ASCII without DEL, as most are, each encoded where it belongs; undefined when there is more in them. */
+function plainLines(lines: readonly string[]): Uint8Array | undefined {
+  // With room for one character more, a line that is not ASCII never takes as many bytes as it has letters.
+  const bytes = Buffer.allocUnsafeSlow(lines.reduce((sum, line) => sum + line.length + 1, LONGEST_CHARACTER))
+  let end = 0
+  for (const line of lines) {
+    if (bytes.write(line, end) !== line.length) return undefined
+    end += line.length
+    bytes[end++] = LF
+  }
+  const plain = bytes.subarray(0, end)
+  return plain.includes(DEL) ? undefined : plain
 }
 
 /** Cuts a text to a width, with an ellipsis when something is lost. */

@@ -7,10 +7,23 @@ import type { Instant } from './clock.ts'
 
 const ALPHABET = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz'
 
-function encode(value: number, base: number, width: number): string {
+/** All pairs of digits in base 52, so that a time is put together from few pieces: a listing writes millions of them. */
+const PAIRS: readonly string[] = ALPHABET.split('').flatMap((high, _, digits) => digits.map((low) => high + low))
+
+/** In base 52, with two digits for each of so many pairs at least. */
+function encodeTime(value: number, pairs: number): string {
   let text = ''
-  for (let rest = value; rest > 0; rest = Math.floor(rest / base)) text = ALPHABET.charAt(rest % base) + text
-  return text.padStart(width, '0')
+  for (let rest = value, n = 0; n < pairs || rest > 0; n++) {
+    text = `${PAIRS[rest % PAIRS.length]}${text}`
+    rest = Math.floor(rest / PAIRS.length)
+  }
+  return text
+}
+
+function encodeRow(row: number): string {
+  let text = ''
+  for (let rest = row; rest > 0; rest = Math.floor(rest / 51)) text = ALPHABET.charAt(rest % 51) + text
+  return text
 }
 
 function decode(text: string, base: number): number | undefined {
@@ -27,7 +40,7 @@ function decode(text: string, base: number): number | undefined {
 export function formatQueueId(createdAt: Instant, row: number): string {
   const seconds = Math.floor(createdAt / 1000)
   const micros = (createdAt - seconds * 1000) * 1000
-  return encode(seconds, 52, 6) + encode(micros, 52, 4) + 'z' + encode(row, 51, 1)
+  return `${encodeTime(seconds, 3)}${encodeTime(micros, 2)}z${encodeRow(row)}`
 }
 
 /** What an id says about itself; undefined when it is not one of ours. */

@@ -47,6 +47,9 @@ export interface Message {
   readonly messageId?: string | undefined
 }
 
+/** A message without its wishes for transport and notices: enough to list it and to log that it is there. */
+export type MessageSummary = Omit<Message, 'ret' | 'envid' | 'smtputf8' | 'bodyType'>
+
 /** Names a stored content. A message keeps its content when it is requeued under a new id. */
 export type BodyId = number
 

@@ -8,7 +8,7 @@ import type { Config } from '../config/options.ts'
 import type { Clock, Duration, Instant } from '../mail/clock.ts'
 import { domainOf } from '../mail/address.ts'
 import type { Events, QueueEvent } from '../telemetry/events.ts'
-import { queueIdOf, type DestinationName, type Message, type MessageId, type Recipient } from './message.ts'
+import { queueIdOf, type DestinationName, type MessageId } from './message.ts'
 import type { ListedMessage, QueueFilter, QueueName, QueueReader } from './reader.ts'
 import type { DestinationDue, Operation, QueueStore } from './store.ts'
 
@@ -239,9 +239,9 @@ export class Operations {
   }
 
   /** How long a new entry is tried: as long as the most patient of its destinations says. */
-  #lifetime(message: Message, recipients: readonly Recipient[]): Duration {
+  #lifetime({ sender }: Subject['message'], recipients: Subject['recipients']): Duration {
     const config = this.#parts.config()
-    const name = message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
+    const name = sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
     return recipients.reduce((longest, { address, destination }) => {
       const { values } = settingsFor(config, domainOf(address), destination)
       return Math.max(longest, values[name])

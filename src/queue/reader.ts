@@ -4,7 +4,7 @@
  */
 import type { Duration, Instant } from '../mail/clock.ts'
 import type { AuditRecord, AttemptRecord, DestinationRecord } from './store.ts'
-import type { DestinationName, Message, MessageId, Recipient } from './message.ts'
+import type { DestinationName, Message, MessageId, MessageSummary, Recipient } from './message.ts'
 
 /** Postfix's queue names (design: active = leased, incoming = never tried and due, deferred = everything else alive). */
 export type QueueName = 'incoming' | 'active' | 'deferred' | 'hold' | 'corrupt'
@@ -23,12 +23,15 @@ export interface QueueFilter {
   readonly reply?: string | undefined
 }
 
-/** A message with its live recipients, as listings show it. */
+/** What listings know of a recipient. */
+export type ListedRecipient = Omit<Recipient, 'notify' | 'starts' | 'settledAt' | 'debt'>
+
+/** A message with its live recipients, as listings show it: not all that is kept, for a queue may hold millions. */
 export interface ListedMessage {
-  readonly message: Message
+  readonly message: MessageSummary
   readonly queue: QueueName | 'trash'
   readonly forcedExpire: boolean
-  readonly recipients: readonly Recipient[]
+  readonly recipients: readonly ListedRecipient[]
 }
 
 /** Everything known of one message, in the queue or gone. */
@@ -70,7 +73,7 @@ export interface QueueReader {
   /** One message; undefined when neither queue nor history knows the id. */
   story(queueId: string, now: Instant): MessageStory | undefined
   /** The n-th part of a message's content. */
-  readBody(message: Message, index: number): Uint8Array | undefined
+  readBody(message: Pick<Message, 'body'>, index: number): Uint8Array | undefined
   destinationLoads(page: { readonly after: DestinationName; readonly limit: number }): readonly DestinationLoad[]
   destinationRecords(): readonly DestinationRecord[]
   audit(page: { readonly after: number; readonly limit: number }): readonly (AuditRecord & { readonly id: number })[]

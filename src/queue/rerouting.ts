@@ -10,7 +10,7 @@ import type { DestinationDue, Move, QueueStore } from './store.ts'
 export interface ReroutingParts {
   readonly store: QueueStore
   readonly reader: QueueReader
-  readonly routeOf: (address: string, message: Message) => Omit<Move, 'recipient'>
+  readonly routeOf: (address: string, message: Pick<Message, 'createdAt' | 'sender'>) => Omit<Move, 'recipient'>
   readonly woken: (due: readonly DestinationDue[], options: { readonly expiresAt: Instant }) => void
   readonly now: () => Instant
   /** Lets others run between slices. */

@@ -5,7 +5,7 @@
 import type { Instant } from '../mail/clock.ts'
 import type { SmtpReply } from '../mail/reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import type { Debt, DeliveryRequest, DestinationName, Message, RecipientId } from '../queue/message.ts'
+import type { Debt, DeliveryRequest, DestinationName, Message, MessageSummary, RecipientId } from '../queue/message.ts'
 import type { AttemptRecord } from '../queue/store.ts'
 
 /** A client of the SMTP server as the log names it. */
@@ -37,7 +37,7 @@ export type QueueEvent =
   // the queue
   | {
       readonly kind: 'accepted'
-      readonly message: Message
+      readonly message: MessageSummary
       readonly recipients: readonly string[]
       readonly client: ClientName | null
       readonly uid?: number | undefined

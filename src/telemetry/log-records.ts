@@ -3,7 +3,7 @@
  * attempts. Times in seconds, names in snake case; members are only ever added.
  */
 import { formatReply } from '../mail/reply.ts'
-import { queueIdOf, type Message } from '../queue/message.ts'
+import { queueIdOf, type MessageSummary } from '../queue/message.ts'
 import type { QueueEvent } from './events.ts'
 
 export type Level = 'info' | 'warn' | 'error' | 'fatal'
@@ -25,7 +25,7 @@ const LEVELS: Readonly<Record<Of<'note'>['level'], Level>> = {
 
 const seconds = (millis: number): number => millis / 1000
 
-const aboutMessage = (message: Message) => ({ queue_id: queueIdOf(message), sender: message.sender })
+const aboutMessage = (message: MessageSummary) => ({ queue_id: queueIdOf(message), sender: message.sender })
 
 function attempts({ request, result, attempts: records }: Of<'attempted'>): readonly LogRecord[] {
   const addresses = new Map(request.recipients.map(({ id, address }) => [id, address]))

@@ -2,6 +2,7 @@
  * Promises of the store about mail that comes in.
  */
 import { expect, test } from 'vitest'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/queue/message.ts'
 import { claim, contentOf, first, LIFETIME, mail, MIN, queue, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
@@ -84,13 +85,13 @@ export function comingIn(subject: () => Subject): void {
 
   test('mail born with a lease is nobody else’s to claim', async () => {
     const { store, reader } = subject()
-    await queue(store, { leased: true })
+    const id = await queue(store, { leased: true })
     expect(await claim(store, T0)).toEqual({ requests: [], nextDueAt: null })
     expect(await store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
     expect(await store.destinationsDue()).toEqual([])
-    expect(reader.list({}, { after: 0, limit: 10, now: T0 })).toMatchObject([
-      { queue: 'active', recipients: [{ state: 'leased', starts: 1 }] },
-    ])
+    const [listed] = reader.list({}, { after: 0, limit: 10, now: T0 })
+    expect(listed).toMatchObject({ queue: 'active', recipients: [{ state: 'leased' }], message: { id } })
+    expect(reader.story(formatQueueId(T0, id), T0)?.recipients).toMatchObject([{ state: 'leased', starts: 1 }])
   })
 
   test('mail on hold from the start waits for its release', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { queueIdOf } from '../../src/queue/message.ts'
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import { CrashLab } from '../support/crash-lab.ts'
 
@@ -6,8 +7,9 @@ import { CrashLab } from '../support/crash-lab.ts'
 function schedule(directory: string) {
   const reader = openQueueReader(directory)
   try {
-    return reader.list({}, { after: 0, limit: 10_000, now: Date.now() }).flatMap(({ recipients }) =>
-      recipients.map(({ id, state, dueAt, expiresAt, steps, attempts, starts }) => ({
+    const listed = reader.list({}, { after: 0, limit: 10_000, now: Date.now() })
+    return listed.flatMap(({ message }) =>
+      (reader.story(queueIdOf(message), Date.now())?.recipients ?? []).map(({ id, state, dueAt, expiresAt, steps, attempts, starts }) => ({
         id,
         state,
         dueAt,

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Recipient } from '../../src/queue/message.ts'
+import type { ListedRecipient } from '../../src/queue/reader.ts'
 import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import { FarLedger } from './far-ledger.ts'
 
@@ -104,7 +104,7 @@ export class CrashLab {
   }
 
   /** Waits until the live recipients are as wanted. */
-  async settled(wanted: (recipients: readonly Recipient[]) => boolean): Promise<void> {
+  async settled(wanted: (recipients: readonly ListedRecipient[]) => boolean): Promise<void> {
     const reader = openQueueReader(this.queueDirectory)
     try {
       const live = () => reader.list({}, { after: 0, limit: 100_000, now: Date.now() }).flatMap(({ recipients }) => recipients)

@@ -260,7 +260,8 @@ export class QueueWorld {
   /** A live recipient as the queue holds it; undefined when there is none. */
   recipient(address: string): Recipient | undefined {
     const [found] = this.reader.list({ recipient: address }, { after: 0, limit: 1, now: this.clock.now() })
-    return found?.recipients.find((one) => one.address === address)
+    const story = found === undefined ? undefined : this.reader.story(queueIdOf(found.message), this.clock.now())
+    return story?.recipients.find((one) => one.address === address)
   }
 
   /** When a live recipient is due, in seconds since the world began. */

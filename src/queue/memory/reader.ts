@@ -39,7 +39,7 @@ export class MemoryReader implements QueueReader {
     return story?.message.createdAt === parsed.createdAt ? story : undefined
   }
 
-  readBody(message: Message, index: number): Uint8Array | undefined {
+  readBody(message: Pick<Message, 'body'>, index: number): Uint8Array | undefined {
     return this.#queue.bodies.get(message.body)?.[index]
   }
 

@@ -4,11 +4,11 @@
  */
 import type { Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import { messageOf, type DestinationName, type MessageId, type Recipient } from '../message.ts'
-import type { ListedMessage, ListPage, QueueFilter } from '../reader.ts'
+import { messageOf, type DestinationName, type MessageId } from '../message.ts'
+import type { ListedMessage, ListedRecipient, ListPage, QueueFilter } from '../reader.ts'
 import type { Database } from './database.ts'
 import * as sql from './reader-queries.ts'
-import { asMessage, toRecipient, type ListedRow, type RecipientRow } from './rows.ts'
+import { toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './rows.ts'
 
 /** Ids looked at in one statement at most: some milliseconds. */
 const SLICE = 16_000
@@ -18,7 +18,8 @@ export class Listing {
   readonly #last
   readonly #next
   readonly #live
-  readonly #all
+  readonly #whole
+  readonly #filtered
   readonly #byRecipient
   readonly #byQueue
   readonly #active
@@ -28,8 +29,9 @@ export class Listing {
     this.#db = db
     this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
     this.#next = db.prepare<[MessageId], number | null>(sql.nextMessage).pluck()
-    this.#live = db.prepare<{ first: MessageId; last: MessageId }, RecipientRow>(sql.liveBetween)
-    this.#all = db.prepare<object, ListedRow>(sql.listed)
+    this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientRow>(sql.liveBetween)
+    this.#whole = db.prepare<object, ListedRow>(sql.listedWhole)
+    this.#filtered = db.prepare<object, ListedRow>(sql.listed)
     this.#byRecipient = db.prepare<object, ListedRow>(sql.listedByRecipient)
     this.#byQueue = db.prepare<object, ListedRow>(sql.listedByQueue)
     this.#active = db.prepare<object, ListedRow>(sql.listedActive)
@@ -42,7 +44,7 @@ export class Listing {
     const where = { ...conditions(filter), now }
     const found: ListedMessage[] = []
     // Then hardly anything is passed over: the page itself is slice enough.
-    const isWhole = statement === this.#active || Object.values(filter).every((part) => part === undefined)
+    const isWhole = statement === this.#active || statement === this.#whole
     let from = after
     for (let size = limit; found.length < limit && from < end; size = Math.min(2 * size, SLICE)) {
       // Where mail has left, the next may be far away.
@@ -67,27 +69,29 @@ export class Listing {
     return listed.filter((one) => one.message.createdAt === id.createdAt && isIn(one, filter))
   }
 
-  #statementFor({ recipient, destination, attemptsOver, reply, queue }: QueueFilter) {
+  #statementFor(filter: QueueFilter) {
+    const { recipient, destination, attemptsOver, reply, queue } = filter
+    if (Object.values(filter).every((part) => part === undefined)) return this.#whole
     if ([recipient, destination, attemptsOver, reply].some((part) => part !== undefined)) return this.#byRecipient
     if (queue === 'active') return this.#active
-    return queue === 'incoming' || queue === 'deferred' ? this.#byQueue : this.#all
+    return queue === 'incoming' || queue === 'deferred' ? this.#byQueue : this.#filtered
   }
 
   /** The rows that were found, and of those the messages that have live recipients. */
   #page(rows: readonly ListedRow[], now: Instant): { readonly rows: readonly ListedRow[]; readonly listed: ListedMessage[] } {
     const live = this.#liveRecipientsOf(rows)
-    const shut = new Set(this.#shut.all())
+    const facts = { shut: new Set(this.#shut.all()), now }
     const listed: ListedMessage[] = []
     let next = 0
     for (const row of rows) {
-      const recipients: Recipient[] = []
+      const recipients: ListedRecipient[] = []
       for (let one = live[next]; one !== undefined && messageOf(one.id) <= row.id; one = live[++next]) {
-        if (messageOf(one.id) === row.id) recipients.push(toRecipient(one))
+        if (messageOf(one.id) === row.id) recipients.push(toListedRecipient(one))
       }
       if (recipients.length === 0) continue
       listed.push({
-        message: asMessage(row),
-        queue: queueOf(row, recipients, { shut, now }),
+        message: toListedMessage(row),
+        queue: queueOf(row, recipients, facts),
         forcedExpire: row.forced_expire === 1,
         recipients,
       })
@@ -96,7 +100,7 @@ export class Listing {
   }
 
   /** In the order of their ids: one range when the page is dense, a range per message when a filter left gaps. */
-  #liveRecipientsOf(rows: readonly ListedRow[]): readonly RecipientRow[] {
+  #liveRecipientsOf(rows: readonly ListedRow[]): readonly ListedRecipientRow[] {
     const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]
     const isDense = last - first < 4 * rows.length
     return isDense ? this.#live.all({ first, last }) : rows.flatMap(({ id }) => this.#live.all({ first: id, last: id }))
@@ -108,12 +112,12 @@ const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue =
 /** As the SQL has it (QUEUE_NAME). */
 function queueOf(
   { placement }: ListedRow,
-  live: readonly Recipient[],
+  live: readonly ListedRecipient[],
   { shut, now }: { readonly shut: ReadonlySet<DestinationName>; readonly now: Instant },
 ): ListedMessage['queue'] {
   if (placement !== 'queued') return placement
   if (live.some(({ state }) => state === 'leased')) return 'active'
-  const isDeferred = ({ attempts, dueAt, destination }: Recipient) => attempts > 0 || dueAt > now || shut.has(destination)
+  const isDeferred = ({ attempts, dueAt, destination }: ListedRecipient) => attempts > 0 || dueAt > now || shut.has(destination)
   return live.some(isDeferred) ? 'deferred' : 'incoming'
 }
 

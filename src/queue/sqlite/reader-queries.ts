@@ -25,8 +25,9 @@ export const nextMessage = 'select min(id) from message where id > ?'
 /** The last id of the next slice of messages. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
 
-/** What a listing needs of a message: not all, for each column costs as much as a message has of them. */
-const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, body, ret, envid, smtputf8, body_type, message_id, placement, forced_expire'
+/** What a listing needs of a message and of a recipient. */
+const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, body, message_id, placement, forced_expire'
+const OF_RECIPIENT = 'id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last'
 
 /** What a filter says of the message itself. Mail in the trash is listed only when it is asked for. */
 const MESSAGE_PART = `
@@ -40,6 +41,9 @@ const MESSAGE_PART = `
 const MESSAGES_WITH_LIVE = `
   select id / 131072 from recipient
   where id between :after * 131072 + 131072 and :through * 131072 + 131071 and settled_at is null`
+
+export const listedWhole = `
+  select ${OF_MESSAGE} from message where id > :after and id <= :through and placement <> 'trash' order by id limit :limit`
 
 export const listed = `select ${OF_MESSAGE} from message where id > :after and id <= :through and ${MESSAGE_PART}`
 
@@ -65,7 +69,7 @@ export const listedByQueue = `
     and ${MESSAGE_PART}`
 
 export const liveBetween = `
-  select * from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`
+  select ${OF_RECIPIENT} from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`
 
 export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from message where id = :message`
 export const departedOf = 'select left_at as leftAt, record from departed where message = ? order by seq desc limit 1'

@@ -5,7 +5,8 @@
 import type { Instant } from '../../mail/clock.ts'
 import type { Notify, Ret } from '../../mail/envelope.ts'
 import type { DeliveryStatus, Stage } from '../../mail/reply.ts'
-import type { Debt, LeasedRecipient, Message, Placement, Recipient, RecipientState } from '../message.ts'
+import type { Debt, LeasedRecipient, Message, MessageSummary, Placement, Recipient, RecipientState } from '../message.ts'
+import type { ListedRecipient } from '../reader.ts'
 import type { AttemptRecord, DestinationRecord } from '../store.ts'
 
 export interface MessageRow {
@@ -30,7 +31,10 @@ export interface MessageRow {
 }
 
 /** What listings read of it. */
-export type ListedRow = Omit<MessageRow, 'shares_body' | 'deleted_at' | 'why' | 'warnings' | 'warn_at'>
+export type ListedRow = Pick<
+  MessageRow,
+  'id' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'body' | 'message_id' | 'placement' | 'forced_expire'
+>
 
 export interface RecipientRow {
   readonly id: number
@@ -49,6 +53,9 @@ export interface RecipientRow {
   readonly debt: Debt | null
   readonly last: string | null
 }
+
+/** What listings read of it. */
+export type ListedRecipientRow = Omit<RecipientRow, 'notify' | 'kept_due_at' | 'starts' | 'settled_at' | 'debt'>
 
 export interface AttemptRow {
   readonly recipient: number
@@ -93,8 +100,8 @@ export function toMessage(row: MessageRow): Message {
   return asMessage(row)
 }
 
-/** The message as it stands in the row, for listings and history. */
-export const asMessage = (row: ListedRow): Message => ({
+/** The message as it stands in the row, for history. */
+export const asMessage = (row: MessageRow): Message => ({
   id: row.id,
   createdAt: row.created_at,
   arrivedAt: row.arrived_at,
@@ -124,7 +131,7 @@ export function toLeased(row: RecipientRow, warnings: number): LeasedRecipient {
   }
 }
 
-/** For listings, history and notices: nothing that can still be read is withheld because something else cannot. */
+/** For history and notices: nothing that can still be read is withheld because something else cannot. */
 export function toRecipient(row: RecipientRow): Recipient {
   return {
     id: row.id,
@@ -138,11 +145,36 @@ export function toRecipient(row: RecipientRow): Recipient {
     steps: row.steps,
     attempts: row.attempts,
     starts: row.starts,
-    last: lenient(() => toStatus(row.last), UNREADABLE),
+    last: readableStatus(row.last),
     ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
     ...(row.debt === null ? {} : { debt: row.debt }),
   }
 }
+
+/** For listings, which read millions: every object has all members, so that one shape fits them all. */
+export const toListedMessage = (row: ListedRow): MessageSummary => ({
+  id: row.id,
+  createdAt: row.created_at,
+  arrivedAt: row.arrived_at,
+  sender: row.sender,
+  size: row.size,
+  body: row.body,
+  messageId: row.message_id ?? undefined,
+})
+
+/** The same for recipients. */
+export const toListedRecipient = (row: ListedRecipientRow): ListedRecipient => ({
+  id: row.id,
+  address: row.address,
+  destination: row.destination,
+  state: row.state,
+  orcpt: row.orcpt ?? undefined,
+  dueAt: row.due_at,
+  expiresAt: row.expires_at,
+  steps: row.steps,
+  attempts: row.attempts,
+  last: readableStatus(row.last),
+})
 
 export const toAttempt = (row: AttemptRow): AttemptRecord => ({
   recipient: row.recipient,
@@ -179,17 +211,23 @@ function toNotify(value: string): Notify {
 /** Outcomes that were decoded lately: a backlog waits for few reasons, and says each of them thousands of times. */
 const decoded = new Map<string, DeliveryStatus>()
 const DECODED_AT_MOST = 100
+/** The last of them: what waits side by side mostly waits for the same. */
+let latest: { readonly json: string; readonly status: DeliveryStatus } | undefined
 
 function toStatus(json: string | null): DeliveryStatus | null {
   if (json === null) return null
+  if (json === latest?.json) return latest.status
   let status = decoded.get(json)
   if (status === undefined) {
     status = decodedStatus(json)
     if (decoded.size >= DECODED_AT_MOST) decoded.clear()
     decoded.set(json, status)
   }
+  latest = { json, status }
   return status
 }
+
+const readableStatus = (json: string | null): DeliveryStatus | null => lenient(() => toStatus(json), UNREADABLE)
 
 function decodedStatus(json: string): DeliveryStatus {
   const value = parsed(json)

@@ -45,6 +45,7 @@ export class SqliteReader implements QueueReader {
   readonly #recipients
   readonly #attempts
   readonly #departed
+  readonly #destinations
 
   constructor(db: Database) {
     this.#db = db
@@ -54,6 +55,7 @@ export class SqliteReader implements QueueReader {
     this.#message = db.prepare<{ message: MessageId; now: Instant }, Placed>(sql.messageWithQueue)
     this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(writing.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(writing.attemptsOf)
+    this.#destinations = db.prepare<[], DestinationRow>(writing.destinations)
     this.#departed = db.prepare<[MessageId], { leftAt: Instant; record: string }>(sql.departedOf)
   }
 
@@ -91,7 +93,7 @@ export class SqliteReader implements QueueReader {
     }
   }
 
-  readBody(message: Message, index: number): Uint8Array | undefined {
+  readBody(message: Pick<Message, 'body'>, index: number): Uint8Array | undefined {
     return this.#contents.read(message.body, index)
   }
 
@@ -110,7 +112,7 @@ export class SqliteReader implements QueueReader {
   }
 
   destinationRecords(): DestinationRecord[] {
-    return this.#db.prepare<[], DestinationRow>(writing.destinations).all().map(toDestination)
+    return this.#destinations.all().map(toDestination)
   }
 
   audit(page: { after: number; limit: number }): (AuditRecord & { readonly id: number })[] {
