@@ -7,8 +7,8 @@ import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
 const FLOORS: readonly (readonly string[])[] = [
-  // A turn of the event loop is as basic as a word; the thread of the store gathers its calls by it.
-  ['mail/', 'system/turn.ts'],
+  // A turn of the event loop is as basic as a word; the thread of the store gathers its calls by it. So is a thread.
+  ['mail/', 'system/turn.ts', 'system/asked-thread.ts'],
   ['backoff/'],
   ['queue/message.ts', 'queue/store.ts', 'queue/reader.ts', 'queue/queue-errors.ts', 'delivery/net.ts', 'delivery/delivery-agent.ts'],
   [

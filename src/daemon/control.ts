@@ -1,11 +1,12 @@
 /**
  * The control socket: how commands ask the daemon, which alone may change the queue. HTTP on a Unix socket that only
- * the owner of the queue can open; orders are answered with one JSON line per round of work, the last one with the
- * outcome.
+ * the owner of the queue can open; orders are answered with JSON lines that say how far they have come, the last one
+ * with the outcome.
  */
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { z } from 'zod'
+import type { Clock, Duration } from '../mail/clock.ts'
 import { OPERATIONS, type Operations, type Order, type Progress, type Tally } from '../queue/operations.ts'
 import { controlPath } from './control-path.ts'
 
@@ -48,6 +49,9 @@ const destinationShape = z.strictObject({ destination: z.string().min(1), who: z
 /** Room for a million queue ids. */
 const LONGEST_ORDER = 32 * 1024 * 1024
 
+/** How often an order says how far it has come. */
+const TELL_EVERY: Duration = 100
+
 /** EX_SOFTWARE, for failures that name no code of their own. */
 const SOFTWARE = 70
 
@@ -81,6 +85,7 @@ const exitCodeOf = (error: unknown): number =>
 export interface ControlParts {
   readonly queueDirectory: string
   readonly operations: Operations
+  readonly clock: Clock
   readonly pid: number
 }
 
@@ -150,9 +155,19 @@ export class ControlServer {
   }
 
   async #perform(order: Order, response: ServerResponse): Promise<void> {
+    const { operations, clock } = this.#parts
     const tell = (line: OrderReply) => response.write(`${JSON.stringify(line)}\n`)
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    const tally = await this.#parts.operations.perform(order, (soFar) => void tell({ kind: 'progress', soFar: { ...soFar, unknown: [] } }))
+    let untold: readonly string[] = []
+    let nextTellAt = clock.monotonic() + TELL_EVERY
+    const tally = await operations.perform(order, ({ matched, changed, ids }) => {
+      untold = untold.concat(ids)
+      if (clock.monotonic() < nextTellAt) return
+      tell({ kind: 'progress', soFar: { matched, changed, unknown: [], ids: untold } })
+      untold = []
+      nextTellAt = clock.monotonic() + TELL_EVERY
+    })
+    tell({ kind: 'progress', soFar: { ...tally, unknown: [], ids: untold } })
     tell({ kind: 'done', tally })
     response.end()
   }

@@ -11,6 +11,7 @@ import { takeOwnership } from '../queue/owner-lock.ts'
 import type { QueueReader } from '../queue/reader.ts'
 import { reroute } from '../queue/rerouting.ts'
 import { openQueueReader } from '../queue/sqlite/queue-reader.ts'
+import { searchInThread } from '../queue/sqlite/threaded-search.ts'
 import { openWorkerStore } from '../queue/sqlite/worker-store.ts'
 import type { QueueStore } from '../queue/store.ts'
 import { parseListen } from '../config/endpoints.ts'
@@ -108,9 +109,10 @@ export class Daemon {
       config,
       events,
       wakes: relay.wakes,
+      search: () => searchInThread(this.queueDirectory),
       giveWay: (messages) => rightOfWay.giveWay(messages),
     })
-    const control = new ControlServer({ queueDirectory: this.queueDirectory, operations, pid: process.pid })
+    const control = new ControlServer({ queueDirectory: this.queueDirectory, operations, clock: systemClock, pid: process.pid })
     await control.start()
     this.#closing.push(() => {
       rightOfWay.end()

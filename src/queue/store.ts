@@ -8,18 +8,7 @@
  */
 import type { Duration, Instant } from '../mail/clock.ts'
 import type { DeliveryStatus } from '../mail/reply.ts'
-import type {
-  BodyId,
-  Debt,
-  DeliveryRequest,
-  DestinationName,
-  FinalState,
-  Message,
-  MessageId,
-  Placement,
-  Recipient,
-  RecipientId,
-} from './message.ts'
+import type { BodyId, Debt, DeliveryRequest, DestinationName, FinalState, Message, MessageId, Recipient, RecipientId } from './message.ts'
 
 /** The store cannot commit now; the cause says why. Mail is refused and deliveries rest until it can. */
 export class StoreUnavailable extends Error {
@@ -171,7 +160,6 @@ export interface OperationResult {
   readonly changed: boolean
   /** Destinations whose waiting mail changed, with the earliest due time there now. */
   readonly woken: readonly DestinationDue[]
-  readonly placement: Placement | 'gone'
 }
 
 export interface DestinationDue {

@@ -8,7 +8,7 @@ import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
 import { fillBacklog } from '../support/backlog.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
-const MESSAGES = 7_000
+const MESSAGES = 24_500
 
 const operator = new Operator()
 let reader: QueueReader
@@ -68,7 +68,7 @@ test('on a terminal: one heading, and a count at the end', async () => {
   const { out } = await operator.run(['queue', 'list'], { columns: 120 })
   const lines = out.trimEnd().split('\n')
   expect(lines).toHaveLength(MESSAGES + 2)
-  expect([lines[0]?.slice(0, 8), lines.at(-1)]).toEqual(['QUEUE ID', '7,000 messages'])
+  expect([lines[0]?.slice(0, 8), lines.at(-1)]).toEqual(['QUEUE ID', '24,500 messages'])
 })
 
 test('a command whose output nobody reads on stops', async () => {

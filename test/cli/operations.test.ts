@@ -317,7 +317,7 @@ describe('with a daemon, it is asked', () => {
         if (event.kind === 'accepted') operated.push(`${queueIdOf(event.message)} to ${event.recipients.join()} was ${event.originalId}`)
       })
       const operations = new Operations({ store, reader, events, clock: operator.clock, config: () => defaultConfig('h').config, wakes })
-      const control = new ControlServer({ queueDirectory: operator.directory, operations, pid: 1 })
+      const control = new ControlServer({ queueDirectory: operator.directory, operations, clock: operator.clock, pid: 1 })
       await control.start()
       try {
         await story()
@@ -394,7 +394,7 @@ describe('with a daemon, it is asked', () => {
         config: () => defaultConfig('h').config,
         wakes: failing,
       })
-      const control = new ControlServer({ queueDirectory: operator.directory, operations, pid: 1 })
+      const control = new ControlServer({ queueDirectory: operator.directory, operations, clock: operator.clock, pid: 1 })
       await control.start()
       expect(await operator.run(['destination', 'suspend', 'x'])).toMatchObject({ code: 75, err: 'deferd: the disk is full\n' })
       await control.stop()

@@ -101,7 +101,6 @@ export function comingIn(subject: () => Subject): void {
     expect(await operate(store, id, { kind: 'release' })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 }],
-      placement: 'queued',
     })
     expect((await claim(store, T0 + MIN)).requests).toHaveLength(1)
   })

@@ -32,7 +32,6 @@ export function operators(subject: () => Subject): void {
     expect(await operate(store, id, { kind: 'flush', now: T0 + MIN })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 + MIN }],
-      placement: 'queued',
     })
     expect((await operate(store, id, { kind: 'flush', now: T0 + MIN })).changed).toBe(false)
     const { requests } = await claim(store, T0 + MIN)
@@ -51,15 +50,15 @@ export function operators(subject: () => Subject): void {
   test('held mail is not tried, does not expire and keeps its due time', async () => {
     const { store } = subject()
     const id = await queue(store)
-    expect(await operate(store, id, { kind: 'hold' })).toEqual({ changed: true, woken: [], placement: 'hold' })
-    expect(await operate(store, id, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'hold' })
+    expect(await operate(store, id, { kind: 'hold' })).toEqual({ changed: true, woken: [] })
+    expect(stateOf(id)?.queue).toBe('hold')
+    expect(await operate(store, id, { kind: 'hold' })).toEqual({ changed: false, woken: [] })
     expect((await operate(store, id, { kind: 'flush', now: T0 })).changed).toBe(false)
     expect(await claim(store, T0 + LIFETIME)).toEqual({ requests: [], nextDueAt: null })
     expect(await store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
     expect(await operate(store, id, { kind: 'release' })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 }],
-      placement: 'queued',
     })
     expect((await operate(store, id, { kind: 'release' })).changed).toBe(false)
   })
@@ -86,7 +85,7 @@ export function operators(subject: () => Subject): void {
   test('deleted mail lies in the trash until it is restored', async () => {
     const { store, reader } = subject()
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
-    expect(await operate(store, id, { kind: 'delete', now: T0, purge: false })).toMatchObject({ changed: true, placement: 'trash' })
+    expect(await operate(store, id, { kind: 'delete', now: T0, purge: false })).toEqual({ changed: true, woken: [] })
     expect((await operate(store, id, { kind: 'delete', now: T0, purge: false })).changed).toBe(false)
     await store.settle({ message: id, recipients: [delivered(first(id), T0), deferred(recipientId(id, 1), T0 + MIN)], attempts: [] })
     expect(reader.list({}, { after: 0, limit: 10, now: T0 })).toEqual([])
@@ -95,7 +94,6 @@ export function operators(subject: () => Subject): void {
     expect(await operate(store, id, { kind: 'restore' })).toMatchObject({
       changed: true,
       woken: [{ dueAt: T0 + MIN }],
-      placement: 'queued',
     })
     expect((await claim(store, T0 + MIN)).requests[0]?.recipients).toMatchObject([{ address: 'bob@far.example' }])
     expect((await operate(store, id, { kind: 'restore' })).changed).toBe(false)
@@ -121,9 +119,11 @@ export function operators(subject: () => Subject): void {
   test('purged mail is gone at once, unless it is in delivery: then when that has ended', async () => {
     const { store } = subject()
     const [idle, busy] = [await queue(store), await queue(store, { leased: true })]
-    expect(await operate(store, idle, { kind: 'delete', now: T0, purge: true })).toEqual({ changed: true, woken: [], placement: 'gone' })
+    expect(await operate(store, idle, { kind: 'delete', now: T0, purge: true })).toEqual({ changed: true, woken: [] })
+    expect(stateOf(idle)?.queue).toBe('gone')
     expect((await operate(store, idle, { kind: 'delete', now: T0, purge: true })).changed).toBe(false)
-    expect((await operate(store, busy, { kind: 'delete', now: T0, purge: true })).placement).toBe('trash')
+    await operate(store, busy, { kind: 'delete', now: T0, purge: true })
+    expect(stateOf(busy)?.queue).toBe('trash')
     expect((await settleOne(store, busy, delivered(first(busy), T0))).removed).toBe(true)
     expect(stateOf(busy)?.recipients).toMatchObject([{ state: 'delivered', last: OK }])
   })
@@ -162,7 +162,6 @@ export function operators(subject: () => Subject): void {
     expect(await operate(store, id, { kind: 'expire' })).toEqual({
       changed: true,
       woken: [{ destination: 'far.example', dueAt: T0 }],
-      placement: 'queued',
     })
     expect((await operate(store, id, { kind: 'expire' })).changed).toBe(false)
     expect((await claim(store, T0)).requests).toMatchObject([{ forcedExpire: true }])
@@ -178,7 +177,7 @@ export function operators(subject: () => Subject): void {
     })
     const newId = store.nextId()
     const result = await operate(store, id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: T0 + MIN + LIFETIME })
-    expect(result).toEqual({ changed: true, woken: [{ destination: 'far.example', dueAt: T0 + MIN }], placement: 'gone' })
+    expect(result).toEqual({ changed: true, woken: [{ destination: 'far.example', dueAt: T0 + MIN }] })
     expect(stateOf(id)).toMatchObject({
       queue: 'gone',
       recipients: [{ state: 'removed', last: { reason: `requeued as ${formatQueueId(T0 + MIN, newId)}` } }, { state: 'delivered' }],
@@ -198,10 +197,8 @@ export function operators(subject: () => Subject): void {
     const id = await queue(store, { to: [{ address: 'ann@far.example' }, { address: 'bob@else.example' }] })
     await claim(store, T0)
     const newId = store.nextId()
-    expect(await operate(store, id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME })).toMatchObject({
-      changed: true,
-      placement: 'queued',
-    })
+    expect(await operate(store, id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME })).toMatchObject({ changed: true })
+    expect(stateOf(id)?.queue).toBe('active')
     expect((await operate(store, id, { kind: 'requeue', now: T0, newId: store.nextId(), expiresAt: T0 })).changed).toBe(false)
     expect((await settleOne(store, id, delivered(first(id), T0))).removed).toBe(true)
     expect((await contentOf(store, id)).toString()).toContain('Subject: hi')
@@ -210,7 +207,7 @@ export function operators(subject: () => Subject): void {
 
   test('an order for a message that is not there changes nothing', async () => {
     const { store } = subject()
-    expect(await operate(store, 4711, { kind: 'hold' })).toEqual({ changed: false, woken: [], placement: 'gone' })
+    expect(await operate(store, 4711, { kind: 'hold' })).toEqual({ changed: false, woken: [] })
   })
 
   test('mail that waits can be moved to another destination and lifetime; what is in delivery stays', async () => {

@@ -8,14 +8,13 @@ import type { DestinationDue, MessageOperation, Operation, OperationResult } fro
 
 export function applyOperation(queue: MemoryQueue, { message: id, operation }: MessageOperation): OperationResult {
   const held = queue.messages.get(id)
-  if (held === undefined) return { changed: false, woken: [], placement: 'gone' }
+  if (held === undefined) return { changed: false, woken: [] }
   const changed = apply(queue, held, operation)
-  const placement = queue.messages.get(id)?.placement ?? 'gone'
   // After a hold or a deletion less waits than before, and nobody has to be woken.
-  if (!changed || operation.kind === 'hold' || operation.kind === 'delete') return { changed, woken: [], placement }
+  if (!changed || operation.kind === 'hold' || operation.kind === 'delete') return { changed, woken: [] }
   const entry = queue.messages.get(operation.kind === 'requeue' ? operation.newId : id)
   const destinations = entry === undefined ? [] : [...destinationsOf(entry)]
-  return { changed, woken: destinations.flatMap((destination) => due(queue, destination)), placement }
+  return { changed, woken: destinations.flatMap((destination) => due(queue, destination)) }
 }
 
 /** The message leaves; history remembers it. */

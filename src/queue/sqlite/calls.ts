@@ -83,7 +83,7 @@ const operationsOf = ({ corrupt, intake, contents, leases, outcomes, debts, oper
   nextDeadlines: () => housekeeping.nextDeadlines(),
   destinations: () => housekeeping.destinations(),
   saveDestination: (record) => housekeeping.saveDestination(record),
-  operate: (operations) => operations.map((one) => operating.operate(one)),
+  operate: (operations) => operating.operate(operations),
   move: (moves) => operating.move(moves),
   audit: (record) => operating.audit(record),
   prune: (limits) => housekeeping.prune(limits),

@@ -16,6 +16,11 @@ const LONG_AGO: Instant = 0
 
 /** After these less waits than before, and nobody has to be woken. */
 const WAITING_LESS: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete'])
+const NOBODY: readonly DestinationDue[] = []
+
+type Deletion = Extract<Operation, { readonly kind: 'delete' }>
+
+const isForTrash = (operation: Operation): operation is Deletion => operation.kind === 'delete' && !operation.purge
 
 export class Operating {
   readonly #message
@@ -27,6 +32,7 @@ export class Operating {
   readonly #park
   readonly #unpark
   readonly #expire
+  readonly #discard
   readonly #discardRecipients
   readonly #remove
   readonly #hasLeased
@@ -49,7 +55,8 @@ export class Operating {
     this.#park = db.prepare<Of>(sql.park)
     this.#unpark = db.prepare<Of>(sql.unpark)
     this.#expire = db.prepare<[MessageId]>(sql.forceExpire)
-    this.#discardRecipients = db.prepare<Of>(sql.discardRecipients)
+    this.#discard = db.prepare<{ messages: string; deletedAt: Instant }, MessageId>(sql.discard).pluck()
+    this.#discardRecipients = db.prepare<{ messages: string }>(sql.discardRecipients)
     this.#remove = db.prepare<Of & { at: Instant; last: string | null }>(sql.removeParked)
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
@@ -57,13 +64,19 @@ export class Operating {
     this.#reroute = db.prepare<[Move]>(sql.move)
   }
 
-  operate({ message, operation }: MessageOperation): OperationResult {
-    const row = this.#message.get(message)
-    if (row === undefined) return { changed: false, woken: [], placement: 'gone' }
-    const { changed, entry = message } = this.#apply(row, operation)
-    const placement = this.#placement.get(message) ?? 'gone'
-    if (!changed || WAITING_LESS.has(operation.kind)) return { changed, woken: [], placement }
-    return { changed, woken: this.#due(this.#destinations.all({ message: entry })), placement }
+  operate(operations: readonly MessageOperation[]): OperationResult[] {
+    const deleted = new Set(this.#delete(operations))
+    return operations.map(({ message, operation }) =>
+      isForTrash(operation) ? { changed: deleted.delete(message), woken: NOBODY } : this.#one(message, operation),
+    )
+  }
+
+  #one(message: MessageId, operation: Operation): OperationResult {
+    const placement = this.#placement.get(message)
+    const changed = placement !== undefined && this.#apply(message, placement, operation)
+    if (!changed || WAITING_LESS.has(operation.kind)) return { changed, woken: NOBODY }
+    const entry = operation.kind === 'requeue' ? operation.newId : message
+    return { changed, woken: this.#due(this.#destinations.all({ message: entry })) }
   }
 
   audit({ at, who, action, arguments: words, changed }: AuditRecord): void {
@@ -80,7 +93,8 @@ export class Operating {
     const message = row.id
     if (this.#hasLeased.get({ message }) !== undefined) {
       if (row.placement === 'trash' && row.deleted_at === LONG_AGO) return false
-      this.#discard(message, LONG_AGO)
+      this.#place.run('trash', LONG_AGO, null, message)
+      this.#discardRecipients.run({ messages: JSON.stringify([message]) })
       return true
     }
     this.#remove.run({ message, at: now, last: null })
@@ -89,25 +103,30 @@ export class Operating {
     return true
   }
 
-  #apply(row: MessageRow, operation: Operation): { readonly changed: boolean; readonly entry?: MessageId } {
-    const message = row.id
+  /** Says whether anything was changed. */
+  #apply(message: MessageId, placement: Placement, operation: Operation): boolean {
     switch (operation.kind) {
       case 'flush':
-        return { changed: row.placement === 'queued' && this.#flush.run({ message, now: operation.now }).changes > 0 }
+        return placement === 'queued' && this.#flush.run({ message, now: operation.now }).changes > 0
       case 'hold':
-        return { changed: row.placement === 'queued' && this.#move(message, 'hold') }
+        return placement === 'queued' && this.#move(message, 'hold')
       case 'release':
-        return { changed: (row.placement === 'hold' || row.placement === 'corrupt') && this.#move(message, 'queued') }
+        return (placement === 'hold' || placement === 'corrupt') && this.#move(message, 'queued')
       case 'restore':
-        return { changed: row.placement === 'trash' && this.#move(message, 'queued') }
+        return placement === 'trash' && this.#move(message, 'queued')
       case 'expire':
-        return { changed: row.placement !== 'trash' && this.#expire.run(message).changes > 0 }
+        return placement !== 'trash' && this.#expire.run(message).changes > 0
       case 'requeue':
-        return { changed: row.placement !== 'trash' && this.#requeueing.requeue(row, operation), entry: operation.newId }
+        return placement !== 'trash' && this.#requeueing.requeue(this.#rowOf(message), operation)
       case 'delete':
-        if (operation.purge) return { changed: this.purge(row, operation.now) }
-        return { changed: row.placement !== 'trash' && this.#discard(message, operation.now) }
+        return this.purge(this.#rowOf(message), operation.now)
     }
+  }
+
+  #rowOf(message: MessageId): MessageRow {
+    const row = this.#message.get(message)
+    if (row === undefined) throw new Error(`message ${message} is not in the queue`)
+    return row
   }
 
   #move(message: MessageId, placement: 'hold' | 'queued'): boolean {
@@ -117,11 +136,14 @@ export class Operating {
     return true
   }
 
-  /** To the trash. Nobody is warned of the delay of deleted mail; what has failed before is still reported. */
-  #discard(message: MessageId, deletedAt: Instant): boolean {
-    this.#place.run('trash', deletedAt, null, message)
-    this.#discardRecipients.run({ message })
-    return true
+  /** To the trash, all together. Nobody is warned of the delay of deleted mail; what has failed before is still reported. */
+  #delete(operations: readonly MessageOperation[]): readonly MessageId[] {
+    const deletions = operations.flatMap(({ message, operation }) => (isForTrash(operation) ? [{ message, at: operation.now }] : []))
+    return [...Map.groupBy(deletions, ({ at }) => at)].flatMap(([deletedAt, those]) => {
+      const changed = this.#discard.all({ messages: JSON.stringify(those.map(({ message }) => message)), deletedAt })
+      this.#discardRecipients.run({ messages: JSON.stringify(changed) })
+      return changed
+    })
   }
 
   #due(destinations: Iterable<DestinationName>): DestinationDue[] {

@@ -176,10 +176,17 @@ export const unpark = `update recipient set state = 'waiting', starts = 0, suspe
 export const removeParked = `
   update recipient set state = 'removed', kept_due_at = null, starts = 0, debt = null, settled_at = :at, last = coalesce(:last, last)
   where ${OF_MESSAGE} and state in ('waiting', 'parked')`
+/** Many at once, which takes half the time of one by one. */
+export const discard = `
+  update message set placement = 'trash', deleted_at = :deletedAt, why = null
+  where id in (select value from json_each(:messages)) and placement <> 'trash' returning id`
 /** Nobody is warned of the delay of deleted mail. */
 export const discardRecipients = `
   update recipient set state = case state when 'waiting' then 'parked' else state end, debt = nullif(debt, 'delay')
-  where ${OF_MESSAGE} and (state = 'waiting' or debt = 'delay')`
+  where id in (
+      select recipient.id from json_each(:messages) cross join recipient
+      on recipient.id between value * 131072 and value * 131072 + 131071)
+    and (state = 'waiting' or debt = 'delay')`
 
 export const place = 'update message set placement = ?, deleted_at = ?, why = ? where id = ?'
 export const forceExpire = 'update message set forced_expire = 1 where id = ? and forced_expire = 0'

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { threadFile } from '../../system/asked-thread.ts'
 import { turn } from '../../system/turn.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Call } from './calls.ts'
@@ -11,16 +12,13 @@ import type { OpenedStore, StoreOptions } from './inline-store.ts'
 import { errorOf, type FromWorker, type ToWorker, type WireOutcome } from './protocol.ts'
 import { storeOver, type Shell } from './queued-store.ts'
 
-/** The checkout runs the sources, the package the emitted JavaScript: the worker does as this file does. */
-const WORKER = new URL(import.meta.url.endsWith('.ts') ? './store-worker.ts' : './store-worker.js', import.meta.url)
-
 /** Contents on their way to the thread; more wait here, so that a slow disk slows its callers, not the machine. */
 const BYTES_IN_FLIGHT = 16 * 1024 * 1024
 /** Buffers from this size on change threads without being copied. */
 const TRANSFER_FROM = 16 * 1024
 
 export async function openWorkerStore(place: { readonly directory: string }, options: StoreOptions = {}): Promise<OpenedStore> {
-  const worker = new Worker(WORKER, { workerData: { directory: place.directory } })
+  const worker = new Worker(threadFile(import.meta.url, 'store-worker'), { workerData: { directory: place.directory } })
   const first = await Promise.race([once(worker, 'message'), once(worker, 'exit')])
   const hello = first[0] as FromWorker | number
   if (typeof hello === 'number') throw new StoreUnavailable(`the thread of the store ended with ${hello}`)
