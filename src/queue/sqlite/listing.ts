@@ -2,6 +2,7 @@
  * Pages of messages that a filter lets through, each with its live recipients as of one moment. A page is looked for in
  * slices that grow while little is found: what is listed whole is read once, and what is rare is found quickly.
  */
+import type { Statement } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId } from '../message.ts'
@@ -18,11 +19,8 @@ export class Listing {
   readonly #last
   readonly #next
   readonly #live
-  readonly #whole
-  readonly #filtered
-  readonly #byRecipient
-  readonly #byQueue
-  readonly #active
+  /** By their text: a filter's parts say which. */
+  readonly #statements = new Map<string, Statement<object[], ListedRow>>()
   readonly #shut
 
   constructor(db: Database) {
@@ -30,11 +28,6 @@ export class Listing {
     this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
     this.#next = db.prepare<[MessageId], number | null>(sql.nextMessage).pluck()
     this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientRow>(sql.liveBetween)
-    this.#whole = db.prepare<object, ListedRow>(sql.listedWhole)
-    this.#filtered = db.prepare<object, ListedRow>(sql.listed)
-    this.#byRecipient = db.prepare<object, ListedRow>(sql.listedByRecipient)
-    this.#byQueue = db.prepare<object, ListedRow>(sql.listedByQueue)
-    this.#active = db.prepare<object, ListedRow>(sql.listedActive)
     this.#shut = db.prepare<[], DestinationName>(sql.shutDestinations).pluck()
   }
 
@@ -43,8 +36,7 @@ export class Listing {
     const statement = this.#statementFor(filter)
     const where = { ...conditions(filter), now }
     const found: ListedMessage[] = []
-    // Then hardly anything is passed over: the page itself is slice enough.
-    const isWhole = statement === this.#active || statement === this.#whole
+    const isWhole = sql.passesOverLittle(filter)
     let from = after
     for (let size = limit; found.length < limit && from < end; size = Math.min(2 * size, SLICE)) {
       // Where mail has left, the next may be far away.
@@ -69,12 +61,13 @@ export class Listing {
     return listed.filter((one) => one.message.createdAt === id.createdAt && isIn(one, filter))
   }
 
-  #statementFor(filter: QueueFilter) {
-    const { recipient, destination, attemptsOver, reply, queue } = filter
-    if (Object.values(filter).every((part) => part === undefined)) return this.#whole
-    if ([recipient, destination, attemptsOver, reply].some((part) => part !== undefined)) return this.#byRecipient
-    if (queue === 'active') return this.#active
-    return queue === 'incoming' || queue === 'deferred' ? this.#byQueue : this.#filtered
+  #statementFor(filter: QueueFilter): Statement<object[], ListedRow> {
+    const text = sql.listedBy(filter)
+    const known = this.#statements.get(text)
+    if (known !== undefined) return known
+    const statement = this.#db.prepare<object[], ListedRow>(text)
+    this.#statements.set(text, statement)
+    return statement
   }
 
   /** The rows that were found, and of those the messages that have live recipients. */
@@ -122,8 +115,7 @@ function queueOf(
 }
 
 /** A filter as parameters of the statements. */
-const conditions = ({ sender, recipient, destination, queue, arrivedBefore, attemptsOver, reply }: QueueFilter): object => ({
-  queue: queue ?? null,
+const conditions = ({ sender, recipient, destination, arrivedBefore, attemptsOver, reply }: QueueFilter): object => ({
   sender: pattern(sender),
   recipient: pattern(recipient),
   destination: pattern(destination),

@@ -3,6 +3,8 @@
  * write-ahead log from being used again; walks through the whole queue are made of many of them.
  */
 
+import type { QueueFilter } from '../reader.ts'
+
 const THEIRS = 'recipient.id between message.id * 131072 and message.id * 131072 + 131071'
 
 /** Destinations where nothing is tried for the time being. */
@@ -29,44 +31,62 @@ export const sliceOfMessages = 'select max(id) from (select id from message wher
 const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, body, message_id, placement, forced_expire'
 const OF_RECIPIENT = 'id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last'
 
-/** What a filter says of the message itself. Mail in the trash is listed only when it is asked for. */
-const MESSAGE_PART = `
-    case :queue when 'hold' then placement = 'hold' when 'corrupt' then placement = 'corrupt' when 'trash' then placement = 'trash'
-      else placement = 'queued' or (:queue is null and placement <> 'trash') end
-    and (:sender is null or sender like :sender escape '\\')
-    and (:arrivedBefore is null or arrived_at < :arrivedBefore)
-  order by id limit :limit`
+/** Recipient parts of a filter must hold of one live recipient together. */
+const RECIPIENT_PARTS = {
+  recipient: `address like :recipient escape '\\'`,
+  destination: `destination like :destination escape '\\'`,
+  attemptsOver: 'attempts > :attemptsOver',
+  reply: `case when last like :replyInJson escape '\\' and json_valid(last)
+    then instr(lower(coalesce(last ->> 'reply', '') || char(10) || (last ->> 'reason')), :reply) > 0 end`,
+} as const satisfies Partial<Record<keyof QueueFilter, string>>
+
+const MESSAGE_PARTS = {
+  sender: `sender like :sender escape '\\'`,
+  arrivedBefore: 'arrived_at < :arrivedBefore',
+} as const satisfies Partial<Record<keyof QueueFilter, string>>
+
+const partsOf = (parts: Partial<Record<keyof QueueFilter, string>>, filter: QueueFilter): readonly string[] =>
+  Object.entries(parts).flatMap(([part, text]) => (filter[part as keyof QueueFilter] === undefined ? [] : [text]))
+
+/** Mail in the trash is listed only when it is asked for. */
+const placementOf = (queue: QueueFilter['queue']): string =>
+  queue === undefined
+    ? `placement <> 'trash'`
+    : `placement = '${queue === 'hold' || queue === 'corrupt' || queue === 'trash' ? queue : 'queued'}'`
 
 /** Live recipients of a slice of messages: their ids have no index of their own, for they are one range. */
-const MESSAGES_WITH_LIVE = `
-  select id / 131072 from recipient
-  where id between :after * 131072 + 131072 and :through * 131072 + 131071 and settled_at is null`
-
-export const listedWhole = `
-  select ${OF_MESSAGE} from message where id > :after and id <= :through and placement <> 'trash' order by id limit :limit`
-
-export const listed = `select ${OF_MESSAGE} from message where id > :after and id <= :through and ${MESSAGE_PART}`
-
-/** Recipient parts of a filter must hold of one live recipient together. */
-export const listedByRecipient = `
-  select ${OF_MESSAGE} from message where id in (${MESSAGES_WITH_LIVE}
-      and (:recipient is null or address like :recipient escape '\\')
-      and (:destination is null or destination like :destination escape '\\')
-      and (:attemptsOver is null or attempts > :attemptsOver)
-      and (:reply is null or case when last like :replyInJson escape '\\' and json_valid(last)
-        then instr(lower(coalesce(last ->> 'reply', '') || char(10) || (last ->> 'reason')), :reply) > 0 end))
-    and ${MESSAGE_PART}`
+const messagesWithLive = (conditions: readonly string[]): string => `id in (select id / 131072 from recipient
+  where id between :after * 131072 + 131072 and :through * 131072 + 131071 and settled_at is null and ${conditions.join(' and ')})`
 
 /** Mail in delivery: as many rows as the active queue has. */
-export const listedActive = `
-  select ${OF_MESSAGE} from message where id in (select id / 131072 from recipient indexed by recipient_leased where state = 'leased')
-    and id > :after and id <= :through and ${MESSAGE_PART}`
+const LEASED = `id in (select id / 131072 from recipient indexed by recipient_leased where state = 'leased')
+  and id > :after and id <= :through`
 
-/** Some recipient is as they are in that queue; whether the message is in it, all of them say together. */
-export const listedByQueue = `
-  select ${OF_MESSAGE} from message where id in (${MESSAGES_WITH_LIVE}
-      and case :queue when 'incoming' then not ${IS_DEFERRED} else ${IS_DEFERRED} end)
-    and ${MESSAGE_PART}`
+/** What a filter asks of recipients. Whether the message is in a queue, all of them say together. */
+function recipientPart(filter: QueueFilter): string {
+  const asked = partsOf(RECIPIENT_PARTS, filter)
+  if (asked.length > 0) return messagesWithLive(asked)
+  switch (filter.queue) {
+    case 'active':
+      return LEASED
+    case 'incoming':
+      return messagesWithLive([`not ${IS_DEFERRED}`])
+    case 'deferred':
+      return messagesWithLive([IS_DEFERRED])
+    default:
+      return 'id > :after and id <= :through'
+  }
+}
+
+/** A slice of the messages that a filter is about. Only what it asks stands in it: for rare mail millions are asked. */
+export function listedBy(filter: QueueFilter): string {
+  const conditions = [recipientPart(filter), placementOf(filter.queue), ...partsOf(MESSAGE_PARTS, filter)]
+  return `select ${OF_MESSAGE} from message where ${conditions.join(' and ')} order by id limit :limit`
+}
+
+/** Whether the statement passes over so little that no slice is needed. */
+export const passesOverLittle = (filter: QueueFilter): boolean =>
+  recipientPart(filter) === LEASED || Object.values(filter).every((part) => part === undefined)
 
 export const liveBetween = `
   select ${OF_RECIPIENT} from recipient where id between :first * 131072 and :last * 131072 + 131071 and settled_at is null order by id`
