@@ -1,10 +1,13 @@
 /**
  * The Shell of a real process.
  */
+import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { Writable } from 'node:stream'
 import { sep } from 'node:path'
 import type { Config } from '../config/options.ts'
+import { controlPath } from '../daemon/control-path.ts'
+import type { LiveDestination } from '../queue/operations.ts'
 import { systemClock } from '../system/clock.ts'
 import { systemRandom } from '../system/random.ts'
 import type { OperationsDesk } from './operations-desk.ts'
@@ -53,6 +56,13 @@ function whoAsks(login: string, behind: string | undefined): string {
 async function daemonDesk(config: Config): Promise<OperationsDesk | null> {
   const { openDaemonDesk } = await import('./operations-desk.ts')
   return openDaemonDesk(config.queue_directory)
+}
+
+/** Without a socket there is nobody to ask, and what asks takes 10 ms to load. */
+async function liveDestinations({ queue_directory: directory }: Config): Promise<readonly LiveDestination[] | null> {
+  if (!existsSync(controlPath(directory))) return null
+  const { askForDestinations } = await import('./operations-desk.ts')
+  return askForDestinations(directory)
 }
 
 /** The desk of the daemon, or our own when none runs and the queue is free. */
@@ -110,7 +120,7 @@ export function processShell(): Shell {
     untilStopped,
     openDesk,
     openReader: async (config) => (await import('../queue/sqlite/queue-reader.ts')).openQueueReader(config.queue_directory),
-    liveDestinations: async (config) => (await import('./operations-desk.ts')).askForDestinations(config.queue_directory),
+    liveDestinations,
     startDaemon: async (loaded, readAgain) => (await import('./logged-daemon.ts')).startLoggedDaemon(loaded, readAgain),
   }
 }
