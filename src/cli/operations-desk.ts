@@ -30,12 +30,17 @@ class DaemonDesk implements OperationsDesk {
   }
 
   async perform(order: Order, progress: (soFar: Progress) => void = () => undefined): Promise<Tally> {
-    const response = await this.#ask('POST', '/orders', order)
-    for await (const line of createInterface({ input: response })) {
-      const reply = JSON.parse(line) as OrderReply
-      if (reply.kind === 'failed') throw new CommandError(reply.exitCode, reply.why)
-      if (reply.kind === 'done') return reply.tally
-      progress(reply.soFar)
+    try {
+      const response = await this.#ask('POST', '/orders', order)
+      for await (const line of createInterface({ input: response })) {
+        const reply = JSON.parse(line) as OrderReply
+        if (reply.kind === 'failed') throw new CommandError(reply.exitCode, reply.why)
+        if (reply.kind === 'done') return reply.tally
+        progress(reply.soFar)
+      }
+    } catch (error) {
+      // It was killed, or its machine went down with it.
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
     }
     throw new CommandError(EX.temporary, 'the daemon went away before it had finished; what it had done is done')
   }

@@ -1,4 +1,6 @@
+import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { controlPath } from '../../src/daemon/control-path.ts'
 import { ControlServer } from '../../src/daemon/control.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
@@ -400,6 +402,22 @@ describe('with a daemon, it is asked', () => {
       await control.stop()
       reader.close()
     })
+  })
+
+  test.each(['at once', 'on the way'])('a daemon that dies %s is missed', async (when) => {
+    const dying = createServer((request, response) => {
+      if (request.method === 'GET') return void response.end('[]')
+      if (when === 'on the way') response.write('{"kind":"progress","soFar":{"matched":1,"changed":1,"unknown":[],"ids":[]}}\n')
+      setImmediate(() => request.socket.destroy())
+    })
+    await new Promise<void>((resolve) => void dying.listen(controlPath(operator.directory), resolve))
+    try {
+      const { code, err } = await operator.run(['queue', 'hold', ids[0] ?? ''])
+      expect(err).toBe('deferd: the daemon went away before it had finished; what it had done is done\n')
+      expect(code).toBe(75)
+    } finally {
+      dying.close()
+    }
   })
 
   test('a socket that was left behind is no daemon, and no hindrance', async () => {
