@@ -43,7 +43,7 @@ function keepsNothing(): QueueStore {
     destinations: async () => [],
     saveDestination: nothing,
     operate: async () => [],
-    audit: nothing,
+    audit: async () => 0,
     prune: async () => ({ more: false }),
     ping: nothing,
     freeSpace: async () => Infinity,

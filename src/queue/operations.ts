@@ -11,7 +11,7 @@ import type { Events, QueueEvent } from '../telemetry/events.ts'
 import { queueIdOf, type DestinationName, type MessageId } from './message.ts'
 import type { ListedMessage, QueueFilter, QueueName, QueueReader } from './reader.ts'
 import { searchHere, type FoundMessage, type Search } from './search.ts'
-import type { DestinationDue, Operation, QueueStore } from './store.ts'
+import type { AuditId, DestinationDue, Operation, QueueStore } from './store.ts'
 
 export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'] as const
 export type OperationName = (typeof OPERATIONS)[number]
@@ -137,14 +137,15 @@ export class Operations {
     let matched = 0
     let changed = 0
     const isDry = order.dryRun === true
+    // Written first and counted with every round: what a killed daemon has done stands there too.
+    const auditedAs = isDry ? undefined : await this.#audit(order.who, order.operation, order.words, 0)
     for await (const round of this.#rounds(order, unknown)) {
       matched += round.length
-      const ids = isDry ? round.map(queueIdOf) : await this.#operate(order, round)
+      const ids = isDry ? round.map(queueIdOf) : await this.#operate(order, round, auditedAs)
       if (!isDry) changed += ids.length
       progress({ matched, changed, unknown, ids })
       if (!isDry) await this.#parts.giveWay?.(round.length)
     }
-    if (!isDry) await this.#audit(order.who, order.operation, order.words, changed)
     return { matched, changed, unknown }
   }
 
@@ -162,8 +163,8 @@ export class Operations {
     return this.#parts.wakes.snapshot()
   }
 
-  async #audit(who: string, action: string, words: string, changed: number): Promise<void> {
-    await this.#parts.store.audit({ at: this.#parts.clock.now(), who, action, arguments: words, changed })
+  #audit(who: string, action: string, words: string, changed: number): Promise<AuditId> {
+    return this.#parts.store.audit({ at: this.#parts.clock.now(), who, action, arguments: words, changed })
   }
 
   #rounds(order: Order, unknown: string[]): Iterable<readonly FoundMessage[]> | AsyncIterable<readonly FoundMessage[]> {
@@ -220,10 +221,11 @@ export class Operations {
   }
 
   /** Everything of a round is handed to the store at once, which commits it together. Says which changed. */
-  async #operate(order: Order, round: readonly FoundMessage[]): Promise<readonly string[]> {
+  async #operate(order: Order, round: readonly FoundMessage[], auditedAs?: AuditId): Promise<readonly string[]> {
     const { store, events, wakes } = this.#parts
     const steps = this.#steps(order, round)
-    const results = await store.operate(steps.map(({ message, operation }) => ({ message: message.id, operation })))
+    const operations = steps.map(({ message, operation }) => ({ message: message.id, operation }))
+    const results = await store.operate(operations, auditedAs)
     const woken = new Map<DestinationName, Instant>()
     const changed: string[] = []
     for (const [n, { message, operation, requeued }] of steps.entries()) {

@@ -174,6 +174,9 @@ export interface Move {
   readonly expiresAt: Instant
 }
 
+/** Names a line of the audit log; rises. */
+export type AuditId = number
+
 /** A line of the audit log: an operator's action that changed the queue. */
 export interface AuditRecord {
   readonly at: Instant
@@ -244,12 +247,13 @@ export interface QueueStore {
 
   /**
    * Applies an operator's changes to messages, all of them in one commit, and says in their order what became of each.
-   * A message may be in delivery: an outcome in flight is recorded first.
+   * A message may be in delivery: an outcome in flight is recorded first. How many were changed is added to a line of
+   * the audit log in the same commit.
    */
-  operate(operations: readonly MessageOperation[]): Promise<readonly OperationResult[]>
+  operate(operations: readonly MessageOperation[], auditedAs?: AuditId): Promise<readonly OperationResult[]>
   /** Lets waiting and parked recipients wait elsewhere or for another time; those in delivery are left alone. */
   move(moves: readonly Move[]): Promise<readonly DestinationDue[]>
-  audit(record: AuditRecord): Promise<void>
+  audit(record: AuditRecord): Promise<AuditId>
 
   /** Drops history and trash that are past keeping, a slice at a time; says whether more is left. */
   prune(limits: {

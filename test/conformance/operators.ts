@@ -237,6 +237,17 @@ export function operators(subject: () => Subject): void {
     expect(reader.audit({ after: first_?.id ?? 0, limit: 10 })).toEqual([second])
   })
 
+  test('the audit log counts what was changed, in the same commit', async () => {
+    const { store, reader } = subject()
+    const ids = [await queue(store), await queue(store), await queue(store)]
+    const line = await store.audit({ at: T0, who: 'root', action: 'delete', arguments: '--all', changed: 0 })
+    const remove = (id: number) => ({ message: id, operation: { kind: 'delete', now: T0, purge: false } as const })
+    await store.operate(ids.slice(0, 2).map(remove), line)
+    expect(reader.audit({ after: 0, limit: 10 })).toMatchObject([{ id: line, changed: 2 }])
+    await store.operate(ids.map(remove), line)
+    expect(reader.audit({ after: 0, limit: 10 })).toMatchObject([{ id: line, changed: 3 }])
+  })
+
   test('destinations out of the ordinary are remembered until they are ordinary again', async () => {
     const { store, reader } = subject()
     const dead = { name: 'far.example', deadUntil: T0 + MIN, probeInterval: 300_000, suspendedBy: null, reason: OK }

@@ -32,7 +32,7 @@ export interface MemoryQueue {
   /** Bodies whose message is still on its way in. */
   readonly staged: Set<BodyId>
   readonly destinations: Map<DestinationName, DestinationRecord>
-  readonly audit: AuditRecord[]
+  readonly audit: (Omit<AuditRecord, 'changed'> & { changed: number })[]
 }
 
 export const emptyQueue = (): MemoryQueue => ({

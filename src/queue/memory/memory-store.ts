@@ -11,6 +11,7 @@ import { setAside, takeUp, type TakenUp } from './recovery.ts'
 import { messageOf, packRequests, type DestinationName, recipientId, type Lease, type MessageId, type RecipientId } from '../message.ts'
 import type { QueueReader } from '../reader.ts'
 import type {
+  AuditId,
   AuditRecord,
   Claim,
   DestinationDue,
@@ -243,8 +244,11 @@ class MemoryStore implements QueueStore {
 
   // --- operators and housekeeping
 
-  async operate(operations: readonly MessageOperation[]) {
-    return operations.map((one) => applyOperation(this.#queue, one))
+  async operate(operations: readonly MessageOperation[], auditedAs?: AuditId) {
+    const results = operations.map((one) => applyOperation(this.#queue, one))
+    const line = auditedAs === undefined ? undefined : this.#queue.audit[auditedAs - 1]
+    if (line !== undefined) line.changed += results.filter(({ changed }) => changed).length
+    return results
   }
 
   async move(moves: readonly Move[]) {
@@ -258,8 +262,8 @@ class MemoryStore implements QueueStore {
     return (await this.destinationsDue()).filter(({ destination }) => touched.has(destination))
   }
 
-  async audit(record: AuditRecord): Promise<void> {
-    this.#queue.audit.push(record)
+  async audit(record: AuditRecord): Promise<AuditId> {
+    return this.#queue.audit.push({ ...record })
   }
 
   async prune({ historyBefore, historyCount, trashBefore }: Parameters<QueueStore['prune']>[0]) {

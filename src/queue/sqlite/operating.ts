@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../mail/clock.ts'
 import type { DestinationName, MessageId, Placement } from '../message.ts'
-import type { AuditRecord, DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../store.ts'
+import type { AuditId, AuditRecord, DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../store.ts'
 import type { Departures } from './departed.ts'
 import * as sql from './queries.ts'
 import type { Requeueing } from './requeueing.ts'
@@ -38,6 +38,7 @@ export class Operating {
   readonly #hasLeased
   readonly #keepers
   readonly #audit
+  readonly #countAudited
   readonly #reroute
   readonly #departures: Departures
   readonly #requeueing: Requeueing
@@ -61,14 +62,17 @@ export class Operating {
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
     this.#audit = db.prepare(sql.insertAudit)
+    this.#countAudited = db.prepare<[number, AuditId]>(sql.countAudited)
     this.#reroute = db.prepare<[Move]>(sql.move)
   }
 
-  operate(operations: readonly MessageOperation[]): OperationResult[] {
+  operate(operations: readonly MessageOperation[], auditedAs?: AuditId): OperationResult[] {
     const deleted = new Set(this.#delete(operations))
-    return operations.map(({ message, operation }) =>
+    const results = operations.map(({ message, operation }) =>
       isForTrash(operation) ? { changed: deleted.delete(message), woken: NOBODY } : this.#one(message, operation),
     )
+    if (auditedAs !== undefined) this.#countAudited.run(results.filter(({ changed }) => changed).length, auditedAs)
+    return results
   }
 
   #one(message: MessageId, operation: Operation): OperationResult {
@@ -79,8 +83,8 @@ export class Operating {
     return { changed, woken: this.#due(this.#destinations.all({ message: entry })) }
   }
 
-  audit({ at, who, action, arguments: words, changed }: AuditRecord): void {
-    this.#audit.run(at, who, action, words, changed)
+  audit({ at, who, action, arguments: words, changed }: AuditRecord): AuditId {
+    return Number(this.#audit.run(at, who, action, words, changed).lastInsertRowid)
   }
 
   move(moves: readonly Move[]): DestinationDue[] {

@@ -199,6 +199,7 @@ export const shareBody = 'update message set shares_body = 1 where id = ?'
 /** Destinations of a message's waiting recipients; of those in the trash or on hold when they are about to wait again. */
 export const destinationsOf = `select distinct destination from recipient where ${OF_MESSAGE} and state = 'waiting' order by destination`
 
+export const countAudited = 'update audit set changed = changed + ? where id = ?'
 export const insertAudit = 'insert into audit (at, who, action, arguments, changed) values (?, ?, ?, ?, ?)'
 
 // --- housekeeping

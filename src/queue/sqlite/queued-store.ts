@@ -44,7 +44,7 @@ export function storeOver(shell: Shell): QueueStore {
     nextDeadlines: () => call('nextDeadlines'),
     destinations: () => call('destinations'),
     saveDestination: (record) => call('saveDestination', record),
-    operate: (operations) => call('operate', operations),
+    operate: (operations, auditedAs) => call('operate', operations, auditedAs),
     move: (moves) => call('move', moves),
     audit: (record) => call('audit', record),
     prune: (limits) => call('prune', limits),
