@@ -5,11 +5,8 @@ import type { Instant } from '../mail/clock.ts'
 import type { MessageId } from '../queue/message.ts'
 import type { ListedMessage, QueueFilter, QueueReader } from '../queue/reader.ts'
 
-/**
- * Messages per page: large enough to be fast, small enough to keep no reader's transaction open for long, and that a page
- * of text (100 kB) is still carved from memory at hand instead of being asked of the kernel anew each time.
- */
-const PAGE = 250
+/** Messages per page: large enough to be fast, small enough to keep no reader's transaction open for long (3 ms). */
+const PAGE = 1_000
 
 export interface ListOrder {
   readonly filter: QueueFilter
