@@ -158,16 +158,19 @@ export class ControlServer {
     const { operations, clock } = this.#parts
     const tell = (line: OrderReply) => response.write(`${JSON.stringify(line)}\n`)
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    let untold: readonly string[] = []
-    let nextTellAt = clock.monotonic() + TELL_EVERY
-    const tally = await operations.perform(order, ({ matched, changed, ids }) => {
-      untold = untold.concat(ids)
-      if (clock.monotonic() < nextTellAt) return
-      tell({ kind: 'progress', soFar: { matched, changed, unknown: [], ids: untold } })
-      untold = []
-      nextTellAt = clock.monotonic() + TELL_EVERY
+    let untold: Progress = { matched: 0, changed: 0, unknown: [], ids: [] }
+    let toldAt = clock.monotonic()
+    const tellProgress = () => {
+      tell({ kind: 'progress', soFar: untold })
+      untold = { ...untold, ids: [] }
+      toldAt = clock.monotonic()
+    }
+    const perform = operations.perform(order, ({ matched, changed, ids }) => {
+      untold = { matched, changed, unknown: [], ids: [...untold.ids, ...ids] }
+      if (clock.monotonic() - toldAt >= TELL_EVERY) tellProgress()
     })
-    tell({ kind: 'progress', soFar: { ...tally, unknown: [], ids: untold } })
+    // What was done is told also when the rest fails.
+    const tally = await perform.finally(tellProgress)
     tell({ kind: 'done', tally })
     response.end()
   }

@@ -2,7 +2,6 @@
  * A thread that is asked and answers, in that order: for work on many messages at which the event loop should not
  * stand still.
  */
-import { once } from 'node:events'
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads'
 
 /** The file of a thread beside the one that starts it: sources in a checkout, emitted JavaScript in the package. */
@@ -35,7 +34,8 @@ export class AskedThread<Question, Answer> {
   /** Lets it answer what it was asked, and end. It is never terminated: it must close what it has opened itself. */
   async end(): Promise<void> {
     if (this.#failure !== null) return
-    const ended = once(this.#worker, 'exit')
+    // Not by events.once, which would fail with the thread: whoever asked has heard of that.
+    const ended = new Promise<void>((resolve) => void this.#worker.once('exit', () => resolve()))
     this.#say(null)
     await ended
   }

@@ -404,6 +404,21 @@ describe('with a daemon, it is asked', () => {
     })
   })
 
+  test('what was done before an order failed is told', async () => {
+    await operator.own(async (store) => {
+      const reader = openQueueReader(operator.directory)
+      const giveWay = () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 }))
+      const parts = { store, reader, events: new Events(() => NOW), clock: operator.clock, config: () => defaultConfig('h').config, wakes }
+      const operations = new Operations({ ...parts, giveWay })
+      const control = new ControlServer({ queueDirectory: operator.directory, operations, clock: operator.clock, pid: 1 })
+      await control.start()
+      const { code, err } = await operator.run(['postsuper', '-h', ids[0] ?? ''])
+      expect([code, err]).toEqual([75, `postsuper: ${ids[0]}: placed on hold\ndeferd: the disk is full\n`])
+      await control.stop()
+      reader.close()
+    })
+  })
+
   test.each(['at once', 'on the way'])('a daemon that dies %s is missed', async (when) => {
     const dying = createServer((request, response) => {
       if (request.method === 'GET') return void response.end('[]')

@@ -39,3 +39,10 @@ test('a search that cannot be made fails, and can be ended all the same', async 
   await expect(search.find({}, { after: 0, limit: 1, now: T0 })).rejects.toThrow('there is no queue')
   await search.end()
 })
+
+test('ended before its failure is known, it ends all the same', async () => {
+  const search = searchInThread(folder())
+  const page = search.find({}, { after: 0, limit: 1, now: T0 })
+  await search.end()
+  await expect(page).rejects.toThrow('there is no queue')
+})
