@@ -1,10 +1,18 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
+    // Both processors of a small machine work: by default one of two is left free.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Test files share processes and the modules loaded there: no test changes what another one sees.
+    isolate: false,
     globalSetup: ['test/support/temporary-folder.ts'],
-    testTimeout: 20_000,
+    setupFiles: ['test/support/default-files-guard.ts'],
+    env: { DEFERD_CONFIG: '/dev/null' },
+    // Far above what a test takes alone: a loaded machine makes it slow, not wrong.
+    testTimeout: 120_000,
   },
 })

@@ -1,16 +1,17 @@
--- The queue: one row per message and per recipient, contents in chunks, history, and what operators did.
--- Times are milliseconds since the epoch. A recipient is named message * 131072 + position and a chunk
--- body * 65536 + number, so that what belongs together is one range of ids and needs no index of its own.
--- CHECKs spell out their alternatives: for `in (…)` SQLite would build a temporary table with every row written.
+-- The queue: one row per message and per recipient, contents in chunks, history, and the audit log of operators' actions.
+-- Times are milliseconds since 1970. The id of a recipient is message * 131072 + position, and the id of a chunk is
+-- content * 65536 + number. So the recipients of a message, and the chunks of a content, are one range of ids and need no index.
+-- A CHECK lists its alternatives with `or`, because for `in (…)` SQLite builds a temporary table at every write of a row.
 
 create table message (
-  id            integer primary key autoincrement, -- never handed out again, also when the newest message left
+  id            integer primary key autoincrement, -- never reused, not even after the newest message has left
   created_at    integer not null,
   arrived_at    integer not null,
   sender        text    not null, -- '' is the null reverse-path
   size          integer not null check (size >= 0),
-  body          integer not null, -- names its chunks; a requeued message keeps it
-  shares_body   integer not null default 0 check (shares_body in (0, 1)), -- another entry may have the same body
+  content_id    integer not null, -- id of its chunks; a requeued message keeps it
+  prepended_headers text, -- header fields sent before the content
+  shares_content integer not null default 0 check (shares_content in (0, 1)), -- 1: another message may have the same content
   ret           text    check (ret in ('full', 'hdrs')),
   envid         text,
   smtputf8      integer not null check (smtputf8 in (0, 1)),
@@ -18,18 +19,25 @@ create table message (
   message_id    text,
   placement     text    not null default 'queued'
     check (placement = 'queued' or placement = 'hold' or placement = 'corrupt' or placement = 'trash'),
-  deleted_at    integer, -- when it went to the trash
-  why           text,    -- why it is corrupt
+  deleted_at    integer, -- time of the move to the trash
+  why           text,    -- reason why it is corrupt
   forced_expire integer not null default 0 check (forced_expire in (0, 1)),
-  warnings      integer not null default 0, -- delay warnings sent
-  warn_at       integer, -- when the next one may be due; set only once something failed, so that good mail never pays for the index
+  warnings      integer not null default 0, -- number of delay warnings sent
+  warn_at       integer, -- time when the next warning may be due; null until an attempt fails, so that other mail has no entry in the index
+  envelope_crc  integer not null, -- CRC-32 of the columns above that do not change, see checksums.ts
+  -- Sum of the columns that change. The factors are odd, so that a change of one bit changes the sum. The placement is
+  -- represented by its first letter.
+  state_sum     integer generated always as (
+    unicode(placement) + 3 * coalesce(deleted_at, -1) + 5 * forced_expire + 7 * warnings + 11 * coalesce(warn_at, -1) + 13 * shares_content) stored,
+  is_sound      integer generated always as (state_sum is (
+    unicode(placement) + 3 * coalesce(deleted_at, -1) + 5 * forced_expire + 7 * warnings + 11 * coalesce(warn_at, -1) + 13 * shares_content)) virtual,
   check ((placement = 'trash') = (deleted_at is not null)),
   check ((placement = 'corrupt') = (why is not null))
 ) strict;
 
 create index message_warning on message (warn_at) where warn_at is not null and placement = 'queued';
 create index message_trash on message (deleted_at) where deleted_at is not null;
-create index message_sharing on message (body) where shares_body = 1;
+create index message_sharing on message (content_id) where shares_content = 1;
 
 create table recipient (
   id          integer primary key,
@@ -41,46 +49,63 @@ create table recipient (
   notify      text,    -- 'never', or a list such as 'success,delay'
   orcpt       text,
   due_at      integer not null,
-  kept_due_at integer, -- the due time it had before an operator's flush
+  kept_due_at integer, -- due time before an operator's flush
   expires_at  integer not null,
   steps       integer not null default 0 check (steps >= 0),
   attempts    integer not null default 0 check (attempts >= 0),
-  starts      integer not null default 0 check (starts >= 0), -- leases begun since the last attempt that ended
-  suspect     integer not null default 0 check (suspect in (0, 1)), -- waits after two crashes: a column, for the index
+  delivery_starts      integer not null default 0 check (delivery_starts >= 0), -- number of deliveries started since the last attempt that ended
+  suspect     integer not null default 0 check (suspect in (0, 1)), -- 1 when waiting after two crashes; a column, because an index needs it
   settled_at  integer,
-  debt        text    check (debt = 'failure' or debt = 'delay' or debt = 'success'),
+  notice_due        text    check (notice_due = 'failure' or notice_due = 'delay' or notice_due = 'success'),
   last        text,    -- the last outcome, as JSON
-  -- No row is half-settled: it is alive without an end, or final with one, and each debt fits its state.
+  last_crc    integer, -- CRC-32 of the last outcome
+  envelope_crc integer not null, -- CRC-32 of id, destination, address, notify and orcpt, see checksums.ts
+  -- Sum of the columns of the schedule, as in message.
+  schedule_sum integer generated always as (
+    unicode(state) + 3 * due_at + 5 * coalesce(kept_due_at, -1) + 7 * expires_at + 11 * steps + 13 * attempts + 17 * delivery_starts
+    + 19 * suspect + 23 * coalesce(settled_at, -1) + 29 * coalesce(unicode(notice_due), -1)) stored,
+  is_sound    integer generated always as (schedule_sum is (
+    unicode(state) + 3 * due_at + 5 * coalesce(kept_due_at, -1) + 7 * expires_at + 11 * steps + 13 * attempts + 17 * delivery_starts
+    + 19 * suspect + 23 * coalesce(settled_at, -1) + 29 * coalesce(unicode(notice_due), -1))) virtual,
+  -- A live recipient has no settled_at and a final recipient has one. notice_due is possible in the state.
   check ((settled_at is null) = (state = 'waiting' or state = 'leased' or state = 'parked')),
   check (kept_due_at is null or settled_at is null),
-  check (state <> 'waiting' or suspect = (starts >= 2)),
-  check (debt is null
-    or (debt = 'delay' and settled_at is null)
-    or (debt = 'failure' and (state = 'bounced' or state = 'expired'))
-    or (debt = 'success' and state = 'delivered'))
+  check (state <> 'waiting' or suspect = (delivery_starts >= 2)),
+  check (notice_due is null
+    or (notice_due = 'delay' and settled_at is null)
+    or (notice_due = 'failure' and (state = 'bounced' or state = 'expired'))
+    or (notice_due = 'success' and state = 'delivered'))
 ) strict;
 
--- Work is found by destination. A suspect is kept apart: it is tried one at a time. (Equalities, so that SQLite can
--- answer from the index alone.)
+-- Due recipients are found by destination. Suspects have an index of their own, because they are tried one at a time. The
+-- conditions are equalities, so that SQLite can answer from the index alone.
 create index recipient_due on recipient (destination, due_at) where state = 'waiting' and suspect = 0;
 create index recipient_suspect on recipient (due_at) where state = 'waiting' and suspect = 1;
 create index recipient_expiry on recipient (expires_at) where state = 'waiting';
--- As large as the active queue: what a crash leaves behind is found without reading the whole table.
+-- Has as many entries as the active queue. After a crash, the leased recipients are found without reading the whole table.
 create index recipient_leased on recipient (destination) where state = 'leased';
-create index recipient_debt on recipient (id) where debt is not null;
+-- Held, corrupt and deleted mail by destination. Other mail has no entry.
+create index recipient_parked on recipient (destination) where state = 'parked';
+create index recipient_notice_due on recipient (id) where notice_due is not null;
 
 create table chunk (
   id   integer primary key,
-  crc  integer not null, -- CRC-32 of the data: what was queued is what is delivered
+  crc  integer not null, -- CRC-32 of the data, checked before a delivery
   data blob    not null
 ) strict;
 
--- Contents whose message is still on its way in.
+-- Contents whose message is still being received.
 create table staged (
-  body integer primary key
+  content_id integer primary key
 ) strict;
 
--- Attempts of mail that is still here; they go into the departed record when the message leaves.
+-- Maildrop files whose message was queued. A crash between the commit and the removal of the file leaves the file in place; its
+-- row then prevents a second message. The row is deleted when the removal of the file is durable.
+create table maildrop_file (
+  name text primary key -- name, size and time of the last change
+) strict, without rowid;
+
+-- Attempts of queued mail. They become part of the history record when the message leaves the queue.
 create table attempt (
   recipient integer not null,
   number    integer not null,
@@ -93,22 +118,26 @@ create table attempt (
   primary key (recipient, number)
 ) strict, without rowid;
 
--- One row per message that has left, with its recipients and all their attempts.
-create table departed (
-  seq     integer primary key autoincrement, -- the order of leaving, without gaps: how many are kept is a subtraction
+-- One row per message that has left the queue, with its recipients and all attempts.
+create table history (
+  seq     integer primary key autoincrement, -- order of leaving, without gaps, so that a subtraction gives the number of rows
   message integer not null,
   left_at integer not null,
   record  text    not null -- JSON
 ) strict;
 
-create index departed_message on departed (message);
+create index history_message on history (message);
+create index history_left on history (left_at); -- times of leaving ascend almost, so that entries are appended
 
 create table destination (
   name           text primary key,
   dead_until     integer,
   probe_interval integer,
   suspended_by   text,
-  reason         text -- JSON
+  suspended_until integer, -- when the suspension ends by itself
+  suspend_reason text,
+  site_status    text, -- JSON
+  check (suspended_by is not null or (suspended_until is null and suspend_reason is null))
 ) strict, without rowid;
 
 create table audit (
@@ -124,3 +153,14 @@ create table meta (
   name  text primary key,
   value integer not null
 ) strict, without rowid;
+
+-- Recipients by what happened to them, per minute (`at` is its begin). The row 0 is the sum of all minutes before those kept.
+create table traffic (
+  at        integer primary key,
+  accepted  integer not null,
+  delivered integer not null,
+  deferred  integer not null,
+  bounced   integer not null,
+  expired   integer not null,
+  deleted   integer not null
+) strict;

@@ -1,12 +1,41 @@
 /**
- * Writes the pages of docs/ that are made from the source: docs/configuration.md and docs/commands.md.
+ * Writes the generated files: configuration.md, commands.md, backoff.md, monitoring.md and images/queue-show.svg in docs/, the man
+ * pages in man/, and the completions in contrib/completions/.
  */
-import { writeFileSync } from 'node:fs'
-import { commandsPage } from '../src/cli/manual.ts'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { commandsPage } from '../src/cli/commands-page.ts'
+import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { processShell } from '../src/cli/process-shell.ts'
 import { buildProgram } from '../src/cli/program.ts'
 import { configurationPage } from '../src/config/documentation.ts'
+import { systemClock } from '../src/system/system-clock.ts'
+import { openMetrics } from '../src/telemetry/metrics.ts'
+import { monitoringPage } from '../src/telemetry/monitoring-page.ts'
+import { VERSION } from '../src/system/version.ts'
+import { generatedCommandFiles } from './command-files.ts'
+import { backoffPage } from './backoff-page.ts'
+import { queueShowPicture } from './screenshot.ts'
 
 const docs = new URL('../docs/', import.meta.url)
 writeFileSync(new URL('configuration.md', docs), configurationPage())
 writeFileSync(new URL('commands.md', docs), commandsPage(await buildProgram(processShell())))
+for (const [path, text] of generatedCommandFiles(await buildProgram(processShell()), VERSION)) {
+  const file = new URL(`../${path}`, import.meta.url)
+  mkdirSync(new URL('.', file), { recursive: true })
+  writeFileSync(file, text)
+}
+writeFileSync(new URL('backoff.md', docs), backoffPage())
+const { texts } = openMetrics({
+  clock: systemClock,
+  tally: async () => EMPTY_TALLY,
+  destinations: () => [],
+})
+writeFileSync(new URL('monitoring.md', docs), monitoringPage(texts))
+mkdirSync(new URL('images/', docs), { recursive: true })
+writeFileSync(new URL('images/queue-show.svg', docs), await queueShowPicture())
+
+// The formatter pads the cells of tables.
+const formatter = new URL('../node_modules/.bin/oxfmt', import.meta.url)
+execFileSync(fileURLToPath(formatter), ['docs'], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit' })

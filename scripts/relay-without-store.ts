@@ -6,43 +6,50 @@
  */
 import { parseArgs } from 'node:util'
 import { loadTemplates } from '../src/bounce/templates.ts'
+import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { loadConfig } from '../src/config/load.ts'
 import { Relay } from '../src/daemon/relay.ts'
-import type { QueueStore } from '../src/queue/store.ts'
-import { systemClock } from '../src/system/clock.ts'
-import { SystemNet } from '../src/system/net.ts'
-import { systemRandom } from '../src/system/random.ts'
+import type { QueueStore } from '../src/store/queue-store.ts'
+import { systemClock } from '../src/system/system-clock.ts'
+import { SystemNet } from '../src/system/system-net.ts'
+import { systemRandom } from '../src/system/system-random.ts'
 import { Events } from '../src/telemetry/events.ts'
 import { openLog } from '../src/telemetry/log.ts'
 
 const nothing = (): Promise<void> => Promise.resolve()
 
-/** Says yes to everything and remembers nothing. */
+/** A store that accepts every call and keeps nothing. */
 function keepsNothing(): QueueStore {
   let lastId = 0
   return {
     nextId: () => ++lastId,
+    nextIds: async (count) => Array.from({ length: count }, () => ++lastId),
+    leaseTerms: () => ({ owner: 1, until: Infinity }),
     stage: nothing,
     unstage: nothing,
     enqueue: nothing,
-    readBody: async () => undefined,
+    maildropFiles: () => Promise.resolve([]),
+    forgetMaildropFiles: () => Promise.resolve(),
+    readChunk: async () => undefined,
     claimDue: async () => ({ requests: [], nextDueAt: null }),
     claimSuspect: async () => undefined,
     claimExpired: async () => [],
     giveBack: nothing,
-    settle: async () => ({ removed: true, indebted: false }),
+    settle: async () => ({ removed: true, noticeDue: false }),
     quarantine: nothing,
-    indebted: async () => [],
-    debtsOf: async () => undefined,
+    messagesWithNoticesDue: async () => [],
+    noticesDueOf: async () => undefined,
     claimWarnings: async () => [],
     postponeWarning: nothing,
-    oweDelay: nothing,
+    markDelayNoticeDue: nothing,
     report: async () => ({ removed: true, entered: true }),
     destinationsDue: async () => [],
     nextDeadlines: async () => ({ expiresAt: null, warnAt: null }),
     destinations: async () => [],
     saveDestination: nothing,
+    saveClock: nothing,
     operate: async () => [],
+    tally: async () => EMPTY_TALLY,
     audit: async () => 0,
     prune: async () => ({ more: false }),
     ping: nothing,

@@ -7,11 +7,11 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { DeliveryStatus } from '../src/mail/reply.ts'
-import { recipientId } from '../src/queue/message.ts'
-import { openInlineStore } from '../src/queue/sqlite/inline-store.ts'
-import { openWorkerStore } from '../src/queue/sqlite/worker-store.ts'
-import type { AttemptRecord, Settled } from '../src/queue/store.ts'
+import type { DeliveryStatus } from '../src/mail/smtp-reply.ts'
+import { recipientId } from '../src/mail/message.ts'
+import { openInlineStore } from '../src/store/sqlite/inline-store.ts'
+import { openWorkerStore } from '../src/store/sqlite/worker-store.ts'
+import type { AttemptRecord, Settled } from '../src/store/queue-store.ts'
 
 const [shell = 'inline', messages = '6400', groupSize = '32'] = process.argv.slice(2)
 const [count, group] = [Number(messages), Number(groupSize)]
@@ -52,7 +52,7 @@ function settle(id: number, settled: Settled, outcome: AttemptRecord['outcome'],
     status,
     delays: [1, 2, 3, 4] as const,
   }
-  return store.settle({ message: id, recipients: [settled], attempts: [attempt] })
+  return store.settle({ owner: store.leaseTerms().owner, message: id, recipients: [settled], attempts: [attempt] })
 }
 
 const delivered = (id: number, attempts: number): Promise<unknown> =>
@@ -64,7 +64,7 @@ const deferred = (id: number): Promise<unknown> =>
 function enqueue(ids: number[]): Promise<void> {
   const id = store.nextId()
   ids.push(id)
-  const message = { id, createdAt: NOW, arrivedAt: NOW, sender: 'app@us.example', size: BODY.byteLength, body: id, smtputf8: false }
+  const message = { id, createdAt: NOW, arrivedAt: NOW, sender: 'app@us.example', size: BODY.byteLength, contentId: id, smtputf8: false }
   const recipient = { address: `user${id}@far.example`, destination: 'far.example', dueAt: NOW, expiresAt: NOW + 172_800_000, leased: true }
   return store.enqueue({ message, recipients: [recipient], content: [BODY] })
 }

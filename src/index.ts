@@ -1,9 +1,35 @@
 /**
- * deferd as a library: a relay inside another program. `startDaemon` runs it on the real ports with its own queue
- * folder; `loadConfig` makes a Config out of settings as they stand in a configuration file.
+ * `deferd`: a relay inside another program, with its own queue directory on the real ports; and a parser for notices. Times
+ * are milliseconds, sizes bytes. See docs/embedding.md.
  */
-export { startDaemon, type Daemon, type DaemonParts } from './daemon/daemon.ts'
-export { ConfigError, loadConfig, type LoadedConfig } from './config/load.ts'
-export type { Config } from './config/options.ts'
-export { Events, type Listen, type QueueEvent } from './telemetry/events.ts'
-export { parseNotice, type NoticeRecipient, type ParsedNotice } from './bounce/notice-parser.ts'
+export { CannotListen } from './config/endpoints.ts'
+export { type Daemon, type DaemonDeps, startDaemon } from './daemon/daemon.ts'
+export { ConfigError, configFrom, type ConfigSources, type LoadedConfig, loadConfig } from './config/load.ts'
+export type { Config, DestinationSettings, OptionName } from './config/options.ts'
+export type { Problem } from './config/problem.ts'
+export type { DefaultFiles } from './config/sources.ts'
+export { type ClientName, Events, type Listen, type QueueEvent } from './telemetry/events.ts'
+export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice } from './bounce/dsn-parser.ts'
+export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from './delivery/delivery-agent.ts'
+export type { TlsConnection } from './delivery/tls/tls-connection.ts'
+export type { Notify, Ret } from './mail/envelope.ts'
+export type {
+  ContentId,
+  DeliveryRequest,
+  DestinationName,
+  LeasedRecipient,
+  LeaseTerms,
+  Message,
+  MessageId,
+  MessageSummary,
+  NoticeDue,
+  OwnerId,
+  Progress,
+  RecipientId,
+} from './mail/message.ts'
+export type { DeliveryStatus, SmtpReply, Stage } from './mail/smtp-reply.ts'
+export { QueueFolderUnusable, QueueIncompatible, QueueInUse, QueueTooNew } from './store/errors.ts'
+export type { Suspension } from './store/destination-status.ts'
+export { type AttemptRecord, StoreFailed, StoreUnavailable } from './store/queue-store.ts'
+export type { Duration, Instant } from './system/clock.ts'
+export type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from './system/net.ts'

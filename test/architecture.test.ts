@@ -1,60 +1,98 @@
 /**
- * Which way is down. The import lines of the sources are read, and every arrow must point down or stay in its room;
- * the words and ports that lower rooms speak with stand below them, whatever folder they are in.
+ * Layering of the sources: folders are layers. Reads the import lines; every import points to a folder further up in the list
+ * below, or to its own folder.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
-const FLOORS: readonly (readonly string[])[] = [
-  // A turn of the event loop is as basic as a word; the thread of the store gathers its calls by it. So is a thread.
-  ['mail/', 'system/turn.ts', 'system/asked-thread.ts'],
-  ['backoff/'],
-  ['queue/message.ts', 'queue/store.ts', 'queue/reader.ts', 'queue/queue-errors.ts', 'delivery/net.ts', 'delivery/delivery-agent.ts'],
-  [
-    'config/options.ts',
-    'config/values.ts',
-    'config/destination-settings.ts',
-    'config/problem.ts',
-    'config/endpoints.ts',
-    'config/networks.ts',
-  ],
-  ['telemetry/events.ts'],
-  ['delivery/route.ts', 'delivery/next-hop.ts', 'bounce/notice.ts'],
-  ['config/'],
-  ['queue/'],
-  ['delivery/', 'bounce/', 'telemetry/'],
-  ['smtpd/'],
-  ['system/'],
-  ['daemon/'],
-  ['testkit/', 'index.ts'],
-  ['simulator/'],
-  ['cli/'],
+/** Layers from the bottom to the top; `.` is the package's entry. */
+const LAYERS = [
+  'system',
+  'mail',
+  'backoff',
+  'config',
+  'store',
+  'store/memory',
+  'store/sqlite/file',
+  'store/sqlite',
+  'delivery',
+  'delivery/tls',
+  'delivery/routing',
+  'delivery/smtp',
+  'telemetry',
+  'bounce',
+  'queue/scheduler',
+  'queue/intake',
+  'queue',
+  'smtpd',
+  'daemon',
+  '.',
+  'testkit/virtual',
+  'testkit/remote',
+  'testkit',
+  'simulator/contention',
+  'simulator/scenario',
+  'simulator',
+  'simulator/pages',
+  'cli/render',
+  'cli/shell',
+  'cli/queue-client',
+  'cli/commands',
+  'cli/postfix',
+  'cli',
 ]
+
+/** The most files directly in one folder. */
+const FILES_PER_FOLDER = 30
 
 const root = join(import.meta.dirname, '../src')
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+const layerOf = (file: string): number => LAYERS.indexOf(dirname(file))
 
-/** The floor of a file: the one that names it, else the one that names its folder. */
-function floorOf(file: string): number {
-  const named = FLOORS.findIndex((floor) => floor.includes(file))
-  return named >= 0 ? named : FLOORS.findIndex((floor) => floor.some((room) => room.endsWith('/') && file.startsWith(room)))
-}
-
+/** Targets of static, dynamic and type-only imports, as paths under src. */
 const importsOf = (file: string): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/^(?:import|export|\}) .*?from '(\.[^']+)'/gm)].map((match) =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:\bfrom |\bimport |\bimport\()'(\.[^']+)'/g)].map((match) =>
     normalize(join(dirname(file), match[1] ?? '')),
   )
 
-test('every file has its floor', () => {
-  expect(files.filter((file) => floorOf(file) < 0)).toEqual([])
+test('every folder with sources is a layer, and every layer has sources', () => {
+  expect([...new Set(files.map((file) => dirname(file)))].toSorted()).toEqual(LAYERS.toSorted())
 })
 
-test('imports point down or stay in their room', () => {
+test('imports point down or stay in their folder', () => {
   const rising = files.flatMap((file) =>
     importsOf(file)
-      .filter((target) => floorOf(target) > floorOf(file))
+      .filter((target) => layerOf(target) > layerOf(file))
       .map((target) => `${file} -> ${target}`),
   )
   expect(rising).toEqual([])
+})
+
+test('there are no import cycles', () => {
+  const imports = new Map(files.map((file) => [file, importsOf(file)]))
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+    if (path.includes(file) || done.has(file)) return
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of files) visit(file, [])
+  expect(cycles).toEqual([])
+})
+
+test(`no folder has more than ${FILES_PER_FOLDER} files directly in it`, () => {
+  const full = LAYERS.filter((folder) => files.filter((file) => dirname(file) === folder).length > FILES_PER_FOLDER)
+  expect(full).toEqual([])
+})
+
+test('no two files have the same basename, except entries, the two engines of the store and a command beside its subject', () => {
+  const byName = Map.groupBy(
+    files.filter((file) => basename(file) !== 'index.ts' && dirname(file) !== 'cli/commands'),
+    (file) => basename(file),
+  )
+  const pairs = [...byName.values()].filter((same) => same.length > 1 && !same.every((file) => dirname(file).startsWith('store/')))
+  expect(pairs).toEqual([])
 })

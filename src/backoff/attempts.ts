@@ -1,41 +1,47 @@
-/** Schedules: when a policy tries, counted from arrival. The first attempt is at 0; attempts take no time and fail. */
-import type { Duration } from '../mail/clock.ts'
-import { mulberry32 } from '../mail/random.ts'
+/** Attempt times of a policy, counted from arrival. The first attempt is at 0; attempts take no time and fail. */
+import type { Duration } from '../system/clock.ts'
+import { mulberry32 } from '../system/random.ts'
 import type { Policy } from './policy-text.ts'
 import { PolicyError, type WaitFacts } from './policy.ts'
 import { compileAlone, ends, plannedWait, type RetryPolicy, toMicrosecond } from './retry-policy.ts'
-import { parseTime } from './time-text.ts'
+import { parseExactDuration } from '../system/duration.ts'
 
-/** How long to try, as the fault tolerant shell says it: "try for 1 hour or 3 times". */
+/**
+ * End of a schedule. The limit that is reached first applies (as in `try for 1 hour or 3 times` of D. Thain's fault tolerant
+ * shell).
+ */
 export interface Limit {
-  /** No attempt later than this after arrival. */
+  /** Age of the last possible attempt, in milliseconds since arrival; Infinity for no limit. */
   readonly within: Duration
-  /** No more attempts than this, the first included. */
+  /** Largest number of attempts, the first included; Infinity for no limit. */
   readonly tries: number
 }
 
-/** `'1h'`, `'5 tries'`, `'1h or 5 tries'`. */
+/** Parses a limit: `'1h'`, `'5 tries'`, `'1h or 5 tries'`. Throws PolicyError for any other text. */
 export function retryUntil(text: string): Limit {
   let limit: Limit = { within: Infinity, tries: Infinity }
   for (const part of text.split(/\bor\b/)) {
     const tries = /^\s*(\d+)\s*(?:tries|try|times|attempts?)\s*$/.exec(part)?.[1]
-    const within = tries === undefined ? parseTime(part) : undefined
+    const within = tries === undefined ? parseExactDuration(part) : undefined
     if (tries === undefined && within === undefined)
-      throw new PolicyError(`"${text.trim()}" is no limit: write a time, a count or both, such as "1h or 5 tries"`)
+      throw new PolicyError(`"${text.trim()}" is not a limit: write a time, a count or both, such as "1h or 5 tries"`)
     limit = tries === undefined ? { ...limit, within: within ?? Infinity } : { ...limit, tries: Number(tries) }
   }
   return limit
 }
 
+/** Options of `attempts`. */
 export interface ScheduleOptions {
+  /** Limit of the schedule, or its text as `retryUntil` reads it. */
   readonly until: Limit | string
-  /** Of the chance in the policy; the same seed gives the same schedule. */
+  /** Seed of the random numbers in the policy, default 1; equal seeds give equal schedules. */
   readonly seed?: number
 }
 
 /**
- * The times of the attempts, in milliseconds since arrival, down to the microsecond. Ends with the limit or with the policy. A policy
- * compiled for a queue waits whole milliseconds.
+ * Yields the attempt times of a policy in milliseconds since arrival, with a resolution of one microsecond (one millisecond for a
+ * policy compiled for a queue). A text or a Policy is used with its own defaults. Ends with the limit or with the policy, whichever
+ * is first. Throws PolicyError for a text that is not a policy, and when waits grow beyond exact numbers without a limit of time.
  */
 export function* attempts(
   policy: string | Policy | RetryPolicy,
@@ -52,6 +58,7 @@ export function* attempts(
     if (ends(compiled, facts)) return
     previousWait = plannedWait(compiled, facts)
     age = toMicrosecond(age + previousWait)
-    if (age > Number.MAX_SAFE_INTEGER && limit.within === Infinity) throw new PolicyError(`the policy overflows after ${step} attempts`)
+    if (age > Number.MAX_SAFE_INTEGER && limit.within === Infinity)
+      throw new PolicyError(`the policy overflows after ${step} attempts: set a limit of time`)
   }
 }

@@ -1,9 +1,9 @@
-/** The policies of Google's and Amazon's clients. */
-import { MINUTE, SECOND } from '../mail/clock.ts'
+/** Policies of Google's and Amazon's clients. */
+import { MINUTE, SECOND } from '../system/clock.ts'
 import { count, formula, number, type Parameters, time } from './policy.ts'
 import { doubled } from './plain.ts'
 
-/** Google's interval before chance is applied: initial·factor^(n−1), at most cap. */
+/** Google's interval in milliseconds before the random spread: initial·factor^(n−1), at most cap. */
 export const googleInterval = ({ initial, factor, cap }: Parameters<'initial' | 'factor' | 'cap'>, step: number): number =>
   Math.min(initial * factor ** (step - 1), cap)
 
@@ -14,15 +14,15 @@ export const googleInterval = ({ initial, factor, cap }: Parameters<'initial' | 
  * Source: google-http-java-client, ExponentialBackOff.
  */
 export const googleHttp = formula({
-  about: '×1.5 from 0.5 s, ± half, at most a minute',
+  about: '×1.5 from 0.5 s, ± 50 %, at most a minute',
   source: 'google-http-java-client, ExponentialBackOff',
   parameters: {
     initial: time(500, 'the first interval'),
     factor: number(1.5, 'the factor', 1),
     spread: number(0.5, 'the spread to both sides, as a fraction'),
     cap: time(MINUTE, 'the longest interval, before the spread'),
-    stop_elapsed: time(15 * MINUTE, 'give up when so much time has passed; 0 for never', 0),
-    stop_interval: time(0, 'give up when the interval is longer; 0 for never', 0),
+    stop_elapsed: time(15 * MINUTE, 'age after which no attempt is made; 0 for never', 0),
+    stop_interval: time(0, 'interval above which no attempt is made; 0 for never', 0),
   },
   base: 'initial',
   cap: 'cap',
@@ -35,11 +35,11 @@ export const googleHttp = formula({
 
 /**
  * google-drive — 2^n seconds plus a random 0 … 1000 ms, at most cap; n is 0 for the first wait.
- * Defaults: 1 s, cap 64 s, five tries. The random part is too small once the waits are long.
+ * Defaults: 1 s, cap 64 s, five attempts. The random part is too small to spread clients once the waits are long.
  * Source: Google Drive API, "Resolve errors".
  */
 export const googleDrive = formula({
-  about: 'doubles from 1 s, plus up to a second, five tries',
+  about: 'doubles from 1 s, plus up to a second, five attempts',
   source: 'Google Drive API, Resolve errors',
   parameters: {
     base: time(SECOND, 'the first wait'),
@@ -53,12 +53,12 @@ export const googleDrive = formula({
 })
 
 /**
- * aws-simpledb — a random part of base·4^n; n is 1 for the first wait.
+ * aws-simpledb — uniform between 0 and base·4^n; n is 1 for the first wait.
  * Defaults: 100 ms, five retries: up to 400, 1600, 6400, 25600, 102400 ms.
  * Source: Amazon SimpleDB Developer Guide, sample code.
  */
 export const awsSimpledb = formula({
-  about: 'a random part of 100 ms · 4^n, five retries',
+  about: 'uniform up to 100 ms · 4^n, five retries',
   source: 'Amazon SimpleDB Developer Guide',
   parameters: { base: time(100, 'a quarter of the longest first wait'), retries: count(5, 'attempts after the first') },
   base: 'base',
@@ -66,16 +66,16 @@ export const awsSimpledb = formula({
   ends: ({ retries }, { step }) => step > retries,
 })
 
-/** What the three families of the AWS blog share: E = min(cap, base·2^n), n being 0 for the first wait. */
-const awsParameters = { base: time(5, 'the first longest wait'), cap: time(2 * SECOND, 'the longest wait') }
+/** Parameters of the three policies of the AWS blog: E = min(cap, base·2^n), n = 0 for the first wait. */
+const awsParameters = { base: time(5, 'the upper bound of the first wait'), cap: time(2 * SECOND, 'the longest wait') }
 
 /**
  * aws-full-jitter — U(0, E), E = min(cap, base·2^n), n = 0 for the first wait.
- * Defaults: base 5 ms, cap 2 s. May try again at once: a queue puts its minimum under it.
+ * Defaults: base 5 ms, cap 2 s. A wait may be 0; a queue raises it to minimal_backoff_time.
  * Source: M. Brooker, AWS Architecture Blog, 2015, and its simulator.
  */
 export const awsFullJitter = formula({
-  about: 'anything up to base·2^n',
+  about: 'uniform up to base·2^n',
   source: 'AWS Architecture Blog, 2015',
   parameters: awsParameters,
   base: 'base',
@@ -89,7 +89,7 @@ export const awsFullJitter = formula({
  * Source: as aws-full-jitter.
  */
 export const awsEqualJitter = formula({
-  about: 'half of base·2^n, and anything up to the other half',
+  about: 'half of base·2^n, plus uniform up to the other half',
   source: 'AWS Architecture Blog, 2015',
   parameters: awsParameters,
   base: 'base',
@@ -98,12 +98,12 @@ export const awsEqualJitter = formula({
 })
 
 /**
- * aws-decorrelated — min(cap, U(base, 3·previous wait)); the wait before the first is base.
+ * aws-decorrelated — min(cap, U(base, 3·previous wait)); base stands for the previous wait of the first one.
  * Defaults: base 5 ms, cap 2 s.
  * Source: as aws-full-jitter.
  */
 export const awsDecorrelated = formula({
-  about: 'anything from base up to three times the wait before',
+  about: 'uniform from base to three times the previous wait',
   source: 'AWS Architecture Blog, 2015',
   parameters: awsParameters,
   base: 'base',

@@ -1,29 +1,32 @@
 /**
  * exim — Exim's retry rules as text: `F,2h,15m; G,16h,1h,1.5; F,4d,6h`. The first rule whose time has not yet passed decides.
- * F,t,p waits p. G,t,p,m waits m times the gap before, at least p. H,t,p,m waits p plus half to all of (m·gap − p).
- * Units are Exim's (s m h d w, combined at will); no wait exceeds 24 h (retry_interval_max). Only H takes chance.
- * Exim measures the gap that was planned or the one that was, whichever is less; here they are the same.
- * Source: Exim, retry.c, whose H is not quite what its manual says.
+ * F,t,p waits p. G,t,p,m waits m times the previous gap, at least p. H,t,p,m waits p plus half to all of (m·gap − p).
+ * Units are Exim's (s m h d w, in any combination); no wait exceeds 24 h (retry_interval_max). Only H is random.
+ * Exim takes the smaller of the planned and the actual gap; here both are the same.
+ * Source: Exim, retry.c; its H differs slightly from Exim's manual.
  */
-import { DAY, type Duration } from '../mail/clock.ts'
+import { DAY, type Duration } from '../system/clock.ts'
 import { PolicyError, type WaitFacts } from './policy.ts'
-import { formatTime, parseTime } from './time-text.ts'
+import { formatDuration, parseExactDuration } from '../system/duration.ts'
 
+/** One rule of Exim's retry configuration. */
 export interface EximRule {
   readonly letter: 'F' | 'G' | 'H'
-  /** Age of the mail up to which the rule holds. */
+  /** Age of the mail, in milliseconds, up to which the rule applies. */
   readonly until: Duration
+  /** Wait (F) or shortest wait (G, H), in milliseconds. */
   readonly interval: Duration
-  /** Of G and H; 1 for F. */
+  /** Growth from gap to gap, 1 to 100; 1 for F. */
   readonly factor: number
 }
 
-/** Exim's default for remote mail. */
+/** Exim's default rules for remote mail. */
 export const EXIM_DEFAULT = 'F,2h,15m; G,16h,1h,1.5; F,4d,6h'
 
 /** Exim's retry_interval_max. */
 const LONGEST: Duration = DAY
 
+/** Parses rules separated by semicolons. Throws PolicyError for bad rules and for a rule that an earlier one hides. */
 export function parseEximRules(text: string): readonly EximRule[] {
   const rules = text
     .split(';')
@@ -34,7 +37,9 @@ export function parseEximRules(text: string): readonly EximRule[] {
   for (const [i, rule] of rules.entries()) {
     const before = rules[i - 1]
     if (before !== undefined && rule.until <= before.until)
-      throw new PolicyError(`exim rule ${formatRule(rule)} never applies: ${formatRule(before)} holds until ${formatTime(before.until)}`)
+      throw new PolicyError(
+        `exim rule ${formatRule(rule)} never applies: ${formatRule(before)} applies until ${formatDuration(before.until)}`,
+      )
   }
   return rules
 }
@@ -42,20 +47,21 @@ export function parseEximRules(text: string): readonly EximRule[] {
 function parseRule(text: string): EximRule {
   const [letter, until, interval, factor, ...rest] = text.split(',').map((part) => part.trim())
   if (letter !== 'F' && letter !== 'G' && letter !== 'H') throw new PolicyError(`exim rule "${text}" must begin with F, G or H`)
-  const holds = until === undefined ? undefined : parseTime(until)
-  const wait = interval === undefined ? undefined : parseTime(interval)
+  const holds = until === undefined ? undefined : parseExactDuration(until)
+  const wait = interval === undefined ? undefined : parseExactDuration(interval)
   if (holds === undefined || wait === undefined || rest.length > 0 || (factor === undefined) !== (letter === 'F'))
     throw new PolicyError(`exim rule "${text}" must read ${letter === 'F' ? 'F,until,wait' : `${letter},until,first wait,factor`}`)
-  if (wait <= 0) throw new PolicyError(`exim rule "${text}" has a wait of 0, which would try without end`)
+  if (wait <= 0) throw new PolicyError(`exim rule "${text}" has a wait of 0, which would retry without end`)
   const growth = factor === undefined ? 1 : Number(factor)
   if (!(growth >= 1 && growth <= 100)) throw new PolicyError(`exim rule "${text}" needs a factor from 1 to 100`)
   return { letter, until: holds, interval: wait, factor: growth }
 }
 
+/** Writes a rule so that parseEximRules reads it again. */
 export const formatRule = ({ letter, until, interval, factor }: EximRule): string =>
-  `${letter},${formatTime(until)},${formatTime(interval)}${letter === 'F' ? '' : `,${factor}`}`
+  `${letter},${formatDuration(until)},${formatDuration(interval)}${letter === 'F' ? '' : `,${factor}`}`
 
-/** The wait after a failure; when no rule holds any more, the last wait again. */
+/** Returns the wait after a failure, in milliseconds. After the cutoff of the last retry rule, returns the previous wait. */
 export function eximWait(rules: readonly EximRule[], facts: WaitFacts): Duration {
   const rule = rules.find(({ until }) => until > facts.age)
   if (rule === undefined) return facts.previousWait ?? Math.min(LONGEST, rules.at(-1)?.interval ?? LONGEST)
@@ -70,5 +76,5 @@ export function eximWait(rules: readonly EximRule[], facts: WaitFacts): Duration
   return Math.min(LONGEST, wait)
 }
 
-/** Exim gives up when the last rule's time has passed. */
+/** True once the time of the last rule has passed: Exim returns the mail then. */
 export const eximEnds = (rules: readonly EximRule[], age: Duration): boolean => age >= (rules.at(-1)?.until ?? 0)

@@ -1,18 +1,11 @@
-/** `deferd/backoff`: retry policies as data, pure and seeded. Times are in milliseconds. */
+/**
+ * `deferd/backoff`: retry policies as data and formulas. Pure and seeded: equal arguments give equal results. Times are
+ * milliseconds. docs/backoff.md lists the policies.
+ */
 export { attempts, type Limit, retryUntil, type ScheduleOptions } from './attempts.ts'
-export { EXIM_DEFAULT, type EximRule, parseEximRules } from './exim.ts'
-export { FORMULAS, type FormulaName, SCHEDULES } from './policies.ts'
-export { type Formula, type Parameter, type Parameters, PolicyError, type WaitFacts } from './policy.ts'
-export { formatPolicy, isPolicyName, parsePolicy, type Policy, POLICY_NAMES } from './policy-text.ts'
-export {
-  compileAlone,
-  compileRetryPolicy,
-  ends,
-  exactWait,
-  jittered,
-  nextWait,
-  plannedWait,
-  type QueueBackoff,
-  type RetryPolicy,
-  toMicrosecond,
-} from './retry-policy.ts'
+export type { EximRule } from './exim.ts'
+export type { FormulaName } from './policies.ts'
+export { type Parameters, PolicyError, type WaitFacts } from './policy.ts'
+export { formatPolicy, parsePolicy, type Policy, POLICY_NAMES } from './policy-text.ts'
+export type { Duration } from '../system/clock.ts'
+export { compileRetryPolicy, jittered, nextWait, type QueueBackoff, type RetryPolicy } from './retry-policy.ts'

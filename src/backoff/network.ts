@@ -1,15 +1,15 @@
-/** The policies of networks: Ethernet, TCP, QUIC, and Thain's rule for distributed systems. */
-import { HOUR, MINUTE, SECOND } from '../mail/clock.ts'
+/** Policies of networks: Ethernet, TCP, QUIC, and Thain's rule for distributed systems. */
+import { HOUR, MINUTE, SECOND } from '../system/clock.ts'
 import { count, formula, number, time } from './policy.ts'
 import { doubled } from './plain.ts'
 
 /**
  * ethernet — truncated binary exponential backoff: after the n-th collision wait r slots, r drawn from 0 … 2^min(n,10) − 1.
- * Defaults: slot 51.2 µs (512 bit times at 10 Mbit/s), truncated at 10, given up after 16 tries. Full jitter.
+ * Defaults: slot 51.2 µs (512 bit times at 10 Mbit/s), truncated at 10, ends after 16 attempts. Full jitter.
  * Source: IEEE 802.3, CSMA/CD.
  */
 export const ethernet = formula({
-  about: 'a random number of slots out of a range that doubles ten times',
+  about: 'a random number of slots from a range that doubles ten times',
   source: 'IEEE 802.3, CSMA/CD',
   parameters: {
     slot: time(0.0512, 'one slot'),
@@ -23,7 +23,7 @@ export const ethernet = formula({
 
 /**
  * thain — min(R·T·F^N, M) with R drawn from [1, 2): never earlier than plain backoff. N is 0 for the first wait.
- * Defaults: T 5 min, F 2, M 4 h (T at the outer limit of what an answer takes, M as low as the customers need).
+ * Defaults: T 5 min, F 2, M 4 h (T: the longest time that an answer normally takes; M: as small as the clients need).
  * Source: D. Thain, "Exponential Backoff in Distributed Systems", 2009.
  */
 export const thain = formula({
@@ -44,7 +44,7 @@ export const TCP_BACKOFF = [1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64] as c
 
 /**
  * tcp — the n-th retransmission timeout is RTO times the n-th entry of {1, 2, 4, 8, 16, 32, 64 ×7}; then the connection is dropped.
- * Default: RTO 1 s. No chance. Literal in a queue.
+ * Default: RTO 1 s. Not random. Literal in a queue.
  * Source: NetBSD, tcp_timer.c.
  */
 export const tcp = formula({
@@ -58,8 +58,8 @@ export const tcp = formula({
 
 /**
  * quic — the probe timeout, doubled with each consecutive timeout: PTO·2^min(n−1, shifts).
- * Defaults: PTO 999 ms (srtt 333 ms + 4·rttvar of 166.5 ms), shifts 16. No chance.
- * Source: RFC 9002, sections 6.2.1 and 6.2.2; the limit of the shift is the implementation's.
+ * Defaults: PTO 999 ms (srtt 333 ms + 4·rttvar of 166.5 ms), shifts 16. Not random.
+ * Source: RFC 9002, sections 6.2.1 and 6.2.2; the RFC sets no limit of the shift.
  */
 export const quic = formula({
   about: "QUIC's probe timeout, doubled each time",

@@ -1,13 +1,13 @@
-/** The policies without an author: doubling, age, fixed. Their waits are those of a mail queue. */
-import { type Duration, HOUR, MINUTE, SECOND } from '../mail/clock.ts'
+/** Policies of mail queues: doubling, age, fixed, haraka, kumomta, and literal tables. */
+import { type Duration, HOUR, MINUTE, SECOND } from '../system/clock.ts'
 import { count, formula, time } from './policy.ts'
 
-/** min·2^n, without the detour by a number too large to hold. */
+/** min(cap, base·2^times); the exponent is limited, so that the result is always a finite number or cap. */
 export const doubled = (base: Duration, times: number, cap: Duration): Duration => Math.min(cap, base * 2 ** Math.min(times, 1000))
 
 /**
  * doubling — the n-th failed attempt waits min(max, min·2^(n−1)).
- * Defaults: min 300 s, max 4000 s. No chance. Gives 300, 600, 1200, 2400, 4000, 4000 … s.
+ * Defaults: min 300 s, max 4000 s. Not random. Gives 300, 600, 1200, 2400, 4000, 4000 … s.
  * Source: the wording of Postfix's qmgr(8), "the interval is doubled after each attempt".
  */
 export const doubling = formula({
@@ -19,12 +19,12 @@ export const doubling = formula({
   wait: ({ min, max }, { step }) => doubled(min, step - 1, max),
 })
 
-/** Postfix's clamp: the minimum wins when it lies above the maximum (qmgr_active.c). */
+/** Postfix's clamp: the minimum wins when it is above the maximum (qmgr_active.c). */
 export const clampedAge = (age: Duration, min: Duration, max: Duration): Duration => Math.max(min, Math.min(age, max))
 
 /**
- * age — wait as long as the mail is old, at least min, at most max: it doubles by itself, and nobody counts.
- * Defaults: min 300 s, max 4000 s. No chance.
+ * age — waits as long as the mail is old, at least min, at most max; the age doubles with each attempt, so no count is kept.
+ * Defaults: min 300 s, max 4000 s. Not random.
  * Source: Postfix, qmgr_active.c (there rounded up to the next queue scan).
  */
 export const age = formula({
@@ -38,7 +38,7 @@ export const age = formula({
 
 /**
  * fixed — every wait is the same.
- * Default: 300 s. No chance.
+ * Default: 300 s. Not random.
  * Source: sendmail's queue runs (`-q15m`, `-q1h`).
  */
 export const fixed = formula({
@@ -51,11 +51,11 @@ export const fixed = formula({
 
 /**
  * haraka — the n-th failed attempt waits 2^(n+5) seconds.
- * Defaults: first wait 64 s, 13 tries; the last wait is 36 hours. No chance.
+ * Defaults: first wait 64 s, 13 attempts; the last wait is 36 hours. Not random.
  * Source: Haraka issue #1973.
  */
 export const haraka = formula({
-  about: 'doubles from 64 s without a cap, 13 tries',
+  about: 'doubles from 64 s without a cap, 13 attempts',
   source: 'Haraka #1973',
   parameters: { T: time(64 * SECOND, 'the first wait'), tries: count(13, 'attempts in all', 1) },
   base: 'T',
@@ -64,12 +64,12 @@ export const haraka = formula({
 })
 
 /**
- * kumomta — the n-th failed attempt waits T·2^(n−1), spread by ± a fortieth of T or 30 s, whichever is less, when spread is 1.
- * Defaults: T 20 min, no cap (M 0), spread 0. Uncapped, mail waits for a day and a half after an outage of two days.
+ * kumomta — the n-th failed attempt waits T·2^(n−1), spread by ± the smaller of T/40 and 30 s when spread is 1.
+ * Defaults: T 20 min, no cap (M 0), spread 0. Uncapped, mail waits for up to a day and a half after an outage of two days.
  * Source: KumoMTA, config.rs and queue.rs.
  */
 export const kumomta = formula({
-  about: 'doubles from 20 min, uncapped unless told',
+  about: 'doubles from 20 min, without a cap by default',
   source: 'KumoMTA, queue.rs',
   parameters: {
     T: time(20 * MINUTE, 'the first wait'),
@@ -85,7 +85,7 @@ export const kumomta = formula({
 })
 
 /**
- * table — the n-th failed attempt waits the n-th time of a list, and the last one ever after. Literal in a queue.
- * Source: as ZoneMTA, Exchange and RFC 5321 section 4.5.4.1 state their schedules.
+ * table — the n-th failed attempt waits the n-th time of a list; the last time repeats. Literal in a queue.
+ * Source: the form in which ZoneMTA, Exchange and RFC 5321 section 4.5.4.1 give their schedules.
  */
 export const tableWait = (waits: readonly Duration[], step: number): Duration => waits[Math.min(step, waits.length) - 1] ?? HOUR

@@ -1,10 +1,11 @@
-/** The table of policies by name, as `retry_backoff` and `--policy` know them. */
+/** Table of policies by name, as accepted by `retry_backoff` and `--policy`. */
 import { awsDecorrelated, awsEqualJitter, awsFullJitter, awsSimpledb, googleDrive, googleHttp } from './cloud.ts'
 import { faktory, opensmtpd, qmail, sidekiq } from './long-running.ts'
 import { ethernet, quic, tcp, thain } from './network.ts'
 import { age, doubling, fixed, haraka, kumomta } from './plain.ts'
 import type { Formula } from './policy.ts'
 
+/** Formulas by name. */
 export const FORMULAS = {
   doubling,
   age,
@@ -27,14 +28,15 @@ export const FORMULAS = {
   kumomta,
 } as const satisfies Record<string, Formula>
 
+/** Name of a formula. */
 export type FormulaName = keyof typeof FORMULAS
 
-/** The same table for those who look a name up. */
+/** Looks a formula up, with its parameters as plain names. */
 export const formulaOf = (name: FormulaName): Formula => FORMULAS[name]
 
 export const isFormulaName = (name: string): name is FormulaName => Object.hasOwn(FORMULAS, name)
 
-/** Schedules that are known by the name of who keeps them, written as policies. */
+/** Policies that are names of other policies with fixed parameters. */
 export const SCHEDULES: Readonly<Record<string, string>> = {
   zonemta: 'table(5m,7m,8m,25m,75m,2h,4h)',
   exchange: 'table(1m,1m,1m,1m,5m,5m,5m,5m,5m,5m,10m)',

@@ -1,57 +1,62 @@
 /**
- * A retry policy: data plus one formula. What a formula may know is in WaitFacts, so that it can be asked for any wait
- * at any time and gives the same answer for the same facts and draws.
+ * A retry policy: data plus one formula. A formula is a function of WaitFacts alone: equal facts and draws give equal waits,
+ * in any order of calls.
  */
-import type { Duration } from '../mail/clock.ts'
+import type { Duration } from '../system/clock.ts'
 
-/** A setting that cannot work. The message is one sentence that says what and why. */
+/** A policy or a setting of it that cannot work; the message is one sentence with the setting and the reason. */
 export class PolicyError extends Error {
   override readonly name = 'PolicyError'
 }
 
-/** What a formula sees when an attempt has failed. */
+/** Input of a formula after a failed attempt. */
 export interface WaitFacts {
-  /** How many attempts that counted have failed; 1 after the first failure. */
+  /** Position on the retry schedule: failed attempts, without flushed ones; 1 after the first failure. */
   readonly step: number
-  /** Time since arrival, at the end of the failed attempt. */
+  /** Time from arrival to the end of the failed attempt, in milliseconds. */
   readonly age: Duration
-  /** The wait before the failed attempt; null after the first. */
+  /** Wait before the failed attempt, in milliseconds; null after the first. */
   readonly previousWait: Duration | null
-  /** Chance: a number in [0, 1). */
+  /** Draws a random number in [0, 1). */
   readonly draw: () => number
 }
 
-/** One number that a policy can be given in its text; times are in milliseconds, there and here. */
+/** One number that the text of a policy can set. */
 export interface Parameter {
+  /** `time`: milliseconds; `count`: a whole number. */
   readonly unit: 'time' | 'number' | 'count'
   readonly default: number
+  /** Smallest accepted value. */
   readonly least: number
+  /** Meaning, for docs/backoff.md. */
   readonly about: string
 }
 
+/** Values of parameters by name; times in milliseconds. */
 export type Parameters<K extends string = string> = Readonly<Record<K, number>>
 
-/** A formula with its parameters, as it stands in the table of policies. */
+/** A formula with its parameters: an entry in the table of policies. */
 export interface Formula<K extends string = string> {
+  /** Meaning in one line, for docs/backoff.md and the help of commands. */
   readonly about: string
-  /** Where formula and defaults come from. */
+  /** Origin of the formula and of its defaults. */
   readonly source: string
   readonly parameters: Readonly<Record<K, Parameter>>
-  /** The parameter that a queue's minimal_backoff_time stands in for. */
+  /** Parameter that takes the value of minimal_backoff_time in a queue. */
   readonly base?: NoInfer<K>
-  /** The parameter that a queue's maximal_backoff_time stands in for. */
+  /** Parameter that takes the value of maximal_backoff_time in a queue. */
   readonly cap?: NoInfer<K>
-  /** Parameters that end the policy by elapsed time: in a queue the lifetime does that. */
+  /** Parameters that end the policy by elapsed time; 0 in a queue, where maximal_queue_lifetime ends mail. */
   readonly endsByTime?: readonly NoInfer<K>[]
-  /** A queue does not clamp this formula between its minimum and maximum. */
+  /** Set if a queue does not clamp the wait between minimal_backoff_time and maximal_backoff_time. */
   readonly literal?: true
-  /** The wait in milliseconds, not yet rounded; what the formula yields after its end is its last wait. */
+  /** Computes the wait in milliseconds, not rounded. After the end of the policy it returns the last wait again. */
   wait(parameters: Parameters<NoInfer<K>>, facts: WaitFacts): number
-  /** Does the policy give up after this failure? Absent: never. */
+  /** True if the policy ends with this failure; absent for a policy without an end. */
   ends?(parameters: Parameters<NoInfer<K>>, facts: WaitFacts): boolean
 }
 
-/** Lets the compiler find the names of the parameters. */
+/** Returns its argument; the compiler infers the names of the parameters from it. */
 export const formula = <K extends string>(definition: Formula<K>): Formula<K> => definition
 
 export const time = (byDefault: Duration, about: string, least = 0.001): Parameter => ({ unit: 'time', default: byDefault, least, about })

@@ -1,39 +1,45 @@
 /**
- * A policy at work: in a queue, where minimal_backoff_time is its base and maximal_backoff_time its cap and every formula is clamped
- * between them (`table`, `exim` and `tcp` are literal), or alone, with its own defaults. In a queue a policy that ends stays at its last
- * wait: only the lifetime ends mail.
+ * Retry policies compiled for use. In a queue, minimal_backoff_time and maximal_backoff_time set a policy's base and cap, and
+ * every wait is clamped between them; the waits of `table`, `exim` and `tcp` are used unchanged. Outside a queue, a policy has
+ * its own defaults. Some policies end after a number of attempts or a time. In a queue, such a policy repeats its last wait
+ * instead, because only maximal_queue_lifetime ends mail.
  */
-import type { Duration } from '../mail/clock.ts'
+import type { Duration } from '../system/clock.ts'
 import { eximEnds, eximWait } from './exim.ts'
 import { formulaOf } from './policies.ts'
 import { parsePolicy, type Policy } from './policy-text.ts'
 import { type Formula, type Parameters, PolicyError, type WaitFacts } from './policy.ts'
 import { tableWait } from './plain.ts'
-import { formatTime } from './time-text.ts'
+import { formatDuration } from '../system/duration.ts'
 
-/** A policy whose parameters are all known. Opaque to the queue: it asks nextWait. */
+/** A policy with values for all its parameters. Callers treat it as opaque and use `nextWait`. */
 export interface RetryPolicy {
   readonly policy: Policy
-  /** Of a formula, else empty. */
+  /** Values for a formula; empty for `table` and `exim`. */
   readonly parameters: Parameters
-  /** A queue's policy waits whole milliseconds and never ends: the lifetime ends the mail. */
+  /** True for the policy of a queue: waits are whole milliseconds and the policy never ends. False for a client of the library. */
   readonly inQueue: boolean
-  /** What every wait is clamped between; null for literal policies and outside of queues. */
+  /** Shortest and longest wait in milliseconds; null for literal policies and outside queues. */
   readonly bounds: { readonly minimal: Duration; readonly maximal: Duration } | null
 }
 
+/** Retry settings of a queue; times in milliseconds. */
 export interface QueueBackoff {
+  /** Policy as text, such as `doubling`; see parsePolicy. */
   readonly retry_backoff: string
+  /** minimal_backoff_time in milliseconds, at least 1. */
   readonly minimal: Duration
+  /** maximal_backoff_time in milliseconds, at least `minimal`. */
   readonly maximal: Duration
 }
 
-/** Reads a queue's settings; throws a PolicyError for settings that cannot work. */
+/** Compiles the settings of a queue. Throws PolicyError for settings that cannot work, with the reason. */
 export function compileRetryPolicy({ retry_backoff, minimal, maximal }: QueueBackoff): RetryPolicy {
   if (minimal > maximal)
-    throw new PolicyError(`minimal_backoff_time (${formatTime(minimal)}) is above maximal_backoff_time (${formatTime(maximal)})`)
-  if (minimal < 1) throw new PolicyError('minimal_backoff_time is 0, which would try without end')
-  if (!Number.isSafeInteger(minimal) || !Number.isSafeInteger(maximal)) throw new PolicyError('a backoff time overflows')
+    throw new PolicyError(`minimal_backoff_time (${formatDuration(minimal)}) is above maximal_backoff_time (${formatDuration(maximal)})`)
+  if (minimal < 1) throw new PolicyError('minimal_backoff_time is 0, which would retry without end')
+  if (!Number.isSafeInteger(minimal) || !Number.isSafeInteger(maximal))
+    throw new PolicyError('minimal_backoff_time and maximal_backoff_time must be whole milliseconds below 2^53')
   const policy = parsePolicy(retry_backoff)
   if (policy.kind !== 'formula') return { policy, parameters: {}, inQueue: true, bounds: null }
   const formula = formulaOf(policy.name)
@@ -48,7 +54,7 @@ export function compileRetryPolicy({ retry_backoff, minimal, maximal }: QueueBac
   return { policy, parameters, inQueue: true, bounds: formula.literal === true ? null : { minimal, maximal } }
 }
 
-/** The policy with its own defaults, for the library and the planner. */
+/** Compiles a policy with its own defaults, for `attempts` and the planner. Throws PolicyError. */
 export function compileAlone(text: string | Policy): RetryPolicy {
   const policy = typeof text === 'string' ? parsePolicy(text) : text
   if (policy.kind !== 'formula') return { policy, parameters: {}, inQueue: false, bounds: null }
@@ -64,12 +70,12 @@ const defaultsOf = (formula: Formula): Parameters =>
 function checkOrder({ base, cap }: Formula, parameters: Parameters): void {
   const first = base === undefined ? undefined : parameters[base]
   const longest = cap === undefined ? undefined : parameters[cap]
-  // A cap of 0 is the writing for "none".
+  // A cap of 0 means no cap.
   if (first !== undefined && longest !== undefined && longest > 0 && first > longest)
-    throw new PolicyError(`the first wait (${base} = ${formatTime(first)}) is above the longest (${cap} = ${formatTime(longest)})`)
+    throw new PolicyError(`the first wait (${base} = ${formatDuration(first)}) is above the longest (${cap} = ${formatDuration(longest)})`)
 }
 
-/** The wait by the formula, clamped where the policy is a queue's; not rounded. */
+/** Wait by the formula in milliseconds, not rounded; clamped for the policy of a queue. Throws PolicyError when it is not a number. */
 export function exactWait({ policy, parameters, bounds }: RetryPolicy, facts: WaitFacts): number {
   const wait = unclamped(policy, parameters, facts)
   if (Number.isNaN(wait)) throw new PolicyError(`the policy overflows after ${facts.step} attempts`)
@@ -84,26 +90,27 @@ function unclamped(policy: Policy, parameters: Parameters, facts: WaitFacts): nu
   return stays && facts.previousWait !== null ? facts.previousWait : formula.wait(parameters, facts)
 }
 
-/** How long a queue waits after a failed attempt, in whole milliseconds. */
+/** Wait of a queue after a failed attempt: whole milliseconds, at least 1. Throws PolicyError when the formula overflows. */
 export const nextWait = (policy: RetryPolicy, facts: WaitFacts): Duration => Math.max(1, Math.round(exactWait(policy, facts)))
 
-/** The wait as the schedules count it: like nextWait in a queue, to the microsecond alone (Ethernet's slot is 51.2 µs). */
+/** Wait as schedules count it: `nextWait` for a queue, otherwise with a resolution of 1 µs (Ethernet's slot is 51.2 µs). */
 export const plannedWait = (policy: RetryPolicy, facts: WaitFacts): Duration =>
   policy.inQueue ? nextWait(policy, facts) : toMicrosecond(exactWait(policy, facts))
 
+/** Rounds milliseconds to whole microseconds. */
 export const toMicrosecond = (duration: Duration): Duration => Math.round(duration * 1000) / 1000
 
-/** Does the policy give up after this failure? Never in a queue. */
+/** True if the policy ends with this failure; never for the policy of a queue. */
 export function ends({ policy, parameters, inQueue }: RetryPolicy, facts: WaitFacts): boolean {
   if (inQueue) return false
   if (policy.kind === 'exim') return eximEnds(policy.rules, facts.age)
   return policy.kind === 'formula' && formulaOf(policy.name).ends?.(parameters, facts) === true
 }
 
-/** retry_jitter: spreads a wait over [w, w·(1+j)], whole milliseconds; never earlier than the policy says. */
+/** Applies retry_jitter: spreads a wait over [w, w·(1+j)] by a draw from [0, 1); whole milliseconds, never shorter than the wait. */
 export const jittered = (wait: Duration, jitter: number, draw: number): Duration => Math.round(wait * (1 + jitter * draw))
 
-/** Does the next wait depend on the one before it? Then a queue must know that one to ask for the next. */
+/** True if a wait depends on the previous one, which a queue must then compute first. */
 export const buildsOnPreviousWait = ({ policy }: RetryPolicy): boolean =>
   policy.kind === 'exim' ||
   (policy.kind === 'formula' && (policy.name === 'aws-decorrelated' || formulaOf(policy.name).endsByTime !== undefined))

@@ -1,102 +1,99 @@
 /**
- * Watches for the times of delay warnings. Mail that waits behind a dead or suspended destination is warned of at the
- * time itself; other mail at its first failed attempt at or after the time, where the outcome brings the debt with it.
- * Held mail is never warned of.
+ * Watches delay_warning_time. Mail for a dead or suspended destination gets its warning exactly at that time. Other mail gets it
+ * at the first failed attempt at or after that time, because the settlement of the attempt marks the notice as due. Held mail
+ * gets no warning.
  */
-import { MINUTE, SECOND, type Clock, type Duration, type Instant, type Timer } from '../mail/clock.ts'
-import type { DestinationName, MessageId, RecipientId } from '../queue/message.ts'
-import { StoreUnavailable, type IndebtedMessage, type QueueStore } from '../queue/store.ts'
+import { MINUTE, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { EarliestAlarm } from '../system/earliest-alarm.ts'
+import type { TaskSet } from '../system/task-set.ts'
+import type { DestinationName, MessageId, RecipientId } from '../mail/message.ts'
+import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore } from '../store/queue-store.ts'
+import type { StoreHealth } from '../store/store-health.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
-import { isLate, wantsWarning, type LateFacts } from './late.ts'
+import { isLate, wantsWarning, type LateFacts } from './delay-rules.ts'
 import { nextWarning } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
 
-/** When to look again at mail that is just being tried. */
+/** Delay before mail in delivery is checked again. */
 const SOON: Duration = MINUTE
-/** After trouble with the store. */
-const PAUSE: Duration = SECOND
-/** Messages claimed at once. */
+/** Maximum number of messages per claim. */
 const CLAIM_LIMIT = 100
 
-/** What is to be done about a message whose warning time has come. */
+/** Decision about a message whose warning time has passed. */
 export type WarningDecision =
-  | { readonly kind: 'owe'; readonly recipients: readonly RecipientId[] }
-  /** Not now; null when the outcome of an attempt, or nothing at all, will bring it up again. */
+  | { readonly kind: 'warn'; readonly recipients: readonly RecipientId[] }
+  /** `until` is the time of the next check. Null when no warning time is left, or no recipient waits or is in delivery. */
   | { readonly kind: 'postpone'; readonly until: Instant | null }
 
-export function decideWarning(owing: IndebtedMessage, facts: LateFacts): WarningDecision {
-  const { message, warnings, recipients } = owing
+export function decideWarning(claimed: MessageWithNoticesDue, facts: LateFacts): WarningDecision {
+  const { message, warnings, recipients } = claimed
   const { now, settings, closed } = facts
   const due = nextWarning(settings.warningAges, message.arrivedAt, warnings)
   if (due === null || due > now) return { kind: 'postpone', until: due }
-  const concerned = recipients.filter((one) => wantsWarning(owing, one, facts))
+  const concerned = recipients.filter((one) => wantsWarning(claimed, one, facts))
   const waiting = concerned.filter(({ state }) => state === 'waiting')
   if (waiting.some(({ destination }) => closed(destination))) {
-    return { kind: 'owe', recipients: waiting.filter((one) => isLate(one, facts)).map(({ id }) => id) }
+    return { kind: 'warn', recipients: waiting.filter((one) => isLate(one, facts)).map(({ id }) => id) }
   }
   if (waiting.length > 0) return { kind: 'postpone', until: Math.max(now + SOON, Math.min(...waiting.map(({ dueAt }) => dueAt))) }
   return { kind: 'postpone', until: concerned.some(({ state }) => state === 'leased') ? now + SOON : null }
 }
 
-export interface DelayWatchParts {
-  readonly store: Pick<QueueStore, 'claimWarnings' | 'postponeWarning' | 'oweDelay' | 'nextDeadlines'>
+export interface DelayWatchDeps {
+  readonly store: Pick<QueueStore, 'claimWarnings' | 'postponeWarning' | 'markDelayNoticeDue' | 'nextDeadlines'>
   readonly clock: Clock
+  readonly storeHealth: StoreHealth
+  readonly tasks: TaskSet
   readonly settings: () => NoticeSettings
   readonly closed: (destination: DestinationName) => boolean
-  /** A notice about the message is being made: what it will say is not known yet. */
-  readonly inHand: (message: MessageId) => boolean
-  /** Resolves when there is room for more notices to be made. */
+  /** True while a notice about the message waits for the end of its round or is being composed. */
+  readonly isPending: (message: MessageId) => boolean
+  /** Resolves when the number of due notices is below the limit. */
   readonly room: () => Promise<void>
-  readonly owes: (message: MessageId) => void
+  readonly noticeDue: (message: MessageId) => void
 }
 
 export class DelayWatch {
-  readonly #parts: DelayWatchParts
-  #alarm: { readonly at: Instant; readonly timer: Timer } | null = null
-  #running: Promise<void> | null = null
-  /** Something may have become due since the last look. */
+  readonly #deps: DelayWatchDeps
+  readonly #alarm: EarliestAlarm
+  #running = false
+  /** True when a warning may have become due since the last run. */
   #wanted = false
   #stopped = false
 
-  constructor(parts: DelayWatchParts) {
-    this.#parts = parts
+  constructor(deps: DelayWatchDeps) {
+    this.#deps = deps
+    this.#alarm = new EarliestAlarm(deps.clock, () => this.#run())
   }
 
-  /** Works off what is due, and learns when to look again. */
+  /** Processes due warnings and sets the next alarm. */
   start(): void {
     this.#run()
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.#stopped = true
-    this.#alarm?.timer.cancel()
-    await this.#running
+    this.#alarm.stop()
   }
 
-  /** A warning may be due at `at`. */
+  /** Sets the alarm to `at` unless an earlier one is set. */
   expect(at: Instant | null): void {
-    if (this.#stopped || at === null || (this.#alarm !== null && this.#alarm.at <= at)) return
-    this.#alarm?.timer.cancel()
-    const timer = this.#parts.clock.alarm(at, () => {
-      this.#alarm = null
-      this.#run()
-    })
-    this.#alarm = { at, timer }
+    if (at !== null) this.#alarm.expect(at)
   }
 
-  /** New mail may be warned of one day; mail that an operator moved, soon. */
-  hear(event: QueueEvent): void {
+  /** Schedules the first warning of a message that is new or was changed by an operator. */
+  onEvent(event: QueueEvent): void {
     if (event.kind === 'accepted' && event.message.sender !== '') {
-      this.expect(nextWarning(this.#parts.settings().warningAges, event.message.arrivedAt, 0))
-    } else if (event.kind === 'operated' && this.#parts.settings().warningAges.length > 0) {
-      this.expect(this.#parts.clock.now() + SOON)
+      this.expect(nextWarning(this.#deps.settings().warningAges, event.message.arrivedAt, 0))
+    } else if (event.kind === 'operated' && this.#deps.settings().warningAges.length > 0) {
+      this.expect(this.#deps.clock.now() + SOON)
     }
   }
 
-  /** Looks at a message at `at`. When that cannot be written down, its first failed attempt will bring the warning. */
+  /** Stores the time of the next check. When the store is unavailable, the next failed attempt causes the warning instead. */
   async wait(message: MessageId, at: Instant): Promise<void> {
     try {
-      await this.#parts.store.postponeWarning(message, at)
+      await this.#deps.store.postponeWarning(message, at)
       this.expect(at)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
@@ -105,51 +102,49 @@ export class DelayWatch {
 
   #run(): void {
     this.#wanted = true
-    if (this.#running !== null || this.#stopped || this.#parts.settings().warningAges.length === 0) return
-    this.#running = this.#work().finally(() => (this.#running = null))
+    const { storeHealth, tasks, settings } = this.#deps
+    if (this.#running || this.#stopped || settings().warningAges.length === 0) return
+    this.#running = true
+    tasks.add(storeHealth.retryUntilCommitted(() => this.#work()).finally(() => (this.#running = false)))
   }
 
   async #work(): Promise<void> {
-    const { store, clock } = this.#parts
-    try {
-      let lookedAt: Instant = 0
-      while (this.#wanted && !this.#stopped) {
-        this.#wanted = false
-        lookedAt = await this.#workOff()
-      }
-      const { warnAt } = await store.nextDeadlines()
-      // What was due when we looked and is still there is not for us: held mail.
-      if (warnAt !== null && warnAt > lookedAt) this.expect(Math.max(warnAt, clock.now() + 1))
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      this.expect(clock.now() + PAUSE)
-    }
+    const { store, clock } = this.#deps
+    let claimedUntil: Instant
+    do {
+      this.#wanted = false
+      claimedUntil = await this.#claimAll()
+    } while (this.#wanted && !this.#stopped)
+    const { warnAt } = await store.nextDeadlines()
+    // A message that is still due after this run is on hold, and gets no warning.
+    if (warnAt !== null && warnAt > claimedUntil) this.expect(Math.max(warnAt, clock.now() + 1))
   }
 
-  /** Attends to all that is due; says up to when. */
-  async #workOff(): Promise<Instant> {
-    const { store, clock, room } = this.#parts
+  /** Processes all due messages. Returns the time up to which they were claimed. */
+  async #claimAll(): Promise<Instant> {
+    const { store, clock, room } = this.#deps
     for (;;) {
       await room()
       const now = clock.now()
       const due = await store.claimWarnings(now, CLAIM_LIMIT)
       if (due.length === 0 || this.#stopped) return now
-      await Promise.all(due.map((message) => this.#attend(message)))
+      await Promise.all(due.map((claimed) => this.#warnOrPostpone(claimed)))
     }
   }
 
-  async #attend(owing: IndebtedMessage): Promise<void> {
-    const { store, clock, settings, closed, inHand, owes } = this.#parts
-    const { id } = owing.message
+  async #warnOrPostpone(claimed: MessageWithNoticesDue): Promise<void> {
+    const { store, clock, settings, closed, isPending, noticeDue } = this.#deps
+    const { id } = claimed.message
     const now = clock.now()
-    const decision: WarningDecision = inHand(id)
+    const decision: WarningDecision = isPending(id)
       ? { kind: 'postpone', until: now + SOON }
-      : decideWarning(owing, { now, settings: settings(), closed })
-    if (decision.kind === 'owe') await store.oweDelay(id, decision.recipients)
-    // The report of the notice sets the next time; this one only keeps the message from being claimed again meanwhile.
-    const until = decision.kind === 'owe' ? now + SOON : decision.until
+      : decideWarning(claimed, { now, settings: settings(), closed })
+    if (decision.kind === 'warn') await store.markDelayNoticeDue(id, decision.recipients)
+    // The report of the notice sets the time of the next warning. The time set here only prevents a second claim before that
+    // report.
+    const until = decision.kind === 'warn' ? now + SOON : decision.until
     await store.postponeWarning(id, until)
     this.expect(until)
-    if (decision.kind === 'owe') owes(id)
+    if (decision.kind === 'warn') noticeDue(id)
   }
 }

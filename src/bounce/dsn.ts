@@ -1,18 +1,18 @@
 /**
- * Writes a notice: multipart/report (RFC 6522) of three parts, for people, for programs, and the original. Header,
- * fields and their order are Postfix's. Whatever is put in, what comes out is valid mail.
+ * Writes a notice: a multipart/report (RFC 6522) with a human-readable text, the delivery status, and the original message.
+ * Header, fields and order are those of Postfix. The result is valid mail for every input.
  */
-import type { Instant } from '../mail/clock.ts'
+import type { Instant } from '../system/clock.ts'
 import { formatStamp } from '../mail/mail-date.ts'
 import { isInternational } from '../mail/address.ts'
-import { harmless } from '../mail/reply.ts'
-import { queueIdOf, type Debt, type Message } from '../queue/message.ts'
-import { explanation } from './explanation.ts'
-import { ascii, fold } from './fold.ts'
+import { maskControls } from '../mail/smtp-reply.ts'
+import { queueIdOf, type NoticeDue, type Message } from '../mail/message.ts'
+import { explanation } from './dsn-text.ts'
+import { ascii, fold } from './text-folding.ts'
 import type { Notice } from './notice.ts'
-import { headerAddress } from './notice-address.ts'
-import { needsNoTls, type ReturnedOriginal } from './original.ts'
-import { senderShown, statusBlock, type Site, type StatusFacts } from './status-block.ts'
+import { headerAddress } from './dsn-address.ts'
+import { needsNoTls, type ReturnedOriginal } from './returned-original.ts'
+import { senderShown, statusBlock, type ReportingMta, type StatusFacts } from './dsn-status.ts'
 import type { Template } from './templates.ts'
 
 export interface DsnFacts {
@@ -20,25 +20,25 @@ export interface DsnFacts {
   readonly message: Message
   readonly original: ReturnedOriginal
   readonly template: Template
-  readonly site: Site
+  readonly reportingMta: ReportingMta
   /** enable_threaded_bounces */
   readonly threaded: boolean
-  /** The queue id of the notice, and when it is made. */
+  /** Queue id and time of the notice. */
   readonly queueId: string
   readonly at: Instant
   readonly date: (at: Instant) => string
 }
 
-/** A notice, written. */
+/** A composed notice. */
 export interface Dsn {
   readonly content: Uint8Array
   readonly messageId: string
   readonly eightBit: boolean
-  /** Its own header needs SMTPUTF8. */
+  /** True when the notice's own header needs SMTPUTF8. */
   readonly international: boolean
 }
 
-/** A part of the report: header lines, body octets (one per character), and whether some have the eighth bit. */
+/** A part of the report: its header lines, its body with one character per octet, and whether the body has 8-bit octets. */
 interface Part {
   readonly header: readonly string[]
   readonly body: string
@@ -46,12 +46,12 @@ interface Part {
 }
 
 export function writeDsn(facts: DsnFacts): Dsn {
-  const { site, message } = facts
-  const told: StatusFacts = { kind: facts.notice.kind, recipients: facts.notice.recipients, message, site, date: facts.date }
-  const parts = [textPart(facts, told), statusPart(told), originalPart(facts)]
-  const boundary = freeBoundary(`${queueIdOf(message)}.${Math.floor(facts.at / 1000)}/${site.myhostname}`, parts)
+  const { reportingMta, message } = facts
+  const status: StatusFacts = { kind: facts.notice.kind, recipients: facts.notice.recipients, message, reportingMta, date: facts.date }
+  const parts = [textPart(facts, status), statusPart(status), originalPart(facts)]
+  const boundary = freeBoundary(`${queueIdOf(message)}.${Math.floor(facts.at / 1000)}/${reportingMta.myhostname}`, parts)
   const eightBit = parts.some((part) => part.eightBit)
-  const messageId = `<${formatStamp(facts.at)}.${facts.queueId}@${site.myhostname}>`
+  const messageId = `<${formatStamp(facts.at)}.${facts.queueId}@${reportingMta.myhostname}>`
   const header = headerLines(facts, boundary, eightBit, messageId)
   const pieces = [asOctets(joined(header)), '\r\n', 'This is a report in MIME format.\r\n']
   for (const part of parts) pieces.push(`\r\n--${boundary}\r\n`, joined(encoding(part)), '\r\n', part.body)
@@ -62,17 +62,17 @@ export function writeDsn(facts: DsnFacts): Dsn {
 
 const joined = (lines: readonly string[]): string => lines.map((line) => `${line}\r\n`).join('')
 
-/** Text as its octets in UTF-8, one per character. */
+/** Text as UTF-8 octets, with one character per octet. */
 const asOctets = (text: string): string => (isInternational(text) ? Buffer.from(text, 'utf8').toString('latin1') : text)
 
 const encoding = ({ header, eightBit }: Part): readonly string[] => (eightBit ? [...header, 'Content-Transfer-Encoding: 8bit'] : header)
 
 function headerLines(facts: DsnFacts, boundary: string, eightBit: boolean, messageId: string): string[] {
-  const { notice, site, template } = facts
+  const { notice, reportingMta, template } = facts
   const isCopy = notice.to === 'postmaster'
   const date = facts.date(facts.at)
   return [
-    `Received: by ${site.myhostname} (${ascii(harmless(site.mailName)).replace(/[()\\]/g, '-')})`,
+    `Received: by ${reportingMta.myhostname} (${ascii(maskControls(reportingMta.mailName)).replace(/[()\\]/g, '-')})`,
     `\tid ${facts.queueId}; ${date}`,
     `Date: ${date}`,
     `From: ${template.from}`,
@@ -89,17 +89,17 @@ function headerLines(facts: DsnFacts, boundary: string, eightBit: boolean, messa
   ]
 }
 
-/** A Message-ID that can stand in a header; what the original has may be anything. */
+/** Header fields for threading. The Message-ID of the original is used only if it is valid in a header field. */
 function threading({ threaded, message }: DsnFacts): string[] {
   const id = message.messageId?.trim()
   if (!threaded || id === undefined || !/^<[!-;=?-~]{1,900}>$/.test(id)) return []
   return [`References: ${id}`, `In-Reply-To: ${id}`]
 }
 
-function textPart({ notice, template, original, site }: DsnFacts, told: StatusFacts): Part {
-  const opening = notice.to === 'sender' ? template.text : fold(`The mail system at ${site.myhostname} reports:`)
+function textPart({ notice, template, original, reportingMta }: DsnFacts, status: StatusFacts): Part {
+  const opening = notice.to === 'sender' ? template.text : fold(`The mail system at ${reportingMta.myhostname} reports:`)
   const missing = original.text === undefined ? ['', 'The original message could not be read.'] : []
-  const text = joined([...opening, ...explanation(told), ...missing])
+  const text = joined([...opening, ...explanation(status), ...missing])
   const charset = isInternational(text) ? 'utf-8' : template.charset
   return {
     header: ['Content-Description: Notification', `Content-Type: text/plain; charset=${charset}`],
@@ -108,9 +108,9 @@ function textPart({ notice, template, original, site }: DsnFacts, told: StatusFa
   }
 }
 
-function statusPart(told: StatusFacts): Part {
-  const text = joined(statusBlock(told))
-  const type = told.message.smtputf8 ? 'message/global-delivery-status' : 'message/delivery-status'
+function statusPart(status: StatusFacts): Part {
+  const text = joined(statusBlock(status))
+  const type = status.message.smtputf8 ? 'message/global-delivery-status' : 'message/delivery-status'
   return {
     header: ['Content-Description: Delivery report', `Content-Type: ${type}`],
     body: asOctets(text),
@@ -118,12 +118,16 @@ function statusPart(told: StatusFacts): Part {
   }
 }
 
-const DESCRIPTION: Readonly<Record<Debt, string>> = { failure: 'Undelivered Message', delay: 'Undelivered Message', success: 'Message' }
+const DESCRIPTION: Readonly<Record<NoticeDue, string>> = {
+  failure: 'Undelivered Message',
+  delay: 'Undelivered Message',
+  success: 'Message',
+}
 
-function originalPart({ notice, message, original, site }: DsnFacts): Part {
+function originalPart({ notice, message, original, reportingMta }: DsnFacts): Part {
   const { whole } = original
   const type = message.smtputf8 ? `message/global${whole ? '' : '-headers'}` : whole ? 'message/rfc822' : 'text/rfc822-headers'
-  const returnPath = `Return-Path: <${harmless(senderShown(message.sender, site)).slice(0, 900)}>\r\n`
+  const returnPath = `Return-Path: <${maskControls(senderShown(message.sender, reportingMta)).slice(0, 900)}>\r\n`
   const body = asOctets(returnPath) + (original.text ?? '')
   return {
     header: [`Content-Description: ${DESCRIPTION[notice.kind]}${whole ? '' : ' Headers'}`, `Content-Type: ${type}`],
@@ -132,10 +136,10 @@ function originalPart({ notice, message, original, site }: DsnFacts): Part {
   }
 }
 
-/** Bounds of RFC 2046 §5.1.1. */
+/** Maximum length and allowed characters of a boundary (RFC 2046 §5.1.1). */
 const LONGEST_BOUNDARY = 70
 
-/** The wanted boundary, changed until it is valid and no line of any part can be taken for it. */
+/** Derives a valid boundary that does not occur in any part. */
 function freeBoundary(wanted: string, parts: readonly Part[]): string {
   const base = wanted.replace(/[^0-9A-Za-z'()+_,./:=?-]/g, '-').slice(0, LONGEST_BOUNDARY - 8)
   for (let n = 0; ; n++) {

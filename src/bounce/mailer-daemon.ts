@@ -1,233 +1,197 @@
 /**
- * MAILER-DAEMON: pays what the queue owes to senders. A debt is recorded with the outcome it comes from; here one
- * notice per message and round is made of the debts, and one transaction takes the notice in and clears them. A crash
- * anywhere between leaves the debt standing: no notice is lost, none is sent twice.
+ * MAILER-DAEMON sends the notices that are due. A settlement records the outcome and marks a notice as due. This loop composes
+ * one notice per message and round. One transaction queues the notice and clears the marks, so a crash before it leaves the
+ * notice due. No notice is lost or sent twice.
  */
-import { MINUTE, SECOND, type Clock, type Duration, type Timer } from '../mail/clock.ts'
-import { queueIdOf, type DestinationName, type Message, type MessageId } from '../queue/message.ts'
-import { StoreUnavailable, type IndebtedMessage, type QueueStore, type Report } from '../queue/store.ts'
+import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { queueIdOf, type DestinationName, type Message, type MessageId } from '../mail/message.ts'
+import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
+import type { StoreHealth } from '../store/store-health.ts'
+import { TaskSet } from '../system/task-set.ts'
 import type { Events } from '../telemetry/events.ts'
 import { DelayWatch } from './delay-watch.ts'
-import { owingAsTold } from './late.ts'
+import { withLateRecipients } from './delay-rules.ts'
 import { nextWarning, noticesFor, warningsUsed } from './notice.ts'
+import { NoticeRetries } from './notice-retries.ts'
+import { NoticeRounds } from './notice-rounds.ts'
 import { NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
-import { Pace, type PaceLimits } from './pace.ts'
-import { SecondTries } from './second-tries.ts'
+import { TokenBucket, type TokenBucketLimits } from './token-bucket.ts'
 
 export type { NoticeEntry } from './notice-writer.ts'
 
-export interface MailerDaemonParts {
+export interface MailerDaemonDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly events: Events
+  readonly storeHealth: StoreHealth
   readonly entry: NoticeEntry
   readonly settings: () => NoticeSettings
-  /** `open` while a recipient of the message is in delivery, or due at an open destination. */
-  readonly rounds: (message: MessageId) => 'open' | 'over'
-  /** Mail there is not tried now: dead or suspended. */
+  /** True while a recipient of the message is in delivery, or is due and its destination is open. */
+  readonly roundIsOpen: (message: MessageId) => boolean
+  /** True for a dead or suspended destination. */
   readonly closed: (destination: DestinationName) => boolean
-  readonly pace?: PaceLimits | undefined
+  readonly pace?: TokenBucketLimits | undefined
 }
 
-/** How long a failure waits for the other recipients of its message. */
-const ROUND: Duration = MINUTE
-/** Notices in the making at once: enough to share commits, too few to be in the way. */
+/** Maximum number of notices composed concurrently. They share commits without delaying mail. */
 const AT_ONCE = 8
-const PACE: PaceLimits = { burst: 500, perSecond: 500 }
-/** After trouble with the store. */
-const PAUSE: Duration = SECOND
-/** Debts read at once at the start; also how many may wait before delay warnings add to them. */
+const PACE: TokenBucketLimits = { burst: 500, perSecond: 500 }
+/** Number of messages per page at start. Delay warnings wait while more messages than this have notices due. */
 const PAGE = 500
 
 export class MailerDaemon {
-  readonly #parts: MailerDaemonParts
+  readonly #deps: MailerDaemonDeps
   readonly #writer: NoticeWriter
+  readonly #rounds: NoticeRounds
   readonly #watch: DelayWatch
-  readonly #pace: Pace
-  readonly #secondTries: SecondTries
-  /** Messages whose round is open, with the time on the stopwatch when it ends at the latest; first failure first. */
-  readonly #open = new Map<MessageId, Duration>()
-  /** Messages whose notices can be made. */
+  readonly #pace: TokenBucket
+  readonly #retries: NoticeRetries
+  /** Messages whose round has ended and whose notices are not composed yet. */
   readonly #ready = new Set<MessageId>()
-  readonly #paying = new Set<MessageId>()
-  readonly #running = new Set<Promise<void>>()
-  #roundTimer: Timer | null = null
+  /** Messages whose notices are being composed. */
+  readonly #making = new Set<MessageId>()
+  readonly #tasks = new TaskSet((error) => this.#abandoned(error))
   #pauseTimer: Timer | null = null
-  #waitsForRoom: (() => void)[] = []
+  #waitingForRoom: (() => void)[] = []
   #started = false
   #stopping = false
-  #troubled = false
 
-  constructor(parts: MailerDaemonParts) {
-    this.#parts = parts
-    this.#writer = new NoticeWriter(parts)
-    this.#pace = new Pace(parts.pace ?? PACE)
-    this.#secondTries = new SecondTries(parts.clock, (message) => this.notice(message))
+  constructor(deps: MailerDaemonDeps) {
+    const { clock, events, pace = PACE, roundIsOpen } = deps
+    this.#deps = deps
+    this.#writer = new NoticeWriter(deps)
+    this.#rounds = new NoticeRounds(clock, roundIsOpen, (message) => this.#roundEnded(message))
+    this.#pace = new TokenBucket(pace)
+    this.#retries = new NoticeRetries(clock, (message) => this.noticeDue(message))
     this.#watch = new DelayWatch({
-      ...parts,
-      inHand: (id) => this.#open.has(id) || this.#ready.has(id) || this.#paying.has(id),
+      ...deps,
+      tasks: this.#tasks,
+      isPending: (message) => this.#rounds.has(message) || this.#ready.has(message) || this.#making.has(message),
       room: () => this.#room(),
-      owes: (id) => this.notice(id),
+      noticeDue: (message) => this.noticeDue(message),
     })
-    parts.events.listen((event) => this.#watch.hear(event))
+    events.listen((event) => this.#watch.onEvent(event))
   }
 
-  /** Takes up what was owed when the queue was last closed. */
+  /** Loads the messages for which notices were due when the queue was closed. */
   start(): void {
     this.#started = true
-    this.#track(this.#resume())
+    this.#tasks.add(this.#recall())
     this.#watch.start()
-    this.#turn()
+    this.#makeNext()
   }
 
-  /** Ends what is in the making; debts that are left are paid after the next start. */
+  /** Completes the notices that are being composed. The others are composed after the next start. */
   async stop(): Promise<void> {
     this.#stopping = true
-    this.#roundTimer?.cancel()
+    this.#rounds.stop()
     this.#pauseTimer?.cancel()
-    this.#secondTries.stop()
-    this.#letIn()
-    await this.#watch.stop()
-    while (this.#running.size > 0) await Promise.all(this.#running)
+    this.#retries.stop()
+    this.#roomIsFree()
+    this.#watch.stop()
+    await this.#tasks.settled()
   }
 
-  /** The message owes a word. */
-  notice(message: MessageId): void {
-    if (this.#stopping || this.#ready.has(message)) return
-    if (this.#parts.rounds(message) === 'over') this.#end(message)
-    else if (!this.#open.has(message)) {
-      this.#open.set(message, this.#parts.clock.monotonic() + ROUND)
-      this.#armRounds()
-    }
+  /** Called when a notice about the message is due. */
+  noticeDue(message: MessageId): void {
+    if (!this.#stopping && !this.#ready.has(message)) this.#rounds.begin(message)
   }
 
-  /** The round of the message may be over. */
+  /** Called when no recipient of the message is in memory, which may end its round. */
   atRest(message: MessageId): void {
-    if (this.#open.has(message) && this.#parts.rounds(message) === 'over') this.#end(message)
+    this.#rounds.check(message)
   }
 
   /**
-   * New mail waits from the start, behind a destination that is not tried now: no outcome will say when its sender is
-   * to be warned.
+   * Schedules the delay warning for a new message whose destination is dead or suspended. No attempt is made, so no
+   * outcome would schedule the warning.
    */
   waits(message: Message): void {
-    const at = message.sender === '' ? null : nextWarning(this.#parts.settings().warningAges, message.arrivedAt, 0)
-    if (at !== null) this.#track(this.#watch.wait(message.id, at))
+    const at = message.sender === '' ? null : nextWarning(this.#deps.settings().warningAges, message.arrivedAt, 0)
+    if (at !== null) this.#tasks.add(this.#watch.wait(message.id, at))
   }
 
-  // --- rounds
-
-  #end(message: MessageId): void {
-    this.#open.delete(message)
-    this.#ready.add(message)
-    this.#turn()
-  }
-
-  #armRounds(): void {
-    if (this.#roundTimer !== null) return
-    const [first] = this.#open.values()
-    if (first === undefined || this.#stopping) return
-    this.#roundTimer = this.#parts.clock.after(first - this.#parts.clock.monotonic(), () => {
-      this.#roundTimer = null
-      const now = this.#parts.clock.monotonic()
-      for (const [message, deadline] of this.#open) {
-        if (deadline > now) break
-        this.#end(message)
-      }
-      this.#armRounds()
-    })
-  }
-
-  async #resume(): Promise<void> {
-    const { store, clock } = this.#parts
-    let after: MessageId = 0
-    while (!this.#stopping) {
-      try {
-        const page = await store.indebted(after, PAGE)
-        for (const { message } of page) this.notice(message.id)
-        after = page.at(-1)?.message.id ?? after
-        if (page.length < PAGE) return
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error
-        clock.after(PAUSE, () => this.#track(this.#resume()))
-        return
-      }
+  async #recall(): Promise<void> {
+    const { store, storeHealth } = this.#deps
+    let page: readonly MessageWithNoticesDue[] | undefined
+    while (!this.#stopping && (page === undefined || page.length === PAGE)) {
+      const after: MessageId = page?.at(-1)?.message.id ?? 0
+      page = await storeHealth.retryUntilCommitted(() => store.messagesWithNoticesDue(after, PAGE))
+      for (const { message } of page) this.noticeDue(message.id)
     }
   }
 
-  // --- paying
+  #roundEnded(message: MessageId): void {
+    this.#ready.add(message)
+    this.#makeNext()
+  }
 
-  /** Starts as many notices as may be in the making. */
-  #turn(): void {
-    while (this.#started && !this.#stopping && this.#pauseTimer === null && this.#paying.size < AT_ONCE) {
-      const message = this.#next()
+  // --- making notices
+
+  /** Starts to compose notices, up to the limits. */
+  #makeNext(): void {
+    while (this.#started && !this.#stopping && this.#pauseTimer === null && this.#making.size < AT_ONCE) {
+      const message = this.#nextReady()
       if (message === undefined) return
-      const wait = this.#pace.take(this.#parts.clock.monotonic())
+      const wait = this.#pace.take(this.#deps.clock.monotonic())
       if (wait > 0) return this.#pause(wait)
       this.#ready.delete(message)
-      this.#track(this.#attend(message))
+      this.#tasks.add(this.#make(message))
     }
   }
 
-  /** The first message whose notices are not just being made. */
-  #next(): MessageId | undefined {
-    for (const message of this.#ready) if (!this.#paying.has(message)) return message
+  /** The first message in `#ready` whose notices are not being composed. */
+  #nextReady(): MessageId | undefined {
+    for (const message of this.#ready) if (!this.#making.has(message)) return message
     return undefined
   }
 
   #pause(delay: Duration): void {
-    this.#pauseTimer ??= this.#parts.clock.after(delay, () => {
+    this.#pauseTimer ??= this.#deps.clock.after(delay, () => {
       this.#pauseTimer = null
-      this.#turn()
+      this.#makeNext()
     })
   }
 
-  async #attend(message: MessageId): Promise<void> {
-    this.#paying.add(message)
+  async #make(message: MessageId): Promise<void> {
+    this.#making.add(message)
     try {
-      await this.#pay(message)
-      this.#secondTries.made(message)
-      this.#troubled = false
+      await this.#deps.storeHealth.retryUntilCommitted(() => this.#send(message))
+      this.#retries.made(message)
     } catch (error) {
       this.#failed(message, error)
     }
-    this.#paying.delete(message)
-    if (this.#ready.size < PAGE) this.#letIn()
-    this.#turn()
+    this.#making.delete(message)
+    if (this.#ready.size < PAGE) this.#roomIsFree()
+    this.#makeNext()
   }
 
-  /** Our own trouble costs nobody a notice: the debt stands, and is paid when the store can take it. */
+  /** Handles an internal error. The notice stays due and is tried again later. */
   #failed(message: MessageId, error: unknown): void {
-    if (!(error instanceof StoreUnavailable)) {
-      const wait = this.#secondTries.failed(message)
-      const next = wait === null ? 'it is tried again after the next start' : `it is tried again in ${wait / SECOND} s`
-      const why = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      this.#parts.events.emit({ kind: 'note', level: 'error', text: `cannot make a notice about message ${message}, ${next}: ${why}` })
-      return
-    }
-    if (!this.#troubled) this.#parts.events.emit({ kind: 'note', level: 'warning', text: `notices must wait: ${error.message}` })
-    this.#troubled = true
-    this.#ready.add(message)
-    this.#pause(PAUSE)
+    if (error instanceof StoreUnavailable) throw error
+    const wait = this.#retries.failed(message)
+    const next = wait === null ? 'it is tried again after the next start' : `it is tried again in ${wait / SECOND} s`
+    const why = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    this.#deps.events.emit({ kind: 'note', level: 'error', text: `cannot make a notice about message ${message}, ${next}: ${why}` })
   }
 
-  async #pay(id: MessageId): Promise<void> {
-    const { store, clock, settings, closed } = this.#parts
-    const owing = await store.debtsOf(id)
-    if (owing === undefined) return
-    const told = owingAsTold(owing, { now: clock.now(), settings: settings(), closed })
-    const written = await this.#writer.write(owing.message, noticesFor(told, settings().rules))
-    const { removed, entered } = await this.#commit(this.#report(owing, told, written), written)
-    if (entered) this.#tell(told, written)
-    else this.notice(id)
-    if (removed) this.#parts.events.emit({ kind: 'removed', message: owing.message })
+  async #send(id: MessageId): Promise<void> {
+    const { store, clock, settings, closed } = this.#deps
+    const recorded = await store.noticesDueOf(id)
+    if (recorded === undefined) return
+    const named = withLateRecipients(recorded, { now: clock.now(), settings: settings(), closed })
+    const written = await this.#writer.write(recorded.message, noticesFor(named, settings().rules))
+    const { removed, entered } = await this.#commit(this.#report(recorded, named, written), written)
+    if (entered) this.#emit(named, written)
+    else this.noticeDue(id)
+    if (removed) this.#deps.events.emit({ kind: 'removed', message: recorded.message })
   }
 
   async #commit(report: Report, written: readonly WrittenNotice[]): ReturnType<QueueStore['report']> {
-    const { store, entry } = this.#parts
+    const { store, entry } = this.#deps
     try {
       const result = await store.report(report)
-      // What was to be told may have changed meanwhile: then nothing was taken in, and what is owed now is looked at anew.
+      // When the due notices have changed since they were read, nothing was queued and the message is processed again.
       for (const one of written) entry[result.entered ? 'entered' : 'withdrawn'](one.entry)
       if (result.entered) this.#watch.expect(report.warnAt)
       return result
@@ -237,52 +201,47 @@ export class MailerDaemon {
     }
   }
 
-  #report(owing: IndebtedMessage, told: IndebtedMessage, written: readonly WrittenNotice[]): Report {
-    const { clock, settings } = this.#parts
-    const { message, recipients } = owing
+  /** `recorded` has the notices due according to the store. `named` also has the recipients that a delay warning adds. */
+  #report(recorded: MessageWithNoticesDue, named: MessageWithNoticesDue, written: readonly WrittenNotice[]): Report {
+    const { clock, settings } = this.#deps
+    const { message, recipients, warnings: before } = recorded
     const ages = settings().warningAges
-    const paid = recipients.flatMap(({ id, debt }) => (debt === undefined ? [] : [{ recipient: id, debt }]))
-    const warned = told.recipients.some(({ debt }) => debt === 'delay')
-    const warnings = warned
-      ? Math.max(owing.warnings + 1, warningsUsed(ages, message.arrivedAt, clock.now(), owing.warnings))
-      : owing.warnings
+    const late = named.recipients.filter(({ noticeDue }) => noticeDue === 'delay').map(({ id }) => id)
+    const warnings = late.length === 0 ? before : Math.max(before + 1, warningsUsed(ages, message.arrivedAt, clock.now(), before))
     return {
       message: message.id,
-      paid,
-      late: told.recipients.filter(({ debt }) => debt === 'delay').map(({ id }) => id),
+      noticesSettled: recipients.flatMap(({ id, noticeDue }) => (noticeDue === undefined ? [] : [{ recipient: id, noticeDue }])),
+      late,
       notices: written.map(({ entry }) => entry),
       warnings,
       warnAt: message.sender === '' ? null : nextWarning(ages, message.arrivedAt, warnings),
     }
   }
 
-  #tell({ message, recipients }: IndebtedMessage, written: readonly WrittenNotice[]): void {
-    const { events, settings } = this.#parts
+  #emit({ message, recipients }: MessageWithNoticesDue, written: readonly WrittenNotice[]): void {
+    const { events, settings } = this.#deps
     for (const { notice, queueId } of written) {
-      events.emit({ kind: 'noticed', message, notice: notice.kind, to: notice.to, noticeId: queueId })
+      events.emit({ kind: 'notice-sent', message, notice: notice.kind, to: notice.to, noticeId: queueId })
     }
-    if (written.length > 0 || recipients.every(({ debt }) => debt === undefined)) return
-    const why =
-      message.sender.toLowerCase() === settings().rules.doubleBounceSender.toLowerCase()
-        ? 'it is mail to the postmaster'
-        : 'nobody is to be told'
+    if (written.length > 0 || recipients.every(({ noticeDue }) => noticeDue === undefined)) return
+    const isDoubleBounce = message.sender.toLowerCase() === settings().rules.doubleBounceSender.toLowerCase()
+    const why = isDoubleBounce ? 'it is mail to the postmaster' : 'neither NOTIFY nor notify_classes asks for one'
     events.emit({ kind: 'notice-dropped', message, why: `${queueIdOf(message)}: ${why}` })
   }
 
-  // --- small things
+  // --- delay warnings wait while many notices are due
 
-  /** Delay warnings wait while many notices are to be made already. */
   #room(): Promise<void> {
     if (this.#ready.size < PAGE || this.#stopping) return Promise.resolve()
-    return new Promise((resolve) => this.#waitsForRoom.push(resolve))
+    return new Promise((resolve) => this.#waitingForRoom.push(resolve))
   }
 
-  #letIn(): void {
-    for (const enter of this.#waitsForRoom.splice(0)) enter()
+  #roomIsFree(): void {
+    for (const resolve of this.#waitingForRoom.splice(0)) resolve()
   }
 
-  #track(work: Promise<void>): void {
-    const tracked = work.finally(() => this.#running.delete(tracked))
-    this.#running.add(tracked)
+  /** Logs notices that could not be committed before the daemon ends. They stay due, and the next start sends them. */
+  #abandoned(error: unknown): void {
+    if (!(error instanceof StoreUnavailable) || !this.#deps.storeHealth.abandoned.aborted) throw error
   }
 }

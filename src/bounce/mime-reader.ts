@@ -1,27 +1,27 @@
 /**
- * Reads MIME as far as incoming notices need it: header fields, parameters, multiparts, transfer encodings (RFC 2045,
- * 2046). Texts are octets, one per character. It takes nothing on trust: whoever sends a notice may send anything.
+ * Reads the MIME structure of incoming notices: header fields, parameters, multiparts, transfer encodings (RFC 2045, 2046).
+ * Strings have one character per octet. The input is not trusted.
  */
 
-/** Header fields by name in lower case, unfolded, blanks single; the first of each name counts. */
+/** Unfolded header fields by lower-case name. Blanks are collapsed; the first field of each name is used. */
 export type Fields = ReadonlyMap<string, string>
 
 export interface MimePart {
   readonly fields: Fields
-  /** `text/plain`, in lower case. */
+  /** Media type in lower case: `text/plain`. */
   readonly type: string
   readonly parameters: ReadonlyMap<string, string>
-  /** As it was sent. */
+  /** Body as received, with its transfer encoding. */
   readonly body: string
 }
 
 const END_OF_HEADER = /(?:^|\r?\n)\r?\n/
-/** Fields beyond these are not read. */
+/** Maximum number of fields read. */
 const MOST_FIELDS = 1_000
-/** A Content-Type is not read beyond this. */
+/** Maximum length of a Content-Type. */
 const LONGEST_TYPE = 2_000
 
-/** Blanks at both ends taken off; those of ASCII only, for other octets are parts of characters. */
+/** Removes ASCII blanks at both ends. Other octets are kept, because they may be parts of characters. */
 export function trimmed(octets: string): string {
   const isBlank = (at: number): boolean => ' \t\r\n'.includes(octets.charAt(at))
   let from = 0
@@ -31,7 +31,7 @@ export function trimmed(octets: string): string {
   return octets.slice(from, to)
 }
 
-/** Lines that are no field end up in none. */
+/** Parses header fields. Lines that are not fields are skipped. */
 export function readFields(header: string): Fields {
   const fields = new Map<string, string>()
   const lines = header.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/, MOST_FIELDS)
@@ -44,7 +44,7 @@ export function readFields(header: string): Fields {
   return fields
 }
 
-/** A message or a body part. Without a usable Content-Type it is plain text (RFC 2045 §5.2). */
+/** Parses a message or a body part. Without a valid Content-Type the part is plain text (RFC 2045 §5.2). */
 export function readPart(octets: string): MimePart {
   const end = END_OF_HEADER.exec(octets)
   const fields = readFields(end === null ? octets : octets.slice(0, end.index))
@@ -62,7 +62,7 @@ function contentType(value: string): Pick<MimePart, 'type' | 'parameters'> {
   return { type, parameters }
 }
 
-/** The body parts between the boundaries, at most `limit`; the last one may lack its end. */
+/** The body parts between the boundaries, at most `limit`. The last part may lack its closing boundary. */
 export function splitMultipart({ body, parameters }: MimePart, limit: number): readonly string[] {
   const boundary = parameters.get('boundary') ?? ''
   if (boundary === '' || boundary.length > 200) return []
@@ -78,7 +78,7 @@ export function splitMultipart({ body, parameters }: MimePart, limit: number): r
 }
 
 interface Delimiter {
-  /** Where the part before it ends: the line end before a delimiter belongs to it. */
+  /** End of the previous part. The line end before a delimiter belongs to the delimiter. */
   readonly at: number
   readonly next: number
   readonly last: boolean
@@ -89,14 +89,14 @@ function* delimiters(body: string, mark: string): Generator<Delimiter> {
     if (at > 0 && body[at - 1] !== '\n') continue
     const lineEnd = body.indexOf('\n', at)
     const rest = trimmed(body.slice(at + mark.length, lineEnd < 0 ? body.length : lineEnd))
-    // A longer boundary may begin like this one.
+    // Skips a longer boundary that begins with the same text.
     if (rest !== '' && rest !== '--') continue
     const before = at > 1 && body[at - 2] === '\r' ? at - 2 : at - 1
     yield { at: before, next: lineEnd < 0 ? body.length : lineEnd + 1, last: rest === '--' }
   }
 }
 
-/** The octets of a body, its transfer encoding undone. What is no base64 or quoted-printable in it is skipped. */
+/** Decodes the transfer encoding of a body. Octets that are invalid in base64 or quoted-printable are skipped. */
 export function decodeBody({ fields, body }: MimePart): string {
   const encoding = fields.get('content-transfer-encoding')?.toLowerCase() ?? '7bit'
   if (encoding === 'base64') return Buffer.from(body.replace(/[^A-Za-z0-9+/]/g, ''), 'base64').toString('latin1')
@@ -109,7 +109,7 @@ export function decodeBody({ fields, body }: MimePart): string {
     .replace(/=([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
 
-/** Octets as text: UTF-8 where they are, else ISO 8859-1. */
+/** Decodes octets as UTF-8 when they are valid UTF-8, else as ISO 8859-1. */
 export function asText(octets: string): string {
   const bytes = Buffer.from(octets, 'latin1')
   const text = bytes.toString('utf8')

@@ -1,63 +1,62 @@
-/**
- * Makes queue entries of notices: reads as much of the original as they return, writes them, and gives each its id.
- */
+/** Composes notices as queue entries: reads the original up to the limits, writes the notice and assigns its id. */
 import type { Config } from '../config/options.ts'
-import type { Clock, Instant } from '../mail/clock.ts'
+import type { Clock, Instant } from '../system/clock.ts'
 import { isInternational } from '../mail/address.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
-import { formatMailDate } from '../mail/mail-date.ts'
-import type { Message, MessageId } from '../queue/message.ts'
-import type { NewMessage, QueueStore } from '../queue/store.ts'
+import { mailDate } from '../mail/mail-date.ts'
+import type { Message, MessageId } from '../mail/message.ts'
+import { inChunks } from '../store/chunks.ts'
+import type { NewMessage, QueueStore } from '../store/queue-store.ts'
 import { writeDsn, type Dsn } from './dsn.ts'
 import { noticeRules, warningAges, type Notice, type NoticeRules } from './notice.ts'
-import { readOriginal, type ReturnedOriginal } from './original.ts'
-import type { Site } from './status-block.ts'
+import { readOriginal, type ReadPiece, type ReturnedOriginal } from './returned-original.ts'
+import type { ReportingMta } from './dsn-status.ts'
 import type { Templates } from './templates.ts'
 
-/** The way of a notice into the queue. */
+/** The methods of the intake that notices use. */
 export interface NoticeEntry {
   begin(): { readonly id: MessageId; readonly queueId: string; readonly arrivedAt: Instant }
-  /** Routes and schedules it; `report` commits it. */
+  /** Routes and schedules the notice; QueueStore.report commits it. */
   prepare(entry: {
     readonly message: Message
     readonly recipients: readonly EnvelopeRecipient[]
     readonly content: readonly Uint8Array[]
   }): NewMessage
-  /** It is on disk: its delivery may start. */
+  /** Called when the notice is committed. Its delivery may start. */
   entered(entry: NewMessage): void
-  /** It could not be committed: whatever `prepare` reserved for it is free again. */
+  /** Called when the commit failed. Releases the room that `prepare` reserved. */
   withdrawn(entry: NewMessage): void
 }
 
-/** Everything about notices that the configuration says. */
+/** Configuration of notices. */
 export interface NoticeSettings {
   readonly rules: NoticeRules
-  readonly site: Site
+  readonly reportingMta: ReportingMta
   readonly templates: Templates
   readonly threaded: boolean
-  /** header_size_limit: how much header a notice returns, in bytes. */
+  /** header_size_limit: maximum header returned by a notice, in bytes. */
   readonly headerLimit: number
-  /** Ages at which the sender is warned, ascending. */
+  /** Ages at which delay warnings are sent (delay_warning_time), ascending. */
   readonly warningAges: readonly number[]
 }
 
 export const noticeSettings = (config: Config, templates: Templates): NoticeSettings => ({
   rules: noticeRules(config),
-  site: { myhostname: config.myhostname, myorigin: config.myorigin, mailName: config.mail_name },
+  reportingMta: { myhostname: config.myhostname, myorigin: config.myorigin, mailName: config.mail_name },
   templates,
   threaded: config.enable_threaded_bounces,
   headerLimit: config.header_size_limit,
   warningAges: warningAges(config),
 })
 
-export interface WriterParts {
-  readonly store: Pick<QueueStore, 'readBody'>
-  readonly clock: Pick<Clock, 'zone'>
+export interface NoticeWriterDeps {
+  readonly store: Pick<QueueStore, 'readChunk'>
+  readonly clock: Pick<Clock, 'wallOffset' | 'zone'>
   readonly entry: NoticeEntry
   readonly settings: () => NoticeSettings
 }
 
-/** A notice and the queue entry it became. */
+/** A composed notice with its queue entry. */
 export interface WrittenNotice {
   readonly notice: Notice
   readonly queueId: string
@@ -65,46 +64,57 @@ export interface WrittenNotice {
 }
 
 export class NoticeWriter {
-  readonly #parts: WriterParts
+  readonly #store: NoticeWriterDeps['store']
+  readonly #clock: NoticeWriterDeps['clock']
+  readonly #entry: NoticeEntry
+  readonly #settings: () => NoticeSettings
 
-  constructor(parts: WriterParts) {
-    this.#parts = parts
+  constructor({ store, clock, entry, settings }: NoticeWriterDeps) {
+    this.#store = store
+    this.#clock = clock
+    this.#entry = entry
+    this.#settings = settings
   }
 
-  /** The notices about one message, prepared but not yet committed. */
+  /** Composes the notices about one message. The caller commits them. */
   async write(message: Message, notices: readonly Notice[]): Promise<readonly WrittenNotice[]> {
     const whole = await this.#original(message, notices, 'full')
     const headers = await this.#original(message, notices, 'headers')
     return notices.map((notice) => this.#prepare(notice, message, (notice.returns === 'full' ? whole : headers) ?? NOTHING))
   }
 
-  /** What comes back of the original; undefined when no notice returns that much. */
+  /** Reads the original to return; undefined when no notice includes it. */
   async #original(message: Message, notices: readonly Notice[], returns: Notice['returns']): Promise<ReturnedOriginal | undefined> {
     if (notices.every((notice) => notice.returns !== returns)) return undefined
-    const { rules, headerLimit } = this.#parts.settings()
+    const { rules, headerLimit } = this.#settings()
     const limits = { whole: returns === 'full', size: rules.sizeLimit, header: headerLimit }
-    return readOriginal((index) => this.#parts.store.readBody(message.body, index), limits)
+    return readOriginal(this.#piecesOf(message), limits)
+  }
+
+  /** Reader of the original: first the prepended header fields, then the content. */
+  #piecesOf({ contentId, prependedHeaders = '' }: Message): ReadPiece {
+    if (prependedHeaders === '') return (index) => this.#store.readChunk(contentId, index)
+    return async (index) => (index === 0 ? Buffer.from(prependedHeaders) : this.#store.readChunk(contentId, index - 1))
   }
 
   #prepare(notice: Notice, message: Message, original: ReturnedOriginal): WrittenNotice {
-    const { entry, settings, clock } = this.#parts
-    const { templates, site, threaded } = settings()
-    const { id, queueId, arrivedAt } = entry.begin()
+    const { templates, reportingMta, threaded } = this.#settings()
+    const { id, queueId, arrivedAt } = this.#entry.begin()
     const dsn = writeDsn({
       notice,
       message,
       original,
-      site,
+      reportingMta,
       threaded,
       queueId,
       template: templates[notice.kind],
       at: arrivedAt,
-      date: (at) => formatMailDate(at, clock.zone(at)),
+      date: (at) => mailDate(at, this.#clock),
     })
-    const prepared = entry.prepare({
+    const prepared = this.#entry.prepare({
       message: envelopeOf(notice, dsn, { id, arrivedAt }),
       recipients: [{ address: notice.address }],
-      content: [dsn.content],
+      content: inChunks(dsn.content),
     })
     return { notice, queueId, entry: prepared }
   }
@@ -112,14 +122,14 @@ export class NoticeWriter {
 
 const NOTHING: ReturnedOriginal = { text: undefined, whole: false }
 
-/** The notice as a message of its own. It asks for SMTPUTF8 only where its own header or envelope needs it. */
+/** The notice as a queued message. It needs SMTPUTF8 only when its own header or envelope does. */
 const envelopeOf = (notice: Notice, dsn: Dsn, { id, arrivedAt }: { readonly id: MessageId; readonly arrivedAt: Instant }): Message => ({
   id,
   createdAt: arrivedAt,
   arrivedAt,
   sender: notice.from,
   size: dsn.content.byteLength,
-  body: id,
+  contentId: id,
   smtputf8: dsn.international || isInternational(notice.address) || isInternational(notice.from),
   bodyType: dsn.eightBit ? '8bitmime' : '7bit',
   messageId: dsn.messageId,

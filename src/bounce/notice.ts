@@ -1,94 +1,97 @@
 /**
- * What MAILER-DAEMON owes, and to whom: NOTIFY (RFC 3461), no notice about a notice, copies for the postmaster
- * (Postfix notify_classes). `debtFor` is asked when an outcome is recorded, `noticesFor` when the debts are paid. Nothing
- * here acts.
+ * Decides which notices are due and who receives them: NOTIFY (RFC 3461), no notice about a notice, postmaster copies (Postfix
+ * notify_classes). `noticeDueFor` is used when an outcome is recorded, and `noticesFor` when the notices are composed. Pure.
  */
 import type { Config } from '../config/options.ts'
-import type { Instant } from '../mail/clock.ts'
+import type { Instant } from '../system/clock.ts'
 import type { Notify } from '../mail/envelope.ts'
-import type { Debt, Recipient } from '../queue/message.ts'
-import type { IndebtedMessage } from '../queue/store.ts'
+import type { NoticeDue, Recipient } from '../mail/message.ts'
+import type { MessageWithNoticesDue } from '../store/queue-store.ts'
 
-/** What the postmaster wants to hear of; `bounce` implies `2bounce`. */
+/** notify_classes; `bounce` implies `2bounce`. */
 export type NoticeClasses = Config['notify_classes']
 
 export interface OutcomeFacts {
-  /** `relayed`: handed to a next hop that takes no reports over; `delivered`: nobody need be told of success. */
+  /**
+   * `relayed`: accepted by a next hop that does not support DSN. `delivered`: accepted by a next hop that sends success notices
+   * itself, or delivered finally.
+   */
   readonly outcome: 'delivered' | 'relayed' | 'bounced' | 'expired' | 'deferred'
+  /** NOTIFY parameter; absent when the client sent none. */
   readonly notify: Notify | undefined
   readonly sender: string
-  readonly doubleBounceSender: string
-  /** The sender was warned, and confirm_delay_cleared asks to call that off. */
+  /** True when a delay warning was sent and confirm_delay_cleared is on. */
   readonly delayCleared?: boolean | undefined
-  /** None when absent. */
-  readonly classes?: NoticeClasses | undefined
 }
 
-/** RFC 3461 §4.1: without NOTIFY the sender hears of failure and delay. */
-const wants = (notify: Notify | undefined, what: Debt): boolean =>
+type PostmasterRules = Pick<NoticeRules, 'classes' | 'doubleBounceSender'>
+
+/** Whether NOTIFY requests the notice. Without NOTIFY, notices of failure and delay are sent (RFC 3461 §4.1). */
+const wants = (notify: Notify | undefined, what: NoticeDue): boolean =>
   notify === undefined ? what !== 'success' : notify !== 'never' && notify.includes(what)
 
-const isDoubleBounce = (sender: string, doubleBounceSender: string): boolean => sender.toLowerCase() === doubleBounceSender.toLowerCase()
+const isDoubleBounce = (sender: string, { doubleBounceSender }: PostmasterRules): boolean =>
+  sender.toLowerCase() === doubleBounceSender.toLowerCase()
 
-const hearsOfBounces = (classes: NoticeClasses): boolean => classes.includes('bounce')
-const hearsOfDoubleBounces = (classes: NoticeClasses): boolean => classes.includes('2bounce') || hearsOfBounces(classes)
+const copiesBounces = ({ classes }: PostmasterRules): boolean => classes.includes('bounce')
+const reportsDoubleBounces = (rules: PostmasterRules): boolean => rules.classes.includes('2bounce') || copiesBounces(rules)
 
-/**
- * The word that is owed for a recipient after an outcome, to the sender or to the postmaster. Of a `deferred` one it
- * is asked when a delay warning is due.
- */
-export function debtFor(facts: OutcomeFacts): Debt | undefined {
-  if (isDoubleBounce(facts.sender, facts.doubleBounceSender)) return undefined
-  return OWED[facts.outcome](facts)
+/** The notice that an outcome makes due, for the sender or the postmaster. `deferred` is passed when a delay warning is due. */
+export function noticeDueFor(facts: OutcomeFacts, rules: PostmasterRules): NoticeDue | undefined {
+  return isDoubleBounce(facts.sender, rules) ? undefined : DUE[facts.outcome](facts, rules)
 }
 
-const failureOwed = ({ sender, notify, classes = [] }: OutcomeFacts): Debt | undefined => {
-  const postmasterHears = sender === '' ? hearsOfDoubleBounces(classes) : hearsOfBounces(classes)
-  return postmasterHears || (sender !== '' && wants(notify, 'failure')) ? 'failure' : undefined
+type DueRule = (facts: OutcomeFacts, rules: PostmasterRules) => NoticeDue | undefined
+
+const failureDue: DueRule = ({ sender, notify }, rules) => {
+  const toPostmasterToo = sender === '' ? reportsDoubleBounces(rules) : copiesBounces(rules)
+  return toPostmasterToo || (sender !== '' && wants(notify, 'failure')) ? 'failure' : undefined
 }
 
-const delayOwed = ({ sender, notify, classes = [] }: OutcomeFacts): Debt | undefined =>
+const delayDue: DueRule = ({ sender, notify }, { classes }) =>
   sender !== '' && (wants(notify, 'delay') || classes.includes('delay')) ? 'delay' : undefined
 
-const successOwed = ({ outcome, sender, notify, delayCleared, classes = [] }: OutcomeFacts): Debt | undefined => {
+const successDue: DueRule = ({ outcome, sender, notify, delayCleared }, rules) => {
   const asked = (outcome === 'relayed' && wants(notify, 'success')) || (delayCleared === true && wants(notify, 'delay'))
-  return asked && (sender !== '' || hearsOfDoubleBounces(classes)) ? 'success' : undefined
+  return asked && (sender !== '' || reportsDoubleBounces(rules)) ? 'success' : undefined
 }
 
-const OWED: Readonly<Record<OutcomeFacts['outcome'], (facts: OutcomeFacts) => Debt | undefined>> = {
-  bounced: failureOwed,
-  expired: failureOwed,
-  deferred: delayOwed,
-  relayed: successOwed,
-  delivered: successOwed,
+const DUE: Readonly<Record<OutcomeFacts['outcome'], DueRule>> = {
+  bounced: failureDue,
+  expired: failureDue,
+  deferred: delayDue,
+  relayed: successDue,
+  delivered: successDue,
 }
 
-/** Why nobody hears of a failure, for the log; undefined when somebody does, or when the sender did not want to. */
-export function whyNobodyIsTold(facts: OutcomeFacts): string | undefined {
+/** Log text when a failure causes no notice. Undefined when a notice is sent, and when NOTIFY excludes notices. */
+export function whyNotReported(facts: OutcomeFacts, rules: PostmasterRules): string | undefined {
   if (facts.outcome !== 'bounced' && facts.outcome !== 'expired') return undefined
-  if (isDoubleBounce(facts.sender, facts.doubleBounceSender)) return `undeliverable mail from ${facts.doubleBounceSender} is discarded`
-  if (facts.sender === '' && debtFor(facts) === undefined) return 'an undeliverable notice is not reported to anybody'
+  if (isDoubleBounce(facts.sender, rules)) return `undeliverable mail from ${rules.doubleBounceSender} is discarded`
+  if (facts.sender === '' && noticeDueFor(facts, rules) === undefined) return 'an undeliverable notice is not reported to anybody'
   return undefined
 }
 
-/** One message that MAILER-DAEMON is to write. */
+/** A notice to compose. */
 export interface Notice {
-  readonly kind: Debt
+  readonly kind: NoticeDue
   readonly to: 'sender' | 'postmaster'
-  /** Where it goes. */
+  /** Address of the notice's recipient. */
   readonly address: string
-  /** Its reverse-path: null, or the double-bounce sender for mail to the postmaster. */
+  /** Envelope sender of the notice: null, or double_bounce_sender for mail to the postmaster. */
   readonly from: string
   readonly recipients: readonly Recipient[]
-  /** How much of the original it returns. */
+  /** The part of the original that the notice returns. */
   readonly returns: 'full' | 'headers'
 }
 
-/** What holds for all notices of this relay. */
+/** Rules for all notices of this relay. */
 export interface NoticeRules {
   readonly classes: NoticeClasses
   readonly doubleBounceSender: string
-  /** The largest original that is returned whole, in bytes. */
+  /** confirm_delay_cleared: whether a success notice is sent after a delay warning. */
+  readonly confirmDelayCleared: boolean
+  /** Maximum size in bytes of an original that is returned completely. */
   readonly sizeLimit: number
   readonly postmaster: { readonly bounce: string; readonly doubleBounce: string; readonly delay: string }
 }
@@ -98,6 +101,7 @@ type NoticeConfig = Pick<
   | 'myhostname'
   | 'myorigin'
   | 'notify_classes'
+  | 'confirm_delay_cleared'
   | 'bounce_size_limit'
   | 'double_bounce_sender'
   | 'bounce_notice_recipient'
@@ -105,7 +109,7 @@ type NoticeConfig = Pick<
   | 'delay_notice_recipient'
 >
 
-/** The full address of the sender of mail to the postmaster. */
+/** The full address of double_bounce_sender. */
 export const doubleBounceAddress = (config: Pick<Config, 'double_bounce_sender' | 'myhostname'>): string =>
   `${config.double_bounce_sender}@${config.myhostname}`
 
@@ -114,6 +118,7 @@ export function noticeRules(config: NoticeConfig): NoticeRules {
   return {
     classes: config.notify_classes,
     doubleBounceSender: doubleBounceAddress(config),
+    confirmDelayCleared: config.confirm_delay_cleared,
     sizeLimit: config.bounce_size_limit,
     postmaster: {
       bounce: local(config.bounce_notice_recipient),
@@ -123,47 +128,54 @@ export function noticeRules(config: NoticeConfig): NoticeRules {
   }
 }
 
-/** The notices that pay the debts of a message; none when all of them concern mail that nobody is told of. */
-export function noticesFor(owing: IndebtedMessage, rules: NoticeRules): readonly Notice[] {
-  const owed = (debt: Debt): readonly Recipient[] => owing.recipients.filter((recipient) => recipient.debt === debt)
+/** The notices to send for a message; empty when the rules suppress all of them. */
+export function noticesFor(due: MessageWithNoticesDue, rules: NoticeRules): readonly Notice[] {
+  // Undeliverable mail from double_bounce_sender causes no notice.
+  if (isDoubleBounce(due.message.sender, rules)) return []
+  const recipients = Map.groupBy(due.recipients, ({ noticeDue }) => noticeDue)
   return [
-    ...failureNotices(owing, owed('failure'), rules),
-    ...delayNotices(owing, owed('delay'), rules),
-    ...successNotices(owing, owed('success'), rules),
+    ...failureNotices(due, recipients.get('failure') ?? [], rules),
+    ...delayNotices(due, recipients.get('delay') ?? [], rules),
+    ...successNotices(due, recipients.get('success') ?? [], rules),
   ]
 }
 
-/** Nobody is told of undeliverable mail to the postmaster. */
-const isSilent = ({ message }: IndebtedMessage, rules: NoticeRules): boolean => isDoubleBounce(message.sender, rules.doubleBounceSender)
-
-function failureNotices(owing: IndebtedMessage, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
-  if (recipients.length === 0 || isSilent(owing, rules)) return []
-  const { message } = owing
+function failureNotices(due: MessageWithNoticesDue, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
+  if (recipients.length === 0) return []
+  const { message } = due
   const small = message.size <= rules.sizeLimit
   if (message.sender === '') {
-    if (!hearsOfDoubleBounces(rules.classes)) return []
-    return [toPostmaster('failure', rules.postmaster.doubleBounce, recipients, small ? 'full' : 'headers', rules)]
+    if (!reportsDoubleBounces(rules)) return []
+    return [toPostmaster(rules, 'doubleBounce', { kind: 'failure', recipients, returns: small ? 'full' : 'headers' })]
   }
   const returns = small && message.ret !== 'hdrs' ? 'full' : 'headers'
-  const copies = hearsOfBounces(rules.classes) ? [toPostmaster('failure', rules.postmaster.bounce, recipients, 'headers', rules)] : []
-  return [...ifWanted('failure', owing, recipients, returns), ...copies]
+  const copies = copiesBounces(rules) ? [toPostmaster(rules, 'bounce', { kind: 'failure', recipients, returns: 'headers' })] : []
+  return [...ifWanted('failure', due, recipients, returns), ...copies]
 }
 
-function delayNotices(owing: IndebtedMessage, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
-  if (recipients.length === 0 || isSilent(owing, rules) || owing.message.sender === '') return []
-  const copies = rules.classes.includes('delay') ? [toPostmaster('delay', rules.postmaster.delay, recipients, 'headers', rules)] : []
-  return [...ifWanted('delay', owing, recipients, 'headers'), ...copies]
+function delayNotices(due: MessageWithNoticesDue, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
+  if (recipients.length === 0 || due.message.sender === '') return []
+  const copies = rules.classes.includes('delay') ? [toPostmaster(rules, 'delay', { kind: 'delay', recipients, returns: 'headers' })] : []
+  return [...ifWanted('delay', due, recipients, 'headers'), ...copies]
 }
 
-/** Success was filtered when the debt was made: it is owed for SUCCESS, and for DELAY when a warning is called off. */
-function successNotices(owing: IndebtedMessage, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
-  if (recipients.length === 0 || isSilent(owing, rules)) return []
-  if (owing.message.sender !== '') return [toSender('success', owing, recipients, 'headers')]
-  if (!hearsOfDoubleBounces(rules.classes)) return []
-  return [toPostmaster('success', rules.postmaster.doubleBounce, recipients, 'headers', rules)]
+/**
+ * Notices of success. The due mark already follows NOTIFY: it is set for SUCCESS, and for DELAY after a warning
+ * (confirm_delay_cleared).
+ */
+function successNotices(due: MessageWithNoticesDue, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
+  if (recipients.length === 0) return []
+  if (due.message.sender !== '') return [toSender('success', due, recipients, 'headers')]
+  if (!reportsDoubleBounces(rules)) return []
+  return [toPostmaster(rules, 'doubleBounce', { kind: 'success', recipients, returns: 'headers' })]
 }
 
-const toSender = (kind: Debt, { message }: IndebtedMessage, recipients: readonly Recipient[], returns: Notice['returns']): Notice => ({
+const toSender = (
+  kind: NoticeDue,
+  { message }: MessageWithNoticesDue,
+  recipients: readonly Recipient[],
+  returns: Notice['returns'],
+): Notice => ({
   kind,
   to: 'sender',
   address: message.sender,
@@ -172,31 +184,29 @@ const toSender = (kind: Debt, { message }: IndebtedMessage, recipients: readonly
   returns,
 })
 
-/** The notice for those recipients of which the sender wants to hear; none when there are none. */
-function ifWanted(kind: Debt, owing: IndebtedMessage, all: readonly Recipient[], returns: Notice['returns']): readonly Notice[] {
+/** The notice about the recipients whose NOTIFY requests it, as a list: empty without such recipients. */
+function ifWanted(kind: NoticeDue, due: MessageWithNoticesDue, all: readonly Recipient[], returns: Notice['returns']): readonly Notice[] {
   const recipients = all.filter(({ notify }) => wants(notify, kind))
-  return recipients.length > 0 ? [toSender(kind, owing, recipients, returns)] : []
+  return recipients.length > 0 ? [toSender(kind, due, recipients, returns)] : []
 }
 
-/** The postmaster hears of every recipient, whatever the sender wished (Postfix DSN_NOTIFY_OVERRIDE). */
+/** A copy for the postmaster. It lists every recipient, independent of NOTIFY (Postfix DSN_NOTIFY_OVERRIDE). */
 const toPostmaster = (
-  kind: Debt,
-  address: string,
-  recipients: readonly Recipient[],
-  returns: Notice['returns'],
-  rules: NoticeRules,
-): Notice => ({ kind, to: 'postmaster', address, from: rules.doubleBounceSender, recipients, returns })
+  { postmaster, doubleBounceSender }: NoticeRules,
+  role: keyof NoticeRules['postmaster'],
+  notice: Pick<Notice, 'kind' | 'recipients' | 'returns'>,
+): Notice => ({ ...notice, to: 'postmaster', address: postmaster[role], from: doubleBounceSender })
 
-/** When the next warning of a message is due, `warnings` of the ascending ages being used up; null when none is. */
+/** Time of the next warning after the first `warnings` ages; null after the last age. `ages` is ascending. */
 export function nextWarning(ages: readonly number[], arrivedAt: Instant, warnings: number): Instant | null {
   const age = ages[warnings]
   return age === undefined ? null : arrivedAt + age
 }
 
-/** The ages of delay_warning_time that mean something, ascending; 0 is never. */
+/** The positive ages of delay_warning_time, ascending. An age of 0 disables the warning. */
 export const warningAges = (config: Pick<Config, 'delay_warning_time'>): readonly number[] =>
   [...new Set(config.delay_warning_time)].filter((age) => age > 0).toSorted((a, b) => a - b)
 
-/** How many warnings are used up once one is sent at `now`: ages that passed unnoticed are not made up for. */
+/** Number of ages that a warning at `now` covers. Ages that have passed without a warning get none later. */
 export const warningsUsed = (ages: readonly number[], arrivedAt: Instant, now: Instant, before: number): number =>
   Math.max(before, ages.filter((age) => arrivedAt + age <= now).length)

@@ -1,12 +1,12 @@
 /**
- * The file format of notice texts, that of Postfix's bounce(5): `name = <<END`, lines, `END`. Inside, a header, an empty
- * line and a text with `$variables`. Everything that is wrong is told at once; nothing falls back silently.
+ * Parses bounce_template_file in the format of bounce(5): `name = <<END`, the template's lines, then `END`. A template has a
+ * header, an empty line and a text with `$variables`. All problems are reported together; an invalid file is never ignored.
  */
 import type { Problem } from '../config/problem.ts'
 
 export type TemplateName = 'failure_template' | 'delay_template' | 'success_template' | 'verify_template'
 
-/** A template as written. */
+/** A template as written in the file. */
 export interface RawTemplate {
   readonly name: TemplateName
   readonly fields: ReadonlyMap<FieldName, string>
@@ -20,21 +20,21 @@ export interface RawLine {
 
 export type FieldName = 'charset' | 'from' | 'subject' | 'postmaster-subject'
 
-/** `verify_template` is read so that a file made for Postfix can be used; deferd sends no such reports. */
+/** Names of the templates. `verify_template` is accepted because files for Postfix have it; deferd sends no such reports. */
 const NAMES: readonly TemplateName[] = ['failure_template', 'delay_template', 'success_template', 'verify_template']
 const FIELDS: readonly FieldName[] = ['charset', 'from', 'subject', 'postmaster-subject']
-/** Only notices that have postmaster copies may have a subject for them. */
+/** Templates of notices that the postmaster may get a copy of; these templates may have Postmaster-Subject. */
 const WITH_COPIES: readonly TemplateName[] = ['failure_template', 'delay_template']
 
-/** The longest line that a text may have; SMTP carries 998 octets (RFC 5321 §4.5.3.1.6). */
+/** Maximum length of a line of text, below the 998 octets of RFC 5321 §4.5.3.1.6. */
 const LONGEST_LINE = 240
 
-/** The forms of a From field; see templates.ts. */
+/** The allowed forms of a From field; see templates.ts. */
 const MAILBOX = /^(?:[^<>()]*<[^<>()\s]+>|[^<>()\s]+\s+\([^()]*\)|[^<>()\s]+)$/
 
 const CONTROL = /[^\P{Cc}\t]/u
 
-/** The templates of a file, those that are in it. */
+/** The templates of a file, in the file's order. */
 export function parseTemplateFile(content: string, file: string, problems: Problem[]): readonly RawTemplate[] {
   const lines = content.split(/\r?\n/).map((line, index): RawLine => ({ line, where: `${file}:${index + 1}` }))
   const templates: RawTemplate[] = []

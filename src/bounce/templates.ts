@@ -1,37 +1,37 @@
 /**
- * The texts of notices: our own, or those of bounce_template_file. Variables are filled in once, at start, when
- * everything that is wrong with them can still be told to the operator.
+ * Templates of notices: the built-in templates, overridden by those of bounce_template_file. Variables are replaced once, at
+ * start, so that the operator learns of problems then.
  */
 import type { Config } from '../config/options.ts'
 import { ConfigError, type Problem } from '../config/problem.ts'
-import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../mail/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { isInternational } from '../mail/address.ts'
-import type { Debt } from '../queue/message.ts'
+import type { NoticeDue } from '../mail/message.ts'
 import { parseTemplateFile, type RawLine, type RawTemplate, type TemplateName } from './template-file.ts'
 
-/** A text ready for use; variables are filled in. */
+/** A template with its variables replaced. */
 export interface Template {
   readonly charset: 'us-ascii' | 'utf-8'
   /** The From field. */
   readonly from: string
   readonly subject: string
-  /** The subject of copies for the postmaster. */
+  /** Subject of the copies for the postmaster. */
   readonly postmasterSubject: string
   readonly text: readonly string[]
 }
 
-export type Templates = Readonly<Record<Debt, Template>>
+export type Templates = Readonly<Record<NoticeDue, Template>>
 
-/** What variables stand for. */
+/** Sources of the variables' values. */
 export interface TemplateConfig {
   readonly config: Pick<Config, 'myhostname' | 'myorigin' | 'delay_warning_time' | 'maximal_queue_lifetime'>
-  /** Every parameter as one would write it; see LoadedConfig. */
+  /** Every parameter as written in the configuration; see LoadedConfig. */
   readonly written: ReadonlyMap<string, string>
 }
 
 export interface LoadedTemplates {
   readonly templates: Templates
-  /** Texts that will read oddly, such as "0 hours". */
+  /** Warnings about misleading texts such as "0 hours". */
   readonly warnings: readonly string[]
 }
 
@@ -41,14 +41,14 @@ From: Mail Delivery System <MAILER-DAEMON>
 Subject: Undelivered Mail Returned to Sender
 Postmaster-Subject: Postmaster Copy: Undelivered Mail
 
-The mail system at $myhostname writes to you.
+This is an automatic message from the mail system at $myhostname.
 
-A message of yours did not reach everybody it was sent to. The addresses it
-did not reach, and the reasons, are named below. Nothing more will be tried for
-them: if the message matters, please send it again once the reason is gone.
+Your message could not be delivered to the addresses below. The reason follows
+each address. The mail system will not try these addresses again: to reach
+them, remove the cause and send the message again.
 
-If the reason says nothing to you, ask your postmaster, and keep this report:
-it holds what the postmaster needs. What came back of your message is attached.
+If you do not understand the reason, contact your postmaster and include this
+report. Your message, or its header, is attached.
 END
 
 delay_template = <<END
@@ -56,34 +56,34 @@ From: Mail Delivery System <MAILER-DAEMON>
 Subject: Delayed Mail (still being retried)
 Postmaster-Subject: Postmaster Warning: Delayed Mail
 
-The mail system at $myhostname writes to you.
+This is an automatic message from the mail system at $myhostname.
 
-THIS IS ONLY A WARNING. THERE IS NO NEED TO SEND YOUR MESSAGE AGAIN.
+THIS IS ONLY A WARNING. YOU DO NOT NEED TO SEND YOUR MESSAGE AGAIN.
 
-A message of yours is still waiting for some of those it was sent to. Their
-addresses, and what keeps the message from them, are named below. Delivery is
-tried again and again; you will hear when it is given up.
+Your message has not been delivered to the addresses below yet. The reason
+follows each address. The mail system will keep trying, and will send another
+report if it cannot deliver the message.
 END
 
 success_template = <<END
 From: Mail Delivery System <MAILER-DAEMON>
 Subject: Successful Mail Delivery Report
 
-The mail system at $myhostname writes to you.
+This is an automatic message from the mail system at $myhostname.
 
-A message of yours has gone out to the addresses below: it was delivered, or
-handed to the next mail system on its way. You get this report because it was
-asked for, or because you were told before that the message was delayed.
+Your message was delivered to the addresses below, or accepted for them by the
+next mail system. This report was requested with the message, or follows an
+earlier report that the message was delayed.
 END
 `
 
-const TEMPLATE_OF: Readonly<Record<Debt, TemplateName>> = {
+const TEMPLATE_OF: Readonly<Record<NoticeDue, TemplateName>> = {
   failure: 'failure_template',
   delay: 'delay_template',
   success: 'success_template',
 }
 
-/** Our own texts, or those of a file where it has them. Throws a ConfigError that tells all that is wrong. */
+/** Loads the built-in templates and those of a file, which take precedence. Throws ConfigError with all problems. */
 export function loadTemplates(variables: TemplateConfig, file?: { readonly path: string; readonly content: string }): LoadedTemplates {
   const problems: Problem[] = []
   const warnings: string[] = []
@@ -94,9 +94,9 @@ export function loadTemplates(variables: TemplateConfig, file?: { readonly path:
     const basis = filled.get(raw.name) ?? { charset: 'us-ascii', from: 'MAILER-DAEMON', subject: '', postmasterSubject: '', text: [] }
     filled.set(raw.name, fill(raw, basis, variables, { problems, warnings }))
   }
-  const pick = (debt: Debt): Template => {
-    const template = filled.get(TEMPLATE_OF[debt])
-    if (template === undefined) throw new Error(`there is no ${TEMPLATE_OF[debt]}`)
+  const pick = (noticeDue: NoticeDue): Template => {
+    const template = filled.get(TEMPLATE_OF[noticeDue])
+    if (template === undefined) throw new Error(`there is no ${TEMPLATE_OF[noticeDue]}`)
     return template
   }
   if (problems.length > 0) throw new ConfigError(problems)
@@ -108,13 +108,14 @@ interface Complaints {
   readonly warnings: string[]
 }
 
-/** A template with its variables filled in; fields that it lacks are those of the built-in one. */
+/** Replaces the variables of a template. Missing fields are taken from the built-in template. */
 function fill(raw: RawTemplate, basis: Template, variables: TemplateConfig, complaints: Complaints): Template {
   const charset = (raw.fields.get('charset') ?? 'us-ascii').toLowerCase()
   const text = raw.text.map((line) => expand(line, variables, complaints))
   if (charset === 'us-ascii') {
     const foreign = raw.text.find((_, index) => isInternational(text[index] ?? ''))
-    if (foreign !== undefined) complaints.problems.push({ where: foreign.where, text: `${raw.name}: not ASCII; say "Charset: utf-8"` })
+    if (foreign !== undefined)
+      complaints.problems.push({ where: foreign.where, text: `${raw.name}: not ASCII; add "Charset: utf-8" to the template` })
   }
   const from = raw.fields.get('from')
   return {
@@ -126,7 +127,7 @@ function fill(raw: RawTemplate, basis: Template, variables: TemplateConfig, comp
   }
 }
 
-/** `Name <address>`, `address (Name)` or `address`; an address without a domain is one of ours. */
+/** Normalizes a From field: `Name <address>`, `address (Name)` or `address`. An address without a domain gets $myorigin. */
 function fromField(field: string, myorigin: string): string {
   const local = (address: string): string => (address.includes('@') ? address : `${address}@${myorigin}`)
   const angle = /^(.*?)\s*<([^<>]+)>$/.exec(field)
@@ -138,20 +139,17 @@ function fromField(field: string, myorigin: string): string {
 
 const UNITS: Readonly<Record<string, Duration>> = { seconds: SECOND, minutes: MINUTE, hours: HOUR, days: DAY, weeks: 7 * DAY }
 
-/** Fills in `$name`, `${name}` and `$(name)`; `$$` is a dollar sign. */
+/** Replaces `$name`, `${name}` and `$(name)`; `$$` is a dollar sign. */
 function expand({ line, where }: RawLine, variables: TemplateConfig, complaints: Complaints): string {
-  return line.replace(
-    /\$(?:(\$)|(\w+)|\{(\w+)\}|\((\w+)\))?/g,
-    (whole, dollar?: string, plain?: string, braced?: string, round?: string) => {
-      if (dollar !== undefined) return '$'
-      const name = plain ?? braced ?? round
-      const value = name === undefined ? undefined : valueOf(name, variables, where, complaints)
-      if (value !== undefined) return value
-      const text = name === undefined ? `${whole} is neither a variable nor $$` : `$${name} is no parameter`
-      complaints.problems.push({ where, text })
-      return ''
-    },
-  )
+  return line.replace(/\$(?:\$|\w+|\{\w+\}|\(\w+\))?/g, (whole) => {
+    if (whole === '$$') return '$'
+    const name = /\w+/.exec(whole)?.[0]
+    const value = name === undefined ? undefined : valueOf(name, variables, where, complaints)
+    if (value !== undefined) return value
+    const text = name === undefined ? `${whole} is neither a variable nor $$` : `$${name} is not a parameter`
+    complaints.problems.push({ where, text })
+    return ''
+  })
 }
 
 function valueOf(name: string, { config, written }: TemplateConfig, where: string, { warnings }: Complaints): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * Where the process begins: runs the command line and ends with its exit code.
+ * Entry of the process: runs the command line and exits with its code.
  */
 import { basename } from 'node:path'
 import { processShell } from './process-shell.ts'

@@ -1,24 +1,30 @@
-/**
- * The Shell of a real process.
- */
+/** The Shell of a real process, with its streams, environment, signals and queue. */
 import { existsSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { Writable } from 'node:stream'
 import { sep } from 'node:path'
+import { errorCode } from '../system/caught-error.ts'
 import type { Config } from '../config/options.ts'
-import { controlPath } from '../daemon/control-path.ts'
-import type { LiveDestination } from '../queue/operations.ts'
-import { systemClock } from '../system/clock.ts'
-import { systemRandom } from '../system/random.ts'
-import type { OperationsDesk } from './operations-desk.ts'
-import { BrokenPipe, type Output, type Shell } from './shell.ts'
+import { DEFAULT_FILES } from '../config/sources.ts'
+import { controlPath } from '../daemon/control-socket-path.ts'
+import type { LiveStatus } from '../queue/queue-status.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { onWallClock } from '../store/wall-reader.ts'
+import { systemClock } from '../system/system-clock.ts'
+import { systemRandom } from '../system/system-random.ts'
+import type { QueueClient } from './shell/queue-client.ts'
+import { BrokenPipe } from './shell/exit.ts'
+import type { Output, Shell } from './shell/shell.ts'
 
 class StreamOutput implements Output {
   readonly #stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
   constructor(stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }) {
     this.#stream = stream
-    // Every write hears of its own failure; without a listener the stream would end the process first.
+    // Each write reports its own failure. Without a listener, the stream's error event would end the process.
     stream.on('error', () => undefined)
   }
 
@@ -31,54 +37,83 @@ class StreamOutput implements Output {
     return new Promise((resolve, reject) => {
       this.#stream.write(data, (error) => {
         if (error === null || error === undefined) resolve()
-        else reject((error as NodeJS.ErrnoException).code === 'EPIPE' ? new BrokenPipe('nobody reads on', { cause: error }) : error)
+        else reject(errorCode(error) === 'EPIPE' ? new BrokenPipe('the reader of the output has closed', { cause: error }) : error)
       })
     })
   }
 }
 
-/** The login name behind this process. */
+/** Login name of the user who runs the process. */
 function loginName(): string {
   try {
     return userInfo().username
   } catch {
-    // A user id without a name, as in containers.
+    // A user id without a name occurs in containers.
     return `uid-${process.getuid?.() ?? 'unknown'}`
   }
 }
 
-/** Who is asking, also behind sudo. */
-function whoAsks(login: string, behind: string | undefined): string {
+/** Full name in the password file: the first part of the comment field, in which `&` is the login name (Postfix fullname()). */
+function fullName(login: string): string {
+  let entries: string
+  try {
+    entries = readFileSync('/etc/passwd', 'utf8')
+  } catch {
+    // A container may have no password file. The name is then left out.
+    return ''
+  }
+  const comment =
+    entries
+      .split('\n')
+      .find((line) => line.startsWith(`${login}:`))
+      ?.split(':')[4] ?? ''
+  return comment.replace(/,.*$/, '').replaceAll('&', login.slice(0, 1).toUpperCase() + login.slice(1))
+}
+
+/** User name for the audit log. Under sudo, it includes the user who called sudo. */
+function auditUser(login: string, behind: string | undefined): string {
   return behind === undefined || behind === login ? login : `${behind} (${login})`
 }
 
-/** The desk of the daemon; null when none runs. What only some commands need is loaded when they do. */
-async function daemonDesk(config: Config): Promise<OperationsDesk | null> {
-  const { openDaemonDesk } = await import('./operations-desk.ts')
-  return openDaemonDesk(config.queue_directory)
+/** Returns a client of the running daemon; null when none runs. The client's module is loaded on demand. */
+async function daemonClient(config: Config): Promise<QueueClient | null> {
+  const { openDaemonClient } = await import('./queue-client/daemon-client.ts')
+  return openDaemonClient(config.queue_directory)
 }
 
-/** Without a socket there is nobody to ask, and what asks takes 10 ms to load. */
+/** Returns the destinations of the running daemon. Without a control socket, the client's module (10 ms) is not loaded. */
 async function liveDestinations({ queue_directory: directory }: Config): Promise<readonly LiveDestination[] | null> {
   if (!existsSync(controlPath(directory))) return null
-  const { askForDestinations } = await import('./operations-desk.ts')
+  const { askForDestinations } = await import('./queue-client/daemon-client.ts')
   return askForDestinations(directory)
 }
 
-/** The desk of the daemon, or our own when none runs and the queue is free. */
-async function openDesk(config: Config): Promise<OperationsDesk> {
-  const daemon = await daemonDesk(config)
+async function openReader(config: Config): Promise<QueueReader> {
+  const { openQueueReader } = await import('../store/sqlite/sqlite-reader.ts')
+  return onWallClock(openQueueReader(config.queue_directory), systemClock)
+}
+
+/** Returns a client of the daemon or, when no daemon runs, a direct client that owns the queue. */
+/** Status of the running daemon; null when none runs. */
+async function liveStatus({ queue_directory: directory }: Config): Promise<LiveStatus | null> {
+  if (!existsSync(controlPath(directory))) return null
+  const { askForStatus } = await import('./queue-client/daemon-client.ts')
+  return askForStatus(directory)
+}
+
+async function openQueueClient(config: Config): Promise<QueueClient> {
+  const daemon = await daemonClient(config)
   if (daemon !== null) return daemon
-  const { openOwnDesk } = await import('./own-desk.ts')
-  return openOwnDesk(config, systemClock)
+  const { openDirectClient } = await import('./queue-client/direct-client.ts')
+  return openDirectClient(config, systemClock)
 }
 
 async function ask(question: string, { hidden } = { hidden: false }): Promise<string | null> {
   if (!process.stdin.isTTY) return null
   const { createInterface } = await import('node:readline/promises')
-  // A terminal that echoes what is typed writes it to `output`: what is hidden goes nowhere.
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const terminal = createInterface({ input: process.stdin, output: hidden ? nowhere : process.stderr, terminal: true })
+  // readline echoes to `output`. For hidden input, that is a stream that discards the echo.
+  const discard = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input: process.stdin, output: hidden ? discard : process.stderr, terminal: true })
   if (hidden) process.stderr.write(question)
   try {
     return await terminal.question(question)
@@ -96,19 +131,21 @@ function untilStopped(reload: () => void): Promise<void> {
   })
 }
 
-/** `deferd` when it is found in the PATH, else the way it was started. */
+/** Command that runs this program: `deferd` when installed, else the npm form for a checkout. */
 const programName = (script: string | undefined): string =>
   script !== undefined && script.endsWith(`${sep}bin${sep}deferd.js`) && !script.includes(`${sep}node_modules${sep}`)
-    ? 'npm exec deferd --'
+    ? 'npx deferd'
     : 'deferd'
 
 export function processShell(): Shell {
   const login = loginName()
   return {
     env: process.env,
+    defaultFiles: DEFAULT_FILES,
     uid: process.getuid?.() ?? -1,
     login,
-    user: whoAsks(login, process.env['SUDO_USER']),
+    fullName: () => fullName(login),
+    user: auditUser(login, process.env['SUDO_USER']),
     pid: process.pid,
     program: programName(process.argv[1]),
     clock: systemClock,
@@ -116,11 +153,13 @@ export function processShell(): Shell {
     stdin: process.stdin,
     stdout: new StreamOutput(process.stdout),
     stderr: new StreamOutput(process.stderr),
+    files: { open, rm },
     ask,
     untilStopped,
-    openDesk,
-    openReader: async (config) => (await import('../queue/sqlite/queue-reader.ts')).openQueueReader(config.queue_directory),
+    openQueueClient,
+    openReader,
     liveDestinations,
-    startDaemon: async (loaded, readAgain) => (await import('./logged-daemon.ts')).startLoggedDaemon(loaded, readAgain),
+    liveStatus,
+    startDaemon: async (loaded, readAgain, user) => (await import('./run-daemon.ts')).runDaemon(loaded, readAgain, user),
   }
 }

@@ -1,56 +1,66 @@
 /**
- * All commands under one roof, and what happens when one of them fails: one sentence on standard error and an exit
- * code of sysexits(3). Only what nobody foresaw shows a stack.
+ * The command line program: finds the command, runs it, and reports a failure as one sentence on standard error with an exit code
+ * of sysexits(3). Only unexpected errors print a stack.
  */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { withConfig } from './command.ts'
-import { POSTFIX_NAMES } from './postfix-names.ts'
-import { BrokenPipe, EX, type Shell } from './shell.ts'
-import { harmless } from './text.ts'
+import { VERSION } from '../system/version.ts'
+import { withConfig } from './shell/config-options.ts'
+import { POSTFIX_NAMES } from './postfix/tools.ts'
+import { BrokenPipe, EX } from './shell/exit.ts'
+import type { Shell } from './shell/shell.ts'
+import { maskControls } from './render/text.ts'
 
-const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-
-/** What the parser of the command line has to say, written once parsing has ended, and the exit code. */
-interface Said {
-  /** How the command ends when nothing is thrown. */
+/** Output of the command-line parser, written after parsing, and the exit code. */
+interface CommandOutput {
+  /** Exit code when no error is thrown. */
   code: number
   out: string
   err: string
 }
 
-interface Surroundings {
+interface CommandContext {
   readonly shell: Shell
-  /** The word after the name of the command; undefined when there is none. */
+  /** The argument after the command name; undefined without one. */
   readonly next: string | undefined
   readonly end: (code: number) => void
+  /** Runs another command line. */
+  readonly again: (argv: readonly string[]) => Promise<number>
 }
 
-type Add = (program: Command, surroundings: Surroundings) => Promise<unknown>
+type Add = (program: Command, context: CommandContext) => Promise<unknown>
 
-/** All commands but those under Postfix's names, in the order of the help text. Only what is called is loaded. */
+/** All commands except the Postfix tools, in the order of the help text. Only the module of the called command is loaded. */
 const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
+  ['demo', async (program, { shell }) => (await import('./commands/demo.ts')).addDemo(program, shell)],
   ['start', async (program, { shell }) => (await import('./commands/start.ts')).addStart(program, shell)],
+  ['status', async (program, { shell }) => (await import('./commands/status.ts')).addStatus(program, shell)],
+  ['top', async (program, { shell }) => (await import('./commands/status.ts')).addTop(program, shell)],
   ['queue', async (program, { shell, next }) => (await import('./commands/queue.ts')).addQueue(program, shell, next)],
+  ['history', async (program, { shell }) => (await import('./commands/history.ts')).addHistory(program, shell)],
   ['destination', async (program, { shell }) => (await import('./commands/destination.ts')).addDestination(program, shell)],
   ['config', async (program, { shell }) => (await import('./commands/config.ts')).addConfig(program, shell)],
   ['check', async (program, { shell, end }) => (await import('./commands/check.ts')).addCheck(program, shell, end)],
   ['backup', async (program, { shell }) => (await import('./commands/backup.ts')).addBackup(program, shell)],
+  ['restore', async (program, { shell }) => (await import('./commands/restore.ts')).addRestore(program, shell)],
+  ['salvage', async (program, { shell, end }) => (await import('./commands/salvage.ts')).addSalvage(program, shell, end)],
   ['audit', async (program, { shell }) => (await import('./commands/audit.ts')).addAudit(program, shell)],
   ['user', async (program, { shell }) => (await import('./commands/user.ts')).addUser(program, shell)],
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],
+  ['help', async (program, context) => (await import('./commands/help.ts')).addHelp(program, { ...context, commands: commandNames() })],
 ])
 
-/** The command that is called, or all of them when that is not clear from its name. */
+const commandNames = (): readonly string[] => [...COMMANDS.keys(), ...POSTFIX_NAMES.keys()]
+
+/** Builds the program with the called command only, or with all commands when the name is unknown. */
 export async function buildProgram(
   shell: Shell,
   [called = '', next]: readonly string[] = [],
-  said: Said = { out: '', err: '', code: 0 },
+  said: CommandOutput = { out: '', err: '', code: 0 },
 ): Promise<Command> {
   const program = withConfig(new Command('deferd'))
-    .description('a mail relay whose heart is its deferred queue')
+    .description('SMTP relay with a durable deferred queue')
     .exitOverride()
     .version(VERSION, '--version', 'print the version')
     .configureOutput({
@@ -60,11 +70,11 @@ export async function buildProgram(
       getOutHelpWidth: () => shell.stdout.columns ?? 100,
       getErrHelpWidth: () => shell.stderr.columns ?? 100,
     })
-    .showHelpAfterError('(add --help for how it is used)')
+    .showHelpAfterError('(use --help for usage)')
     .helpCommand(false)
   const one = COMMANDS.get(called)
-  const surroundings: Surroundings = { shell, next, end: (code) => void (said.code = code) }
-  for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, surroundings)
+  const context: CommandContext = { shell, next, end: (code) => void (said.code = code), again: (argv) => run(shell, argv) }
+  for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, context)
   program.addHelpText(
     'after',
     `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,
@@ -75,29 +85,33 @@ export async function buildProgram(
 const hasExitCode = (error: unknown): error is Error & { readonly exitCode: number } =>
   error instanceof Error && 'exitCode' in error && typeof error.exitCode === 'number'
 
-/** A text line by line, fit for a terminal: what an operator typed or a stranger sent may be in it. */
+/** Splits a text into lines with control characters masked and `prefix` before each. */
 const lines = (text: string, prefix = ''): string =>
   text
     .replace(/\n$/, '')
     .split('\n')
-    .map((line) => `${prefix}${harmless(line)}\n`)
+    .map((line) => `${prefix}${maskControls(line)}\n`)
     .join('')
 
-/** Tells what went wrong and how the process should end. */
+/** Reports an error and returns the exit code. */
 export async function failure(shell: Shell, error: unknown): Promise<number> {
-  // Help that was asked for ends well; everything else the parser throws is wrong usage, and it has said what.
+  // Requested help exits with 0. Every other error of the parser is a usage error, whose text is already written.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EX.usage
-  // Whoever read our output has seen enough.
+  // The reader of the output, such as head(1), has closed the pipe.
   if (error instanceof BrokenPipe) return 0
   if (hasExitCode(error)) {
     await shell.stderr.write(lines(error.message, 'deferd: '))
     return error.exitCode
   }
+  if (error instanceof Error && 'code' in error && /^SQLITE_(CORRUPT|NOTADB)/.test(String(error.code))) {
+    await shell.stderr.write(lines(`the queue is damaged (${error.message}): stop the daemon and run deferd check --repair`, 'deferd: '))
+    return EX.data
+  }
   await shell.stderr.write(lines(error instanceof Error ? (error.stack ?? error.message) : String(error), 'deferd: '))
   return EX.software
 }
 
-/** Runs a command line to its exit code; `calledAs` is the name of the executable. */
+/** Runs a command line and resolves with its exit code. `calledAs` is the name of the executable. */
 export async function run(shell: Shell, argv: readonly string[], calledAs = 'deferd'): Promise<number> {
   const [first = '', ...rest] = argv
   const called = POSTFIX_NAMES.get(calledAs)
@@ -117,7 +131,7 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
 }
 
 async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
-  const said: Said = { out: '', err: '', code: 0 }
+  const said: CommandOutput = { out: '', err: '', code: 0 }
   try {
     const program = await buildProgram(shell, argv, said)
     await program.parseAsync(argv, { from: 'user' })

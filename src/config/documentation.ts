@@ -1,24 +1,28 @@
-/**
- * docs/configuration.md, out of the option table: what is documented is what there is.
- */
+/** Renders docs/configuration.md from the option table. */
 import { OPTIONS } from './options.ts'
+import type { TimeUnit } from './values.ts'
 
 const INTRODUCTION = `# Configuration
 
-<!-- Written by scripts/docs.ts out of src/config/options.ts; do not edit. -->
+<!-- Written by scripts/docs.ts from src/config/options.ts; do not edit. -->
 
-deferd needs no configuration. What it has is TOML, looked for in this order: \`--config FILE\`, \`$DEFERD_CONFIG\`,
-\`./deferd.toml\` (not for root, nor for commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. Single parameters
-are overridden in the environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) and, above all, on the command line
-(\`-o myhostname=relay.example.com\`).
+deferd runs without configuration. The configuration file is TOML; the first of these is read: \`--config FILE\`,
+\`$DEFERD_CONFIG\`, \`./deferd.toml\` (not by root, nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The
+environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the command line
+(\`-o myhostname=relay.example.com\`) overrides both.
 
-- Names are those of Postfix’s main.cf wherever Postfix has the parameter.
-- Times are \`"300s"\`, \`"5m"\`, \`"1.5h"\`, \`"2d"\`, or a number of seconds. Sizes are bytes, or \`"10M"\`.
-- Lists are TOML lists, or a text with commas or blanks.
-- \`$name\` in a text stands for the value of another parameter, \`$$\` for a dollar sign.
-- All problems are told at once, with file and line; nothing falls back silently. \`deferd check\` looks further.
-- \`deferd config\` prints what holds, \`deferd config -n\` what differs from the defaults.
-- SIGHUP makes a running daemon read its configuration again; when that has problems, the old one stays.
+- Names are Postfix’s (postconf(5)) wherever Postfix has the parameter.
+- Times are \`"300s"\`, \`"5m"\`, \`"1.5h"\`, \`"1h30m"\`, \`"2d"\`, or a number in the unit that the table gives. Sizes are bytes, or \`"10M"\`.
+- Lists are TOML lists, or a text separated by commas or blanks.
+- \`$name\` in a text is the value of another parameter, \`$$\` a dollar sign.
+- All problems are reported at once, with file and line and in their order; no value falls back silently. A parameter or lookup
+  table (\`hash:\`) that only Postfix has is answered with what to write instead.
+- \`deferd check\` takes the steps of \`deferd start\` up to the opening of the queue and of the ports: files, certificates, keys,
+  folder rights. Both report the same sentences with the same exit code.
+- \`deferd config\` prints the effective values, \`deferd config -n\` those that differ from the defaults.
+- A running daemon reads its configuration again on SIGHUP, with listeners, certificates, keys and log; with problems, or when a
+  port cannot be opened, the old one stays in effect. \`queue_directory\` changes at a restart, and so does a listener whose new
+  address overlaps the old one (\`127.0.0.1:25\` to \`*:25\`).
 
 ## Tables
 
@@ -30,7 +34,7 @@ are overridden in the environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) and,
 "old.example" = "error:5.1.2 this domain is closed"
 "null.example" = "discard:"
 
-# domain, .parent or next hop: what differs there
+# recipient domain, .parent or next hop: parameters that differ there
 [destination."gmail.com"]
 destination_concurrency_limit = 5 # names lose default_
 minimal_backoff_time = "60s"
@@ -38,18 +42,22 @@ minimal_backoff_time = "60s"
 
 ## Parameters
 
-Those marked ● may stand in a \`[destination."…"]\` table, there without \`default_\`.
+Those marked ● are also allowed in a \`[destination."…"]\` table, there without \`default_\`.
 
 | parameter | default | |
 | --- | --- | --- |
 `
+
+const UNIT_NAMES: Readonly<Record<TimeUnit, string>> = { s: 'seconds', h: 'hours', d: 'days' }
+
+const unitOf = ({ unit }: { readonly unit?: TimeUnit }): string => (unit === undefined ? '' : ` Unit: ${UNIT_NAMES[unit]}.`)
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
 export function configurationPage(): string {
   const rows = Object.entries(OPTIONS).map(([name, option]) => {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
-    return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : ''}${cell(option.about)} |`
+    return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
   })
   return `${INTRODUCTION}${rows.join('\n')}\n`
 }

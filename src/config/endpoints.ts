@@ -1,11 +1,37 @@
-/** Where to listen, as operators write it: `127.0.0.1:2525`, `[::1]:25`, `*:25` for all addresses, or a port alone. */
-import type { Endpoint } from '../delivery/net.ts'
+/** Listen addresses: `127.0.0.1:2525`, `[::1]:25`, `*:25` for all addresses, or only a port. */
+import { errorCode, errorMessage } from '../system/caught-error.ts'
+import type { Endpoint } from '../system/net.ts'
 
-/** Throws a sentence for the operator; `parameter` is where it was given. */
+/** Throws an Error that names `parameter` when the text is not a listen address. */
 export function parseListen(text: string, parameter: string): Endpoint {
   const [, bracketed, plain, digits] = /^(?:(?:\[([^\]]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? []
   const port = Number(digits ?? Number.NaN)
   if (!(port <= 65_535)) throw new Error(`${parameter}: expected an address and a port such as 127.0.0.1:2525 or [::1]:25, got ${text}`)
   const host = bracketed ?? plain ?? '*'
   return { address: host === '*' || host === '' ? '::' : host, port }
+}
+
+/** An address and port of the configuration cannot be opened (EX_UNAVAILABLE); `cause` holds the system's error. */
+export class CannotListen extends Error {
+  override readonly name = 'CannotListen'
+  /** EX_UNAVAILABLE. */
+  readonly exitCode = 69
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process has this port: stop it, or name another port',
+  EADDRNOTAVAIL: 'no interface of this machine has this address: name one of `ip address`, or * for all',
+  EACCES: 'ports below 1024 need root: start with --user NAME as root, or inherit the port from systemd',
+}
+
+/** Opens the port that `parameter` names. Rejects with CannotListen, which names the parameter, the port and a remedy. */
+export async function openPort<T>(parameter: string, { address, port }: Endpoint, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open()
+  } catch (cause) {
+    if (!(cause instanceof Error && 'syscall' in cause)) throw cause
+    const at = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+    const remedy = REMEDIES[errorCode(cause)] ?? errorMessage(cause)
+    throw new CannotListen(`${parameter}: cannot listen on ${at}: ${remedy} (${errorCode(cause)})`, { cause })
+  }
 }

@@ -1,12 +1,11 @@
 /**
- * On which line of a TOML file each key stands, so that a problem can be shown where it is. The parser has already
- * accepted the text; this only walks over it, and knows just enough of the grammar not to be fooled by strings,
- * comments and lists that go over several lines.
+ * Line numbers of the keys of a TOML file, for the positions of problems. The text is valid TOML, so the walker handles only
+ * strings, comments, and lists and inline tables that span several lines.
  */
 
 import { parse } from 'smol-toml'
 
-/** A key with the tables it lies in, as one string. */
+/** A key with its tables, encoded as one string. */
 export const keyPath = (...parts: readonly string[]): string => JSON.stringify(parts)
 
 class Walker {
@@ -52,7 +51,7 @@ class Walker {
     while (this.#at < this.#text.length && this.#peek() !== '\n') this.#step()
   }
 
-  /** `a."b.c".d` up to the equals sign or the closing bracket. */
+  /** Reads a key such as `a."b.c".d`, up to the equals sign or the closing bracket. */
   #key(): readonly string[] {
     const parts: string[] = []
     let part = ''
@@ -72,7 +71,7 @@ class Walker {
     return [...parts, part]
   }
 
-  /** To the end of the statement: the first line end that lies in no string, list or inline table. */
+  /** Skips to the end of the statement: the first line end outside strings, lists and inline tables. */
   #skipValue(): void {
     let depth = 0
     while (this.#at < this.#text.length && !(depth <= 0 && this.#peek() === '\n')) {
@@ -99,7 +98,7 @@ class Walker {
   }
 }
 
-/** Line numbers from 1 by key path. */
+/** Line numbers, counted from 1, by key path. */
 export function keyLines(toml: string): ReadonlyMap<string, number> {
   const walker = new Walker(toml)
   walker.walk()

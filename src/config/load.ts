@@ -1,112 +1,61 @@
 /**
- * Reads the configuration: file, environment and command line over the defaults of the option table. Either everything
- * is right and a Config comes out, or a ConfigError tells all that is wrong and where. Nothing falls back silently.
+ * Loads the configuration: file, environment and command line override the defaults of the option table. The result is a complete
+ * Config, or a ConfigError with all problems and their positions. An invalid value is never replaced by a default.
  */
 import { hostname as machineName } from 'node:os'
-import { PolicyError } from '../backoff/policy.ts'
-import { compileRetryPolicy } from '../backoff/retry-policy.ts'
-import type { Duration } from '../mail/clock.ts'
-import { meaninglessValues, type Places } from './meaning.ts'
+import { globalNameOf, type SettingName } from './destination-settings.ts'
+import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
+import { semanticProblems, type Origins } from './meaning.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
-import { ConfigError, nearest, type Problem } from './problem.ts'
+import { ConfigError, inLineOrder, type Problem } from './problem.ts'
+import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
+import { withUnit, type TimeUnit } from './values.ts'
 import {
   findFile,
-  stateEnvironment,
-  stateFile,
-  stateOverrides,
-  stateTables,
+  addEnvironment,
+  addFile,
+  addOverrides,
+  addTables,
   type ConfigSources,
-  type Given,
-  type Statements,
+  type RawValue,
+  type RawSettings,
 } from './sources.ts'
 
 export { ConfigError } from './problem.ts'
 export type { ConfigSources } from './sources.ts'
 
+/** A configuration and the sources of its values. */
 export interface LoadedConfig {
   readonly config: Config
-  /** Names that were given anywhere, as opposed to defaults. */
+  /** Names of the parameters whose value is not the default. */
   readonly given: ReadonlySet<string>
-  /** The file that was read; null when there is none. */
+  /** Position of a parameter, for problems that are found later: `deferd.toml:12`, `environment` or `-o`; empty for a default. */
+  readonly whereOf: (name: OptionName) => string
+  /** Path of the file that was read; null without a file. */
   readonly file: string | null
-  /** Every parameter as one would write it, `$name` expanded. */
+  /** All parameters in the syntax of the file, with `$name` expanded. */
   readonly written: ReadonlyMap<OptionName, string>
-  /** The same for what `[destination."…"]` tables set. */
+  /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** What was changed to make sense, and why. */
+  /** Values that were replaced, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
-
-const NAMES = Object.keys(OPTIONS) as OptionName[]
-const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
 
 const LOCAL_NAMES: ReadonlyMap<string, OptionName> = new Map(
   NAMES.filter((name) => OPTIONS[name].perDestination).map((name) => [name.replace(/^default_/, ''), name]),
 )
 
-/** A value as one would write it on one line. */
-const asText = (value: unknown): string =>
-  Array.isArray(value) ? value.map(asText).join(', ') : typeof value === 'string' ? value : JSON.stringify(value)
-
-/** Values with `$name`, `${name}` and `$(name)` replaced; `$$` is a dollar sign. */
-class Expansion {
-  readonly #given: ReadonlyMap<string, Given>
-  readonly #hostname: string
-  readonly #problems: Problem[]
-  readonly #done = new Map<OptionName, Given>()
-  readonly #open: OptionName[] = []
-
-  constructor(given: ReadonlyMap<string, Given>, hostname: string, problems: Problem[]) {
-    this.#given = given
-    this.#hostname = hostname
-    this.#problems = problems
-  }
-
-  of(name: OptionName): Given {
-    const done = this.#done.get(name)
-    if (done !== undefined) return done
-    const raw = this.#given.get(name) ?? { value: OPTIONS[name].default, where: 'default' }
-    this.#open.push(name)
-    const value = this.expand(raw)
-    this.#open.pop()
-    const expanded = { where: raw.where, value: name === 'myhostname' && value === '' ? this.#hostname : value }
-    this.#done.set(name, expanded)
-    return expanded
-  }
-
-  expand({ value, where }: Given): unknown {
-    if (Array.isArray(value)) return value.map((part: unknown) => this.expand({ value: part, where }))
-    if (typeof value !== 'string') return value
-    return value.replace(/\$(?:\$|(\w+)|\{(\w+)\}|\((\w+)\))/g, (whole, plain?: string, braced?: string, round?: string) => {
-      const name = plain ?? braced ?? round
-      return name === undefined ? '$' : this.#reference(name, whole, where)
-    })
-  }
-
-  #reference(name: string, whole: string, where: string): string {
-    if (!isOption(name)) this.#problems.push({ where, text: `${whole}: ${unknown(name, NAMES)}` })
-    else if (this.#open.includes(name)) this.#problems.push({ where, text: `${[...this.#open, name].join(' → ')} goes round in a circle` })
-    else return asText(this.of(name).value)
-    return ''
-  }
-}
-
-function unknown(name: string, known: Iterable<string>): string {
-  const meant = nearest(name, known)
-  return `unknown parameter ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`
-}
-
-/** What the kind of the parameter makes of a value; undefined after noting why not. */
-function read(name: OptionName, shown: string, { value, where }: Given, problems: Problem[]): unknown {
+/** The parsed value; undefined when a problem was added. */
+function read(name: OptionName, shown: string, { value, where }: RawValue, problems: Problem[]): unknown {
   const reading = OPTIONS[name].kind(value)
   if ('value' in reading) return reading.value
   problems.push({ where, text: `${shown}: ${reading.wrong}` })
   return undefined
 }
 
-function readTransportMaps(said: Statements, problems: Problem[]): Config['transport_maps'] {
+function readTransportMaps(raw: RawSettings, problems: Problem[]): Config['transport_maps'] {
   const maps = new Map<string, string>()
-  for (const [key, { value, where }] of said.transportMaps) {
+  for (const [key, { value, where }] of raw.transportMaps) {
     if (typeof value === 'string') maps.set(key.toLowerCase(), value)
     else problems.push({ where, text: `transport_maps."${key}": expected "transport:nexthop"` })
   }
@@ -115,164 +64,154 @@ function readTransportMaps(said: Statements, problems: Problem[]): Config['trans
 
 type Table = { -readonly [K in keyof DestinationSettings]: unknown }
 
-function readTable(heading: string, said: ReadonlyMap<string, Given>, expansion: Expansion, problems: Problem[]): Table {
+function readTable(heading: string, raw: ReadonlyMap<string, RawValue>, expansion: Expansion, problems: Problem[]): Table {
   const table: Partial<Record<string, unknown>> = {}
-  for (const [name, given] of said) {
+  for (const [name, given] of raw) {
     const globalName = LOCAL_NAMES.get(name)
     if (globalName !== undefined) {
       table[name] = read(globalName, `destination."${heading}": ${name}`, { ...given, value: expansion.expand(given) }, problems)
     } else if (isOption(name) && !OPTIONS[name].perDestination) {
-      problems.push({ where: given.where, text: `${name} holds for the whole relay and cannot stand in [destination."${heading}"]` })
+      problems.push({
+        where: given.where,
+        text: `${name} is a parameter of the whole relay, not of [destination."${heading}"]; set it above the tables`,
+      })
     } else {
-      problems.push({ where: given.where, text: unknown(name, LOCAL_NAMES.keys()) })
+      problems.push({ where: given.where, text: unknownParameter(name, LOCAL_NAMES.keys()) })
     }
   }
   return table
 }
 
-const TIMES = ['retry_backoff', 'minimal_backoff_time', 'maximal_backoff_time', 'maximal_queue_lifetime', 'bounce_queue_lifetime'] as const
-
-type Times = Pick<Config, (typeof TIMES)[number]>
-
-/** Checks that concern several parameters, for the relay or for one destination. */
-class Coherence {
-  readonly warnings: string[] = []
-  readonly #problems: Problem[]
-
-  constructor(problems: Problem[]) {
-    this.#problems = problems
-  }
-
-  /** Judges the times that hold; `place` names where one of them is given. Returns the lifetime of bounces. */
-  check(times: Times, inside: string, place: (name: keyof Times) => string | undefined): Duration {
-    if (times.minimal_backoff_time > times.maximal_backoff_time) {
-      const where = place('minimal_backoff_time') ?? place('maximal_backoff_time') ?? 'default'
-      this.#problems.push({ where, text: `${inside}minimal_backoff_time is above maximal_backoff_time` })
-      return times.bounce_queue_lifetime
-    }
-    this.#checkBackoff(times, inside, place('retry_backoff') ?? place('minimal_backoff_time') ?? place('maximal_backoff_time') ?? 'default')
-    if (times.bounce_queue_lifetime <= times.maximal_queue_lifetime) return times.bounce_queue_lifetime
-    const where = place('bounce_queue_lifetime')
-    if (where !== undefined) {
-      this.warnings.push(`${where}: ${inside}bounce_queue_lifetime is above maximal_queue_lifetime, which is used instead`)
-    }
-    return times.maximal_queue_lifetime
-  }
-
-  #checkBackoff(times: Times, inside: string, where: string): void {
-    const { retry_backoff, minimal_backoff_time: minimal, maximal_backoff_time: maximal } = times
-    try {
-      compileRetryPolicy({ retry_backoff, minimal, maximal })
-    } catch (error) {
-      if (!(error instanceof PolicyError)) throw error
-      this.#problems.push({ where, text: `${inside}retry_backoff: ${error.message}` })
-    }
-  }
-}
-
-/** The same checks for what holds at one destination: what its table leaves out comes from the relay as a whole. */
-function fitTable(heading: string, table: Table, relay: Times, said: Statements, coherence: Coherence): DestinationSettings {
-  const own = said.destinations.get(heading)
-  const settings = table as DestinationSettings
-  // Unless it was given somewhere, the lifetime of bounces follows that of other mail here too.
-  const follows = settings.maximal_queue_lifetime !== undefined && !said.parameters.has('bounce_queue_lifetime')
-  const times: Times = {
-    retry_backoff: settings.retry_backoff ?? relay.retry_backoff,
-    minimal_backoff_time: settings.minimal_backoff_time ?? relay.minimal_backoff_time,
-    maximal_backoff_time: settings.maximal_backoff_time ?? relay.maximal_backoff_time,
-    maximal_queue_lifetime: settings.maximal_queue_lifetime ?? relay.maximal_queue_lifetime,
-    bounce_queue_lifetime:
-      settings.bounce_queue_lifetime ?? (follows ? settings.maximal_queue_lifetime : undefined) ?? relay.bounce_queue_lifetime,
-  }
-  const bounces = coherence.check(times, `destination."${heading}": `, (name) => own?.get(name)?.where)
-  return bounces === relay.bounce_queue_lifetime ? settings : { ...settings, bounce_queue_lifetime: bounces }
-}
-
-function collect(sources: ConfigSources, said: Statements, problems: Problem[]): string | null {
+function collect(sources: ConfigSources, raw: RawSettings, problems: Problem[]): string | null {
   const file = findFile(sources)
-  if (file !== null) stateFile(file.path, file.text, said, problems)
-  stateEnvironment(sources.env, said, problems)
-  stateOverrides(sources.overrides, said, problems)
-  noteUnknown(said, problems)
+  if (file !== null) addFile(file.path, file.text, raw, problems)
+  addEnvironment(sources.env, raw, problems)
+  addOverrides(sources.overrides, raw, problems)
+  noteUnknown(raw, problems)
   return file?.path ?? null
 }
 
-function noteUnknown(said: Statements, problems: Problem[]): void {
-  for (const [name, { where }] of said.parameters) if (!isOption(name)) problems.push({ where, text: unknown(name, NAMES) })
+function noteUnknown(raw: RawSettings, problems: Problem[]): void {
+  for (const [name, { where }] of raw.parameters) if (!isOption(name)) problems.push({ where, text: unknownParameter(name, NAMES) })
 }
 
-function refuse(problems: readonly Problem[]): void {
-  if (problems.length > 0) throw new ConfigError(problems)
+function throwProblems(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ConfigError(inLineOrder(problems))
 }
 
-const nothingSaid = (): Statements => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map() })
+const emptySettings = (): RawSettings => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map() })
 
+/**
+ * Loads the configuration from `sources`. Reads at most one file. Throws ConfigError (exit code 78) with all problems, each
+ * with file and line. Times in the result are milliseconds, sizes bytes.
+ */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const problems: Problem[] = []
-  const said = nothingSaid()
-  const file = collect(sources, said, problems)
-  return judge(said, { file, hostname: sources.hostname ?? machineName() }, problems)
+  const raw = emptySettings()
+  const file = collect(sources, raw, problems)
+  return interpret(raw, { file, hostname: sources.hostname ?? machineName() }, problems)
 }
 
-/** Where values in code are said to stand, and what is set beside them. */
 interface CodeSources {
+  /** Position of a key in problem texts; the key itself when absent. */
   readonly where?: (...key: readonly string[]) => string
-  /** `name=value`, in order. */
+  /** Parameters as `name=value`, in order. They override `values`. */
   readonly overrides?: readonly string[]
 }
 
-/** What holds when nothing is given but `values`, in code: names and tables as in a file, which is not looked for. */
+/**
+ * Makes a configuration from `values`, which have the names and tables of a file. Reads no files and no environment. `hostname`
+ * is the default of myhostname; when absent, that is the machine's name. Throws ConfigError with all problems.
+ */
 export function configFrom(
   values: Readonly<Record<string, unknown>>,
-  hostname: string,
+  hostname: string = machineName(),
   { where = (...key) => key.join('.'), overrides = [] }: CodeSources = {},
 ): LoadedConfig {
   const problems: Problem[] = []
-  const said = nothingSaid()
-  stateTables(values, where, said, problems)
-  stateOverrides(overrides, said, problems)
-  noteUnknown(said, problems)
-  return judge(said, { file: null, hostname }, problems)
+  const raw = emptySettings()
+  addTables(values, where, raw, problems)
+  addOverrides(overrides, raw, problems)
+  noteUnknown(raw, problems)
+  return interpret(raw, { file: null, hostname }, problems)
 }
 
-/** What holds when nothing is given anywhere. */
-export const defaultConfig = (hostname = machineName()): LoadedConfig => judge(nothingSaid(), { file: null, hostname }, [])
+/** The defaults. */
+export const defaultConfig = (hostname = machineName()): LoadedConfig => interpret(emptySettings(), { file: null, hostname }, [])
 
-function judge(said: Statements, facts: { readonly file: string | null; readonly hostname: string }, problems: Problem[]): LoadedConfig {
-  const expansion = new Expansion(said.parameters, facts.hostname, problems)
-  const values = new Map<string, unknown>(NAMES.map((name) => [name, read(name, name, expansion.of(name), problems)]))
-  const tables = [...said.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
-  const maps = readTransportMaps(said, problems)
+function interpret(
+  raw: RawSettings,
+  facts: { readonly file: string | null; readonly hostname: string },
+  problems: Problem[],
+): LoadedConfig {
+  const expansion = new Expansion(raw.parameters, facts.hostname, problems)
+  const { values, malformed } = readAll(expansion, problems)
+  const tables = [...raw.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
+  const maps = readTransportMaps(raw, problems)
   const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
-  const coherence = new Coherence(problems)
-  // What could not be read has been told; the times are judged all the same when they are all known.
-  const timed = TIMES.every((name) => values.get(name) !== undefined)
-  const bounces = timed ? coherence.check(parameters, '', (name) => said.parameters.get(name)?.where) : 0
-  refuse(problems)
+  const queueTimes = new QueueTimes(problems)
+  // Times are compared with each other only if all of them are valid.
+  const timed = TIMES.every((name) => !malformed.has(name))
+  const bounces = timed ? queueTimes.check(parameters, '', (name) => raw.parameters.get(name)?.where) : 0
 
-  const written = new Map(NAMES.map((name) => [name, asText(expansion.of(name).value)]))
-  if (bounces !== parameters.bounce_queue_lifetime) {
+  const written = new Map(NAMES.map((name) => [name, writtenAs(name, asText(expansion.of(name).value))]))
+  if (timed && bounces !== parameters.bounce_queue_lifetime) {
     parameters.bounce_queue_lifetime = bounces
     written.set('bounce_queue_lifetime', written.get('maximal_queue_lifetime') ?? '')
   }
   const destination = new Map(
-    tables.map(([heading, table]) => [heading.toLowerCase(), fitTable(heading, table, parameters, said, coherence)]),
+    tables.map(([heading, table]) => [
+      heading.toLowerCase(),
+      timed ? fitTable(heading, table as DestinationSettings, { relay: parameters, raw, queueTimes }) : (table as DestinationSettings),
+    ]),
   )
   const config: Config = { ...parameters, transport_maps: maps, destination }
-  const places: Places = {
-    parameter: (name) => said.parameters.get(name)?.where,
-    transport: (key) => [...said.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
+  const origins: Origins = {
+    parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
+    transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
   }
-  refuse([...problems, ...meaninglessValues(config, places)])
+  throwProblems([...problems, ...semanticProblems(config, origins)])
   return {
     config,
-    given: new Set(said.parameters.keys()),
+    given: new Set(raw.parameters.keys()),
+    whereOf: (name) => raw.parameters.get(name)?.where ?? '',
     file: facts.file,
     written,
-    writtenTables: new Map([...said.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
-    warnings: coherence.warnings,
+    writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
+    warnings: queueTimes.warnings,
   }
 }
 
-const writeTable = (table: ReadonlyMap<string, Given>, expansion: Expansion): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, given]) => [name, asText(expansion.expand(given))]))
+/**
+ * Reads all parameters. The default takes the place of a malformed value, so that further checks report the other problems in the
+ * same pass.
+ */
+function readAll(
+  expansion: Expansion,
+  problems: Problem[],
+): { readonly values: ReadonlyMap<string, unknown>; readonly malformed: ReadonlySet<OptionName> } {
+  const values = new Map<string, unknown>()
+  const malformed = new Set<OptionName>()
+  for (const name of NAMES) {
+    const before = problems.length
+    const value = read(name, name, expansion.of(name), problems)
+    if (problems.length > before) malformed.add(name)
+    values.set(name, value ?? defaultOf(name))
+  }
+  return { values, malformed }
+}
+
+/** The default of a parameter whose value is malformed. A default that refers to other parameters is read without them. */
+function defaultOf(name: OptionName): unknown {
+  const reading = OPTIONS[name].kind(OPTIONS[name].default)
+  return 'value' in reading ? reading.value : undefined
+}
+
+/** A value as `deferd config` prints it. Times have their unit. */
+function writtenAs(name: OptionName, text: string): string {
+  const { unit } = OPTIONS[name].kind as { readonly unit?: TimeUnit }
+  return unit === undefined ? text : withUnit(text, unit)
+}
+
+const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion): ReadonlyMap<string, string> =>
+  new Map([...table].map(([name, given]) => [name, writtenAs(globalNameOf(name as SettingName), asText(expansion.expand(given)))]))

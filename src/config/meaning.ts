@@ -1,52 +1,81 @@
 /**
- * Whether values mean something to the parts that use them: addresses to listen on, networks, next hops, transports.
- * Each is tried with the very parser that reads it later, so that nothing is found out half-way through a start.
+ * Validates values that other modules parse: listen addresses, networks, next hops, transports. Each is parsed with the parser
+ * that is used later, so that a start does not fail half-way.
  */
-import { Router, parseTransport } from '../delivery/route.ts'
+import { domainToASCII } from 'node:url'
+import { errorMessage } from '../system/caught-error.ts'
 import { parseListen } from './endpoints.ts'
 import { Networks } from './networks.ts'
 import type { Config, OptionName } from './options.ts'
+import { foreignTableType } from './postfix-parameters.ts'
 import type { Problem } from './problem.ts'
+import { parseTlsPolicy } from './tls-policy-map.ts'
+import { parseNextHops, parseTransport } from './transport-map.ts'
 
-/** Where something was given. */
-export interface Places {
+/** Positions of values; undefined for a default. */
+export interface Origins {
   readonly parameter: (name: OptionName) => string | undefined
   readonly transport: (key: string) => string
 }
 
-/** One value with what reads it. */
+/** A value with its parser. */
 interface Trial {
   readonly where: string
   readonly read: () => unknown
 }
 
-export function meaninglessValues(config: Config, places: Places): readonly Problem[] {
-  return trials(config, places).flatMap(({ where, read }) => {
+export function semanticProblems(config: Config, origins: Origins): readonly Problem[] {
+  return trials(config, origins).flatMap(({ where, read }) => {
     try {
       read()
       return []
     } catch (error) {
-      return [{ where, text: (error as Error).message }]
+      return [{ where, text: errorMessage(error) }]
     }
   })
 }
 
-/** Values that nobody gave are defaults, and those are right. */
-function trials(config: Config, { parameter, transport }: Places): readonly Trial[] {
-  const nowhere = new Map<string, string>()
-  const nextHops = (hops: Partial<Config>) => () =>
-    new Router({ ...config, relayhost: [], smtp_fallback_relay: [], transport_maps: nowhere, ...hops })
+/** Throws an Error that names the parameter when `text` is not a host or domain name (RFC 1123 §2.1). */
+function assertHostName(text: string, parameter: string): void {
+  const labels = domainToASCII(text).split('.')
+  if (labels.every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label))) return
+  throw new Error(`${parameter}: ${JSON.stringify(text)} is not a domain name; write the name itself, such as "relay.example.com"`)
+}
+
+/** Throws an Error that names the parameter when a text names a lookup table of Postfix that deferd cannot read. */
+function assertNoForeignTable(texts: readonly string[], parameter: string, remedy: string): void {
+  const type = texts.map(foreignTableType).find((found) => found !== undefined)
+  if (type !== undefined) throw new Error(`${parameter}: deferd does not read ${type}: tables; ${remedy}`)
+}
+
+/** Remedies of a lookup table in a parameter with a file, and in a parameter with a list. */
+const AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
+const AS_LIST = 'write its entries as a list'
+
+/** The values to parse. Defaults are valid, so only values from a source are parsed. */
+function trials(config: Config, { parameter, transport }: Origins): readonly Trial[] {
   const readers: Partial<Record<OptionName, () => unknown>> = {
     smtpd_listen: () => config.smtpd_listen.map((text) => parseListen(text, 'smtpd_listen')),
     smtpd: () => config.smtpd.map(({ address }) => parseListen(address, 'smtpd')),
     http_listen: () => config.http_listen === '' || parseListen(config.http_listen, 'http_listen'),
-    mynetworks: () => new Networks(config.mynetworks, 'mynetworks'),
+    mynetworks: () => {
+      assertNoForeignTable(config.mynetworks, 'mynetworks', AS_LIST)
+      return new Networks(config.mynetworks, 'mynetworks')
+    },
     smtpd_forbid_bare_newline_exclusions: () =>
       new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
     smtpd_client_event_limit_exceptions: () =>
       new Networks(config.smtpd_client_event_limit_exceptions, 'smtpd_client_event_limit_exceptions'),
-    relayhost: nextHops({ relayhost: config.relayhost }),
-    smtp_fallback_relay: nextHops({ smtp_fallback_relay: config.smtp_fallback_relay }),
+    myhostname: () => assertHostName(config.myhostname, 'myhostname'),
+    myorigin: () => assertHostName(config.myorigin, 'myorigin'),
+    smtp_tls_policy_maps: () => {
+      assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', AS_LIST)
+      config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
+    },
+    relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
+    smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),
+    relayhost: () => parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true),
+    smtp_fallback_relay: () => parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', config.smtp_tcp_port, true),
   }
   const given = Object.entries(readers).flatMap(([name, read]) => {
     const where = parameter(name as OptionName)

@@ -1,16 +1,16 @@
 /**
- * Every parameter in one table: its kind, its default as one would write it, whether a `[destination."…"]` table may
- * override it, and one sentence of documentation. The Config type, the check, `deferd config` and docs/configuration.md
- * all come from here. Names and defaults are Postfix's wherever Postfix has the parameter (postconf(5)).
+ * Table of all parameters: kind, default in the syntax of the file, whether a `[destination."…"]` table may override it, and one
+ * sentence of documentation. The Config type, the validation, `deferd config` and docs/configuration.md are derived from this
+ * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
 import * as is from './values.ts'
 
 interface Option<T, Local extends boolean = boolean> {
   readonly kind: is.Kind<T>
-  /** As written in a configuration file. */
+  /** Default in the syntax of the configuration file. */
   readonly default: string
   readonly about: string
-  /** May stand in a `[destination."…"]` table, there without a leading `default_`. */
+  /** True when a `[destination."…"]` table may set the parameter; the name has no `default_` prefix there. */
   readonly perDestination: Local
 }
 
@@ -28,253 +28,338 @@ const perDestination = <T>(kind: is.Kind<T>, byDefault: string, about: string): 
 })
 
 export const OPTIONS = {
-  // who we are and where things are
-  myhostname: option(is.text, '', 'Our name in greetings, trace headers and notices; the name of this machine when empty.'),
-  myorigin: option(is.text, '$myhostname', 'The domain of MAILER-DAEMON and of local senders without one.'),
-  mail_name: option(is.text, 'Deferd', 'The name of the mail system in the greeting, in Received lines and in X-…-Queue-ID fields.'),
-  queue_directory: option(is.text, './deferd-queue', 'The folder of the queue: one SQLite file and what belongs to it.'),
-  smtpd_listen: option(is.list, '127.0.0.1:2525', 'Addresses and ports on which mail is taken.'),
+  // names, files, ports
+  myhostname: option(is.text, '', 'Host name in greetings, Received lines and notices; the name of the machine when empty.'),
+  myorigin: option(is.text, '$myhostname', 'Domain of MAILER-DAEMON and of local senders without a domain.'),
+  mydomain: option(is.text, '', 'Parent of host names without a dot; myhostname without its first part when empty.'),
+  append_at_myorigin: option(is.flag, 'yes', 'Complete header addresses without a domain with @$myorigin, in local mail.'),
+  append_dot_mydomain: option(is.flag, 'no', 'Complete host names without a dot in header addresses with .$mydomain, in local mail.'),
+  local_header_rewrite_clients: option(
+    is.words('permit_mynetworks', 'permit_sasl_authenticated'),
+    'permit_mynetworks, permit_sasl_authenticated',
+    'Clients whose mail is local: missing Date, From and Message-Id fields are added, and header addresses are completed.',
+  ),
+  mail_name: option(is.text, 'Deferd', 'Name of the mail system in the greeting, in Received lines and in X-…-Queue-ID fields.'),
+  queue_directory: option(
+    is.text,
+    './deferd-queue',
+    'Folder of the queue: the SQLite file, the control socket, the maildrop and the lock.',
+  ),
+  smtpd_listen: option(is.list, '127.0.0.1:2525', 'Addresses and ports of the SMTP server.'),
   http_listen: option(is.text, '', 'Address and port of /metrics and /healthz; off when empty.'),
-  log_format: option(is.oneOf('postfix', 'json'), 'postfix', 'The shape of log lines on standard error.'),
-  syslog_name: option(is.text, 'deferd', 'The program name in Postfix-shaped log lines.'),
+  log_format: option(is.oneOf('postfix', 'json'), 'postfix', 'Format of the log: Postfix’s lines, or one JSON object per line.'),
+  log_file: option(is.text, '', 'File of the log, instead of standard error; SIGHUP opens it again.'),
+  syslog_name: option(is.text, 'deferd', 'Program name in log lines of the format postfix, before the slash.'),
 
-  // who may send what
-  mynetworks: option(is.list, '127.0.0.0/8, [::1]/128', 'Clients that may relay anywhere.'),
-  relay_domains: option(is.list, '', 'Domains (and their subdomains) that everybody may send to.'),
-  message_size_limit: option(is.size, '10240000', 'The largest message, in bytes.'),
-  smtpd_recipient_limit: option(is.count(1), '1000', 'The most recipients in one SMTP transaction.'),
-  smtpd_recipient_overshoot_limit: option(is.count(), '1000', 'Recipients beyond the limit that are not counted as errors.'),
-  hopcount_limit: option(is.count(1), '50', 'The most Received lines, ours included; at this count a message is taken for a loop.'),
-  header_size_limit: option(is.size, '102400', 'The largest header of a message, in bytes.'),
-  queue_minfree: option(is.size, '0', 'Free bytes below which mail is refused, beside 1.5 × message_size_limit.'),
-  smtpd_banner: option(is.text, '$myhostname ESMTP $mail_name', 'The greeting after 220.'),
-  smtpd_timeout: option(is.duration, '300s', 'How long a client may keep silent.'),
-  smtpd_min_data_rate: option(is.count(1), '500', 'Bytes a second that extend the time a client has for one command or message.'),
-  smtpd_soft_error_limit: option(is.count(1), '10', 'Errors after which every reply is delayed.'),
-  smtpd_hard_error_limit: option(is.count(1), '20', 'Errors after which the client is shown out.'),
-  smtpd_error_sleep_time: option(is.duration, '1s', 'The delay of replies after too many errors.'),
+  // receiving mail
+  mynetworks: option(is.list, '127.0.0.0/8, [::1]/128', 'Networks of clients that may relay to any domain.'),
+  relay_domains: option(is.list, '', 'Domains, with their subdomains, that all clients may send to.'),
+  message_size_limit: option(is.size, '10240000', 'Maximum size of a message, in bytes.'),
+  smtpd_recipient_limit: option(is.count(1), '1000', 'Maximum number of recipients in one SMTP transaction.'),
+  smtpd_recipient_overshoot_limit: option(
+    is.count(),
+    '1000',
+    'Recipients above smtpd_recipient_limit that are refused without counting as errors.',
+  ),
+  hopcount_limit: option(is.count(1), '50', 'Number of Received lines, the own one included, at which a message is rejected as a loop.'),
+  header_size_limit: option(
+    is.size,
+    '102400',
+    'Maximum size of a header field, in bytes; the rest of a longer one is removed. Notices return at most so much of a header.',
+  ),
+  queue_minfree: option(is.size, '0', 'Free disk space in bytes below which mail is refused; at least 1.5 × message_size_limit.'),
+  smtpd_banner: option(is.text, '$myhostname ESMTP $mail_name', 'Text after 220 in the greeting.'),
+  smtpd_timeout: option(
+    is.duration,
+    '300s',
+    'Time limit for one command or message of a client; received bytes extend it (smtpd_min_data_rate).',
+  ),
+  smtpd_min_data_rate: option(
+    is.count(1),
+    '500',
+    'Minimum data rate in bytes per second: received bytes extend smtpd_timeout at this rate.',
+  ),
+  smtpd_soft_error_limit: option(is.count(1), '10', 'Errors of a client after which each reply is delayed by smtpd_error_sleep_time.'),
+  smtpd_hard_error_limit: option(is.count(1), '20', 'Errors of a client after which it is disconnected.'),
+  smtpd_error_sleep_time: option(is.duration, '1s', 'Delay of replies above smtpd_soft_error_limit.'),
   smtpd_junk_command_limit: option(
     is.count(),
     '100',
-    'Commands that lead to no mail (HELO, RSET, NOOP, VRFY) before each one is an error.',
+    'Commands without mail (HELO, RSET, NOOP, VRFY, ETRN) above which each one counts as an error.',
+  ),
+  disable_vrfy_command: option(is.flag, 'no', 'Refuse VRFY, and do not announce it.'),
+  smtpd_discard_ehlo_keywords: option(
+    is.words(...is.EHLO_KEYWORDS),
+    '',
+    'Extensions that EHLO does not announce, and that are refused where a client uses them all the same.',
+  ),
+  fast_flush_domains: option(is.list, '$relay_domains', 'Domains, with their subdomains, whose mail clients may flush with ETRN.'),
+  smtpd_etrn_restrictions: option(
+    is.words('permit_mynetworks', 'permit_sasl_authenticated', 'permit', 'reject'),
+    '',
+    'Clients that may use ETRN; the first restriction that applies decides, and all clients may when none does.',
   ),
   smtpd_forbid_bare_newline: option(
     is.oneOf('normalize', 'reject'),
     'normalize',
-    'What becomes of lines that end in LF alone: they are mended, or the client is refused. Only CRLF.CRLF ends a message.',
+    'Lines that end in LF without CR: normalize makes them CRLF, reject refuses the message. Only CRLF.CRLF ends a message.',
   ),
-  smtpd_forbid_bare_newline_exclusions: option(is.list, '', 'Clients whose LF.LF ends a message too.'),
-  smtpd_forbid_unauth_pipelining: option(is.flag, 'yes', 'Refuse clients that talk when it is not their turn.'),
-  message_drop_headers: option(is.list, 'bcc, content-length, resent-bcc, return-path', 'Fields that are removed from every header.'),
+  smtpd_forbid_bare_newline_exclusions: option(is.list, '', 'Networks of clients whose LF.LF ends a message too.'),
+  smtpd_forbid_unauth_pipelining: option(
+    is.flag,
+    'yes',
+    'Refuse clients that send before the greeting, or pipeline where RFC 2920 does not allow it.',
+  ),
+  message_drop_headers: option(is.list, 'bcc, content-length, resent-bcc, return-path', 'Header fields that are removed from all mail.'),
   smtpd_tls_security_level: option(
     is.oneOf('none', 'may', 'encrypt'),
     'none',
-    'Whether the listeners of smtpd_listen offer STARTTLS, or insist on it before mail.',
+    'STARTTLS on smtpd_listen: not offered (none), offered (may), or required before MAIL (encrypt).',
   ),
-  smtpd_tls_cert_file: option(is.text, '', 'Our certificate and its chain (PEM).'),
-  smtpd_tls_key_file: option(is.text, '$smtpd_tls_cert_file', 'The key of our certificate (PEM).'),
-  smtpd_sasl_auth_enable: option(is.flag, 'no', 'Let clients of smtpd_listen log in, over TLS only; who has logged in may relay anywhere.'),
-  smtpd_sasl_users_file: option(is.text, '', 'Who may log in, as written by `deferd user`.'),
-  smtpd: option(is.listeners, '', '[[smtpd]] tables: further listeners, each with its address, tls and auth.'),
-  anvil_rate_time_unit: option(is.duration, '60s', 'The time over which the rates of clients are measured.'),
-  smtpd_client_connection_rate_limit: option(is.count(), '0', 'The most connections of one client in that time; 0 for no limit.'),
-  smtpd_client_message_rate_limit: option(is.count(), '0', 'The most messages of one client in that time; 0 for no limit.'),
-  smtpd_client_recipient_rate_limit: option(is.count(), '0', 'The most recipients of one client in that time; 0 for no limit.'),
-  smtpd_client_new_tls_session_rate_limit: option(is.count(), '0', 'The most TLS handshakes of one client in that time; 0 for no limit.'),
-  smtpd_client_auth_rate_limit: option(is.count(), '0', 'The most AUTH commands of one client in that time; 0 for no limit.'),
-  smtpd_client_event_limit_exceptions: option(is.list, '$mynetworks', 'Clients that these limits do not hold for.'),
-  smtpd_peername_lookup: option(is.flag, 'no', 'Look up the names of clients for the log and the Received line.'),
-  smtpd_client_connection_count_limit: option(
+  smtpd_tls_cert_file: option(is.text, '', 'Server certificate with its chain (PEM).'),
+  smtpd_tls_key_file: option(is.text, '$smtpd_tls_cert_file', 'Private key of the server certificate (PEM).'),
+  smtpd_sasl_auth_enable: option(
+    is.flag,
+    'no',
+    'Offer AUTH on smtpd_listen, over TLS only; authenticated clients may relay to any domain.',
+  ),
+  smtpd_sasl_users_file: option(is.text, '', 'File of SMTP users, as written by `deferd user`.'),
+  smtpd: option(is.listeners, '', '[[smtpd]] tables: further listeners, each with address, tls and auth.'),
+  anvil_rate_time_unit: option(is.duration, '60s', 'Period of the rate limits of clients.'),
+  smtpd_client_connection_rate_limit: option(is.count(), '0', 'Maximum connections of one client in anvil_rate_time_unit; 0 for no limit.'),
+  smtpd_client_message_rate_limit: option(is.count(), '0', 'Maximum messages of one client in anvil_rate_time_unit; 0 for no limit.'),
+  smtpd_client_recipient_rate_limit: option(is.count(), '0', 'Maximum recipients of one client in anvil_rate_time_unit; 0 for no limit.'),
+  smtpd_client_new_tls_session_rate_limit: option(
     is.count(),
-    '50',
-    'The most connections at once of one client outside mynetworks; 0 for no limit.',
+    '0',
+    'Maximum TLS handshakes of one client in anvil_rate_time_unit; 0 for no limit.',
   ),
+  smtpd_client_auth_rate_limit: option(is.count(), '0', 'Maximum AUTH commands of one client in anvil_rate_time_unit; 0 for no limit.'),
+  smtpd_client_event_limit_exceptions: option(
+    is.list,
+    '$mynetworks',
+    'Networks of clients without rate limits and without smtpd_client_connection_count_limit.',
+  ),
+  smtpd_peername_lookup: option(is.flag, 'no', 'Look up the names of clients for the log and the Received line.'),
+  smtpd_client_connection_count_limit: option(is.count(), '50', 'Maximum concurrent connections of one client; 0 for no limit.'),
   smtpd_process_limit: option(
     is.count(),
     '1000',
-    'The most connections of all clients at once; the one that was silent longest, for 10 s at least, makes room; 0 for no limit.',
+    'Maximum concurrent connections of all clients; above it the one that is idle longest (10 s at least) is closed, otherwise the new one is refused; 0 for no limit.',
   ),
 
-  // where mail goes
+  // routing and delivery
   relayhost: option(
     is.list,
     '',
-    'Where all mail goes: [host] or [host]:port for no MX lookup, domain for one; several are tried in order.',
+    'Next hops of all mail, tried in order: [host] or [host]:port without MX lookup, or a domain; MX of the recipient domain when empty.',
   ),
-  smtp_fallback_relay: option(is.list, '', 'Next hops for mail whose own cannot be found or reached.'),
-  smtp_tcp_port: option(is.count(1, 65535), '25', 'The port of mail exchangers.'),
+  proxy_interfaces: option(
+    is.list,
+    '',
+    'Addresses of proxies or NAT boxes that forward mail to this relay: an MX record that names one of them names this relay.',
+  ),
+  smtp_fallback_relay: option(is.list, '', 'Next hops of mail whose own next hop cannot be found or reached.'),
+  smtp_tcp_port: option(is.count(1, 65535), '25', 'Port of mail exchangers.'),
   smtp_line_length_limit: perDestination(
     is.count(),
     '998',
-    'Octets of a line that is sent; the rest goes on in a new line after a blank; 0 for no limit.',
+    'Maximum bytes of a line that is sent; longer lines are split, continued after a space; 0 for no limit.',
   ),
-  smtp_mx_address_limit: perDestination(is.count(), '5', 'The most addresses tried in one attempt; 0 for no limit.'),
-  smtp_mx_session_limit: perDestination(is.count(), '2', 'The most sessions in one attempt that got past the greeting; 0 for no limit.'),
-  smtp_randomize_addresses: option(is.flag, 'yes', 'Try exchangers of equal preference in random order.'),
-  smtp_address_preference: option(is.oneOf('any', 'ipv4', 'ipv6'), 'any', 'The address family to try first among equal preferences.'),
-  smtp_balance_inet_protocols: option(is.flag, 'yes', 'Let neither address family crowd the other out of smtp_mx_address_limit.'),
-  smtp_defer_if_no_mx_address_found: option(is.flag, 'no', 'Defer mail instead of returning it when no exchanger has an address.'),
-  ignore_mx_lookup_error: option(is.flag, 'no', 'When the look-up of MX records fails, try the addresses of the domain itself.'),
+  smtp_discard_ehlo_keywords: perDestination(
+    is.words(...is.EHLO_KEYWORDS),
+    '',
+    'Extensions of next hops that are not used: chunking sends content with DATA instead of BDAT.',
+  ),
+  smtp_mx_address_limit: perDestination(is.count(), '5', 'Maximum addresses tried in one attempt; 0 for no limit.'),
+  smtp_mx_session_limit: perDestination(is.count(), '2', 'Maximum sessions in one attempt that got past the greeting; 0 for no limit.'),
+  smtp_randomize_addresses: option(is.flag, 'yes', 'Try mail exchangers of equal preference in random order.'),
+  smtp_address_preference: option(is.oneOf('any', 'ipv4', 'ipv6'), 'any', 'Address family that is tried first among equal preferences.'),
+  smtp_balance_inet_protocols: option(is.flag, 'yes', 'Share smtp_mx_address_limit between IPv4 and IPv6.'),
+  smtp_defer_if_no_mx_address_found: option(is.flag, 'no', 'Defer mail instead of bouncing it when no mail exchanger has an address.'),
+  ignore_mx_lookup_error: option(is.flag, 'no', 'Try the addresses of the domain when the MX lookup fails.'),
   smtp_allow_private_addresses: option(
     is.flag,
     'no',
-    'Follow DNS to loopback, private and link-local addresses too; next hops that are configured may always be there.',
+    'Deliver to loopback, private and link-local addresses that DNS gives for a recipient domain; configured next hops may always have them.',
   ),
-  smtp_bind_address: perDestination(is.text, '', 'The IPv4 address that connections are made from; the system chooses when empty.'),
-  smtp_bind_address6: perDestination(is.text, '', 'The same for IPv6.'),
+  smtp_bind_address: perDestination(is.text, '', 'Local IPv4 address of connections; chosen by the system when empty.'),
+  smtp_bind_address6: perDestination(is.text, '', 'Local IPv6 address of connections; chosen by the system when empty.'),
   smtp_attempt_time_limit: perDestination(
     is.duration,
     '30m',
-    'How long one attempt may take in all, before the time its content needs at 500 bytes a second.',
+    'Time limit of one attempt, plus the time that the content needs at 500 bytes per second.',
   ),
-  smtp_skip_5xx_greeting: perDestination(is.flag, 'yes', 'Take a 5xx greeting for a passing trouble and try the next host.'),
-  soft_bounce: option(
-    is.flag,
-    'no',
-    'Keep mail in the queue that the far side refuses for good, and refuse nothing for good: for trying things out.',
-  ),
-  smtp_helo_name: option(is.text, '$myhostname', 'Our name in EHLO.'),
-  smtp_connect_timeout: perDestination(is.duration, '30s', 'How long a connection may take to open.'),
-  smtp_helo_timeout: perDestination(is.duration, '300s', 'How long the greeting and the reply to EHLO may take.'),
-  smtp_starttls_timeout: perDestination(is.duration, '300s', 'How long STARTTLS and the handshake may take.'),
-  smtp_mail_timeout: perDestination(is.duration, '300s', 'How long the reply to MAIL may take.'),
-  smtp_rcpt_timeout: perDestination(is.duration, '300s', 'How long the reply to RCPT may take.'),
-  smtp_data_init_timeout: perDestination(is.duration, '120s', 'How long the reply to DATA may take.'),
-  smtp_data_xfer_timeout: perDestination(is.duration, '180s', 'How long the sending of content may stand still.'),
-  smtp_data_done_timeout: perDestination(is.duration, '600s', 'How long the reply to the final dot may take.'),
-  smtp_rset_timeout: perDestination(is.duration, '20s', 'How long the reply to RSET may take.'),
-  smtp_quit_timeout: perDestination(is.duration, '300s', 'How long a connection lives after QUIT.'),
+  smtp_skip_5xx_greeting: perDestination(is.flag, 'yes', 'Treat a 5xx greeting as temporary and try the next host.'),
+  soft_bounce: option(is.flag, 'no', 'Defer instead of bounce, and refuse with 4xx instead of 5xx: for tests of a new configuration.'),
+  smtp_helo_name: option(is.text, '$myhostname', 'Host name in EHLO.'),
+  smtp_connect_timeout: perDestination(is.duration, '30s', 'Time limit for opening a connection.'),
+  smtp_helo_timeout: perDestination(is.duration, '300s', 'Time limit for the greeting and for the reply to EHLO.'),
+  smtp_starttls_timeout: perDestination(is.duration, '300s', 'Time limit for STARTTLS and the TLS handshake.'),
+  smtp_mail_timeout: perDestination(is.duration, '300s', 'Time limit for the reply to MAIL.'),
+  smtp_rcpt_timeout: perDestination(is.duration, '300s', 'Time limit for the reply to RCPT.'),
+  smtp_data_init_timeout: perDestination(is.duration, '120s', 'Time limit for the reply to DATA.'),
+  smtp_data_xfer_timeout: perDestination(is.duration, '180s', 'Time limit without progress while content is sent.'),
+  smtp_data_done_timeout: perDestination(is.duration, '600s', 'Time limit for the reply to the final dot.'),
+  smtp_rset_timeout: perDestination(is.duration, '20s', 'Time limit for the reply to RSET.'),
+  smtp_quit_timeout: perDestination(is.duration, '300s', 'Time limit of a connection after QUIT.'),
   smtp_tls_security_level: perDestination(
     is.oneOf('none', 'may', 'encrypt', 'verify', 'secure'),
     'may',
-    'How much TLS mail must have: none, may (when it can be had), encrypt (always), verify and secure (with the right certificate).',
+    'TLS to next hops: none, may (when offered), encrypt (required), verify and secure (required, with a matching certificate).',
   ),
-  smtp_tls_policy_maps: option(is.lines, '', 'Exceptions, one "NEXTHOP LEVEL [match=NAME:NAME]" each; as a list of texts.'),
-  smtp_tls_CAfile: option(is.text, '', 'Certificates of the authorities to trust, in PEM; those of Node when empty.'),
-  smtp_tls_cert_file: option(is.text, '', 'Our own certificate for hosts that ask for one, in PEM, with its chain.'),
-  smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'The key of that certificate, in PEM.'),
-  smtp_sasl_password_maps: option(is.text, '', 'A file of lines "NEXTHOP-OR-SENDER USER:PASSWORD" to log in with.'),
-  smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look for a password by sender address first.'),
+  smtp_tls_loglevel: option(
+    is.count(0, 1),
+    '0',
+    'With 1, a log line for each TLS connection to a next hop, with trust, protocol and cipher.',
+  ),
+  smtp_tls_policy_maps: option(is.lines, '', 'Levels of single next hops, a list of "NEXTHOP LEVEL [match=NAME:NAME]".'),
+  smtp_tls_CAfile: option(is.text, '', 'Trusted CA certificates (PEM); those of Node when empty.'),
+  smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),
+  smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'Private key of the client certificate (PEM).'),
+  smtp_sasl_password_maps: option(is.text, '', 'File of credentials for AUTH, lines of "NEXTHOP-OR-SENDER USER:PASSWORD".'),
+  smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look up credentials by sender address first.'),
   smtp_sasl_mechanism_filter: option(
     is.list,
     '',
-    'The only mechanisms to log in with; any of PLAIN, LOGIN and CRAM-MD5 when empty. With XOAUTH2 the password is an access token.',
+    'Allowed mechanisms for AUTH; PLAIN, LOGIN and CRAM-MD5 when empty. With XOAUTH2 the password is an access token.',
   ),
-  smtp_sasl_security_options: option(is.list, 'noplaintext', 'noplaintext: no PLAIN, LOGIN or XOAUTH2 on a connection without TLS.'),
-  smtp_sasl_auth_soft_bounce: perDestination(is.flag, 'yes', 'A refused login is a passing trouble.'),
+  smtp_sasl_security_options: option(is.list, 'noplaintext', 'noplaintext: no PLAIN, LOGIN or XOAUTH2 without TLS.'),
+  smtp_sasl_auth_soft_bounce: perDestination(
+    is.flag,
+    'yes',
+    'Defer instead of bounce when a mail exchanger refuses AUTH; next hops of the configuration always defer.',
+  ),
   smtp_connection_cache_on_demand: perDestination(
     is.flag,
     'yes',
-    'Keep a connection for the next delivery while deliveries follow each other closely.',
+    'Keep connections for the next delivery while deliveries to a destination follow each other closely.',
   ),
-  smtp_connection_cache_time_limit: perDestination(is.duration, '2s', 'How long an idle connection is kept.'),
-  smtp_connection_reuse_time_limit: perDestination(is.duration, '300s', 'How long a connection may be reused, from its opening.'),
+  smtp_connection_cache_time_limit: perDestination(is.duration, '2s', 'Time limit of an idle kept connection.'),
+  smtp_connection_reuse_time_limit: perDestination(is.duration, '300s', 'Time limit of reuse of a connection, from its opening.'),
 
-  // when mail is tried
-  minimal_backoff_time: perDestination(is.duration, '300s', 'The first wait, and the wait before a dead destination is probed.'),
-  maximal_backoff_time: perDestination(is.duration, '4000s', 'The longest wait.'),
-  maximal_queue_lifetime: perDestination(is.duration, '2d', 'How long mail is tried before it is returned.'),
-  bounce_queue_lifetime: perDestination(is.duration, '$maximal_queue_lifetime', 'The same for mail from <>; never longer.'),
-  retry_backoff: perDestination(is.text, 'doubling', 'The policy that spaces the attempts.'),
-  retry_jitter: perDestination(is.fraction, '0', 'Spreads each wait w over [w, w·(1+j)].'),
-  queue_run_delay: option(is.duration, '300s', 'How often the safety scan looks for due mail that was overlooked.'),
+  // retry schedule
+  minimal_backoff_time: perDestination(
+    is.duration,
+    '300s',
+    'First wait of a deferred recipient, and wait before the first probe of a dead destination.',
+  ),
+  maximal_backoff_time: perDestination(is.duration, '4000s', 'Maximum wait between attempts and between probes.'),
+  maximal_queue_lifetime: perDestination(
+    is.durationInDays,
+    '2d',
+    'Lifetime of mail: it expires after the last attempt at this age, and the sender gets a notice.',
+  ),
+  bounce_queue_lifetime: perDestination(
+    is.durationInDays,
+    '$maximal_queue_lifetime',
+    'Lifetime of mail from <>; at most maximal_queue_lifetime.',
+  ),
+  retry_backoff: perDestination(is.text, 'doubling', 'Retry policy, see docs/backoff.md.'),
+  retry_jitter: perDestination(is.fraction, '0', 'Fraction j that spreads each wait w over [w, w·(1+j)].'),
+  queue_run_delay: option(is.duration, '300s', 'Interval of the safety scan for overlooked due mail.'),
 
-  // how much at once
-  default_process_limit: option(is.count(1), '100', 'The most deliveries at once.'),
+  // concurrency and rates
+  default_process_limit: option(is.count(1), '100', 'Maximum concurrent deliveries.'),
   default_delivery_slot_cost: option(
     is.count(),
     '5',
-    'Deliveries of a big message that earn one for a small one that overtakes it; below 2: none does.',
+    'Deliveries of a large message per slot that it earns for small messages to preempt it; below 2 for no preemption.',
   ),
-  default_delivery_slot_loan: option(is.count(), '3', 'Slots a small message may use before they are earned.'),
-  default_delivery_slot_discount: option(is.count(0, 100), '50', 'Percent of its need that a small message gets in advance.'),
-  default_minimum_delivery_slots: option(is.count(), '3', 'The smallest message that can be overtaken, in slots.'),
-  qmgr_message_active_limit: option(is.count(1), '20000', 'The most messages in the active queue.'),
-  qmgr_message_recipient_limit: option(is.count(1), '20000', 'The most recipients in the active queue.'),
-  initial_destination_concurrency: perDestination(is.count(1), '5', 'Deliveries at once to a destination nothing is known of.'),
+  default_delivery_slot_loan: option(is.count(), '3', 'Slots that a small message may use before they are earned.'),
+  default_delivery_slot_discount: option(is.count(0, 100), '50', 'Percentage of the needed slots that a small message gets in advance.'),
+  default_minimum_delivery_slots: option(is.count(), '3', 'Minimum size of a message that can be preempted, in slots.'),
+  qmgr_message_active_limit: option(is.count(1), '20000', 'Maximum messages in the active queue.'),
+  qmgr_message_recipient_limit: option(is.count(1), '20000', 'Maximum recipients in the active queue.'),
+  initial_destination_concurrency: perDestination(is.count(1), '5', 'Initial concurrency window of a destination.'),
   default_destination_concurrency_limit: perDestination(
     is.count(),
     '20',
-    'The most deliveries at once to one destination; 0 for no limit.',
+    'Maximum concurrent deliveries to one destination; 0 for no limit.',
   ),
-  default_destination_recipient_limit: perDestination(is.count(), '50', 'The most recipients in one delivery; 0 for no limit.'),
+  default_destination_recipient_limit: perDestination(is.count(), '50', 'Maximum recipients in one delivery; 0 for no limit.'),
   default_destination_rate_delay: perDestination(
     is.duration,
     '0',
-    'A pause after each delivery to a destination, one at a time; 0 for none.',
+    'Delay after each delivery to a destination, which then has one at a time; 0 for none.',
   ),
   default_transport_rate_delay: option(
     is.duration,
     '0',
-    'A pause after each delivery of a transport, wherever it goes, one at a time; 0 for none.',
+    'Delay after each delivery of a transport to any destination, one at a time; 0 for none.',
   ),
   default_destination_message_rate_limit: perDestination(
     is.count(),
     '0',
-    'Deliveries begun per minute to one destination, evenly spaced; 0 for no limit.',
+    'Maximum deliveries per minute to one destination, evenly spaced; 0 for no limit.',
   ),
   default_destination_concurrency_control: perDestination(
     is.oneOf('postfix', 'reno', 'tahoe'),
     'postfix',
-    'How the window of a destination moves: Postfix’s feedback, or TCP’s congestion control.',
+    'Control of the concurrency window of a destination: Postfix’s feedback, or TCP Reno or Tahoe.',
   ),
   default_destination_concurrency_positive_feedback: perDestination(
     is.feedback,
     '1/concurrency',
-    'How much the window grows with each answered delivery.',
+    'Growth of the concurrency window with each answered delivery.',
   ),
   default_destination_concurrency_negative_feedback: perDestination(
     is.feedback,
     '1/concurrency',
-    'How much the window shrinks with each failed delivery.',
+    'Reduction of the concurrency window with each failed delivery.',
   ),
   default_destination_concurrency_failed_cohort_limit: perDestination(
     is.count(),
     '1',
-    'Windows full of failures after which a destination is dead; 0 for never.',
+    'Failed pseudo-cohorts (windows full of failures) after which a destination is dead; 0 for never.',
   ),
 
   // notices and history
-  delay_warning_time: option(is.durations, '0', 'Ages at which the sender is told that mail is still waiting; 0 for never.'),
-  bounce_size_limit: option(is.size, '50000', 'The largest message that a notice returns whole; above it only its header is returned.'),
-  bounce_template_file: option(is.text, '', 'A file with texts for notices, in the form of bounce(5); built-in texts when empty.'),
-  confirm_delay_cleared: option(is.flag, 'no', 'Tell the sender when mail arrives after a delay warning.'),
+  delay_warning_time: option(is.durationsInHours, '0', 'Ages of mail at which the sender gets a delay warning; 0 for none.'),
+  bounce_size_limit: option(
+    is.size,
+    '50000',
+    'Maximum size of a message that a notice returns in full; of larger ones the header is returned.',
+  ),
+  bounce_template_file: option(is.text, '', 'File with templates of notices in the format of bounce(5); built-in templates when empty.'),
+  confirm_delay_cleared: option(is.flag, 'no', 'Send a success notice when mail is delivered after a delay warning.'),
   enable_threaded_bounces: option(
     is.flag,
     'no',
-    'Let notices refer to the Message-ID of the original, so that mail readers show them together.',
+    'Refer to the Message-ID of the original in notices, so that mail readers show them together.',
   ),
   notify_classes: option(
     is.words('bounce', '2bounce', 'delay', 'data', 'policy', 'protocol', 'resource', 'software'),
     'resource, software',
-    'What the postmaster is told: bounce and delay for copies of notices, 2bounce for notices that cannot be delivered themselves.',
+    'Notices to the postmaster: copies of failure notices (bounce) and delay warnings (delay), and undeliverable notices (2bounce).',
   ),
   double_bounce_sender: option(
     is.text,
     'double-bounce',
-    'The local part of the sender of mail to the postmaster; nobody is told when that fails.',
+    'Local part of the sender of notices to the postmaster; no notice is sent for mail from it.',
   ),
-  bounce_notice_recipient: option(is.text, 'postmaster', 'Who gets copies of failure notices.'),
-  '2bounce_notice_recipient': option(is.text, 'postmaster', 'Who gets notices that cannot be delivered.'),
-  delay_notice_recipient: option(is.text, 'postmaster', 'Who gets copies of delay warnings.'),
-  history_retention: option(is.duration, '3d', 'How long a message is remembered after it has left.'),
-  history_limit: option(is.count(), '1000000', 'The most messages that are remembered after they have left.'),
-  trash_lifetime: option(is.duration, '1d', 'How long deleted mail can be restored.'),
+  bounce_notice_recipient: option(is.text, 'postmaster', 'Recipient of copies of failure notices.'),
+  '2bounce_notice_recipient': option(is.text, 'postmaster', 'Recipient of undeliverable notices.'),
+  delay_notice_recipient: option(is.text, 'postmaster', 'Recipient of copies of delay warnings.'),
+  history_retention: option(is.durationInDays, '3d', 'Time that the history keeps a message that left the queue.'),
+  history_limit: option(is.count(), '1000000', 'Maximum messages in the history.'),
+  trash_lifetime: option(is.durationInDays, '1d', 'Time that deleted mail stays in the trash and can be restored.'),
 } as const satisfies Record<string, Option<unknown>>
 
 type Options = typeof OPTIONS
+/** Name of a parameter. */
 export type OptionName = keyof Options
 type ValueOf<O> = O extends Option<infer T> ? T : never
 type PerDestinationName = { [K in OptionName]: Options[K]['perDestination'] extends true ? K : never }[OptionName]
 type WithoutDefault<K extends string> = K extends `default_${infer Rest}` ? Rest : K
 
-/** What a `[destination."…"]` table may set. */
+/** Parameters of a `[destination."…"]` table. */
 export type DestinationSettings = { readonly [K in PerDestinationName as WithoutDefault<K>]?: ValueOf<Options[K]> | undefined }
 
-/** The configuration, read and checked once; all names as in the file. Times in ms, sizes in bytes. */
+/** The validated configuration, with the names of the file. Times are in ms, sizes in bytes. */
 export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
-  /** Recipient domain, `.parent` or `*` → `transport:nexthop`. */
+  /** Recipient domain, `.parent` or `*`, mapped to `transport:nexthop`. */
   readonly transport_maps: ReadonlyMap<string, string>
-  /** Domain, `.parent` or next hop → what differs there. */
+  /** Domain, `.parent` or next hop, mapped to the parameters of its table. */
   readonly destination: ReadonlyMap<string, DestinationSettings>
 }

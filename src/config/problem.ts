@@ -1,15 +1,22 @@
-/**
- * What is wrong with a configuration, and where it says so. Problems are collected, so that an operator sees all of
- * them at once.
- */
+/** Problems of a configuration with their positions. They are collected, so that the operator learns of all of them at once. */
 
 export interface Problem {
-  /** `deferd.toml:12`, `environment` or `-o`. */
+  /** `deferd.toml:12`, `environment` or `-o`; empty for a problem with a default. */
   readonly where: string
   readonly text: string
 }
 
-/** The configuration cannot be used; every reason is in it. */
+/** A problem as one line. */
+export const problemLine = ({ where, text }: Problem): string => (where === '' ? text : `${where}: ${text}`)
+
+/** Line of a problem in the file; Infinity for one of the environment or the command line, which are listed after the file. */
+const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
+
+/** Problems in the order of their lines. Problems of one line keep their order. */
+export const inLineOrder = <P extends Problem>(problems: readonly P[]): readonly P[] =>
+  problems.toSorted((a, b) => (lineOf(a) === lineOf(b) ? 0 : lineOf(a) - lineOf(b)))
+
+/** An invalid configuration (EX_CONFIG). The message has one line per problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   /** EX_CONFIG. */
@@ -17,12 +24,12 @@ export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 
   constructor(problems: readonly Problem[]) {
-    super(problems.map(({ where, text }) => `${where}: ${text}`).join('\n'))
+    super(problems.map(problemLine).join('\n'))
     this.problems = problems
   }
 }
 
-/** How many letters must be added, dropped or changed to make one word of the other (Levenshtein). */
+/** Levenshtein distance: the number of letters to insert, delete or replace. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
@@ -36,11 +43,19 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
-/** The known name that was probably meant; undefined when none is near. */
+/** `smtp` for parameters of the client, `smtpd` for those of the server; undefined for others. */
+const sideOf = (name: string): string | undefined => /^smtpd?(?=_)/.exec(name)?.[0]
+
+/**
+ * The known name most similar to `name`; undefined when none is similar. A parameter of the SMTP client is never similar to one of
+ * the server: `smtp_x` for `smtpd_x` would configure the wrong direction.
+ */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
+  const side = sideOf(name)
   let best: string | undefined
   let least = Math.max(2, Math.floor(name.length / 3)) + 1
   for (const candidate of known) {
+    if (side !== undefined && side !== (sideOf(candidate) ?? side)) continue
     const letters = distance(name, candidate)
     if (letters < least) [best, least] = [candidate, letters]
   }

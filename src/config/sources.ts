@@ -1,25 +1,38 @@
 /**
- * Where parameters are given: a TOML file, the environment, `-o` on the command line. What they say is only collected
- * here, each value with its place; load.ts judges it.
+ * Sources of parameters: a TOML file, the environment, and `-o` on the command line. This file collects raw values with their
+ * positions; load.ts validates them.
  */
 import { readFileSync } from 'node:fs'
 import { parse, TomlDate, TomlError } from 'smol-toml'
+import { errorCode, errorMessage } from '../system/caught-error.ts'
 import { keyLines, keyPath } from './key-lines.ts'
+import { foreignTableType } from './postfix-parameters.ts'
 import { ConfigError, type Problem } from './problem.ts'
 
-/** A value as it was given, and where. */
-export interface Given {
+/** A value of a source, not validated. */
+export interface RawValue {
   readonly value: unknown
+  /** `deferd.toml:12`, `environment`, `-o` or `default`. */
   readonly where: string
 }
 
-/** Everything that was said, by name; later sources have replaced earlier ones. */
-export interface Statements {
-  readonly parameters: Map<string, Given>
-  readonly transportMaps: Map<string, Given>
-  readonly destinations: Map<string, Map<string, Given>>
+/** Values by name. A later source overrides an earlier one. */
+export interface RawSettings {
+  readonly parameters: Map<string, RawValue>
+  readonly transportMaps: Map<string, RawValue>
+  readonly destinations: Map<string, Map<string, RawValue>>
 }
 
+/** Configuration files that are tried when none is named. The first existing file is used. */
+export interface DefaultFiles {
+  /** File in the current folder. Used by `deferd` itself, but not when it runs as root. */
+  readonly folder: string
+  readonly system: string
+}
+
+export const DEFAULT_FILES: DefaultFiles = { folder: 'deferd.toml', system: '/etc/deferd/deferd.toml' }
+
+/** Sources of a configuration, in ascending order of precedence. */
 export interface ConfigSources {
   /** `--config FILE`. */
   readonly file?: string | undefined
@@ -27,35 +40,39 @@ export interface ConfigSources {
   /** `-o name=value`, in order. */
   readonly overrides: readonly string[]
   readonly uid: number
-  /** The name of the command: whoever runs `sendmail` in a folder must not be configured by it. */
+  /**
+   * Name of the command. Only `deferd` reads a file in the current folder, so that the folder's owner cannot configure
+   * `sendmail`.
+   */
   readonly calledAs: string
-  /** Stands in for an empty myhostname; the name of this machine when absent. */
+  /** Replaces an empty myhostname. When absent, the machine's name is used. */
   readonly hostname?: string | undefined
+  /** `DEFAULT_FILES` when absent. */
+  readonly defaultFiles?: DefaultFiles | undefined
 }
 
 const TABLES = new Set(['transport_maps', 'destination'])
-const SYSTEM_FILE = '/etc/deferd/deferd.toml'
-const FOLDER_FILE = 'deferd.toml'
 
 function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new ConfigError([{ where: path, text: `cannot be read: ${(cause as Error).message}` }])
+    if (errorCode(cause) === 'ENOENT') return undefined
+    throw new ConfigError([{ where: path, text: `cannot be read: ${errorMessage(cause)}` }])
   }
 }
 
-/** The file that holds, with its text; null when there is none, which is fine unless one was asked for. */
+/** The configuration file and its text; null when there is none. Throws ConfigError when a named file does not exist. */
 export function findFile(sources: ConfigSources): { readonly path: string; readonly text: string } | null {
   const asked = sources.file ?? (sources.env['DEFERD_CONFIG'] || undefined)
   if (asked !== undefined) {
     const text = readIfThere(asked)
-    if (text === undefined) throw new ConfigError([{ where: asked, text: 'there is no such file' }])
+    if (text === undefined) throw new ConfigError([{ where: asked, text: 'no such file' }])
     return { path: asked, text }
   }
   const trusted = sources.uid !== 0 && sources.calledAs === 'deferd'
-  for (const path of trusted ? [FOLDER_FILE, SYSTEM_FILE] : [SYSTEM_FILE]) {
+  const { folder, system } = sources.defaultFiles ?? DEFAULT_FILES
+  for (const path of trusted ? [folder, system] : [system]) {
     const text = readIfThere(path)
     if (text !== undefined) return { path, text }
   }
@@ -75,7 +92,7 @@ function parseToml(path: string, text: string): Readonly<Record<string, unknown>
   }
 }
 
-export function stateFile(path: string, text: string, said: Statements, problems: Problem[]): void {
+export function addFile(path: string, text: string, raw: RawSettings, problems: Problem[]): void {
   const lines = keyLines(text)
   const where = (...key: readonly string[]): string => {
     for (let end = key.length; end > 0; end--) {
@@ -84,48 +101,54 @@ export function stateFile(path: string, text: string, said: Statements, problems
     }
     return path
   }
-  stateTables(parseToml(path, text), where, said, problems)
+  addTables(parseToml(path, text), where, raw, problems)
 }
 
-/** Parameters and tables as TOML gives them; `where` says where a key stands. */
-export function stateTables(
+/** Adds the parameters and tables of a parsed file. `where` returns the position of a key. */
+export function addTables(
   tables: Readonly<Record<string, unknown>>,
   where: (...key: readonly string[]) => string,
-  said: Statements,
+  raw: RawSettings,
   problems: Problem[],
 ): void {
   for (const [name, value] of Object.entries(tables)) {
-    if (!TABLES.has(name)) said.parameters.set(name, { value, where: where(name) })
-    else if (!isTable(value)) problems.push({ where: where(name), text: `${name} must be a table: [${name}]` })
+    if (!TABLES.has(name)) raw.parameters.set(name, { value, where: where(name) })
+    else if (!isTable(value)) problems.push({ where: where(name), text: `${name} must be a table: [${name}]${instead(value)}` })
     else if (name === 'transport_maps') {
-      for (const [key, target] of Object.entries(value)) said.transportMaps.set(key, { value: target, where: where(name, key) })
+      for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
       for (const [heading, table] of Object.entries(value)) {
         if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [destination."${heading}"]` })
         else {
           const settings = Object.entries(table).map(([key, set]) => [key, { value: set, where: where(name, heading, key) }] as const)
-          said.destinations.set(heading, new Map(settings))
+          raw.destinations.set(heading, new Map(settings))
         }
       }
     }
   }
 }
 
-/** `DEFERD_MYHOSTNAME=…` sets myhostname. */
-export function stateEnvironment(env: ConfigSources['env'], said: Statements, problems: Problem[]): void {
+/** Addition to the problem of a text instead of a table, when the text names a lookup table of Postfix. */
+function instead(value: unknown): string {
+  const type = typeof value === 'string' ? foreignTableType(value) : undefined
+  return type === undefined ? '' : `; deferd does not read ${type}: tables, write its lines as entries, "example.com" = "smtp:[host]:25"`
+}
+
+/** Adds variables such as `DEFERD_MYHOSTNAME`, which sets myhostname. */
+export function addEnvironment(env: ConfigSources['env'], raw: RawSettings, problems: Problem[]): void {
   for (const [variable, value] of Object.entries(env)) {
     if (!variable.startsWith('DEFERD_') || variable === 'DEFERD_CONFIG' || value === undefined) continue
     const name = variable.slice('DEFERD_'.length).toLowerCase()
-    if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables can be given in a file only` })
-    else said.parameters.set(name, { value, where: 'environment' })
+    if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
+    else raw.parameters.set(name, { value, where: 'environment' })
   }
 }
 
-export function stateOverrides(overrides: readonly string[], said: Statements, problems: Problem[]): void {
+export function addOverrides(overrides: readonly string[], raw: RawSettings, problems: Problem[]): void {
   for (const override of overrides) {
     const [, name, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/s.exec(override) ?? []
     if (name === undefined || value === undefined) problems.push({ where: '-o', text: `expected name=value, got "${override}"` })
-    else if (TABLES.has(name)) problems.push({ where: '-o', text: `${name}: tables can be given in a file only` })
-    else said.parameters.set(name, { value, where: '-o' })
+    else if (TABLES.has(name)) problems.push({ where: '-o', text: `${name}: tables are allowed in a file only` })
+    else raw.parameters.set(name, { value, where: '-o' })
   }
 }

@@ -1,30 +1,28 @@
 /**
- * The kinds of value a parameter can have. Each takes what TOML, the environment and `-o` give (a string, a number, a
- * boolean, a list) and yields what the program uses, or says what it expected.
+ * Kinds of parameter values. Each kind parses a value from TOML, the environment or `-o` (a string, a number, a boolean or a
+ * list), or reports what it expected.
  */
-import type { Duration } from '../mail/clock.ts'
+import type { Duration } from '../system/clock.ts'
+import { parseDuration } from '../system/duration.ts'
 
-/** What the program uses, or what is wrong, in words. */
+/** The parsed value, or the problem. */
 export type Reading<T> = { readonly value: T } | { readonly wrong: string }
 
-export type Kind<T> = (given: unknown) => Reading<T>
+export interface Kind<T> {
+  (given: unknown): Reading<T>
+  /** Unit of a time without a unit, as in Postfix (postconf(5) names the unit of each parameter). */
+  readonly unit?: TimeUnit
+}
 
-/** Reads with `parse`, which yields undefined for what is not as `expected`. */
+export type TimeUnit = 's' | 'h' | 'd'
+
+/** Makes a kind from `parse`, which returns undefined for a value that is not `expected`. */
 export const kind =
   <T>(expected: string, parse: (given: unknown) => T | undefined): Kind<T> =>
   (given) => {
     const value = parse(given)
     return value === undefined ? { wrong: `expected ${expected}, got ${JSON.stringify(given)}` } : { value }
   }
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
-/** `"300s"`, `"1.5h"`, `"2d"`, `"250ms"`, or a number of seconds; undefined when it is none of these. */
-export function parseDuration(text: string | number): Duration | undefined {
-  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)?$/.exec(String(text).trim())
-  const unit = UNITS[match?.[2] ?? 's']
-  return match === null || unit === undefined ? undefined : Math.round(Number(match[1]) * unit)
-}
 
 const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }
 
@@ -34,7 +32,7 @@ function parseSize(text: string | number): number | undefined {
   return match === null || unit === undefined ? undefined : Number(match[1]) * unit
 }
 
-/** The same for what stands alone: a text, a number or a boolean. */
+/** Makes a kind of a single value: a text, a number or a boolean. */
 const read = <T>(expected: string, parse: (value: string | number | boolean) => T | undefined): Kind<T> =>
   kind(expected, (given) =>
     typeof given === 'string' || typeof given === 'number' || typeof given === 'boolean' ? parse(given) : undefined,
@@ -43,9 +41,22 @@ const read = <T>(expected: string, parse: (value: string | number | boolean) => 
 const TRUE = new Set(['yes', 'true', 'on', '1'])
 const FALSE = new Set(['no', 'false', 'off', '0'])
 
-export const duration = read<Duration>('a time such as "300s", "5m" or "2d"', (v) =>
-  typeof v === 'boolean' ? undefined : parseDuration(v),
-)
+/** Appends `unit` to a number without a unit. Other text is returned unchanged. */
+export const withUnit = (text: string, unit: TimeUnit): string =>
+  text.replaceAll(/(?<![\w.])\d+(?:\.\d+)?(?![\w.]|\s*[a-zµ])/g, (figure) => `${figure}${unit}`)
+
+const durationIn = (unit: TimeUnit): Kind<Duration> =>
+  Object.assign(
+    read<Duration>('a time such as "300s", "5m" or "2d"', (v) =>
+      typeof v === 'boolean' ? undefined : parseDuration(withUnit(String(v).trim(), unit)),
+    ),
+    { unit },
+  )
+
+/** A time. A number without a unit is in seconds. */
+export const duration = durationIn('s')
+/** A time. A number without a unit is in days. */
+export const durationInDays = durationIn('d')
 export const size = read<number>('a size in bytes', (v) => (typeof v === 'boolean' ? undefined : parseSize(v)))
 export const flag = read<boolean>('yes or no', (v) => {
   const word = String(v).toLowerCase()
@@ -66,34 +77,56 @@ export const oneOf = <const T extends string>(...words: readonly T[]): Kind<T> =
 
 const areTexts = (given: unknown): given is readonly string[] => Array.isArray(given) && given.every((part) => typeof part === 'string')
 
-/** The parts of a text between separators, without empty ones. */
+/** Non-empty parts of a text between separators. */
 const parts = (value: string, separator: RegExp): readonly string[] => value.split(separator).filter((part) => part !== '')
 
-/** A list of texts as it is; a single text in its parts. */
+/** The elements of a list, or the parts of a single text. */
 const texts = (given: unknown, separator: RegExp): readonly string[] | undefined =>
   typeof given === 'string' ? parts(given.trim(), separator) : areTexts(given) ? given : undefined
 
 /** A list of texts; a single text is split at commas and blanks. */
 export const list = kind('a list of texts', (given) => texts(given, /[,\s]+/))
 
-/** A list in which only these words may stand. */
+/** A list that may contain only these words. */
 export const words = <const T extends string>(...known: readonly T[]): Kind<readonly T[]> =>
   kind(`words out of ${known.join(', ')}`, (given) => {
     const meant = texts(given, /[,\s]+/)?.map((word) => known.find((candidate) => candidate === word.toLowerCase()))
     return meant?.every((word) => word !== undefined) ? meant : undefined
   })
 
-/** A list of texts that contain blanks; a single text is split at commas. */
+/** Extensions of SMTP that smtpd_discard_ehlo_keywords and smtp_discard_ehlo_keywords may name (Postfix ehlo_mask.c). */
+export const EHLO_KEYWORDS = [
+  '8bitmime',
+  'auth',
+  'chunking',
+  'dsn',
+  'enhancedstatuscodes',
+  'etrn',
+  'pipelining',
+  'silent-discard',
+  'size',
+  'smtputf8',
+  'starttls',
+  'vrfy',
+] as const
+export type EhloKeyword = (typeof EHLO_KEYWORDS)[number]
+
+/** A list of texts that may contain blanks. A single text is split at commas. */
 export const lines = kind('a list of texts', (given) => texts(given, /\s*,\s*/))
 
-/** A list of times, or one. */
-export const durations = kind<readonly Duration[]>('a time such as "4h" or a list of times', (given) => {
-  const times: readonly unknown[] = typeof given === 'string' ? parts(given, /[,\s]+/) : Array.isArray(given) ? given : [given]
-  const spans = times.map((time) => (typeof time === 'string' || typeof time === 'number' ? parseDuration(time) : undefined))
-  return spans.every((time) => time !== undefined) ? spans : undefined
-})
+/** A list of times, or a single time. Numbers without a unit are hours. */
+export const durationsInHours: Kind<readonly Duration[]> = Object.assign(
+  kind<readonly Duration[]>('a time such as "4h" or a list of times', (given) => {
+    const times: readonly unknown[] = typeof given === 'string' ? parts(given, /[,\s]+/) : Array.isArray(given) ? given : [given]
+    const spans = times.map((time) =>
+      typeof time === 'string' || typeof time === 'number' ? parseDuration(withUnit(String(time), 'h')) : undefined,
+    )
+    return spans.every((time) => time !== undefined) ? spans : undefined
+  }),
+  { unit: 'h' as const },
+)
 
-/** How much a window moves on feedback: a constant or a fraction divided by the window itself (postfix §4.2). */
+/** Change of a concurrency window on feedback: a constant, or a fraction of 1 / concurrency (Postfix SCHEDULER_README). */
 export interface FeedbackRate {
   readonly rate: number
   readonly perConcurrency: boolean
@@ -107,7 +140,7 @@ export const feedback = read<FeedbackRate>('a feedback such as "1", "1/5" or "1/
   return rate >= 0 && rate <= 1 ? { rate, perConcurrency } : undefined
 })
 
-/** A listener of the SMTP server with rules of its own. */
+/** A listener of the SMTP server with its own TLS and AUTH rules. */
 export interface ListenerBlock {
   readonly address: string
   readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
@@ -125,7 +158,7 @@ function listener(given: unknown): ListenerBlock | undefined {
   return isWhole && Object.keys(others).length === 0 ? { address, tls: tlsMeant, auth: authMeant } : undefined
 }
 
-/** `[[smtpd]]` tables; nothing when empty. */
+/** `[[smtpd]]` tables. An empty text means no tables. */
 export const listeners = kind<readonly ListenerBlock[]>(
   '[[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper) and auth (none, may or required)',
   (given) => {

@@ -1,68 +1,78 @@
 /**
- * Chores that need no exact time, by node-cron in UTC: the safety scan, the maildrop and the pruning of history
- * and trash. Due times
- * never depend on these; each run computes from the store what there is to do.
+ * Periodic maintenance, every minute on the monotonic clock: the safety scan, and pruning of history and trash. Due times do
+ * not depend on it. A run begins a minute after the end of the one before: none overlaps, and a missed one is not made up for.
  */
-import { schedule, type ScheduledTask } from 'node-cron'
 import type { Config } from '../config/options.ts'
-import type { Clock, Instant } from '../mail/clock.ts'
-import type { Maildrop } from '../queue/maildrop.ts'
-import type { Scheduler } from '../queue/scheduler.ts'
-import { StoreUnavailable, type QueueStore } from '../queue/store.ts'
+import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { TaskSet } from '../system/task-set.ts'
+import type { Scheduler } from '../queue/scheduler/scheduler.ts'
+import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 
-export interface MaintenanceParts {
+export interface MaintenanceDeps {
   readonly config: () => Config
   readonly clock: Clock
-  readonly store: QueueStore
-  readonly scheduler: Scheduler
-  readonly maildrop: Maildrop
+  readonly store: Pick<QueueStore, 'prune'>
+  readonly scheduler: Pick<Scheduler, 'scan'>
   readonly events: Events
 }
 
-export class Maintenance {
-  readonly #parts: MaintenanceParts
-  readonly #task: ScheduledTask
-  #lastScan: Instant
+const INTERVAL: Duration = MINUTE
 
-  constructor(parts: MaintenanceParts) {
-    this.#parts = parts
-    this.#lastScan = parts.clock.now()
-    this.#task = schedule('* * * * *', () => this.#run(), { timezone: 'UTC', noOverlap: true })
+export class Maintenance {
+  readonly #deps: MaintenanceDeps
+  readonly #tasks = new TaskSet((error) => {
+    throw error
+  })
+  #timer: Timer | null = null
+  #stopped = false
+  /** On the monotonic clock. */
+  #lastScan: Duration
+
+  constructor(deps: MaintenanceDeps) {
+    this.#deps = deps
+    this.#lastScan = deps.clock.monotonic()
+    this.#runLater()
   }
 
   async stop(): Promise<void> {
-    await this.#task.destroy()
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#tasks.settled()
+  }
+
+  #runLater(): void {
+    if (this.#stopped) return
+    this.#timer = this.#deps.clock.after(INTERVAL, () => this.#tasks.add(this.#run().finally(() => this.#runLater())))
   }
 
   async #run(): Promise<void> {
     try {
-      await this.#parts.maildrop.takeIn()
       await this.#scan()
       await this.#prune()
     } catch (error) {
-      // The scheduler sees to a store that cannot commit; the chores come again in a minute.
+      // StoreHealth waits for the store to recover, and maintenance runs again after a minute.
       if (!(error instanceof StoreUnavailable)) throw error
-      this.#parts.events.emit({ kind: 'note', level: 'warning', text: `chores put off: ${error.message}` })
+      this.#deps.events.emit({ kind: 'note', level: 'warning', text: `maintenance postponed by a minute: ${error.message}` })
     }
   }
 
   async #scan(): Promise<void> {
-    const { clock, config, scheduler } = this.#parts
-    if (clock.now() - this.#lastScan < config().queue_run_delay) return
-    this.#lastScan = clock.now()
+    const { clock, config, scheduler } = this.#deps
+    if (clock.monotonic() - this.#lastScan < config().queue_run_delay) return
+    this.#lastScan = clock.monotonic()
     await scheduler.scan()
   }
 
-  /** A slice at a time, so that mail never waits for it. */
+  /** Prunes in slices, one transaction each, so that mail does not wait. */
   async #prune(): Promise<void> {
-    const { clock, store } = this.#parts
-    const { history_retention, history_limit, trash_lifetime } = this.#parts.config()
+    const { clock, store } = this.#deps
+    const { history_retention, history_limit, trash_lifetime } = this.#deps.config()
     const limits = {
       historyBefore: clock.now() - history_retention,
       historyCount: history_limit,
       trashBefore: clock.now() - trash_lifetime,
     }
-    for (let { more } = await store.prune(limits); more;) ({ more } = await store.prune(limits))
+    for (let { more } = await store.prune(limits); more && !this.#stopped;) ({ more } = await store.prune(limits))
   }
 }

@@ -1,56 +1,62 @@
 /**
- * A relay, assembled: the parts of the queue, the agent that delivers, MAILER-DAEMON and the SMTP server, wired to one
- * set of ports. The daemon gives it the real ports, the test kit virtual ones; the relay does not know which.
+ * Connects the parts of a relay to one set of ports: intake, scheduler, delivery agent, MAILER-DAEMON and SMTP server. The daemon
+ * passes real ports; the test kit and the simulator pass virtual ones.
  */
 import { MailerDaemon } from '../bounce/mailer-daemon.ts'
 import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
+import { SubmissionReturner } from '../bounce/rejected-submission.ts'
 import type { Templates } from '../bounce/templates.ts'
+import { DestinationPolicies } from '../config/destination-policies.ts'
 import type { Config } from '../config/options.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
-import type { Endpoint, Net } from '../delivery/net.ts'
-import { Router } from '../delivery/route.ts'
-import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp-agent.ts'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
-import type { Random } from '../mail/random.ts'
-import { Acceptor } from '../queue/accept.ts'
-import type { ActiveLimits } from '../queue/active-queue.ts'
-import type { Destination } from '../queue/destination.ts'
-import { Intake, lifetimeOf } from '../queue/intake.ts'
-import type { DestinationName, Message } from '../queue/message.ts'
-import type { LiveDestination, Wakes } from '../queue/operations.ts'
-import { PolicyBook } from '../queue/policy-book.ts'
-import { Scheduler } from '../queue/scheduler.ts'
-import type { QueueStore } from '../queue/store.ts'
-import { WarmBodies } from '../queue/warm-bodies.ts'
+import type { Endpoint, Net } from '../system/net.ts'
+import { Router } from '../delivery/routing/router.ts'
+import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
+import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { Random } from '../system/random.ts'
+import { Acceptor } from '../queue/intake/acceptor.ts'
+import type { ActiveLimits } from '../queue/scheduler/active-queue.ts'
+import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
+import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
+import type { DestinationName, Message } from '../mail/message.ts'
+import type { SchedulerControl } from '../queue/operations.ts'
+import { Scheduler } from '../queue/scheduler/scheduler.ts'
+import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import { completeTally } from '../store/queue-tally.ts'
+import { StoreHealth } from '../store/store-health.ts'
+import { ContentCache } from '../queue/intake/content-cache.ts'
 import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
+import type { FlushDomain } from '../smtpd/session.ts'
+import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
+import { LastOutcomes } from '../telemetry/last-outcomes.ts'
+import { Meter } from '../telemetry/meter.ts'
 
-/** What a reload can change. */
+/** Settings that a reload can change. */
 export interface RelaySettings {
   readonly config: Config
-  /** The texts of notices, checked. */
+  /** Templates of notices. */
   readonly templates: Templates
-  /** Keys and passwords for next hops; none when absent. */
+  /** Keys and passwords for the logins at next hops. */
   readonly secrets?: DeliverySecrets | undefined
 }
 
-export interface RelayParts extends RelaySettings {
+export interface RelayDeps extends RelaySettings {
   readonly clock: Clock
   readonly random: Random
   readonly net: Net
   readonly store: QueueStore
   readonly events: Events
-  /** Delivers in place of the SMTP agent, for simulations that need no SMTP. */
-  readonly agent?: DeliveryAgent | undefined
-  /** Stands between the scheduler and the agent, for simulations that look on. */
+  /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
 
-/** The settings, compiled: who asks for them asks anew each time. */
+/** Compiled settings. A reload replaces them as a whole. */
 interface Rules {
   readonly config: Config
   readonly router: Router
-  readonly book: PolicyBook
+  readonly policies: DestinationPolicies
   readonly notices: NoticeSettings
   readonly agent: DeliveryAgent
   readonly acceptor: Acceptor
@@ -59,129 +65,187 @@ interface Rules {
 export class Relay {
   readonly intake: Intake
   readonly scheduler: Scheduler
-  readonly #parts: RelayParts
-  readonly #warmBodies = new WarmBodies()
+  readonly #deps: RelayDeps
+  readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
+  readonly #submissions: SubmissionReturner
+  readonly #meter: Meter
+  readonly #lastOutcomes = new LastOutcomes()
   #rules: Rules
   #smtpd: Smtpd | null = null
 
-  constructor(parts: RelayParts) {
-    const { clock, store, events, watchAgent = (agent) => agent } = parts
-    this.#parts = parts
+  constructor(deps: RelayDeps) {
+    const { clock, random, store, events, watchAgent = (agent) => agent } = deps
+    this.#deps = deps
+    this.#meter = new Meter(clock)
+    events.listen(this.#meter.listen)
+    events.listen(this.#lastOutcomes.listen)
+    const storeHealth = new StoreHealth({ store, clock, failed: (why) => events.emit({ kind: 'store-unavailable', why }) })
+    storeHealth.onRecovery(() => events.emit({ kind: 'store-recovered' }))
     this.scheduler = new Scheduler({
       store,
       clock,
       events,
+      storeHealth,
       agent: watchAgent({
         deliver: (request, options) => this.#rules.agent.deliver(request, options),
         close: () => this.#rules.agent.close(),
       }),
       limits: () => limitsOf(this.#rules.config),
-      settingsOf: (destination) => this.#rules.book.settingsOf(destination),
-      factsFor: (destination) => this.#rules.book.factsFor(destination),
-      owes: (message) => this.#mailerDaemon.notice(message),
+      policies: () => this.#rules.policies,
+      notices: () => this.#rules.notices,
+      draw: (key) => random.draw(key),
+      noticeDue: (message) => this.#mailerDaemon.noticeDue(message),
       atRest: (message) => {
-        this.#warmBodies.drop(message)
+        this.#contents.drop(message)
         this.#mailerDaemon.atRest(message.id)
       },
     })
     this.intake = new Intake({
       store,
+      storeHealth,
       clock,
       events,
-      warmBodies: this.#warmBodies,
+      contents: this.#contents,
       scheduler: this.scheduler,
       waits: (message) => this.#mailerDaemon.waits(message),
       destinationOf: (address) => this.#rules.router.route(address).destination,
-      settingsOf: (destination) => this.#rules.book.settingsOf(destination),
+      policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
     this.#mailerDaemon = new MailerDaemon({
       store,
       clock,
       events,
+      storeHealth,
       entry: this.intake,
       settings: () => this.#rules.notices,
-      rounds: (message) => (this.scheduler.roundIsOpen(message) ? 'open' : 'over'),
+      roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
       closed: (destination) => this.scheduler.isClosed(destination),
     })
-    this.#rules = this.#compile(parts)
+    this.#submissions = new SubmissionReturner({ store, clock, events, entry: this.intake, settings: () => this.#rules.notices })
+    this.#rules = this.#compile(deps)
   }
 
-  /** Where mail comes in that is not handed over by SMTP. */
+  /** Accepts mail that does not arrive by SMTP. */
+  /** State of the running relay, for commands. */
+  async status(): Promise<LiveStatus> {
+    const tally = await completeTally(() => this.#deps.store.tally(LARGEST))
+    const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
+    return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.scheduler.snapshot(), recent }
+  }
+
   get acceptor(): Acceptor {
     return this.#rules.acceptor
   }
 
+  /** Creates the maildrop of a queue folder. The caller starts and stops it. */
+  maildrop(queueDirectory: string, files: MaildropDeps['files']): Maildrop {
+    const { store, clock, events } = this.#deps
+    return new Maildrop({
+      queueDirectory,
+      files,
+      store,
+      clock,
+      events,
+      acceptor: { accept: (submission) => this.acceptor.accept(submission) },
+      refusal: (size) => this.intake.refusal(size),
+      sizeLimit: () => this.#rules.config.message_size_limit,
+      returnToSender: (rejected) => this.#submissions.return(rejected),
+    })
+  }
+
+  /** Settings and retry policies of destinations, as of the last reload. */
+  get policies(): DestinationPolicies {
+    return this.#rules.policies
+  }
+
   #compile({ config, templates, secrets }: RelaySettings): Rules {
-    const { clock, random, net, store, events } = this.#parts
+    const { clock, random, net, store, events } = this.#deps
     const router = new Router(config)
-    const agent =
-      this.#parts.agent ??
-      new SmtpAgent({
-        config,
-        router,
-        net,
-        clock,
-        random,
-        ...(secrets === undefined ? {} : { secrets }),
-        readBody: (body, index) => store.readBody(body, index),
-        warmBody: (message) => this.#warmBodies.get(message),
-        note: (text) => events.emit({ kind: 'note', level: 'info', text }),
-      })
+    const policies = new DestinationPolicies(config)
+    const agent = new SmtpAgent({
+      config,
+      router,
+      policies,
+      net,
+      clock,
+      random,
+      ...(secrets === undefined ? {} : { secrets }),
+      readChunk: (body, index) => store.readChunk(body, index),
+      cachedContent: (message) => this.#contents.get(message),
+      note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
+      secured: (relay, connection) => events.emit({ kind: 'tls-established', relay, ...connection }),
+    })
     return {
       config,
       router,
       agent,
-      book: new PolicyBook(config, (key) => random.draw(key)),
+      policies,
       notices: noticeSettings(config, templates),
       acceptor: new Acceptor({ intake: this.intake, config, clock, events }),
     }
   }
 
-  /** Takes up changed settings; what is under way ends by the old ones. Throws, and changes nothing, when they cannot be compiled. */
+  /**
+   * Applies changed settings. Running deliveries end with the previous ones. Rejects without effect: with PolicyError for an
+   * invalid retry policy, with CannotListen for a port that cannot be opened, with CertificateUnusable.
+   */
   async reload(settings: RelaySettings): Promise<void> {
-    const old = this.#rules
-    this.#rules = this.#compile(settings)
-    this.#smtpd?.reload({ config: settings.config, acceptor: this.#rules.acceptor })
+    const [old, rules] = [this.#rules, this.#compile(settings)]
+    try {
+      await this.#smtpd?.reload({ config: settings.config, acceptor: rules.acceptor })
+    } catch (error) {
+      await rules.agent.close()
+      throw error
+    }
+    this.#rules = rules
     this.scheduler.reconfigure()
-    if (old.agent !== this.#rules.agent) await old.agent.close()
+    await old.agent.close()
   }
 
-  /** Where mail for an address goes, and until when mail that came at `createdAt` is tried there. */
+  /** Destination of an address, and the time when a message's lifetime ends there. */
   routeOf(
     address: string,
     message: Pick<Message, 'sender' | 'createdAt'>,
   ): { readonly destination: DestinationName; readonly expiresAt: Instant } {
     const { destination } = this.#rules.router.route(address)
-    return { destination, expiresAt: message.createdAt + lifetimeOf(message.sender, this.#rules.book.settingsOf(destination)) }
+    return { destination, expiresAt: message.createdAt + lifetimeOf(message.sender, this.#rules.policies.for(destination).settings) }
   }
 
-  /** Takes up the queue. Mail that comes in before simply waits in it. */
+  /** Starts deliveries. Mail accepted earlier waits in the queue until then. */
   async start(): Promise<void> {
     await this.scheduler.start()
     this.#mailerDaemon.start()
   }
 
-  /** Opens the SMTP ports; rejects with the system's error when one is taken. */
-  async listen(): Promise<readonly Endpoint[]> {
-    const { config, net, clock, random, events } = this.#parts
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake: this.intake })
+  /** Addresses of the SMTP ports; empty before `listen`. */
+  get listeners(): readonly Endpoint[] {
+    return this.#smtpd?.listeners ?? []
+  }
+
+  /**
+   * Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN, which gets 458 without
+   * it.
+   */
+  async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
+    const { config, net, clock, random, events } = this.#deps
+    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake: this.intake, flushDomain })
     return this.#smtpd.listeners
   }
 
-  /** What operators' commands need of the scheduler. */
-  get wakes(): Wakes {
+  /** The scheduler's methods for operations. */
+  get schedulerControl(): SchedulerControl {
     const { scheduler } = this
     return {
-      woken: (due, options) => scheduler.woken(due, options),
-      suspend: (name, by) => scheduler.suspend(name, by),
+      workAdded: (due, options) => scheduler.workAdded(due, options),
+      suspend: (name, suspension) => scheduler.suspend(name, suspension),
       resume: (name, by) => scheduler.resume(name, by),
-      snapshot: () => Array.from(scheduler.destinations, seen),
+      snapshot: () => scheduler.snapshot(),
     }
   }
 
-  /** Closes the doors, lets deliveries end for at most `grace`, and leaves everything else in the store. */
+  /** Closes the SMTP ports and waits up to `grace` for running deliveries. Other mail stays in the store. */
   async stop(grace: Duration): Promise<void> {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
@@ -194,28 +258,12 @@ function limitsOf(config: Config): ActiveLimits {
     deliveries: config.default_process_limit,
     messages: config.qmgr_message_active_limit,
     recipients: Math.max(config.qmgr_message_recipient_limit, config.qmgr_message_active_limit),
-    transportPause: config.default_transport_rate_delay,
+    transportDelay: config.default_transport_rate_delay,
     slots: {
       cost: config.default_delivery_slot_cost,
       loan: config.default_delivery_slot_loan,
       discount: config.default_delivery_slot_discount,
       minimum: config.default_minimum_delivery_slots,
     },
-  }
-}
-
-/** A destination as operators see it. */
-function seen(destination: Destination): LiveDestination {
-  const { name, window, inFlight, waitingRecipients, nextDueAt, standing, lastTrouble } = destination
-  return {
-    destination: name,
-    window,
-    inFlight,
-    waiting: waitingRecipients,
-    nextDueAt,
-    deadUntil: standing.kind === 'dead' ? standing.until : null,
-    probeInterval: standing.kind === 'dead' ? standing.interval : null,
-    suspendedBy: standing.kind === 'suspended' ? standing.by : null,
-    lastReply: lastTrouble === null ? null : (lastTrouble.reply ?? lastTrouble.reason),
   }
 }

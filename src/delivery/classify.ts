@@ -1,42 +1,49 @@
 /**
- * What a conversation with one host means for each recipient, for the next host and for the destination (RFC 5321
- * §4.2.1, RFC 3463, postfix smtp_trouble and smtp_proto). Pure: a transcript in, verdicts out.
+ * Classifies the transcript of a session with one host. The result is the outcome for each recipient, whether another host may be
+ * tried, and the feedback for the destination (RFC 5321 §4.2.1, RFC 3463, Postfix smtp_trouble.c and smtp_proto.c). Pure.
  */
-import { harmless, statusOf, type DeliveryStatus, type Stage } from '../mail/reply.ts'
-import type { RecipientId } from '../queue/message.ts'
-import type { RecipientOutcome } from './delivery-agent.ts'
+import { maskControls, statusOf, type DeliveryStatus, type Stage } from '../mail/smtp-reply.ts'
+import type { RecipientId } from '../mail/message.ts'
+import type { LoginFailure, RecipientOutcome } from './delivery-agent.ts'
 import type { ServerReply } from './reply-reader.ts'
-import type { Peer, Transcript, Trouble } from './transcript.ts'
+import type { Peer, Transcript, SessionFailure } from './transcript.ts'
 
 export interface Policy {
-  /** Nothing is returned for good; for trying things out. */
+  /** Makes every permanent failure temporary (soft_bounce). */
   readonly softBounce: boolean
-  /** A 5xx greeting is a passing trouble. */
+  /** Makes a 5xx greeting temporary (smtp_skip_5xx_greeting). */
   readonly skip5xxGreeting: boolean
-  /** A refused login is a passing trouble. */
+  /** Makes a refused login temporary (smtp_sasl_auth_soft_bounce). */
   readonly softAuth: boolean
-  /** TLS is a matter of `may`: that it fails says nothing about the destination. */
+  /**
+   * True when the configuration names the next hop (relayhost, smtp_fallback_relay, transport_maps). A refused or missing login is
+   * then an error of the configuration, not of the mail.
+   */
+  readonly configured: boolean
+  /** True when the TLS level is `may`: a TLS failure is then not a failure of the destination. */
   readonly tlsOptional: boolean
-  /** For "mail for DOMAIN loops back to myself". */
+  /** Recipient domain, for the reason "mail for DOMAIN loops back to myself". */
   readonly domain: string
-  /** The host is of the best preference, so nobody else can be nearer to the recipient. */
+  /** True when the host has the best preference, so that no other host is closer to the recipient. */
   readonly best: boolean
 }
 
-/** What holds for a recipient after this host. */
+/** Outcome for a recipient after the session with one host. */
 export interface Verdict extends RecipientOutcome {
-  /** Another host may do better in the same attempt. */
+  /** True when another host may be tried in the same attempt. */
   readonly elsewhere: boolean
 }
 
-export interface Judgement {
-  /** For every recipient of the transcript. */
+export interface Classification {
+  /** One verdict for every recipient of the transcript. */
   readonly verdicts: ReadonlyMap<RecipientId, Verdict>
-  /** Trouble of the host as a whole: negative feedback, when it is the last word. */
-  readonly site?: DeliveryStatus | undefined
-  /** The far side asked for less. */
+  /** Failure of the host as a whole (site level). It is negative feedback when no other host succeeds. */
+  readonly siteStatus?: DeliveryStatus | undefined
+  /** The host asked for less mail: `early` at connect or greeting, `late` after that. */
   readonly congestion?: 'early' | 'late' | undefined
-  /** The conversation ran to its end, whatever was said in it. */
+  /** The login that the host refused, or requires and did not get. */
+  readonly login?: LoginFailure | undefined
+  /** True when the session reached its end, even if it refused some recipients. */
   readonly completed: boolean
 }
 
@@ -49,6 +56,8 @@ const COMMANDS: Partial<Record<Stage, string>> = {
   body: 'end of DATA command',
   'end-of-data': 'end of DATA command',
 }
+
+const BDAT = 'BDAT command'
 
 const ACTIVITIES: Partial<Record<Stage, string>> = {
   greeting: 'receiving the initial server greeting',
@@ -64,31 +73,48 @@ const ACTIVITIES: Partial<Record<Stage, string>> = {
 
 const soften = (status: string): string => status.replace(/^5/, '4')
 
-/** A reply to a mail command as it concerns a recipient. */
-export function verdictOfReply(stage: Stage, reply: ServerReply, peer: Peer, policy: Policy): Verdict {
-  const said = { status: statusOf(reply), reply: reply.raw, remoteMta: peer.name, stage }
-  if (reply.code < 300) return { ...said, outcome: 'delivered', reason: reply.raw, elsewhere: false }
-  const reason = `host ${nameOf(peer)} said: ${reply.raw} (in reply to ${COMMANDS[stage] ?? stage})`
-  if (reply.code < 500) return { ...said, outcome: 'deferred', reason, elsewhere: true }
-  return hard({ ...said, reason }, policy)
+/** Outcome for a recipient from the reply to a mail command. */
+export const verdictOfReply = (stage: Stage, reply: ServerReply, peer: Peer, policy: Policy): Verdict =>
+  verdictOfCommand({ stage, command: COMMANDS[stage] ?? stage }, reply, peer, policy)
+
+interface SentCommand {
+  readonly stage: Stage
+  /** Name in the reason. */
+  readonly command: string
 }
 
-/** A lasting failure: the sender is told, unless everything is soft here. */
+function verdictOfCommand({ stage, command }: SentCommand, reply: ServerReply, peer: Peer, policy: Policy): Verdict {
+  const accepted = reply.code < 300
+  const reason = accepted ? reply.raw : `host ${nameOf(peer)} said: ${reply.raw} (in reply to ${command})`
+  const status = { status: statusOf(reply), reason, stage, reply: reply.raw, remoteMta: peer.name }
+  if (accepted) return { outcome: 'delivered', status, elsewhere: false }
+  if (concernsLogin(reply, policy)) return { outcome: 'deferred', status: { ...status, status: soften(status.status) }, elsewhere: true }
+  return reply.code < 500 ? { outcome: 'deferred', status, elsewhere: true } : hard(status, policy)
+}
+
+/**
+ * Replies to a client without the login or the TLS that the server requires (RFC 4954 §6, RFC 3207 §4): login required, mechanism too
+ * weak, login refused, encryption required.
+ */
+const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
+
+const concernsLogin = ({ code }: ServerReply, { configured }: Policy): boolean => configured && LOGIN_CODES.has(code)
+
+/** A permanent failure, or a deferral with a 4.x.x status under soft_bounce. */
 export function hard(status: DeliveryStatus, { softBounce }: Pick<Policy, 'softBounce'>): Verdict {
-  if (!softBounce) return { ...status, outcome: 'bounced', elsewhere: false }
-  return { ...status, status: soften(status.status), outcome: 'deferred', elsewhere: true, softBounce: true }
+  if (!softBounce) return { outcome: 'bounced', status, elsewhere: false }
+  return { outcome: 'deferred', status: { ...status, status: soften(status.status) }, elsewhere: true, softBounce: true }
 }
 
-/** A refusal before mail was handed over. */
+/** Outcome from a refusal before MAIL. */
 function verdictOfRefusal(stage: Stage, reply: ServerReply, peer: Peer, policy: Policy): Verdict {
-  const said = { reply: reply.raw, remoteMta: peer.name, stage }
-  const lasting = reply.code >= 500
-  const softened = (stage === 'greeting' && policy.skip5xxGreeting) || (stage === 'auth' && policy.softAuth)
-  const status = softened ? soften(statusOf(reply)) : statusOf(reply)
-  const reason = refusalText(stage, reply, peer)
-  return lasting && !softened
-    ? hard({ ...said, status, reason }, policy)
-    : { ...said, status, reason, outcome: 'deferred', elsewhere: true }
+  const softened =
+    (stage === 'greeting' && policy.skip5xxGreeting) ||
+    (stage === 'auth' && (policy.softAuth || policy.configured)) ||
+    concernsLogin(reply, policy)
+  const enhanced = softened ? soften(statusOf(reply)) : statusOf(reply)
+  const status = { status: enhanced, reason: refusalText(stage, reply, peer), stage, reply: reply.raw, remoteMta: peer.name }
+  return reply.code >= 500 && !softened ? hard(status, policy) : { outcome: 'deferred', status, elsewhere: true }
 }
 
 function refusalText(stage: Stage, reply: ServerReply, peer: Peer): string {
@@ -99,59 +125,58 @@ function refusalText(stage: Stage, reply: ServerReply, peer: Peer): string {
 
 const deferred = (status: string, reason: string, stage: Stage): Verdict => ({
   outcome: 'deferred',
-  status,
-  reason: harmless(reason),
-  stage,
+  status: { status, reason: maskControls(reason), stage },
   elsewhere: true,
 })
 
-/** What a broken conversation means for every recipient that has no answer of its own. */
-export function verdictOfTrouble(trouble: Trouble, peer: Peer, policy: Policy): Verdict {
+/** Outcome of a failed session for a recipient that has no reply of its own. */
+export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Policy): Verdict {
   const host = nameOf(peer)
-  switch (trouble.kind) {
+  switch (failure.kind) {
     case 'refused':
-      // A word out of turn in a kept connection, or about the content before its end, is about the mail; else about us.
-      return trouble.stage === 'body' || trouble.stage === 'mail'
-        ? verdictOfReply(trouble.stage, trouble.reply, peer, policy)
-        : verdictOfRefusal(trouble.stage, trouble.reply, peer, policy)
+      // On a cached connection, or before the end of the content, an unsolicited refusal concerns the mail. Otherwise it concerns
+      // the session.
+      return failure.stage === 'body' || failure.stage === 'mail'
+        ? verdictOfReply(failure.stage, failure.reply, peer, policy)
+        : verdictOfRefusal(failure.stage, failure.reply, peer, policy)
     case 'unreachable':
-      return deferred('4.4.1', `connect to ${host}:${peer.port}: ${trouble.why}`, 'connect')
+      return deferred('4.4.1', `connect to ${host}:${peer.port}: ${failure.why}`, 'connect')
     case 'lost':
-      return deferred('4.4.2', `lost connection with ${host} while ${ACTIVITIES[trouble.stage] ?? trouble.stage}`, trouble.stage)
+      return deferred('4.4.2', `lost connection with ${host} while ${ACTIVITIES[failure.stage] ?? failure.stage}`, failure.stage)
     case 'timeout':
-      return deferred('4.4.2', `conversation with ${host} timed out while ${ACTIVITIES[trouble.stage] ?? trouble.stage}`, trouble.stage)
+      return deferred('4.4.2', `conversation with ${host} timed out while ${ACTIVITIES[failure.stage] ?? failure.stage}`, failure.stage)
     case 'aborted':
       return {
-        ...deferred('4.3.2', `delivery to ${host} was given up while ${ACTIVITIES[trouble.stage] ?? trouble.stage}`, trouble.stage),
+        ...deferred('4.3.2', `delivery to ${host} was aborted while ${ACTIVITIES[failure.stage] ?? failure.stage}`, failure.stage),
         elsewhere: false,
       }
-    case 'nonsense':
-      return deferred('4.5.0', `Protocol error: host ${host} said: ${trouble.what}`, trouble.stage)
+    case 'protocol-error':
+      return deferred('4.5.0', `Protocol error: host ${host} said: ${failure.what}`, failure.stage)
     case 'loop':
       if (!policy.best) return deferred('4.4.6', `mail for ${policy.domain} loops back to myself`, 'ehlo')
       return hard({ status: '5.4.6', reason: `mail for ${policy.domain} loops back to myself`, stage: 'ehlo' }, policy)
     case 'tls':
-      return deferred('4.7.5', `Cannot start TLS with ${host}: ${trouble.why}`, 'starttls')
+      return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'starttls')
     case 'tls-not-offered':
       return deferred('4.7.4', `TLS is required, but was not offered by host ${host}`, 'starttls')
     case 'auth-unavailable':
-      return deferred('4.7.0', `SASL authentication failed; cannot authenticate to server ${host}: ${trouble.why}`, 'auth')
+      return deferred('4.7.0', `SASL authentication failed; cannot authenticate to server ${host}: ${failure.why}`, 'auth')
     case 'no-smtputf8': {
       const reason = `SMTPUTF8 is required, but was not offered by host ${host}`
       return { ...hard({ status: '5.6.7', reason, stage: 'ehlo' }, policy), elsewhere: true }
     }
     case 'too-big': {
-      const reason = `message size ${trouble.size} exceeds size limit ${trouble.limit} of server ${host}`
+      const reason = `message size ${failure.size} exceeds size limit ${failure.limit} of server ${host}`
       return hard({ status: '5.3.4', reason, stage: 'mail' }, policy)
     }
   }
 }
 
-/** Is the trouble about the host as a whole, so that other mail there would fare no better? */
-function isSiteLevel(trouble: Trouble, policy: Policy): boolean {
-  switch (trouble.kind) {
+/** True when the failure concerns the whole host (site level), so that other mail for the host would fail too. */
+function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
+  switch (failure.kind) {
     case 'refused':
-      return trouble.stage !== 'body'
+      return failure.stage !== 'body'
     case 'tls':
       return !policy.tlsOptional
     case 'no-smtputf8':
@@ -161,7 +186,7 @@ function isSiteLevel(trouble: Trouble, policy: Policy): boolean {
     case 'unreachable':
     case 'lost':
     case 'timeout':
-    case 'nonsense':
+    case 'protocol-error':
     case 'loop':
     case 'tls-not-offered':
     case 'auth-unavailable':
@@ -171,24 +196,32 @@ function isSiteLevel(trouble: Trouble, policy: Policy): boolean {
 
 const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 'mail'])
 
-/** Does the reply ask for less mail (design: congestion)? Only codes count, never words. */
-export function asksForLess(stage: Stage, reply: ServerReply | undefined): boolean {
+/**
+ * True when a reply asks for less mail: 421, 4.3.2 or 4.4.5 at any stage, or 4.7.0 before RCPT. Only codes are tested, not texts.
+ */
+export function isCongestion(stage: Stage, reply: ServerReply | undefined): boolean {
   if (reply === undefined || reply.code < 400) return false
   if (reply.code === 421) return true
   const status = statusOf(reply)
   return status === '4.3.2' || status === '4.4.5' || (status === '4.7.0' && BEFORE_RCPT.has(stage))
 }
 
-function congestionOf({ mail, rcpt, data, end, trouble }: Transcript): Stage | undefined {
-  if (trouble?.kind === 'refused' && asksForLess(trouble.stage, trouble.reply)) return trouble.stage
-  if (asksForLess('mail', mail)) return 'mail'
-  if (rcpt.some((reply) => asksForLess('rcpt', reply))) return 'rcpt'
-  if (asksForLess('data', data)) return 'data'
-  return end.some((reply) => asksForLess('end-of-data', reply)) ? 'end-of-data' : undefined
+function congestionOf({ mail, rcpt, data, end, failure }: Transcript): Stage | undefined {
+  if (failure?.kind === 'refused' && isCongestion(failure.stage, failure.reply)) return failure.stage
+  if (isCongestion('mail', mail)) return 'mail'
+  if (rcpt.some((reply) => isCongestion('rcpt', reply))) return 'rcpt'
+  if (isCongestion('data', data)) return 'data'
+  return end.some((reply) => isCongestion('end-of-data', reply)) ? 'end-of-data' : undefined
 }
 
-/** The reply that decides about the i-th recipient, if one did; `nth` counts the accepted ones. */
-function deciding({ mail, rcpt, data, end }: Transcript, i: number, nth: number): readonly [Stage, ServerReply] | undefined {
+/** Position of a recipient in a transcript. `i` is its index, and `nth` is the number of accepted recipients before it. */
+interface Position {
+  readonly i: number
+  readonly nth: number
+}
+
+/** The reply that decides the outcome of a recipient; undefined when no reply does. */
+function deciding({ mail, rcpt, data, end }: Transcript, { i, nth }: Position): readonly [Stage, ServerReply] | undefined {
   const own = rcpt[i]
   if (mail !== undefined && mail.code >= 300) return ['mail', mail]
   if (own !== undefined && own.code >= 300) return ['rcpt', own]
@@ -197,43 +230,78 @@ function deciding({ mail, rcpt, data, end }: Transcript, i: number, nth: number)
   return own === undefined || last === undefined ? undefined : ['end-of-data', last]
 }
 
-function verdictFor(transcript: Transcript, i: number, nth: number, peer: Peer, policy: Policy): Verdict {
-  const { recipients, trouble, unreadable, dsn } = transcript
-  const recipient = recipients[i]
-  const reply = deciding(transcript, i, nth)
+/** Outcome from the reply to BDAT. A host that offers CHUNKING and does not know BDAT is broken, which must not bounce mail. */
+function verdictOfBdat(reply: ServerReply, peer: Peer, policy: Policy): Verdict {
+  const verdict = verdictOfCommand({ stage: 'end-of-data', command: BDAT }, reply, peer, policy)
+  if (reply.code !== 500 && reply.code !== 502) return verdict
+  return { outcome: 'deferred', status: { ...verdict.status, status: soften(verdict.status.status) }, elsewhere: true }
+}
+
+function verdictFor(transcript: Transcript, position: Position, peer: Peer, policy: Policy): Verdict {
+  const { recipients, failure, unreadable, dsn, chunking } = transcript
+  const recipient = recipients[position.i]
+  const reply = deciding(transcript, position)
   if (reply !== undefined) {
-    const verdict = verdictOfReply(reply[0], reply[1], peer, policy)
+    const isBdat = chunking && reply[0] === 'end-of-data'
+    const verdict = isBdat ? verdictOfBdat(reply[1], peer, policy) : verdictOfReply(reply[0], reply[1], peer, policy)
     const wantsSuccess = typeof recipient?.notify === 'object' && recipient.notify.includes('success')
     return verdict.outcome === 'delivered' && dsn && wantsSuccess ? { ...verdict, dsnPassedOn: true } : verdict
   }
-  if (unreadable !== undefined) return { outcome: 'deferred', status: '4.3.0', reason: unreadable.why, stage: 'body', elsewhere: false }
-  if (trouble !== undefined) return verdictOfTrouble(trouble, peer, policy)
-  return { outcome: 'deferred', status: '4.3.0', reason: `no answer from host ${nameOf(peer)}`, stage: 'mail', elsewhere: true }
+  if (unreadable !== undefined)
+    return { outcome: 'deferred', status: { status: '4.3.0', reason: unreadable.why, stage: 'body' }, elsewhere: false }
+  if (chunking && failure?.kind === 'refused' && failure.stage === 'body')
+    return verdictOfCommand({ stage: 'body', command: BDAT }, failure.reply, peer, policy)
+  if (failure !== undefined) return verdictOfFailure(failure, peer, policy)
+  return {
+    outcome: 'deferred',
+    status: { status: '4.3.0', reason: `no answer from host ${nameOf(peer)}`, stage: 'mail' },
+    elsewhere: true,
+  }
 }
 
-export function judge(transcript: Transcript, peer: Peer, policy: Policy): Judgement {
+/** The refusal for lack of a login among the replies to mail commands. */
+function withoutLogin({ mail, rcpt, data, end }: Transcript, policy: Policy): readonly [Stage, ServerReply] | undefined {
+  const replies = [['mail', mail], ...rcpt.map((reply) => ['rcpt', reply] as const), ['data', data], ['end-of-data', end[0]]] as const
+  for (const [stage, reply] of replies) if (reply !== undefined && concernsLogin(reply, policy)) return [stage, reply]
+  return undefined
+}
+
+function loginFailure({ failure }: Transcript, refusal: readonly [Stage, ServerReply] | undefined): LoginFailure | undefined {
+  if (refusal !== undefined) return 'missing'
+  if (failure?.kind === 'auth-unavailable') return 'refused'
+  return failure?.kind === 'refused' && failure.stage === 'auth' && failure.reply.code >= 500 ? 'refused' : undefined
+}
+
+export function classify(transcript: Transcript, peer: Peer, policy: Policy): Classification {
   const verdicts = new Map<RecipientId, Verdict>()
   let accepted = 0
   transcript.recipients.forEach((recipient, i) => {
-    verdicts.set(recipient.id, verdictFor(transcript, i, accepted, peer, policy))
+    verdicts.set(recipient.id, verdictFor(transcript, { i, nth: accepted }, peer, policy))
     if ((transcript.rcpt[i]?.code ?? 500) < 300) accepted++
   })
-  const { trouble } = transcript
+  const { failure } = transcript
   const stage = congestionOf(transcript)
-  // Said at RCPT or later it lowers the window and is no failure of the site, even when it hangs up afterwards.
+  // Congestion at RCPT or later reduces the window. It is not a site-level failure, even when the host then disconnects.
   const late = stage !== undefined && !BEFORE_RCPT.has(stage)
   const atMail = stage === 'mail' && transcript.mail !== undefined ? verdictOfReply('mail', transcript.mail, peer, policy) : undefined
-  const site = late
-    ? undefined
-    : (atMail ?? (trouble !== undefined && isSiteLevel(trouble, policy) ? verdictOfTrouble(trouble, peer, policy) : undefined))
+  const refusal = withoutLogin(transcript, policy)
+  const ofLogin = refusal === undefined ? undefined : verdictOfReply(...refusal, peer, policy)
+  const ofSite =
+    ofLogin ?? atMail ?? (failure !== undefined && isSiteLevel(failure, policy) ? verdictOfFailure(failure, peer, policy) : undefined)
+  const siteStatus = late ? undefined : ofSite?.status
   const congestion = stage === undefined ? undefined : stage === 'greeting' || stage === 'connect' ? 'early' : 'late'
-  return { verdicts, site, congestion, completed: site === undefined && trouble?.kind !== 'aborted' && transcript.unreadable === undefined }
+  const completed = siteStatus === undefined && failure?.kind !== 'aborted' && transcript.unreadable === undefined
+  return { verdicts, siteStatus, congestion, login: policy.configured ? loginFailure(transcript, refusal) : undefined, completed }
 }
 
-/** The same for a conversation that ended before mail was handed over. */
-export function judgeTrouble(trouble: Trouble, recipients: Transcript['recipients'], peer: Peer, policy: Policy): Judgement {
+/** Classifies a session that ended before MAIL. */
+export function classifyFailure(failure: SessionFailure, recipients: Transcript['recipients'], peer: Peer, policy: Policy): Classification {
   return {
-    ...judge({ recipients, rcpt: [], end: [], possiblySent: false, stale: false, dsn: false, trouble }, peer, policy),
+    ...classify(
+      { recipients, rcpt: [], end: [], possiblySent: false, stale: false, dsn: false, eightBit: false, chunking: false, failure },
+      peer,
+      policy,
+    ),
     completed: false,
   }
 }

@@ -1,68 +1,85 @@
 /**
- * The DeliveryAgent port: tries to hand one request to its destination and says what became of every recipient.
- * It never throws for anything the network can do: that is news, not an exception.
+ * The DeliveryAgent port tries to deliver one request to its destination and returns an outcome for every recipient. A network
+ * failure is an outcome; a rejection is a bug.
  */
-import type { Duration, Instant } from '../mail/clock.ts'
-import type { DeliveryStatus } from '../mail/reply.ts'
-import type { DeliveryRequest, RecipientId } from '../queue/message.ts'
+import type { Duration, Instant } from '../system/clock.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { DeliveryRequest, RecipientId } from '../mail/message.ts'
 
-export interface RecipientOutcome extends DeliveryStatus {
+/** Result of one attempt for one recipient. */
+export interface RecipientOutcome {
   readonly outcome: 'delivered' | 'deferred' | 'bounced'
-  /** The next hop announced DSN and was asked for success reports, so they are its business now (RFC 3461 §5.2.1). */
+  /** Status of the attempt. The log, the history, the queue and the notice share this object. */
+  readonly status: DeliveryStatus
+  /**
+   * True when the next hop supports DSN and received the request for success notices, so that it sends them (RFC 3461 §5.2.1).
+   */
   readonly dsnPassedOn?: boolean | undefined
-  /** Refused for good, but kept because of soft_bounce; logged as SOFTBOUNCE. */
+  /** True for a permanent failure that soft_bounce turned into a deferral; logged as SOFTBOUNCE. */
   readonly softBounce?: boolean | undefined
 }
 
 /**
- * What the attempt says about the destination as a whole (postfix-semantics §4.3): `negative` for site-level trouble,
- * `positive` for an answered conversation whatever it said about recipients, `none` when it says nothing.
+ * Feedback about the destination as a whole, for its concurrency window (Postfix smtp_trouble.c):
+ * - `negative`: a site-level failure;
+ * - `positive`: a completed session, even if it refused some recipients;
+ * - `none`: any other result.
  */
 export type Feedback = 'positive' | 'negative' | 'none'
 
+/**
+ * Failure to log in at a configured next hop: `refused` credentials, or `missing` ones that the server requires. Mail is deferred,
+ * and the operator has to correct smtp_sasl_password_maps.
+ */
+export type LoginFailure = 'refused' | 'missing'
+
+/** Result of one attempt to deliver a request. */
 export interface AttemptResult {
-  /** One for each recipient of the request. */
+  /** One outcome for each recipient of the request. */
   readonly outcomes: ReadonlyMap<RecipientId, RecipientOutcome>
   readonly feedback: Feedback
   /**
-   * The far side asked for less (421 at any stage, 4.3.2, 4.4.5, or 4.7.0 before RCPT): lowers the window. `early` when
-   * it was said at connect or greeting, before anything was handed over.
+   * The host asked for less mail (421, 4.3.2 or 4.4.5 at any stage, 4.7.0 before RCPT), which reduces the window. `early` means
+   * at connect or greeting, before any command.
    */
   readonly congestion?: 'early' | 'late' | undefined
-  /** The site-level status that feedback `negative` is about; what waiting mail will show. */
-  readonly hopStatus?: DeliveryStatus | undefined
+  /** Site-level status that caused `negative` feedback. It is shown for waiting mail. */
+  readonly siteStatus?: DeliveryStatus | undefined
+  /** The login of the last host tried, when it failed. */
+  readonly login?: LoginFailure | undefined
   /** `mx.example[192.0.2.1]:25`; null when no connection was made. */
   readonly relay: string | null
-  /** How often this connection has been used, this time included. */
+  /** Number of deliveries over this connection, including this one. */
   readonly connectionUse: number
   readonly times: AttemptTimes
-  /** Ended after the final dot without a reply: the far side may have it. */
+  /** True when the connection ended after the final dot without a reply: the host may have the message. */
   readonly possiblySent?: boolean | undefined
-  /** The content cannot be read, and will not get better: the message is to be set aside. Says why. */
+  /** Reason why the content is permanently unreadable. The message must be quarantined. */
   readonly unreadable?: string | undefined
 }
 
+/** Times of an attempt, in milliseconds since 1970. */
 export interface AttemptTimes {
-  /** The agent took the request. */
+  /** Time when the agent received the request. */
   readonly startedAt: Instant
-  /** MAIL was sent; equals endedAt when it never came to that. */
+  /** Time when MAIL was sent; equals endedAt when MAIL was not sent. */
   readonly transmittingAt: Instant
   readonly endedAt: Instant
 }
 
-/** Hints from the scheduler for the connection cache (postfix-semantics §4.10). */
+/** Options that the scheduler passes for a delivery (Postfix CONNECTION_CACHE_README). */
 export interface DeliveryOptions {
-  /** Deliveries to this destination follow each other closely: keep the connection for the next. */
+  /** True to keep the connection for the next delivery, because deliveries to this destination follow each other closely. */
   readonly keepConnection: boolean
-  /** Aborts when the daemon can wait no longer. */
+  /** Aborts the attempt when the grace period of a stopping daemon has ended. */
   readonly signal: AbortSignal
 }
 
 export interface DeliveryAgent {
   deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult>
-  /** Closes idle connections; called at the end. */
+  /** Closes idle connections. Called once, after the last delivery. */
   close(): Promise<void>
 }
 
-/** Total time of an attempt. */
+/** Duration of an attempt. */
 export const attemptDuration = (times: AttemptTimes): Duration => Math.max(0, times.endedAt - times.startedAt)

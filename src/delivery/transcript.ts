@@ -1,53 +1,55 @@
-/**
- * What happened in one conversation with one host, as plain facts. The session writes it, classify.ts judges it.
- */
-import type { Instant } from '../mail/clock.ts'
-import type { Stage } from '../mail/reply.ts'
-import type { LeasedRecipient } from '../queue/message.ts'
+/** Record of one SMTP session with one host. The session writes it, and classify.ts classifies it. */
+import type { Instant } from '../system/clock.ts'
+import type { Stage } from '../mail/smtp-reply.ts'
+import type { LeasedRecipient } from '../mail/message.ts'
 import type { ServerReply } from './reply-reader.ts'
 
-/** The far side as reasons name it. */
+/** The remote server, with the facts that reasons mention. */
 export interface Peer {
   readonly name: string
   readonly address: string
   readonly port: number
 }
 
-/** Why a conversation did not begin, broke off, or was not worth beginning. */
-export type Trouble =
+/** Reason why a session failed or was not started. */
+export type SessionFailure =
   | { readonly kind: 'unreachable'; readonly why: string }
-  /** A 4xx or 5xx where the conversation needed a 2xx to go on. */
+  /** A 4xx or 5xx reply where the session requires 2xx. */
   | { readonly kind: 'refused'; readonly stage: Stage; readonly reply: ServerReply }
   | { readonly kind: 'lost' | 'timeout' | 'aborted'; readonly stage: Stage }
-  /** A reply that breaks grammar or sequence. */
-  | { readonly kind: 'nonsense'; readonly stage: Stage; readonly what: string }
-  /** The host calls itself by our name. */
+  /** A reply with invalid syntax or at an impossible position. */
+  | { readonly kind: 'protocol-error'; readonly stage: Stage; readonly what: string }
+  /** The host uses the relay's own name in its EHLO reply. */
   | { readonly kind: 'loop' }
-  /** The handshake failed, or the certificate is not the right one. */
+  /** The TLS handshake failed, or the certificate does not match. */
   | { readonly kind: 'tls'; readonly why: string }
   | { readonly kind: 'tls-not-offered' }
   | { readonly kind: 'auth-unavailable'; readonly why: string }
-  /** The message needs SMTPUTF8 and the host does not know it. */
+  /** The message needs SMTPUTF8, which the host does not support. */
   | { readonly kind: 'no-smtputf8' }
   | { readonly kind: 'too-big'; readonly size: number; readonly limit: number }
 
 export interface Transcript {
   readonly recipients: readonly LeasedRecipient[]
-  /** When MAIL was sent; undefined when it never came to that. */
+  /** Time when MAIL was sent; undefined when MAIL was not sent. */
   readonly mailAt?: Instant | undefined
   readonly mail?: ServerReply | undefined
-  /** By position of the recipient; undefined when no reply came. */
+  /** Replies to RCPT, by position of the recipient; undefined without a reply. */
   readonly rcpt: readonly (ServerReply | undefined)[]
   readonly data?: ServerReply | undefined
-  /** Replies to the final dot: one for all, or with LMTP one for each accepted recipient in turn. */
+  /** Replies to the final dot: a single one or, with LMTP, one for each accepted recipient in order. */
   readonly end: readonly (ServerReply | undefined)[]
-  readonly trouble?: Trouble | undefined
-  /** The final dot was sent and not answered: the far side may have the message. */
+  readonly failure?: SessionFailure | undefined
+  /** True when the final dot was sent and got no reply: the host may have the message. */
   readonly possiblySent: boolean
-  /** Our own content could not be read. `lasting`: it will not get better. */
+  /** Set when the content could not be read. `lasting` is true when another attempt would fail too. */
   readonly unreadable?: { readonly why: string; readonly lasting: boolean } | undefined
-  /** The kept connection was dead: nothing was said in this conversation. */
+  /** True when the cached connection was already closed. Nothing was sent in this session. */
   readonly stale: boolean
-  /** The host announced DSN (RFC 3461). */
+  /** True when the host supports DSN (RFC 3461). */
   readonly dsn: boolean
+  /** True when the host supports 8BITMIME (RFC 6152). */
+  readonly eightBit: boolean
+  /** True when the content is sent with BDAT (RFC 3030). */
+  readonly chunking: boolean
 }

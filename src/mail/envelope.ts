@@ -1,31 +1,34 @@
-/**
- * What one SMTP transaction carries besides the message itself: who sends, who receives, and the DSN wishes of the
- * sender (RFC 5321 §3.3, RFC 3461).
- */
+/** Envelope of an SMTP transaction: sender, recipients and DSN parameters (RFC 5321 §3.3, RFC 3461). */
 
-/** When the sender wants to hear of a recipient; absent means FAILURE and DELAY (RFC 3461 §4.1). */
+/** NOTIFY: the notices that the sender requests. An absent NOTIFY means failure and delay (RFC 3461 §4.1). */
 export type Notify = 'never' | readonly ('success' | 'failure' | 'delay')[]
 
-/** How much of the message a notice returns (RFC 3461 §4.3). */
+/** RET: the part of the message that a notice returns (RFC 3461 §4.3). */
 export type Ret = 'full' | 'hdrs'
 
 export interface EnvelopeRecipient {
-  /** The forward-path without brackets: `ann@example.net`, local part as given, domain in lower case. */
+  /** Forward-path without brackets: `ann@example.net`, local part unchanged, domain in lower case. */
   readonly address: string
   readonly notify?: Notify | undefined
   /** ORCPT, decoded from xtext: `rfc822;ann@example.net`. */
   readonly orcpt?: string | undefined
 }
 
+/** The address in ORCPT, of type rfc822 or utf-8 (RFC 3461 §4.2, RFC 6533 §3). Null when it equals the recipient's address. */
+export function differingOrcpt({ orcpt, address }: Pick<EnvelopeRecipient, 'orcpt' | 'address'>): string | null {
+  const original = /^(?:rfc822|utf-8);(.*)$/is.exec(orcpt ?? '')?.[1]
+  return original === undefined || original.toLowerCase() === address.toLowerCase() ? null : original
+}
+
 export interface Envelope {
-  /** The reverse-path without brackets; the empty string is the null reverse-path `<>`. */
+  /** Reverse-path without brackets; empty for the null reverse-path `<>`. */
   readonly sender: string
   readonly recipients: readonly EnvelopeRecipient[]
   readonly ret?: Ret | undefined
   /** ENVID, decoded from xtext. */
   readonly envid?: string | undefined
-  /** The client asked for SMTPUTF8 (RFC 6531). */
+  /** SMTPUTF8 parameter of MAIL (RFC 6531). */
   readonly smtputf8?: boolean | undefined
-  /** BODY= as announced by the client (RFC 6152). */
+  /** BODY parameter of MAIL (RFC 6152). */
   readonly body?: '7bit' | '8bitmime' | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * The header section of a message, found in bytes that arrive piece by piece: which fields it has and where it ends.
- * It looks at names and places only; nobody is routed by what stands in a header (RFC 5322 §2.2, postfix cleanup).
+ * Scans the header section of a message (RFC 5322 §2.2) while the message is received: the names and positions of its fields, and
+ * its end. Header fields have no influence on routing.
  */
 
 const LF = 0x0a
@@ -9,28 +9,54 @@ const SPACE = 0x20
 const TAB = 0x09
 const COLON = 0x3a
 
-/** Longer names are no names; RFC 5322 lines end at 998 anyway. */
-const NAME_LIMIT = 998
+/** Maximum length of a field name, which is the maximum line length (RFC 5322 §2.1.1). */
+export const LINE_LENGTH_LIMIT = 998
 
 export interface HeaderField {
-  /** In lower case. */
+  /** Field name in lower case. */
   readonly name: string
-  /** Where the field begins, where its value begins, and where the next line begins. */
+  /** Offsets of the field, of its value, and of the next line. */
   readonly start: number
   readonly valueStart: number
   readonly end: number
-  /** No field but a `From ` line of a mailbox file that was sent along; it goes on as X-Mailbox-Line. */
+  /** True for a `From ` line of an mbox file before the header, which is renamed to X-Mailbox-Line as in Postfix. */
   readonly mailboxLine: boolean
 }
 
-/** Where the header ended, and whether an empty line stands there as it should. */
+/** End of the header. */
 export interface HeaderEnd {
+  /** Offset of the first byte after the fields. */
   readonly at: number
+  /** True when an empty line follows the fields. */
   readonly separated: boolean
 }
 
-/** Scans a header that grows. Always call it with all bytes from the beginning of the message. */
-export class HeaderScan {
+/** A field with its value unfolded: line ends and runs of blanks are replaced by one space (RFC 5322 §2.2.3). */
+export interface UnfoldedField {
+  /** Field name in lower case. */
+  readonly name: string
+  readonly value: string
+}
+
+/** Yields the fields of a complete content. The body begins at the first line that is not a field. */
+export function* fieldsOf(content: Uint8Array): Generator<UnfoldedField> {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  const scan = new HeaderScan()
+  scan.scan(bytes)
+  for (const field of scan.fields) if (!field.mailboxLine) yield { name: field.name, value: unfolded(bytes, field) }
+}
+
+/** Length of the header in bytes, without the empty line after it. */
+export function headerLength(content: Uint8Array): number {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  return new HeaderScan().scan(bytes).at
+}
+
+const unfolded = (bytes: Buffer, { valueStart, end }: HeaderField): string =>
+  bytes.toString('utf8', valueStart, end).replace(/\s+/g, ' ').trim()
+
+/** Scans the header of a complete content. */
+class HeaderScan {
   readonly #fields: { name: string; start: number; valueStart: number; end: number; mailboxLine: boolean }[] = []
   #position = 0
 
@@ -38,32 +64,17 @@ export class HeaderScan {
     return this.#fields
   }
 
-  /** Reads on; undefined while the header goes on. `complete` says that no more bytes will come. */
-  scan(bytes: Buffer, complete: boolean): HeaderEnd | undefined {
+  /** Scans a complete content. Returns the end of its header. */
+  scan(bytes: Buffer): HeaderEnd {
     for (;;) {
       const start = this.#position
       const newline = bytes.indexOf(LF, start)
-      if (newline < 0 && !complete) return undefined
       const end = newline < 0 ? bytes.length : newline + 1
       if (start === end) return { at: start, separated: true }
       const verdict = this.#line(bytes, start, end)
       if (verdict !== undefined) return verdict
       this.#position = end
     }
-  }
-
-  /** The line that is still growing cannot become a field any more: the body has begun. */
-  endsAtGrowingLine(bytes: Buffer): HeaderEnd | undefined {
-    const start = this.#position
-    if (this.#continues(bytes, start) || isMailboxLine(bytes, start)) return undefined
-    const colon = nameEnd(bytes, start, bytes.length)
-    return colon < 0 ? { at: start, separated: false } : undefined
-  }
-
-  /** The value of the first field of that name on one line, as bytes were sent. */
-  value(bytes: Buffer, name: string): string | undefined {
-    const field = this.#fields.find((one) => one.name === name)
-    return field && bytes.toString('utf8', field.valueStart, field.end).replace(/\s+/g, ' ').trim()
   }
 
   #line(bytes: Buffer, start: number, end: number): HeaderEnd | undefined {
@@ -74,15 +85,14 @@ export class HeaderScan {
       if (last !== undefined) last.end = end
       return undefined
     }
-    // Only before any field, as mbox readers leave it; several of them are seen in mail that was bounced by hand.
+    // Accepted only before all fields. Mail that was resent from an mbox file may have several such lines.
     if (this.#fields.every((field) => field.mailboxLine) && isMailboxLine(bytes, start)) {
       this.#fields.push({ name: 'x-mailbox-line', start, valueStart: start, end, mailboxLine: true })
       return undefined
     }
-    const colon = nameEnd(bytes, start, end)
-    if (colon < 0) return { at: start, separated: false }
-    const name = bytes.toString('latin1', start, colon).trimEnd().toLowerCase()
-    this.#fields.push({ name, start, valueStart: colon + 1, end, mailboxLine: false })
+    const found = fieldName(bytes, start, end)
+    if (found === undefined) return { at: start, separated: false }
+    this.#fields.push({ name: found.name, start, valueStart: found.colon + 1, end, mailboxLine: false })
     return undefined
   }
 
@@ -92,11 +102,17 @@ export class HeaderScan {
   }
 }
 
-const isMailboxLine = (bytes: Buffer, start: number): boolean => /^>*From /.test(bytes.toString('latin1', start, start + 80))
+export const isMailboxLine = (bytes: Buffer, start: number): boolean => /^>*From /.test(bytes.toString('latin1', start, start + 80))
 
-/** The place of the colon after a well-formed field name (blanks before it are tolerated), or -1. */
+/** The name of the field at `start`, in lower case, and the offset of its colon. Undefined when there is no valid name. */
+export function fieldName(bytes: Buffer, start: number, end: number): { readonly name: string; readonly colon: number } | undefined {
+  const colon = nameEnd(bytes, start, end)
+  return colon < 0 ? undefined : { name: bytes.toString('latin1', start, colon).trimEnd().toLowerCase(), colon }
+}
+
+/** Offset of the colon after a valid field name; -1 when there is none. Blanks before the colon are accepted. */
 function nameEnd(bytes: Buffer, start: number, end: number): number {
-  const line = bytes.subarray(start, Math.min(end, start + NAME_LIMIT))
+  const line = bytes.subarray(start, Math.min(end, start + LINE_LENGTH_LIMIT))
   const colon = line.indexOf(COLON)
   return colon > 0 && /^[!-9;-~]+[ \t]*$/.test(line.toString('latin1', 0, colon)) ? start + colon : -1
 }

@@ -1,8 +1,8 @@
 /**
- * Dates as mail writes them (RFC 5322 §3.3), from instants and a zone: no Date, so that every part of the program can
- * print a date without asking what time it is.
+ * Formats and parses dates of mail (RFC 5322 §3.3) and of ISO 8601. Pure: the offset from UTC is an argument, because Date
+ * depends on the time zone of the process.
  */
-import { DAY, HOUR, MINUTE, SECOND, type Instant } from './clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, type Clock, type Instant } from '../system/clock.ts'
 
 const WEEKDAYS = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed'] // 1970-01-01 was a Thursday
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -21,7 +21,7 @@ export interface CivilTime {
 
 const pad = (value: number, width = 2): string => String(value).padStart(width, '0')
 
-/** Year, month and day of a day number; the year is counted from March, so that leap days come last. */
+/** Converts a day number since 1970 to a date. Years are counted from March, so that a leap day is the last day of its year. */
 function dateOf(day: number): { year: number; month: number; day: number } {
   const shifted = day + 719_468 // days from 0000-03-01
   const era = Math.floor(shifted / 146_097)
@@ -39,7 +39,7 @@ function dateOf(day: number): { year: number; month: number; day: number } {
   }
 }
 
-/** What calendar and clock show at an instant, `offset` minutes east of UTC. */
+/** Civil time of an instant, `offset` minutes east of UTC. */
 export function civilTime(at: Instant, offset = 0): CivilTime {
   const local = at + offset * MINUTE
   const days = Math.floor(local / DAY)
@@ -53,7 +53,7 @@ export function civilTime(at: Instant, offset = 0): CivilTime {
   }
 }
 
-/** `Fri, 20 Nov 2026 09:05:00 +0100 (CET)`. */
+/** Formats a date of mail: `Fri, 20 Nov 2026 09:05:00 +0100 (CET)`. */
 export function formatMailDate(at: Instant, zone: { readonly offset: number; readonly name: string }): string {
   const time = civilTime(at, zone.offset)
   const offset = Math.abs(zone.offset)
@@ -62,13 +62,19 @@ export function formatMailDate(at: Instant, zone: { readonly offset: number; rea
   return `${date} ${pad(time.hour)}:${pad(time.minute)}:${pad(time.second)} ${digits} (${zone.name})`
 }
 
-/** `20261120080500`, in UTC: the time part of a Message-Id. */
+/** Formats an instant of the queue as a date of mail, by the wall clock and in its zone. */
+export function mailDate(at: Instant, clock: Pick<Clock, 'wallOffset' | 'zone'>): string {
+  const wall = at - clock.wallOffset()
+  return formatMailDate(wall, clock.zone(wall))
+}
+
+/** Formats a time in UTC as the first part of a Message-Id: `20261120080500`. */
 export function formatStamp(at: Instant): string {
   const { year, month, day, hour, minute, second } = civilTime(at)
   return pad(year, 4) + [month, day, hour, minute, second].map((part) => pad(part)).join('')
 }
 
-/** The day number of a date: the inverse of `dateOf`. */
+/** Day number of a date, the inverse of `dateOf`. */
 function dayOf(year: number, month: number, day: number): number {
   const marchYear = month <= 2 ? year - 1 : year
   const era = Math.floor(marchYear / 400)
@@ -77,10 +83,10 @@ function dayOf(year: number, month: number, day: number): number {
   return era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468
 }
 
-/** Minutes east of UTC; the names of RFC 5322 §4.3, unknown ones meaning UTC. */
+/** Offsets from UTC in minutes by obsolete zone name (RFC 5322 §4.3). Other names mean UTC. */
 const ZONES: Readonly<Record<string, number>> = { EDT: -240, EST: -300, CDT: -300, CST: -360, MDT: -360, MST: -420, PDT: -420, PST: -480 }
 
-/** The instant that a date of mail names; undefined when it is none. */
+/** Parses a date of mail. Undefined for other text. */
 export function parseMailDate(text: string): Instant | undefined {
   const match =
     /^(?:[A-Za-z]{3},\s*)?(\d{1,2})\s+([A-Za-z]{3})\s+(\d{4})\s+(\d\d):(\d\d)(?::(\d\d))?(?:\s+([+-]\d{4}|[A-Za-z]{1,5}))?/.exec(
@@ -97,7 +103,7 @@ export function parseMailDate(text: string): Instant | undefined {
   return dayOf(Number(year), month, Number(day)) * DAY + inDay
 }
 
-/** `2026-11-20T08:05:00.250Z`: for programs. */
+/** `2026-11-20T08:05:00.250Z` (ISO 8601). */
 export function isoInstant(at: Instant): string {
   const { year, month, day, hour, minute, second } = civilTime(at)
   const millis = ((at % SECOND) + SECOND) % SECOND

@@ -1,16 +1,16 @@
 /**
- * Queue ids in Postfix's long form: seconds and microseconds in base 52, `z`, and a number in base 51. The last part
- * is the row number of the message, which is never given out twice, so an id names one message for ever; ids sort
- * by time as text (postfix mail_queue.h, safe_ultostr.c).
+ * Queue ids in Postfix's long form: seconds and microseconds in base 52, `z`, and a number in base 51. The number is the row
+ * number of the message, which is never reused, so an id is unique. Ids sorted as text are sorted by time (Postfix mail_queue.h,
+ * safe_ultostr.c).
  */
-import type { Instant } from './clock.ts'
+import type { Instant } from '../system/clock.ts'
 
 const ALPHABET = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz'
 
-/** All pairs of digits in base 52, so that a time is put together from few pieces: a listing writes millions of them. */
+/** All pairs of base-52 digits. Precomputed, because a listing formats millions of ids. */
 const PAIRS: readonly string[] = ALPHABET.split('').flatMap((high, _, digits) => digits.map((low) => high + low))
 
-/** In base 52, with two digits for each of so many pairs at least. */
+/** Encodes a number in base 52, with at least `pairs` pairs of digits. */
 function encodeTime(value: number, pairs: number): string {
   let text = ''
   for (let rest = value, n = 0; n < pairs || rest > 0; n++) {
@@ -36,14 +36,14 @@ function decode(text: string, base: number): number | undefined {
   return value
 }
 
-/** The queue id of a message by the time its entry was made and its row number. */
+/** Queue id of a message by creation time and row number. */
 export function formatQueueId(createdAt: Instant, row: number): string {
   const seconds = Math.floor(createdAt / 1000)
   const micros = (createdAt - seconds * 1000) * 1000
   return `${encodeTime(seconds, 3)}${encodeTime(micros, 2)}z${encodeRow(row)}`
 }
 
-/** What an id says about itself; undefined when it is not one of ours. */
+/** Creation time and row number in an id. Undefined for text that formatQueueId never returns. */
 export function parseQueueId(id: string): { readonly createdAt: Instant; readonly row: number } | undefined {
   const mark = id.lastIndexOf('z')
   if (mark < 10 || mark === id.length - 1) return undefined

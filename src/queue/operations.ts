@@ -1,122 +1,132 @@
 /**
- * What operators do to messages and destinations, done by the owner of the queue: the daemon when it is asked, or a
- * command that holds the lock. Work goes in short transactions, so that mail never waits for an operator; each order
- * leaves one audit row.
+ * Operations on messages and destinations. The owner of the queue performs them: the daemon on request, or a command that holds
+ * the lock. Transactions are short, so that mail does not wait. Each operation adds one record to the audit log.
  */
-import { settingsFor } from '../config/destination-settings.ts'
-import type { Config } from '../config/options.ts'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
-import { domainOf } from '../mail/address.ts'
+import type { DestinationPolicies } from '../config/destination-policies.ts'
+import type { Clock, Duration, Instant } from '../system/clock.ts'
+import { formatDuration } from '../system/duration.ts'
 import type { Events, QueueEvent } from '../telemetry/events.ts'
-import { queueIdOf, type DestinationName, type MessageId } from './message.ts'
-import type { ListedMessage, QueueFilter, QueueName, QueueReader } from './reader.ts'
-import { searchHere, type FoundMessage, type Search } from './search.ts'
-import type { AuditId, DestinationDue, Operation, QueueStore } from './store.ts'
+import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
+import {
+  ANY_MESSAGE,
+  onClockAhead,
+  type FoundMessage,
+  type ListedMessage,
+  type QueueFilter,
+  type QueueReader,
+} from '../store/queue-reader.ts'
+import type { LiveDestination, Suspension } from '../store/destination-status.ts'
+import type { AuditId, DestinationDue, Operation, QueueStore } from '../store/queue-store.ts'
 
 export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'] as const
+/** Operation on queued messages. */
 export type OperationName = (typeof OPERATIONS)[number]
 
-/** Which messages: those named, or those that match. */
+/** Selection of messages: by id, or by a filter. */
 export type Selection =
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
-  | { readonly kind: 'filter'; readonly filter: QueueFilter; readonly limit?: number | undefined }
+  | { readonly kind: 'filter'; readonly filter: QueueFilter; readonly limit: number | null }
 
-export interface Order {
+/** An operation on many messages. Every key is required, so that a layer that omits a new one does not compile. */
+export interface BulkOperation {
   readonly operation: OperationName
   readonly selection: Selection
-  /** Only what is in these queues; anywhere when absent. */
-  readonly queues?: readonly QueueName[] | undefined
-  /** Delete for good, without the trash. */
-  readonly purge?: boolean | undefined
-  /** Count and show, change nothing. */
-  readonly dryRun?: boolean | undefined
-  /** Who asked, and in what words: for the audit. */
+  /** Queues whose messages may be changed; null for all queues. */
+  readonly queues: readonly QueueName[] | null
+  /** True to delete permanently, without the trash. */
+  readonly purge: boolean
+  /** True to count and list messages without changing them. */
+  readonly dryRun: boolean
+  /** Operator and command for the audit log. */
   readonly who: string
-  readonly words: string
+  readonly commandLine: string
 }
 
-export interface Tally {
-  /** Messages that were named or that matched. */
+/** An operator's request to suspend a destination. */
+export interface SuspensionRequest {
+  readonly by: string
+  /** Time after which the suspension ends by itself; null for never. */
+  readonly duration: Duration | null
+  readonly reason: string | null
+}
+
+/** Result of an operation. */
+export interface OperationSummary {
+  /** Number of selected messages. */
   readonly matched: number
-  /** Messages the operation made a difference to. */
+  /** Number of changed messages. */
   readonly changed: number
-  /** Ids that neither queue nor trash knows. */
+  /** Ids found neither in the queue nor in the trash. */
   readonly unknown: readonly string[]
 }
 
-/** How far an order has come, after each round. */
-export interface Progress extends Tally {
-  /** Messages that were changed in this round, or would be looked at in a dry run, by the ids they had. */
+/** Progress of an operation, after each round. */
+export interface Progress extends OperationSummary {
+  /** Ids that the messages had before this round: the messages changed in the round, or selected in it by a dry run. */
   readonly ids: readonly string[]
 }
 
-/** A destination as the scheduler has it in memory. */
-export interface LiveDestination {
-  readonly destination: DestinationName
-  readonly window: number
-  readonly inFlight: number
-  /** Recipients that wait for a slot in the active queue. */
-  readonly waiting: number
-  readonly nextDueAt: Instant | null
-  readonly deadUntil: Instant | null
-  readonly probeInterval: Duration | null
-  readonly suspendedBy: string | null
-  readonly lastReply: string | null
-}
-
-/** What operations need of a running scheduler. */
-export interface Wakes {
-  /** Mail at these destinations is due now; `revive`: also where nobody opened the door. */
-  woken(due: readonly DestinationDue[], options: { readonly revive: boolean }): void
-  suspend(name: DestinationName, by: string): Promise<void>
+/** Effects on the scheduler. */
+export interface SchedulerControl {
+  /** Schedules the mail of these destinations. With `revive`, dead destinations are opened. */
+  workAdded(due: readonly DestinationDue[], options: { readonly revive: boolean }): void
+  suspend(name: DestinationName, suspension: Suspension): Promise<void>
   resume(name: DestinationName, by: string): Promise<void>
   snapshot(): readonly LiveDestination[]
 }
 
-/** Stands in for the scheduler while no daemon runs: what must survive is written down for the next one. */
-export function sleepingScheduler(store: QueueStore): Wakes {
-  const change = async (name: DestinationName, suspendedBy: string | null) => {
+/** Implements SchedulerControl without a daemon: saves the changes, so that the next daemon loads them. */
+export function offlineScheduler(store: QueueStore): SchedulerControl {
+  const change = async (name: DestinationName, suspension: Suspension | null) => {
     const known = (await store.destinations()).find((record) => record.name === name)
-    await store.saveDestination({ ...(known ?? { name, deadUntil: null, probeInterval: null, reason: null }), suspendedBy })
+    await store.saveDestination({ ...(known ?? { name, deadUntil: null, probeInterval: null, siteStatus: null }), suspension })
   }
   return {
-    woken: () => undefined,
-    suspend: (name, by) => change(name, by),
+    workAdded: () => undefined,
+    suspend: (name, suspension) => change(name, suspension),
     resume: (name) => change(name, null),
     snapshot: () => [],
   }
 }
 
-export interface OperationsParts {
+export interface OperationsDeps {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly clock: Clock
-  readonly config: () => Config
+  readonly policies: () => DestinationPolicies
   readonly events: Events
-  readonly wakes: Wakes
-  /** Begins to look for messages; in the reader itself when absent. */
-  readonly search?: () => Search
-  /** Lets mail go first, after a round of so many messages. */
-  readonly giveWay?: (messages: number) => Promise<void>
+  readonly scheduler: SchedulerControl
+  /** Called with the number of messages in a round. The operation waits for the promise, so that mail has priority. */
+  readonly throttle?: (messages: number) => Promise<void>
 }
 
-/** Messages per round: what is committed together. Few enough that they ride along with mail and hardly delay it. */
+/** Number of messages per round. A round is one commit, and it is small so that other commits wait little. */
 const ROUND = 64
-/** Messages looked for at once: half a millisecond. */
+/** Number of messages per search page. The search for one page takes half a millisecond. */
 const PAGE = 4 * ROUND
 
-/** Where mail is looked for when the filter does not say: nothing else could be changed by the operation. */
-const HOME: Partial<Record<OperationName, QueueFilter['queue']>> = { release: 'hold', restore: 'trash', flush: 'deferred' }
+/** Queue to search when the filter names none. The operation has no effect on mail in other queues. */
+const DEFAULT_QUEUE: Readonly<Record<OperationName, QueueFilter['queue']>> = {
+  flush: 'deferred',
+  hold: null,
+  release: 'hold',
+  requeue: null,
+  expire: null,
+  delete: null,
+  restore: 'trash',
+}
 
-/** What is to be done to a message, and what it was when that is more than its name. */
+/** The operation on one message, with the data of the event that is emitted for it. */
 interface Step {
   readonly message: FoundMessage
   readonly operation: Operation
   readonly requeued?: ListedMessage | undefined
 }
 
-/** A requeued message comes in again under its new id; the log links it to the old one (postfix pickup, `orig_id=`). */
-const takenInAgain = ({ message, recipients }: ListedMessage, { now, newId }: Extract<Operation, { kind: 'requeue' }>): QueueEvent => ({
+/**
+ * Event of a requeued message, which has a new queue id. The log links it to the old one, as `orig_id=` of Postfix pickup does.
+ */
+const requeuedEvent = ({ message, recipients }: ListedMessage, { now, newId }: Extract<Operation, { kind: 'requeue' }>): QueueEvent => ({
   kind: 'accepted',
   message: { ...message, id: newId, createdAt: now },
   recipients: recipients.filter(({ state }) => state === 'waiting' || state === 'parked').map(({ address }) => address),
@@ -125,105 +135,109 @@ const takenInAgain = ({ message, recipients }: ListedMessage, { now, newId }: Ex
 })
 
 export class Operations {
-  readonly #parts: OperationsParts
+  readonly #deps: OperationsDeps
 
-  constructor(parts: OperationsParts) {
-    this.#parts = parts
+  constructor(deps: OperationsDeps) {
+    this.#deps = deps
   }
 
-  /** Carries out an order; `progress` hears of every round. */
-  async perform(order: Order, progress: (soFar: Progress) => void = () => undefined): Promise<Tally> {
+  /** Performs an operation and calls `progress` after every round. */
+  async perform(request: BulkOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
     const unknown: string[] = []
     let matched = 0
     let changed = 0
-    const isDry = order.dryRun === true
-    // Written first and counted with every round: what a killed daemon has done stands there too.
-    const auditedAs = isDry ? undefined : await this.#audit(order.who, order.operation, order.words, 0)
-    for await (const round of this.#rounds(order, unknown)) {
+    const isDry = request.dryRun
+    // The audit record is added first and updated with every round, so that it is correct after a crash too.
+    const auditedAs = isDry ? undefined : await this.#audit(request.who, request.operation, request.commandLine, 0)
+    for await (const round of this.#rounds(request, unknown)) {
       matched += round.length
-      const ids = isDry ? round.map(queueIdOf) : await this.#operate(order, round, auditedAs)
+      const ids = isDry ? round.map(queueIdOf) : await this.#operate(request, round, auditedAs)
       if (!isDry) changed += ids.length
       progress({ matched, changed, unknown, ids })
-      if (!isDry) await this.#parts.giveWay?.(round.length)
+      if (!isDry) await this.#deps.throttle?.(round.length)
     }
     return { matched, changed, unknown }
   }
 
-  async suspend(name: DestinationName, who: string): Promise<void> {
-    await this.#parts.wakes.suspend(name, who)
-    await this.#audit(who, 'suspend', name, 1)
+  async suspend(name: DestinationName, { by, duration, reason }: SuspensionRequest): Promise<void> {
+    const until = duration === null ? null : this.#deps.clock.now() + duration
+    await this.#deps.scheduler.suspend(name, { by, until, reason })
+    const options = [duration === null ? '' : ` --for=${formatDuration(duration)}`, reason === null ? '' : ` --reason=${reason}`]
+    await this.#audit(by, 'suspend', `${name}${options.join('')}`, 1)
   }
 
   async resume(name: DestinationName, who: string): Promise<void> {
-    await this.#parts.wakes.resume(name, who)
+    await this.#deps.scheduler.resume(name, who)
     await this.#audit(who, 'resume', name, 1)
   }
 
+  /** Destinations in the scheduler's memory, with times of the wall clock. */
   destinations(): readonly LiveDestination[] {
-    return this.#parts.wakes.snapshot()
+    const offset = this.#deps.clock.wallOffset()
+    const wall = (at: Instant | null): Instant | null => (at === null ? null : at - offset)
+    return this.#deps.scheduler.snapshot().map((one) => ({ ...one, nextDueAt: wall(one.nextDueAt), deadUntil: wall(one.deadUntil) }))
   }
 
-  #audit(who: string, action: string, words: string, changed: number): Promise<AuditId> {
-    return this.#parts.store.audit({ at: this.#parts.clock.now(), who, action, arguments: words, changed })
+  #audit(who: string, action: string, commandLine: string, changed: number): Promise<AuditId> {
+    return this.#deps.store.audit({ at: this.#deps.clock.now(), who, action, arguments: commandLine, changed })
   }
 
-  #rounds(order: Order, unknown: string[]): Iterable<readonly FoundMessage[]> | AsyncIterable<readonly FoundMessage[]> {
-    return order.selection.kind === 'ids' ? this.#named(order, order.selection.ids, unknown) : this.#matching(order, order.selection)
+  #rounds(request: BulkOperation, unknown: string[]): AsyncIterable<readonly FoundMessage[]> {
+    return request.selection.kind === 'ids'
+      ? this.#named(request, request.selection.ids, unknown)
+      : this.#matching(request, request.selection)
   }
 
-  *#named({ queues }: Order, ids: readonly string[], unknown: string[]): Generator<readonly FoundMessage[]> {
+  async *#named({ queues }: BulkOperation, ids: readonly string[], unknown: string[]): AsyncGenerator<readonly FoundMessage[]> {
     for (let from = 0; from < ids.length; from += ROUND) {
-      const round: FoundMessage[] = []
-      for (const id of ids.slice(from, from + ROUND)) {
-        const story = this.#parts.reader.story(id, this.#parts.clock.now())
-        if (story === undefined || story.queue === 'gone') unknown.push(id)
-        else if (queues === undefined || queues.some((queue) => queue === story.queue)) round.push({ ...story.message, queue: story.queue })
-      }
-      yield round
+      const asked = ids.slice(from, from + ROUND)
+      const found = await this.#deps.reader.named(asked)
+      unknown.push(...asked.filter((_, n) => found[n] === undefined))
+      yield found.filter((one) => one !== undefined).filter(({ queue }) => queues === null || queues.some((name) => name === queue))
     }
   }
 
-  async *#matching(order: Order, selection: Extract<Selection, { kind: 'filter' }>): AsyncGenerator<readonly FoundMessage[]> {
-    const search = this.#parts.search?.() ?? searchHere(this.#parts.reader)
-    try {
-      for await (const found of this.#pages(search, order, selection)) {
-        for (let from = 0; from < found.length; from += ROUND) yield found.slice(from, from + ROUND)
-      }
-    } finally {
-      await search.end()
+  async *#matching(request: BulkOperation, selection: Extract<Selection, { kind: 'filter' }>): AsyncGenerator<readonly FoundMessage[]> {
+    for await (const found of this.#pages(request, selection)) {
+      for (let from = 0; from < found.length; from += ROUND) yield found.slice(from, from + ROUND)
     }
   }
 
   async *#pages(
-    search: Search,
-    { operation, queues }: Order,
-    { filter: asked, limit = Infinity }: Extract<Selection, { kind: 'filter' }>,
+    { operation, queues }: BulkOperation,
+    { filter: asked, limit }: Extract<Selection, { kind: 'filter' }>,
   ): AsyncGenerator<readonly FoundMessage[]> {
-    const { store, clock } = this.#parts
-    const only = queues?.length === 1 ? queues[0] : undefined
-    const filter = { ...asked, queue: asked.queue ?? only ?? HOME[operation] }
+    const { store, reader, clock } = this.#deps
+    const only = queues?.length === 1 ? queues[0] : null
+    // Operators read the wall clock.
+    const filter = { ...onClockAhead(asked, clock.wallOffset()), queue: asked.queue ?? only ?? DEFAULT_QUEUE[operation] }
     const eligible = ({ queue }: FoundMessage) =>
-      queues === undefined ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
-    const now = clock.now()
-    // What the operation itself adds to the queue (requeueing does) lies beyond this id.
+      queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
+    // Messages that the operation adds by requeueing have higher ids than this one.
     const end = store.nextId()
-    const find = (after: MessageId, left: number) => search.find(filter, { after, through: end, limit: Math.min(PAGE, left), now })
-    let left = limit
+    const find = (after: MessageId, left: number) => {
+      const page = reader.find(filter, { after, through: end, limit: Math.min(PAGE, left) })
+      // The next page is requested before this one is processed. If processing fails, a failure of that request would have no
+      // handler.
+      page.catch(() => undefined)
+      return page
+    }
+    let left = limit ?? Infinity
     for (let next: ReturnType<typeof find> | null = find(0, left); next !== null;) {
       const page: readonly FoundMessage[] = await next
       const found = page.filter(eligible)
       const isLast = page.length < Math.min(PAGE, left) || found.length === left
       left -= found.length
-      // Looked for while this page is dealt with.
+      // The next page is searched while this one is processed.
       next = isLast ? null : find(page.at(-1)?.id ?? end, left)
       yield found
     }
   }
 
-  /** Everything of a round is handed to the store at once, which commits it together. Says which changed. */
-  async #operate(order: Order, round: readonly FoundMessage[], auditedAs?: AuditId): Promise<readonly string[]> {
-    const { store, events, wakes } = this.#parts
-    const steps = this.#steps(order, round)
+  /** Passes a round to the store, which commits it as one transaction. Returns the ids of the changed messages. */
+  async #operate(request: BulkOperation, round: readonly FoundMessage[], auditedAs?: AuditId): Promise<readonly string[]> {
+    const { store, events, scheduler } = this.#deps
+    const steps = await this.#steps(request, round)
     const operations = steps.map(({ message, operation }) => ({ message: message.id, operation }))
     const results = await store.operate(operations, auditedAs)
     const woken = new Map<DestinationName, Instant>()
@@ -233,40 +247,37 @@ export class Operations {
       if (result?.changed !== true) continue
       const queueId = queueIdOf(message)
       changed.push(queueId)
-      events.emit({ kind: 'operated', queueId, operation: order.operation, by: order.who })
-      if (operation.kind === 'requeue' && requeued !== undefined) events.emit(takenInAgain(requeued, operation))
+      events.emit({ kind: 'operated', queueId, operation: request.operation, by: request.who })
+      if (operation.kind === 'requeue' && requeued !== undefined) events.emit(requeuedEvent(requeued, operation))
       for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
     }
     if (woken.size > 0) {
       const due = [...woken].map(([destination, dueAt]) => ({ destination, dueAt }))
-      wakes.woken(due, { revive: order.operation === 'flush' })
+      scheduler.workAdded(due, { revive: request.operation === 'flush' })
     }
     return changed
   }
 
-  /** What is the same for all messages is one object: it crosses to the store's thread once. */
-  #steps({ operation: kind, purge = false }: Order, round: readonly FoundMessage[]): readonly Step[] {
-    const now = this.#parts.clock.now()
-    if (kind === 'requeue') return round.flatMap((message) => this.#requeueing(message, now))
+  /** Steps of a round. Messages share one operation object, so that structured cloning copies the object once. */
+  async #steps({ operation: kind, purge }: BulkOperation, round: readonly FoundMessage[]): Promise<readonly Step[]> {
+    const now = this.#deps.clock.now()
+    if (kind === 'requeue') return (await Promise.all(round.map((message) => this.#requeueing(message, now)))).flat()
     const operation: Operation = kind === 'delete' ? { kind, now, purge } : kind === 'flush' ? { kind, now } : { kind }
     return round.map((message) => ({ message, operation }))
   }
 
-  /** Nothing when the message has left meanwhile. */
-  #requeueing(message: FoundMessage, now: Instant): readonly Step[] {
-    const [requeued] = this.#parts.reader.list({ queueId: queueIdOf(message) }, { after: 0, limit: 1, now })
+  /** Step that requeues a message, as a list: empty when the message has left the queue. */
+  async #requeueing(message: FoundMessage, now: Instant): Promise<readonly Step[]> {
+    const [requeued] = await this.#deps.reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
     if (requeued === undefined) return []
-    const newId = this.#parts.store.nextId()
+    const newId = this.#deps.store.nextId()
     return [{ message, requeued, operation: { kind: 'requeue', now, newId, expiresAt: now + this.#lifetime(requeued) } }]
   }
 
-  /** How long a new entry is tried: as long as the most patient of its destinations says. */
+  /** Lifetime of a requeued message: the longest lifetime among its destinations. */
   #lifetime({ message: { sender }, recipients }: ListedMessage): Duration {
-    const config = this.#parts.config()
+    const policies = this.#deps.policies()
     const name = sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
-    return recipients.reduce((longest, { address, destination }) => {
-      const { values } = settingsFor(config, domainOf(address), destination)
-      return Math.max(longest, values[name])
-    }, 0)
+    return Math.max(0, ...recipients.map(({ destination }) => policies.for(destination).settings[name]))
   }
 }

@@ -1,44 +1,46 @@
 /**
- * What a schedule means to those who wait: tries, the delay by greylisting, the extra wait after outages, lost mail, and when the sender
- * hears of it. Computed from the attempt times alone, exactly, without drawing lots. All times in milliseconds.
+ * Consequences of a schedule: number of attempts, delay by greylisting, extra wait after outages, lost mail, and the times of
+ * notices. They are computed exactly from the attempt times, without random numbers. All times are in milliseconds.
  */
-import { DAY, type Duration, HOUR, MINUTE } from '../mail/clock.ts'
+import { DAY, type Duration, HOUR, MINUTE } from '../system/clock.ts'
 import { plannedAttempts, type Schedule } from './schedule.ts'
 
-/** What is to be planned. */
+/** A schedule to plan. */
 export interface Setup {
-  /** As the operator wrote it. */
+  /** Label of the plan: the text of the policy as the operator entered it. */
   readonly name: string
   readonly schedule: Schedule
   /** delay_warning_time. */
   readonly warnings: readonly Duration[]
 }
 
+/** Consequences of an outage of one length. */
 export interface OutagePlan {
   readonly outage: Duration
-  /** Extra wait after recovery of mail that arrived when the outage began; null when all of it is returned before. */
+  /** Extra wait after recovery, for mail that arrived when the outage began. Null when that mail expires before. */
   readonly mean: Duration | null
   readonly worst: Duration | null
-  /** Share of the mail arriving during the outage that is returned before it ends. */
+  /** Share of the mail arriving during the outage that expires before the outage ends. */
   readonly lost: number
 }
 
+/** Consequences of a schedule. */
 export interface Plan {
   readonly name: string
   readonly attempts: readonly Duration[]
   readonly tries: { readonly by1h: number; readonly by24h: number; readonly lifetime: number }
-  /** How much longer than its greylisting a server makes the mail wait. */
+  /** Extra wait beyond the delay that a greylisting server requires. Null when the mail expires before. */
   readonly greylisting: readonly { readonly delay: Duration; readonly extra: Duration | null }[]
   readonly outages: readonly OutagePlan[]
-  /** Age at which the sender is warned first; null for never. */
+  /** Age at the first delay warning; null for none. */
   readonly warning: Duration | null
-  /** Age at which the mail is returned. */
+  /** Age at the failure notice. */
   readonly bounce: Duration
 }
 
 export const OUTAGES: readonly Duration[] = [5 * MINUTE, 15 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY]
 const GREYLISTINGS: readonly Duration[] = [MINUTE, 5 * MINUTE, 15 * MINUTE]
-/** Nobody knows when an outage ends: a tenth to both sides, evenly. */
+/** The end of an outage is uniform within ± this share of its length. */
 const UNCERTAINTY = 0.1
 
 export function planOf({ name, schedule, warnings }: Setup, outages: readonly Duration[] = OUTAGES): Plan {
@@ -52,19 +54,19 @@ export function planOf({ name, schedule, warnings }: Setup, outages: readonly Du
     tries: { by1h: by(HOUR), by24h: by(DAY), lifetime: attempts.length },
     greylisting: GREYLISTINGS.map((delay) => ({ delay, extra: waitAt(attempts, delay) })),
     outages: outages.map((outage) => planOutage(attempts, outage)),
-    // With the last failure the bounce goes out instead.
+    // At the last failure, the failure notice replaces a delay warning.
     warning: warned === undefined ? null : (attempts.find((at) => at >= warned && at < bounce) ?? null),
     bounce,
   }
 }
 
-/** From an age to the next attempt; null after the last one. */
+/** Time from an age to the next attempt. Null after the last attempt. */
 function waitAt(attempts: readonly Duration[], age: Duration): Duration | null {
   const next = attempts.find((at) => at >= age)
   return next === undefined ? null : next - age
 }
 
-/** The outage ends evenly within ± a tenth of its length; the integrals over that range are exact. */
+/** Plans an outage whose end is uniformly distributed within ± 10 % of its length. The integrals over that range are exact. */
 export function planOutage(attempts: readonly Duration[], outage: Duration): OutagePlan {
   const from = outage * (1 - UNCERTAINTY)
   const to = outage * (1 + UNCERTAINTY)
@@ -83,7 +85,10 @@ export function planOutage(attempts: readonly Duration[], outage: Duration): Out
   return { outage, mean: some ? area / survived : null, worst: some ? worst : null, lost: shareLost(attempts.at(-1) ?? 0, from, to) }
 }
 
-/** Mail that arrived evenly during an outage of length e is lost when it is older than the last attempt: 1 − last/e, averaged over e. */
+/**
+ * Share of lost mail. In an outage of length e, mail that arrives evenly is lost when it is older than the last attempt, which is
+ * the share 1 − last/e. The result is the mean over e.
+ */
 function shareLost(last: Duration, from: Duration, to: Duration): number {
   const start = Math.max(from, last)
   if (start >= to) return 0

@@ -1,13 +1,13 @@
-/** A progress bar on a terminal, shown only when the work takes longer than a glance, and wiped away at the end. */
-import type { Clock, Duration } from '../mail/clock.ts'
+/** Progress bar on a terminal. It is shown when the work takes longer than half a second, and erased at the end. */
+import type { Clock, Duration } from '../system/clock.ts'
 
-/** Where the bar is drawn; `columns` is null when that is no terminal. */
+/** Output of the bar. `columns` is null when the output is not a terminal; no bar is then drawn. */
 export interface ProgressOutput {
   write(data: string): Promise<void>
   readonly columns: number | null
 }
 
-const PATIENCE: Duration = 500
+const SHOWN_AFTER: Duration = 500
 const WIDTH = 30
 
 export class Progress {
@@ -23,10 +23,10 @@ export class Progress {
     this.#startedAt = clock.monotonic()
   }
 
-  /** `done` is a share of 1. */
+  /** Draws the bar. `done` is between 0 and 1. */
   report(done: number, label: string): void {
     const percent = Math.min(100, Math.floor(done * 100))
-    if (this.#output.columns === null || percent === this.#shown || this.#clock.monotonic() - this.#startedAt < PATIENCE) return
+    if (this.#output.columns === null || percent === this.#shown || this.#clock.monotonic() - this.#startedAt < SHOWN_AFTER) return
     this.#shown = percent
     const filled = Math.round((percent / 100) * WIDTH)
     const bar = `${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${String(percent).padStart(3)} % ${label}`

@@ -1,32 +1,33 @@
 /**
- * The plan of one message that nobody takes: when the queue tries it, from arrival to expiry. Attempts take no time. The last attempt
- * falls on the expiry itself, as in the queue; with a scan grid, which only Postfix has, on the first scan at or after it.
+ * Attempt times of a message that is never accepted, from arrival to expiry. Attempts take no time. As in the queue, the last
+ * attempt is made at the expiry. With a scan grid, which only Postfix has, it is made at the first scan at or after the expiry.
  */
-import { ends, jittered, plannedWait, PolicyError, type RetryPolicy, toMicrosecond, type WaitFacts } from '../backoff/index.ts'
-import { type Duration, SECOND } from '../mail/clock.ts'
-import { mulberry32 } from '../mail/random.ts'
+import { PolicyError, type WaitFacts } from '../backoff/policy.ts'
+import { ends, jittered, plannedWait, type RetryPolicy, toMicrosecond } from '../backoff/retry-policy.ts'
+import { type Duration, SECOND } from '../system/clock.ts'
+import { mulberry32 } from '../system/random.ts'
 
 export interface Schedule {
   readonly policy: RetryPolicy
   readonly lifetime: Duration
-  /** Postfix's queue_run_delay: mail is looked for at multiples of it only. Absent or 0: the queue meets due times exactly. */
+  /** Postfix's queue_run_delay: attempts are made at multiples of it. When absent or 0, attempts are made at their due times. */
   readonly grid?: Duration
   /** retry_jitter. */
   readonly jitter?: number
   readonly seed?: number
-  /** The chance of one message in a queue, which names its draws; else a stream by the seed. */
+  /** Named random numbers of one message in a queue. When absent, a stream determined by the seed is used. */
   readonly draw?: (what: 'retry' | 'jitter', step: number) => number
 }
 
-/** More would be a mistake in the settings, not a plan. */
+/** Maximum number of attempts, against settings that give no useful plan. */
 const MOST_ATTEMPTS = 1_000_000
 
-/** Milliseconds from arrival, the first one 0; the mail is given up when the last one has failed. */
+/** Attempt times in milliseconds from arrival, the first one 0. Throws PolicyError above a million attempts. */
 export function plannedAttempts(schedule: Schedule): readonly Duration[] {
   const { policy, lifetime, grid = 0, jitter = 0 } = schedule
   const draw = schedule.draw ?? mulberry32(schedule.seed ?? 1)
   const planned: Duration[] = []
-  // The waits that the next one builds on are those of the policy, before jitter: the queue retraces them like this.
+  // A wait that depends on the previous wait is computed from the waits before jitter, as in the queue.
   const bare: { age: Duration; previousWait: Duration | null } = { age: 0, previousWait: null }
   let age: Duration = 0
   for (let step = 1; ; step++) {
@@ -43,12 +44,12 @@ export function plannedAttempts(schedule: Schedule): readonly Duration[] {
   }
 }
 
-/** A draw that is named gives the same number however often it is asked for. */
+/** Caches a named draw, so that each call returns the same number. */
 function drawnOnce(draw: () => number): () => number {
   let drawn: number | undefined
   return () => (drawn ??= draw())
 }
 
-/** Postfix takes what is due up to a second after the scan (qmgr_scan.c). */
+/** Time of the first scan that finds mail due at `due`. Postfix's scan includes mail due up to 1 s later (qmgr_scan.c). */
 const nextScan = (due: Duration, now: Duration, grid: Duration): Duration =>
   Math.max(Math.ceil((due - SECOND) / grid), Math.floor(now / grid) + 1) * grid

@@ -1,5 +1,6 @@
-/** Small plots for a terminal: a row of attempts on a logarithmic axis of time, and a curve as a row of blocks. */
-import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../mail/clock.ts'
+/** Plots for a terminal: attempts as a row of marks on a logarithmic time axis, and a curve as a row of block characters. */
+import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../system/clock.ts'
+import { formatDuration } from '../system/duration.ts'
 
 const TICKS: readonly (readonly [string, Duration])[] = [
   ['0', 0],
@@ -13,13 +14,13 @@ const TICKS: readonly (readonly [string, Duration])[] = [
   ['21d', 21 * DAY],
 ]
 
-/** Where an age stands: the first minutes and the last days both need room. */
+/** Column of an age on a logarithmic axis, on which both the first minutes and the last days are visible. */
 function column(age: Duration, longest: Duration, width: number): number {
   const scaled = (time: Duration): number => Math.log1p(time / (2 * MINUTE))
   return longest <= 0 ? 0 : Math.round((scaled(age) / scaled(longest)) * (width - 1))
 }
 
-/** The axis above rows of attempts. */
+/** Axis above rows of attempts. */
 export function timeAxis(longest: Duration, width: number): string {
   let axis = ''
   for (const [label, age] of TICKS) {
@@ -36,7 +37,7 @@ const STEPS: readonly Duration[] = [
   ...[1, 2, 7, 14, 28].map((n) => n * DAY),
 ]
 
-/** The axis above curves over time: as many round times as have room. */
+/** Linear axis for curves, with as many round times as fit. */
 export function evenAxis(longest: Duration, width: number): string {
   const step = STEPS.find((candidate) => (candidate / Math.max(1, longest)) * width >= 8) ?? longest
   let axis = ''
@@ -46,20 +47,9 @@ export function evenAxis(longest: Duration, width: number): string {
   return axis.slice(0, width).trimEnd()
 }
 
-function roundTime(time: Duration): string {
-  if (time === 0) return '0'
-  const [unit, size] = UNITS.find(([, length]) => time % length === 0) ?? ['ms', 1]
-  return `${time / size}${unit}`
-}
+const roundTime = (time: Duration): string => (time === 0 ? '0' : formatDuration(time))
 
-const UNITS: readonly (readonly [string, Duration])[] = [
-  ['d', DAY],
-  ['h', HOUR],
-  ['m', MINUTE],
-  ['s', SECOND],
-]
-
-/** One mark per attempt; `│` is the bounce. */
+/** A row with one mark per attempt. `│` marks the last attempt, after which the mail is returned. */
 export function attemptRow(attempts: readonly Duration[], longest: Duration, width: number): string {
   const row = Array.from({ length: width }, () => ' ')
   for (const at of attempts) row[column(at, longest, width)] = '•'
@@ -70,7 +60,7 @@ export function attemptRow(attempts: readonly Duration[], longest: Duration, wid
 
 const BLOCKS = ' ▁▂▃▄▅▆▇█'
 
-/** A curve as blocks of eighths: the mean of the points that fall into each column, against `most`. */
+/** A curve as a row of block characters, in eighths. Each column shows the mean of its points relative to `bounds.y`. */
 export function blockRow(
   points: readonly { readonly x: number; readonly y: number }[],
   bounds: { x: number; y: number },
@@ -88,7 +78,7 @@ export function blockRow(
   for (let i = 0; i < width; i++) {
     if (counts[i]! > 0) level = sums[i]! / counts[i]!
     row += BLOCKS[Math.min(8, Math.ceil((level / Math.max(bounds.y, Number.MIN_VALUE)) * 8))] ?? '█'
-    // A curve that has ended stays at its last point only until the end of its own time.
+    // The row ends at the last point of its curve.
     if (points.at(-1) !== undefined && (points.at(-1)?.x ?? 0) <= ((i + 1) / width) * bounds.x) break
   }
   return row

@@ -1,12 +1,12 @@
 /**
- * What one client address may do at once and in a while (postfix anvil). Addresses are forgotten as soon as nothing
- * about them matters, and the number of those that are remembered is bounded, so that a crowd costs no memory.
+ * Connection and rate limits per client address (Postfix anvil). The number of addresses in memory is bounded. An address is
+ * dropped when it has no connections and no counts.
  */
 import type { Config } from '../config/options.ts'
-import type { Clock, Duration } from '../mail/clock.ts'
-import type { SmtpReply } from '../mail/reply.ts'
+import type { Clock, Duration } from '../system/clock.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
 import { Networks } from '../config/networks.ts'
-import { reply, shownOut } from './replies.ts'
+import { reply, disconnect } from './replies.ts'
 
 export type ClientLimitSettings = Pick<
   Config,
@@ -21,25 +21,25 @@ export type ClientLimitSettings = Pick<
   | 'smtpd_client_event_limit_exceptions'
 >
 
-/** What is counted by the minute. */
-export type Deed = 'connection' | 'message' | 'recipient' | 'handshake' | 'auth'
+/** Events counted per anvil_rate_time_unit. */
+export type CountedEvent = 'connection' | 'message' | 'recipient' | 'handshake' | 'auth'
 
-interface Record {
+interface ClientRecord {
   connections: number
-  /** On the stopwatch; counts older than the time unit begin anew. */
+  /** Start of the current time unit, on the monotonic clock. */
   since: Duration
-  deeds: { [K in Deed]?: number }
+  counts: { [K in CountedEvent]?: number }
 }
 
-/** Addresses remembered beyond those that are connected. */
+/** Maximum number of addresses in memory. Addresses with connections are never dropped. */
 const MEMORY = 10_000
 
 export class ClientLimits {
   readonly #settings: ClientLimitSettings
   readonly #clock: Clock
   readonly #exceptions: Networks
-  readonly #limits: { readonly [K in Deed]: number }
-  readonly #records = new Map<string, Record>()
+  readonly #limits: { readonly [K in CountedEvent]: number }
+  readonly #records = new Map<string, ClientRecord>()
 
   constructor(settings: ClientLimitSettings, clock: Clock) {
     this.#settings = settings
@@ -54,7 +54,7 @@ export class ClientLimits {
     }
   }
 
-  /** Counts a connection in; the reply when it is one too many. Every `enter` has its `leave`. */
+  /** Counts a connection. Returns a refusal when the client has too many connections. Every `enter` needs a `leave`. */
   enter(address: string): SmtpReply | undefined {
     const { smtpd_client_connection_count_limit: most } = this.#settings
     const record = this.#recordOf(address)
@@ -67,31 +67,31 @@ export class ClientLimits {
     const record = this.#records.get(address)
     if (record === undefined) return
     record.connections--
-    if (record.connections === 0 && Object.keys(record.deeds).length === 0) this.#records.delete(address)
+    if (record.connections === 0 && Object.keys(record.counts).length === 0) this.#records.delete(address)
   }
 
-  /** Counts one deed of a client; the reply when it was one too many. */
-  count(deed: Deed, address: string): SmtpReply | undefined {
-    const limit = this.#limits[deed]
+  /** Counts an event of a client. Returns a refusal when the client exceeds the limit of that event. */
+  count(event: CountedEvent, address: string): SmtpReply | undefined {
+    const limit = this.#limits[event]
     if (limit === 0 || this.#exceptions.has(address)) return undefined
     const record = this.#recordOf(address)
     const now = this.#clock.monotonic()
-    if (now - record.since >= this.#settings.anvil_rate_time_unit) Object.assign(record, { since: now, deeds: {} })
-    const count = (record.deeds[deed] ?? 0) + 1
-    record.deeds[deed] = count
-    return count > limit ? this.#refusal(deed, address) : undefined
+    if (now - record.since >= this.#settings.anvil_rate_time_unit) Object.assign(record, { since: now, counts: {} })
+    const count = (record.counts[event] ?? 0) + 1
+    record.counts[event] = count
+    return count > limit ? this.#refusal(event, address) : undefined
   }
 
-  #recordOf(address: string): Record {
+  #recordOf(address: string): ClientRecord {
     const known = this.#records.get(address)
     if (known !== undefined) return known
     if (this.#records.size >= MEMORY) this.#forget()
-    const record: Record = { connections: 0, since: this.#clock.monotonic(), deeds: {} }
+    const record: ClientRecord = { connections: 0, since: this.#clock.monotonic(), counts: {} }
     this.#records.set(address, record)
     return record
   }
 
-  /** Drops those that have gone; the ones that came first, first. */
+  /** Drops addresses without connections, oldest first, until half remain. */
   #forget(): void {
     for (const [address, record] of this.#records) {
       if (record.connections === 0) this.#records.delete(address)
@@ -99,10 +99,10 @@ export class ClientLimits {
     }
   }
 
-  #refusal(deed: Deed, address: string): SmtpReply {
-    switch (deed) {
+  #refusal(event: CountedEvent, address: string): SmtpReply {
+    switch (event) {
       case 'connection':
-        return shownOut('4.7.0', this.#settings.myhostname, `Error: too many connections from ${address}`)
+        return disconnect('4.7.0', this.#settings.myhostname, `Error: too many connections from ${address}`)
       case 'message':
         return reply(450, '4.7.1', `Error: too much mail from ${address}`)
       case 'recipient':

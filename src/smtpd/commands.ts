@@ -1,58 +1,69 @@
-/** The commands of SMTP (RFC 5321 §4.1.1, RFC 3207, RFC 4954), and what is answered to everything else. */
-import type { SmtpReply } from '../mail/reply.ts'
-import type { CommandName } from './conduct.ts'
-import * as say from './replies.ts'
+/** Table of the SMTP commands (RFC 5321 §4.1.1, RFC 1985, RFC 3030, RFC 3207, RFC 4954), and the replies to unknown ones. */
+import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { Chunk } from './chunk-sequence.ts'
+import type { CommandName } from './command-stats.ts'
+import * as replies from './replies.ts'
 
-/** What is said, and what is done after it. */
-export interface Said {
+/** A reply, and the action that the connection takes after it. */
+export interface Response {
   readonly reply: SmtpReply
-  /** Lines after the first one. */
+  /** Lines of the reply after the first one. */
   readonly keywords?: readonly string[]
   readonly next?: 'close' | 'content' | 'starttls'
-  /** Refused, but no error that counts against the client. */
+  /** True when a refusal does not count as an error of the client. */
   readonly excused?: boolean
 }
 
-/** `dialogue`: the client may log in, and what is said until that is done is none of the session's business. */
-export type Answer = Said | Promise<Said> | 'dialogue'
+/** A chunk of content follows the command, and its reply follows the chunk. */
+export interface ChunkFollows {
+  readonly chunk: Chunk
+}
 
-/** Whoever leads the dialogue: what the commands come down to. The argument is what follows the command, trimmed. */
-export interface Dialogue {
+/** Result of a command. `auth-exchange` means that the login may begin; the exchange bypasses the session. */
+export type Answer = Response | Promise<Response> | ChunkFollows | 'auth-exchange'
+
+/** The methods of the session that commands call. `argument` is the trimmed text after the command. */
+export interface CommandHandler {
   greet(name: string, extended: boolean): Answer
   starttls(argument: string): Answer
   auth(argument: string): Answer
   mail(argument: string): Answer
   rcpt(argument: string): Answer
   data(argument: string): Answer
+  bdat(argument: string): Answer
   reset(argument: string): Answer
+  verify(argument: string): Answer
+  flush(argument: string): Answer
 }
 
 export interface Command {
   readonly name: CommandName
-  readonly run: (dialogue: Dialogue, argument: string) => Answer
-  /** Must be the last of a group (RFC 2920 §3.1): nothing may be sent before it is answered. */
+  readonly run: (session: CommandHandler, argument: string) => Answer
+  /**
+   * True for a command that must be the last of a pipelined group (RFC 2920 §3.1), because the client has to wait for its reply.
+   */
   readonly endsGroup?: boolean
+  /** True for a command that is allowed without TLS where TLS is required (Postfix smtpd_tls_security_level = encrypt). */
+  readonly beforeTls?: boolean
 }
 
-/** Clients of other protocols, and web pages made to talk to us. */
+/** Commands of HTTP. They are sent by clients of another protocol, or by a web page that makes a browser send mail commands. */
 const FOREIGN_COMMANDS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE'])
 
 const COMMANDS: Readonly<Record<string, Command>> = {
-  HELO: { name: 'helo', run: (dialogue, name) => dialogue.greet(name, false), endsGroup: true },
-  EHLO: { name: 'ehlo', run: (dialogue, name) => dialogue.greet(name, true), endsGroup: true },
-  STARTTLS: { name: 'starttls', run: (dialogue, argument) => dialogue.starttls(argument) },
-  AUTH: { name: 'auth', run: (dialogue, argument) => dialogue.auth(argument), endsGroup: true },
-  MAIL: { name: 'mail', run: (dialogue, argument) => dialogue.mail(argument) },
-  RCPT: { name: 'rcpt', run: (dialogue, argument) => dialogue.rcpt(argument) },
-  DATA: { name: 'data', run: (dialogue, argument) => dialogue.data(argument), endsGroup: true },
-  RSET: { name: 'rset', run: (dialogue, argument) => dialogue.reset(argument) },
-  NOOP: { name: 'noop', run: () => ({ reply: say.OK }), endsGroup: true },
-  VRFY: {
-    name: 'vrfy',
-    run: (_, argument) => ({ reply: argument === '' ? say.syntax('VRFY address') : say.notVerified(argument) }),
-    endsGroup: true,
-  },
-  QUIT: { name: 'quit', run: () => ({ reply: say.BYE, next: 'close' }) },
+  HELO: { name: 'helo', run: (session, name) => session.greet(name, false), endsGroup: true, beforeTls: true },
+  EHLO: { name: 'ehlo', run: (session, name) => session.greet(name, true), endsGroup: true, beforeTls: true },
+  STARTTLS: { name: 'starttls', run: (session, argument) => session.starttls(argument), beforeTls: true },
+  AUTH: { name: 'auth', run: (session, argument) => session.auth(argument), endsGroup: true },
+  MAIL: { name: 'mail', run: (session, argument) => session.mail(argument) },
+  RCPT: { name: 'rcpt', run: (session, argument) => session.rcpt(argument) },
+  DATA: { name: 'data', run: (session, argument) => session.data(argument), endsGroup: true },
+  BDAT: { name: 'bdat', run: (session, argument) => session.bdat(argument) },
+  RSET: { name: 'rset', run: (session, argument) => session.reset(argument) },
+  NOOP: { name: 'noop', run: () => ({ reply: replies.OK }), endsGroup: true, beforeTls: true },
+  VRFY: { name: 'vrfy', run: (session, argument) => session.verify(argument), endsGroup: true },
+  ETRN: { name: 'etrn', run: (session, argument) => session.flush(argument) },
+  QUIT: { name: 'quit', run: () => ({ reply: replies.BYE, next: 'close' }), beforeTls: true },
 }
 
 const verbOf = (line: string): string => (/^\s*(\S*)/.exec(line)?.[1] ?? '').toUpperCase()
@@ -64,9 +75,9 @@ export function commandOf(line: string): Command | undefined {
   return Object.hasOwn(COMMANDS, verb) ? COMMANDS[verb] : undefined
 }
 
-export function unknownCommand(line: string): Said {
+export function unknownCommand(line: string): Response {
   const verb = verbOf(line)
-  if (verb === '') return { reply: say.BAD_SYNTAX }
+  if (verb === '') return { reply: replies.BAD_SYNTAX }
   const foreign = FOREIGN_COMMANDS.has(verb) || /^[^A-Z]/.test(verb) || /^[!-9;-~]+:/.test(line.trimStart())
-  return foreign ? { reply: say.NOT_SMTP, next: 'close' } : { reply: say.NOT_RECOGNIZED }
+  return foreign ? { reply: replies.NOT_SMTP, next: 'close' } : { reply: replies.NOT_RECOGNIZED }
 }

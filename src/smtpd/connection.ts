@@ -1,25 +1,27 @@
 /**
- * One connection of the SMTP server: greets the client, carries its lines to the session and the answers back, brings
- * contents to the accept path, and keeps the time.
+ * One connection of the SMTP server: greets the client, passes command lines to the session and sends its replies,
+ * passes content to the acceptor, and enforces the time limits.
  */
 import type { Socket } from 'node:net'
 import type { SMTPServer } from 'smtp-server'
 import type { Config } from '../config/options.ts'
-import { SECOND, sleep, type Clock, type Duration } from '../mail/clock.ts'
-import { formatReply, harmless, type SmtpReply } from '../mail/reply.ts'
-import type { Acceptor } from '../queue/accept.ts'
-import type { Receipt } from '../queue/receipt.ts'
+import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
+import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { Acceptor } from '../queue/intake/acceptor.ts'
+import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
+import { ChunkReader } from './chunk-reader.ts'
+import type { Chunk } from './chunk-sequence.ts'
 import { DataStream } from './data-stream.ts'
-import { Deadline } from './deadline.ts'
+import { Deadline } from './command-deadline.ts'
 import type { Networks } from '../config/networks.ts'
 import { UNKNOWN } from './peer-name.ts'
-import * as say from './replies.ts'
-import type { Said } from './commands.ts'
-import { Session, type Desk, type ListenerRules, type Login } from './session.ts'
-import { Wire } from './wire.ts'
-import type { CommandLine } from './wire-reader.ts'
+import * as replies from './replies.ts'
+import type { Response } from './commands.ts'
+import { Session, type SessionContext, type ListenerRules, type Login } from './session.ts'
+import { SmtpConnectionAdapter } from './smtp-connection-adapter.ts'
+import type { CommandLine } from './line-reader.ts'
 
-/** A handshake is a matter of machines. */
+/** Time limit of a TLS handshake. It is short, because no user types during a handshake. */
 const HANDSHAKE_TIMEOUT: Duration = 10 * SECOND
 
 export type ConnectionSettings = Pick<
@@ -33,60 +35,73 @@ export type ConnectionSettings = Pick<
   | 'smtpd_forbid_unauth_pipelining'
 >
 
-/** What all connections of a server share. */
-export interface House {
+/** Settings and parts that all connections of a server share. */
+export interface ServerContext {
   readonly settings: ConnectionSettings
   readonly clock: Clock
   readonly acceptor: Acceptor
-  readonly desk: Desk
-  /** Finds the name of a client; absent when nobody looks. */
+  readonly sessions: SessionContext
+  /** Looks up the name of a client; absent with smtpd_peername_lookup = no. */
   readonly nameOf?: ((address: string) => Promise<string>) | undefined
-  /** Clients whose bare LFs are line ends like any other. */
+  /** Networks whose clients may end lines with a bare LF (smtpd_forbid_bare_newline_exclusions). */
   readonly bareNewlineExclusions: Networks
-  /** Is there room for the connection that has just come? Another one may have to make it. */
+  /** Returns true if a new connection is within smtpd_process_limit. Closes an idle connection to make room if necessary. */
   readonly hasRoom: () => boolean
-  /** Told when a connection has ended. */
-  readonly gone: (connection: Connection) => void
+  /** Called once, when a connection has ended. */
+  readonly ended: (connection: Connection) => void
 }
 
-export class Connection extends Wire {
-  readonly #house: House
+export interface ConnectionOptions {
+  readonly context: ServerContext
+  readonly rules: ListenerRules
+  readonly id: string
+}
+
+export class Connection extends SmtpConnectionAdapter {
+  readonly #context: ServerContext
   readonly #session: Session
   readonly #deadline: Deadline
   readonly #isWrapped: boolean
-  /** Bare LFs of this client refuse its mail. */
+  /** True when mail from this client is refused if it contains a bare LF. */
   readonly #strict: boolean
   readonly #lenient: boolean
-  #receipt: Receipt | null = null
+  #receiver: MessageReceiver | null = null
+  /** Reads the content that #receiver takes. */
+  #content: DataStream | null = null
+  /** The chunk that is being read. */
+  #chunk: Chunk | null = null
   #announced = false
   #greeted = false
-  #talkedTooSoon = false
-  /** We owe the client an answer. */
+  #spokeBeforeGreeting = false
+  /** True while the client waits for a reply. */
   #working = false
   #draining = false
   #lastCommand = 'CONNECT'
 
-  constructor(server: SMTPServer, socket: Socket, house: House, rules: ListenerRules, id: string) {
-    super(server, socket, house.clock, id)
-    this.#house = house
-    this.#session = new Session(house.desk, { name: UNKNOWN, address: this.address }, rules)
+  constructor(server: SMTPServer, socket: Socket, { context, rules, id }: ConnectionOptions) {
+    super(server, socket, context.clock, id)
+    this.#context = context
+    this.#session = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'
-    this.#lenient = house.bareNewlineExclusions.has(this.address)
-    this.#strict = house.settings.smtpd_forbid_bare_newline === 'reject' && !this.#lenient
-    const { smtpd_timeout: timeout, smtpd_min_data_rate: bytesPerSecond } = house.settings
-    this.#deadline = new Deadline({ clock: house.clock, timeout, bytesPerSecond, expired: () => this.#timedOut() })
+    this.#lenient = context.bareNewlineExclusions.has(this.address)
+    this.#strict = context.settings.smtpd_forbid_bare_newline === 'reject' && !this.#lenient
+    const { smtpd_timeout: timeout, smtpd_min_data_rate: bytesPerSecond } = context.settings
+    this.#deadline = new Deadline({ clock: context.clock, timeout, bytesPerSecond, expired: () => this.#timedOut() })
   }
 
-  /** Counts the client in and greets it, unless it talks first: a moment is enough to see that. */
+  /**
+   * Counts the connection and greets the client. Rejects the connection when a limit is exceeded or when the client sends data
+   * before the greeting.
+   */
   override init(): void {
-    const { desk, clock, nameOf, hasRoom } = this.#house
-    const refusal = desk.limits.enter(this.address) ?? (hasRoom() ? undefined : say.full(this.#myhostname))
+    const { sessions, clock, nameOf, hasRoom } = this.#context
+    const refusal = sessions.limits.enter(this.address) ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
     if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.open(() => {
       if (this.#isWrapped) this.#session.secured(this.encryption)
-      if (refusal !== undefined) this.#turnAway(refusal)
-      // What the client sent before is read within one turn of the event loop, which a timer of 0 ms lets pass.
+      if (refusal !== undefined) this.#rejectConnection(refusal)
+      // A timer of 0 ms lets one turn of the event loop pass. In that turn, all data that the client has sent early is read.
       else if (nameOf === undefined) clock.after(0, () => this.#greet())
       else
         nameOf(this.address).then(
@@ -101,149 +116,198 @@ export class Connection extends Wire {
     super.close()
   }
 
-  /** With soft_bounce nothing is refused for good. */
-  protected override say(reply: SmtpReply, keywords?: readonly string[]): void {
-    super.say(this.#house.settings.soft_bounce ? say.softened(reply) : reply, keywords)
+  /** With soft_bounce every 5xx reply becomes 4xx. */
+  protected override sendReply(reply: SmtpReply, keywords?: readonly string[]): void {
+    super.sendReply(this.#context.settings.soft_bounce ? replies.softened(reply) : reply, keywords)
   }
 
-  /** Since when we have been waiting for a command, on the stopwatch; Infinity while we are not. */
+  /** Time since which the server has waited for a command, on the monotonic clock. Infinity while no command is awaited. */
   get idleSince(): Duration {
-    return this.#working || this.#receipt !== null || !this.isOpen ? Infinity : this.#deadline.since
+    return this.#working || this.#receiver !== null || !this.isOpen ? Infinity : this.#deadline.since
   }
 
-  /** Others want to be served: the time of this one is over early. */
-  giveWay(): void {
+  /** Closes an idle connection before its time limit, to make room for a new connection. */
+  closeEarly(): void {
     this.#timedOut()
-    this.cutSoon()
+    this.destroySoon()
   }
 
-  /** Ends the connection as soon as no message is on its way in. */
+  /** Ends the connection with 421, after the message that is being received. */
   drain(): void {
     this.#draining = true
-    if (this.#receipt === null && !this.#working) this.#goodbye()
+    if (this.#receiver === null && !this.#working) this.#shutDown()
   }
 
-  // what the reader brings
+  // called by the line reader
 
   line(line: CommandLine): Promise<void> | undefined {
     if (!this.#greeted || !this.isOpen) return undefined
-    if (this.#draining) return this.#goodbye()
-    if (line.bareNewline && this.#strict) return this.#showOut(say.bareNewline(this.#myhostname), 'bare <LF>')
+    if (this.#draining && this.#receiver === null) return this.#shutDown()
+    if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare <LF>')
     if (line.tooLong) return this.#tooLong()
-    if (this.inDialogue) return this.#whileWorking(this.#authenticate(line.text))
-    this.#lastCommand = harmless(line.text.trim().split(/\s/, 1)[0] ?? '')
+    if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
+    this.#lastCommand = maskControls(line.text.trim().split(/\s/, 1)[0] ?? '')
       .slice(0, 32)
       .toUpperCase()
-    if (this.#cannotWait && this.#session.mustWait(line.text)) {
-      return this.#showOut(say.OUT_OF_STEP, 'improper command pipelining')
+    if (this.#hasPipelined && this.#session.mustWait(line.text)) {
+      return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
     }
     const answer = this.#session.command(line.text)
-    if (answer === 'dialogue') return this.#whileWorking(this.#authenticate(line.text))
-    return answer instanceof Promise ? this.#whileWorking(answer.then((late) => this.#answer(late))) : this.#answer(answer)
+    if (answer === 'auth-exchange') return this.#whileWorking(this.#authenticate(line.text))
+    if ('chunk' in answer) return this.#startChunk(answer.chunk)
+    if (!this.#session.expectsChunks) this.#abandonContent()
+    return answer instanceof Promise ? this.#whileWorking(answer.then((late) => this.#respond(late))) : this.#respond(answer)
   }
 
   content(pieces: readonly Uint8Array[]): Promise<void> | undefined {
-    const stored = this.#receipt?.write(pieces)
+    const stored = this.#receiver?.write(pieces)
     return stored && this.#whileWorking(stored)
   }
 
-  contentEnd(content: DataStream): Promise<void> | undefined {
-    const receipt = this.#receipt
-    this.#receipt = null
-    if (receipt === null) return undefined
-    if (content.nul) receipt.refuse(say.HAS_NUL)
-    if (content.bareNewline && this.#strict) receipt.refuse(say.bareNewline(this.#myhostname))
-    const concluded = receipt.end().then((acceptance) => this.#answer(this.#session.concluded(acceptance, receipt.queueId)))
+  contentEnd(): Promise<void> | undefined {
+    const chunk = this.#chunk
+    this.#chunk = null
+    return chunk === null ? this.#conclude() : this.#endChunk(chunk)
+  }
+
+  /** Ends the content, and replies when it is on disk. */
+  #conclude(): Promise<void> | undefined {
+    const [receiver, content] = [this.#receiver, this.#content]
+    this.#receiver = null
+    this.#content = null
+    if (receiver === null || content === null) return undefined
+    this.#check(content, receiver)
+    const concluded = receiver.end().then((acceptance) => this.#respond(this.#session.concluded(acceptance, receiver)))
     return this.#whileWorking(concluded)
   }
 
   endlessLine(): void {
-    this.#showOut(say.shownOut('4.7.0', this.#myhostname, 'Error: line too long'), 'endless line')
+    this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: line too long'), 'line without end')
   }
 
-  arrived(bytes: number): void {
-    if (!this.#greeted) this.#talkedTooSoon = true
+  received(bytes: number): void {
+    if (!this.#greeted) this.#spokeBeforeGreeting = true
     this.#deadline.extend(bytes)
   }
 
   failed(error: unknown): void {
     const text = `smtpd: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
-    this.#house.desk.events.emit({ kind: 'note', level: 'panic', text })
-    this.#showOut(say.shownOut('4.3.0', this.#myhostname, 'Error: internal trouble'), 'our own failure')
+    this.#context.sessions.events.emit({ kind: 'note', level: 'panic', text })
+    this.#disconnectWith(replies.disconnect('4.3.0', this.#myhostname, 'Error: internal error'), 'internal error')
   }
 
   protected tlsFailed(why: string): void {
-    this.#trouble(`SSL_accept error: ${why}`)
+    this.#reportFailure(`SSL_accept error: ${why}`)
   }
 
   protected ended(lost: boolean): void {
     this.#deadline.cancel()
     this.#announce()
-    const { client, conduct } = this.#session
-    if (lost) this.#trouble(`lost connection after ${this.#lastCommand}`)
-    const receipt = this.#receipt
-    this.#receipt = null
-    if (receipt !== null) void receipt.abandon()
-    this.#house.desk.limits.leave(this.address)
-    this.#house.desk.events.emit({ kind: 'disconnected', client, commands: conduct.commands })
-    this.#house.gone(this)
+    const { client, stats } = this.#session
+    if (lost) this.#reportFailure(`lost connection after ${this.#lastCommand}`)
+    this.#abandonContent()
+    this.#context.sessions.limits.leave(this.address)
+    this.#context.sessions.events.emit({ kind: 'disconnected', client, commands: stats.commands })
+    this.#context.ended(this)
   }
 
-  /** It sent more before we answered. */
-  get #cannotWait(): boolean {
-    return this.#house.settings.smtpd_forbid_unauth_pipelining && this.hasMore
+  /** True when the client has sent data before the reply, at a point where pipelining is not allowed. */
+  get #hasPipelined(): boolean {
+    return this.#context.settings.smtpd_forbid_unauth_pipelining && this.hasMore
   }
 
   get #myhostname(): string {
-    return this.#house.settings.myhostname
+    return this.#context.settings.myhostname
   }
 
-  /** Says once that the client is here; by its name, when that is looked for. */
+  /** Logs the connection once. When the client's name is looked up, the log line follows the lookup. */
   #announce(): void {
     if (this.#announced) return
     this.#announced = true
-    this.#house.desk.events.emit({ kind: 'connected', client: this.#session.client })
+    this.#context.sessions.events.emit({ kind: 'connected', client: this.#session.client })
   }
 
   #greet(name = UNKNOWN): void {
     if (!this.isOpen) return
     this.#session.client = { name, address: this.address }
     this.#announce()
-    if (this.#talkedTooSoon || this.hasMore) this.#showOut(say.OUT_OF_STEP, 'improper command pipelining')
-    else if (this.#draining) this.#goodbye()
+    if (this.#spokeBeforeGreeting || this.hasMore) this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    else if (this.#draining) this.#shutDown()
     else {
       this.#greeted = true
-      this.say(say.reply(220, undefined, this.#house.settings.smtpd_banner))
+      this.sendReply(replies.reply(220, undefined, this.#context.settings.smtpd_banner))
       this.flush()
       this.#deadline.restart()
     }
   }
 
-  /** Says the answer, late when the client made many errors, and does what comes with it. */
-  #answer(answer: Said): Promise<void> | undefined {
-    const { delay } = this.#session.conduct
-    if (delay === 0) return this.#act(answer)
-    return this.#whileWorking(sleep(this.#house.clock, delay).then(() => this.#act(answer)))
+  /**
+   * Sends the reply, then takes the action that follows it. A client with many errors gets the reply after
+   * smtpd_error_sleep_time.
+   */
+  #respond(response: Response): Promise<void> | undefined {
+    const { delay } = this.#session.stats
+    if (delay === 0) return this.#act(response)
+    return this.#whileWorking(sleep(this.#context.clock, delay).then(() => this.#act(response)))
   }
 
-  #act({ reply, keywords, next }: Said): undefined {
+  #act({ reply, keywords, next }: Response): undefined {
     if (!this.isOpen) return
-    // A content that came while the reply was held back has not waited for it either.
-    if (next === 'content' && this.#cannotWait) return this.#showOut(say.OUT_OF_STEP, 'improper command pipelining')
-    this.say(reply, keywords)
+    // Content received while the reply was delayed was also sent without waiting for the reply.
+    if (next === 'content' && this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    this.sendReply(reply, keywords)
     this.#deadline.restart()
-    if (next === 'close' || reply.code === 421) this.close()
+    if (next === 'close' || reply.code === 421 || reply.code === 521) this.close()
     else if (next === 'content') this.#startMessage()
     else if (next === 'starttls') this.#startTls()
-    else if (this.#draining) this.#goodbye()
-    else if (this.#session.conduct.isExhausted) {
-      this.#showOut(say.shownOut('4.7.0', this.#myhostname, 'Error: too many errors'), 'too many errors')
+    else if (this.#draining && this.#receiver === null) this.#shutDown()
+    else if (this.#session.stats.isExhausted) {
+      this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: too many errors'), 'too many errors')
     }
   }
 
   #startMessage(): void {
-    this.#receipt = this.#house.acceptor.open(this.#session.submission())
-    this.startContent(new DataStream({ lenient: this.#lenient }))
+    const content = new DataStream({ lenient: this.#lenient })
+    this.#openMessage(content)
+    this.startContent(content)
+  }
+
+  #openMessage(content: DataStream): void {
+    this.#receiver = this.#context.acceptor.open(this.#session.submission())
+    this.#content = content
+  }
+
+  /** Reads the octets after BDAT. Those of a refused chunk are skipped. */
+  #startChunk(chunk: Chunk): Promise<void> | undefined {
+    if (chunk.refusal !== undefined) this.#abandonContent()
+    else if (this.#receiver === null) this.#openMessage(new DataStream({ chunked: true }))
+    this.#chunk = chunk
+    if (chunk.octets === 0) return this.contentEnd()
+    this.startContent(new ChunkReader(chunk.octets, this.#content))
+    return undefined
+  }
+
+  #endChunk(chunk: Chunk): Promise<void> | undefined {
+    const [receiver, content] = [this.#receiver, this.#content]
+    if (receiver === null || content === null) return this.#respond(this.#session.chunkEnded(chunk))
+    this.#check(content, receiver)
+    if (!chunk.last && receiver.refusal !== undefined) this.#abandonContent()
+    if (!chunk.last) return this.#respond(this.#session.chunkEnded(chunk, receiver.refusal))
+    const stored = receiver.write(content.finish())
+    return stored === undefined ? this.#conclude() : stored.then(() => this.#conclude())
+  }
+
+  #check(content: DataStream, receiver: MessageReceiver): void {
+    if (content.nul) receiver.refuse(replies.HAS_NUL)
+    if (content.bareNewline && this.#strict) receiver.refuse(replies.bareNewline(this.#myhostname))
+  }
+
+  /** Discards content that was not concluded: the client has disconnected, or has ended the transaction. */
+  #abandonContent(): void {
+    const receiver = this.#receiver
+    this.#receiver = null
+    this.#content = null
+    if (receiver !== null) void receiver.abandon()
   }
 
   #startTls(): void {
@@ -254,22 +318,22 @@ export class Connection extends Wire {
     })
   }
 
-  /** One step of the AUTH dialogue, which the library leads. */
+  /** Handles one line of the AUTH exchange, which smtp-server performs. */
   async #authenticate(line: string): Promise<void> {
-    const { delay } = this.#session.conduct
-    if (delay > 0) await sleep(this.#house.clock, delay)
-    await this.dialogue(line)
-    if (this.inDialogue || !this.isOpen) return
+    const { nextDelay: delay } = this.#session.stats
+    if (delay > 0) await sleep(this.#context.clock, delay)
+    await this.continueAuth(line)
+    if (this.inAuthExchange || !this.isOpen) return
     const refusal = this.#session.authenticated(this.session.user as Login | false | undefined)
-    if (refusal !== undefined) this.#showOut(refusal, 'too many failed logins')
+    if (refusal !== undefined) this.#disconnectWith(refusal, 'too many failed logins')
   }
 
   #tooLong(): Promise<void> | undefined {
-    this.endDialogue()
-    return this.#answer(this.#session.tooLong())
+    this.endAuthExchange()
+    return this.#respond(this.#session.tooLong())
   }
 
-  /** It is our turn until the promise settles. */
+  /** Suspends the client's time limit until the promise settles. */
   async #whileWorking(work: Promise<void> | undefined): Promise<void> {
     this.flush()
     this.#working = true
@@ -280,30 +344,30 @@ export class Connection extends Wire {
   }
 
   #timedOut(): void {
-    this.#showOut(say.shownOut('4.4.2', this.#myhostname, 'Error: timeout exceeded'), 'timeout')
+    this.#disconnectWith(replies.disconnect('4.4.2', this.#myhostname, 'Error: timeout exceeded'), 'timeout')
   }
 
-  /** Too many of this client are here. */
-  #turnAway(reply: SmtpReply): void {
+  /** Rejects a connection that exceeds a limit, in place of the greeting. */
+  #rejectConnection(reply: SmtpReply): void {
     this.#announce()
-    this.#trouble(formatReply(reply))
-    this.say(reply)
+    this.#reportFailure(formatReply(reply))
+    this.sendReply(reply)
     this.close()
-    this.cutSoon()
+    this.destroySoon()
   }
 
-  #goodbye(): undefined {
-    this.say(say.shownOut('4.3.2', this.#myhostname, 'Service shutting down'))
-    this.close()
-  }
-
-  #showOut(reply: SmtpReply, why: string): undefined {
-    this.#trouble(`${why} after ${this.#lastCommand}`)
-    this.say(reply)
+  #shutDown(): undefined {
+    this.sendReply(replies.disconnect('4.3.2', this.#myhostname, 'Service shutting down'))
     this.close()
   }
 
-  #trouble(what: string): void {
-    this.#house.desk.events.emit({ kind: 'client-trouble', client: this.#session.client, what })
+  #disconnectWith(reply: SmtpReply, why: string): undefined {
+    this.#reportFailure(`${why} after ${this.#lastCommand}`)
+    this.sendReply(reply)
+    this.close()
+  }
+
+  #reportFailure(what: string): void {
+    this.#context.sessions.events.emit({ kind: 'client-failure', client: this.#session.client, what })
   }
 }

@@ -1,11 +1,11 @@
 /**
- * The content of a message as it comes after DATA (RFC 5321 §4.1.1.4): finds its end, takes stuffed dots away and mends
- * line ends, so that what is stored consists of lines ending in CRLF and nothing else. Every decision depends on the
- * bytes alone, never on how they were cut into packets; a byte that does not decide yet is kept for the next call.
+ * Reads the content after DATA (RFC 5321 §4.1.1.4). It finds the end, removes stuffed dots and normalizes line ends, so that all
+ * stored lines end in CRLF. Every decision depends on the bytes alone, not on the packets in which they arrive. A byte whose
+ * meaning depends on later bytes is kept for the next call.
  *
- * Only CRLF.CRLF ends the content. A lone dot next to a bare LF neither ends it nor is kept: whatever the next server
- * takes for the end of a message is not in it (postfix smtpd_forbid_bare_newline = normalize). A stray CR becomes a
- * blank for the same reason (postfix cleanup_replace_stray_cr_lf).
+ * Only CRLF.CRLF ends the content. A line with a single dot next to a bare LF does not end it, and is removed, so that no other
+ * server can take that line for the end of the message (Postfix smtpd_forbid_bare_newline = normalize). A stray CR is replaced by
+ * a space for the same reason (Postfix cleanup_replace_stray_cr_lf).
  */
 
 const LF = 0x0a
@@ -16,38 +16,48 @@ const CRLF = Buffer.from('\r\n')
 const BLANK = Buffer.from(' ')
 const NOTHING = Buffer.alloc(0)
 
-/** More pieces than this are joined: they came from a content made of fragments. */
+/** Maximum number of pieces that one call returns. More pieces, as content with many stuffed dots produces, are joined. */
 const PIECES = 16
 
 export interface ContentRead {
-  /** The next bytes of the content, as they are to be stored. */
+  /** The next bytes of the content in the form in which they are stored. */
   readonly pieces: readonly Uint8Array[]
-  /** What follows the end of the content; undefined while it goes on. */
+  /** The bytes after the end of the content; undefined before its end. */
   readonly rest: Buffer | undefined
 }
 
-export class DataStream {
-  /** A line ended in LF alone. */
+/** Reads content from the bytes of a client. */
+export interface ContentReader {
+  read(bytes: Buffer): ContentRead
+}
+
+export class DataStream implements ContentReader {
+  /** True when a line ended in LF without CR. */
   bareNewline = false
-  /** There was a NUL, which mail cannot contain (RFC 5321 §4.5.2 with 2.3.8). */
+  /** True when the content has a NUL, which RFC 5322 §2.3 does not allow. */
   nul = false
   readonly #lenient: boolean
-  /** At most three bytes that do not decide anything yet. */
+  readonly #chunked: boolean
+  /** At most three bytes whose meaning depends on the bytes that follow. */
   #undecided: Buffer = NOTHING
   #atLineStart = true
-  /** The line before ended in CRLF, as DATA itself did: only then can a dot line be the end. */
+  /** True when the previous line ended in CRLF, or when the content begins. Only then can a line with a single dot be the end. */
   #afterCrlf = true
   #bytes: Buffer = NOTHING
   #position = 0
-  /** Where the bytes begin that were not given out yet. */
+  /** Start of the bytes that are not returned yet. */
   #from = 0
-  /** The next CR at or after the position; -1 when there is none. */
+  /** Position of the next CR; -1 when there is none. */
   #cr = 0
   #pieces: Uint8Array[] = []
 
-  /** `lenient`: LF.LF ends the content too, for clients of one's own that know nothing better. */
-  constructor({ lenient = false } = {}) {
+  /**
+   * With `lenient`, LF.LF ends the content too. It is set for the clients in smtpd_forbid_bare_newline_exclusions. With `chunked`,
+   * the content is that of BDAT: a dot at the start of a line has no meaning.
+   */
+  constructor({ lenient = false, chunked = false } = {}) {
     this.#lenient = lenient
+    this.#chunked = chunked
   }
 
   read(chunk: Buffer): ContentRead {
@@ -64,10 +74,19 @@ export class DataStream {
     return { pieces, rest: ended ? this.#bytes.subarray(this.#position) : undefined }
   }
 
-  /** Goes through the lines; true at the end of the content. */
+  /** Ends chunked content. Returns the kept bytes, with the line end that the last line lacks. */
+  finish(): readonly Uint8Array[] {
+    if (this.#undecided.length === 0 && this.#atLineStart) return []
+    this.#atLineStart = true
+    const kept = this.#undecided.length > 0 ? [BLANK] : []
+    this.#undecided = NOTHING
+    return [...kept, CRLF]
+  }
+
+  /** Reads lines. Returns true at the end of the content. */
   #lines(): boolean {
     while (this.#position < this.#bytes.length) {
-      if (this.#atLineStart && this.#bytes[this.#position] === DOT) {
+      if (this.#atLineStart && !this.#chunked && this.#bytes[this.#position] === DOT) {
         const dot = this.#dotLine()
         if (dot === 'undecided') return this.#wait(this.#position)
         if (dot === 'end') return true
@@ -81,7 +100,7 @@ export class DataStream {
     return false
   }
 
-  /** A dot begins the line at the position. */
+  /** Reads a line that begins with a dot. */
   #dotLine(): 'undecided' | 'end' | 'dropped' | 'stuffed' {
     const at = this.#position
     const [second, third] = [this.#bytes[at + 1], this.#bytes[at + 2]]
@@ -102,7 +121,7 @@ export class DataStream {
     return ends ? 'end' : 'dropped'
   }
 
-  /** Every CR before `end` that does not belong to a CRLF becomes a blank. */
+  /** Replaces every CR before `end` that is not part of a CRLF with a space. */
   #blankStrayReturns(end: number): void {
     if (this.#cr >= 0 && this.#cr < this.#position) this.#cr = this.#bytes.indexOf(CR, this.#position)
     while (this.#cr >= 0 && this.#cr < end) {
@@ -124,23 +143,23 @@ export class DataStream {
     this.#position = newline + 1
   }
 
-  /** The bytes end within a line: all of it is content, but a CR at the very end may be half of a CRLF. */
+  /** Reads the start of a line whose end has not been received. A CR at the very end may be the first half of a CRLF. */
   #partOfLine(): false {
     const last = this.#bytes.length - 1
     const half = this.#bytes[last] === CR
-    // After a CR that waits, the next byte is that CR and no dot, so the line need not be marked as begun.
+    // A kept CR is the first byte of the next call. It is not a dot, so the line need not be marked as started.
     if (!half) this.#atLineStart = false
     return this.#wait(half ? last : this.#bytes.length)
   }
 
   #wait(from: number): false {
-    // A copy, lest a byte keeps a large buffer alive.
+    // Copied, so that a few bytes do not keep a large buffer in memory.
     this.#undecided = from < this.#bytes.length ? Buffer.from(this.#bytes.subarray(from)) : NOTHING
     this.#position = from
     return false
   }
 
-  /** Gives out what comes before `until` and goes on after `next`. */
+  /** Returns the bytes before `until` and continues at `next`. */
   #give(until: number, next: number): void {
     if (until > this.#from) this.#pieces.push(this.#bytes.subarray(this.#from, until))
     this.#from = next

@@ -1,9 +1,9 @@
-/** The replies of the SMTP server, word for word as clients and log readers know them from Postfix (postfix smtpd). */
-import type { SmtpReply } from '../mail/reply.ts'
+/** The replies of the SMTP server. Texts are Postfix's where Postfix has the same reply (smtpd.c). */
+import type { SmtpReply } from '../mail/smtp-reply.ts'
 
 export const reply = (code: number, status: string | undefined, text: string): SmtpReply => ({ code, status, text })
 
-/** RFC 5321 §4.5.3.1.5 gives a reply line 512 octets; ours has other words as well. */
+/** Maximum octets of client text in a reply. RFC 5321 §4.5.3.1.5 limits the whole line to 512 octets. */
 const ECHO_LIMIT = 300
 
 export const OK = reply(250, '2.0.0', 'Ok')
@@ -16,42 +16,64 @@ export const TLS_READY = reply(220, '2.0.0', 'Ready to start TLS')
 
 export const TLS_ACTIVE = reply(554, '5.5.1', 'Error: TLS already active')
 export const NEEDS_TLS = reply(530, '5.7.0', 'Must issue a STARTTLS command first')
-export const NEEDS_TLS_FOR_AUTH = reply(538, '5.7.11', 'Encryption required for requested authentication mechanism')
 export const NEEDS_AUTH = reply(530, '5.7.0', 'Authentication required')
 
+export const NOT_IMPLEMENTED = reply(502, '5.5.1', 'Error: command not implemented')
+export const VRFY_DISABLED = reply(502, '5.5.1', 'VRFY command is disabled')
+export const AUTH_DISABLED = reply(503, '5.5.1', 'Error: authentication not enabled')
+export const DSN_DISABLED = reply(501, '5.7.1', 'DSN support is disabled')
 export const NOT_RECOGNIZED = reply(500, '5.5.2', 'Error: command not recognized')
 export const BAD_SYNTAX = reply(500, '5.5.2', 'Error: bad syntax')
 export const LINE_TOO_LONG = reply(500, '5.5.2', 'Error: line too long')
 export const NO_VALID_RECIPIENTS = reply(554, '5.5.1', 'Error: no valid recipients')
-export const OUT_OF_STEP = reply(554, '5.5.0', 'Error: SMTP protocol synchronization')
+export const NOT_SYNCHRONIZED = reply(554, '5.5.0', 'Error: SMTP protocol synchronization')
+
 export const HAS_NUL = reply(554, '5.6.0', 'Error: message contains NUL characters')
 
 export const BAD_SENDER = reply(501, '5.1.7', 'Bad sender address syntax')
 export const BAD_RECIPIENT = reply(501, '5.1.3', 'Bad recipient address syntax')
 export const NEEDS_SMTPUTF8 = reply(553, '5.6.7', 'Must declare SMTPUTF8 to send unicode address')
 export const TOO_MANY_RECIPIENTS = reply(452, '4.5.3', 'Error: too many recipients')
+export const CHUNKING_DISABLED = reply(521, '5.5.1', 'Error: command not implemented')
+export const BDAT_SYNTAX = reply(521, '5.5.4', 'Syntax: BDAT count [LAST]')
+export const NULL_CHUNK = reply(551, '5.7.1', 'Null BDAT request')
+export const CHUNK_TOO_BIG = reply(552, '5.3.4', 'Chunk exceeds message size limit')
+export const QUEUING_STARTED = reply(250, undefined, 'Queuing started')
+export const CANNOT_FLUSH = reply(458, undefined, 'Unable to queue messages')
+export const ETRN_IN_TRANSACTION = reply(503, undefined, 'Error: MAIL transaction in progress')
+export const ETRN_SYNTAX = reply(500, undefined, 'Syntax: ETRN domain')
+export const BAD_ETRN_DOMAIN = reply(501, undefined, 'Error: invalid parameter syntax')
 export const SIZE_EXCEEDED = reply(552, '5.3.4', 'Message size exceeds fixed limit')
-export const SERVER_TROUBLE = reply(451, '4.3.0', 'Error: internal trouble, try again later')
 
-/** What a client said, fit for a reply: a line of ASCII, not too long. */
+/** Client text in a form suitable for a reply: ASCII, one line, limited length. */
 const echo = (text: string): string => text.replace(/[^ -~]/gu, '?').slice(0, ECHO_LIMIT)
 
-/** 501 with the right syntax. */
+/** 501 with the correct syntax. */
 export const syntax = (text: string): SmtpReply => reply(501, '5.5.4', `Syntax: ${text}`)
 export const badParameter = (text: string): SmtpReply => reply(501, '5.5.4', text)
 export const unsupported = (parameter: string): SmtpReply => reply(555, '5.5.4', `Unsupported option: ${echo(parameter)}`)
-/** 503: a good command at the wrong time. */
-export const misplaced = (text: string): SmtpReply => reply(503, '5.5.1', `Error: ${text}`)
+/** 503: a command out of sequence. */
+export const badSequence = (text: string): SmtpReply => reply(503, '5.5.1', `Error: ${text}`)
 export const relayDenied = (recipient: string): SmtpReply => reply(454, '4.7.1', `<${echo(recipient)}>: Relay access denied`)
-export const queuedAs = (queueId: string): SmtpReply => reply(250, '2.0.0', `Ok: queued as ${queueId}`)
+/** `octets` is the size of content that was received with BDAT. */
+export const queuedAs = (queueId: string, octets?: number): SmtpReply =>
+  reply(250, '2.0.0', `Ok: ${octets === undefined ? '' : `${octets} bytes `}queued as ${queueId}`)
 
-/** 252: we do not tell who is known here; whoever wants to know may try (RFC 5321 §3.5.3). */
+/** Replies to BDAT (RFC 3030 §2). */
+export const chunkTaken = (octets: number): SmtpReply => reply(250, '2.0.0', `Ok: ${octets} bytes`)
+export const discarded = (octets: number): SmtpReply => reply(551, '5.0.0', `Discarded ${octets} bytes after earlier error`)
+
+/** Refusals of ETRN. RFC 1985 §5.3 gives 459 for a node that is not allowed. */
+export const etrnUnavailable = (domain: string): SmtpReply => reply(459, undefined, `<${echo(domain)}>: service unavailable`)
+export const etrnRejected = (domain: string): SmtpReply => reply(459, '4.7.1', `<${echo(domain)}>: Etrn command rejected: Access denied`)
+
+/** 252, which does not disclose the addresses that exist (RFC 5321 §3.5.3, §7.3). */
 export const notVerified = (text: string): SmtpReply => reply(252, '2.0.0', echo(text))
 
-/** 421 with our name: the connection ends with it (RFC 5321 §3.8). */
-export const shownOut = (status: string, myhostname: string, text: string): SmtpReply => reply(421, status, `${myhostname} ${text}`)
-/** The same for the time being (postfix soft_bounce): 5xx 5.x.x becomes 4xx 4.x.x. */
+/** 421 with the server's name, before the connection is closed (RFC 5321 §3.8). */
+export const disconnect = (status: string, myhostname: string, text: string): SmtpReply => reply(421, status, `${myhostname} ${text}`)
+/** Applies soft_bounce to a reply: 5xx 5.x.x becomes 4xx 4.x.x. */
 export const softened = ({ code, status, text }: SmtpReply): SmtpReply =>
   code < 500 ? reply(code, status, text) : reply(code - 100, status?.replace(/^5/, '4'), text)
-export const full = (myhostname: string): SmtpReply => shownOut('4.7.0', myhostname, 'Error: too many connections')
+export const tooManyConnections = (myhostname: string): SmtpReply => disconnect('4.7.0', myhostname, 'Error: too many connections')
 export const bareNewline = (myhostname: string): SmtpReply => reply(550, '5.5.2', `${myhostname} Error: bare <LF> received`)

@@ -1,23 +1,25 @@
-/** The SMTP server: listens through the Net port and gives every client a connection of its own. */
+/** The SMTP server: listens through the Net port and creates a Connection for every client. */
 import type { Config } from '../config/options.ts'
-import type { Endpoint, Listener, Net } from '../delivery/net.ts'
-import type { Clock, Duration } from '../mail/clock.ts'
-import type { Random } from '../mail/random.ts'
-import type { Acceptor } from '../queue/accept.ts'
-import type { Intake } from '../queue/intake.ts'
+import type { Endpoint, Listener, Net } from '../system/net.ts'
+import type { Clock, Duration } from '../system/clock.ts'
+import type { Random } from '../system/random.ts'
+import type { Acceptor } from '../queue/intake/acceptor.ts'
+import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ClientLimits } from './client-limits.ts'
-import type { House } from './connection.ts'
-import { parseListen } from '../config/endpoints.ts'
-import { Guests } from './guests.ts'
+import type { ServerContext } from './connection.ts'
+import { openPort, parseListen } from '../config/endpoints.ts'
+import type { ListenerBlock } from '../config/values.ts'
+import { OpenConnections } from './open-connections.ts'
 import { blocksOf, readCertificate } from './listeners.ts'
+import type { FlushDomain } from './session.ts'
 import { Networks } from '../config/networks.ts'
 import { peerName } from './peer-name.ts'
-import { Reception } from './reception.ts'
-import { RelayAccess } from './relay-access.ts'
+import { SmtpServerAdapter, type SmtpServerAdapterDeps } from './smtp-server-adapter.ts'
+import { RelayPolicy } from './relay-policy.ts'
 import { Users } from './users.ts'
 
-export interface SmtpdParts {
+export interface SmtpdDeps {
   readonly config: Config
   readonly net: Net
   readonly clock: Clock
@@ -25,56 +27,127 @@ export interface SmtpdParts {
   readonly acceptor: Acceptor
   readonly events: Events
   readonly intake: Pick<Intake, 'refusal'>
+  readonly flushDomain: FlushDomain
 }
 
 export interface Smtpd {
-  /** Where it listens, in the order of smtpd_listen. */
+  /** Bound addresses, in the order of smtpd_listen and [[smtpd]]. */
   readonly listeners: readonly Endpoint[]
-  /** Clients that connect from now on meet the new settings; listeners and certificates stay. */
-  reload(changed: Pick<SmtpdParts, 'config' | 'acceptor'>): void
-  /** Takes no more mail: messages on their way in get `grace` to arrive and be answered. */
+  /**
+   * Applies new settings to later connections: opens added listeners, closes removed ones, and reads the certificate again. Rejects
+   * like startSmtpd, without effect.
+   */
+  reload(changed: Pick<SmtpdDeps, 'config' | 'acceptor'>): Promise<void>
+  /** Closes listeners and idle connections. A message that is being received has `grace` ms to be completed. */
   close(grace: Duration): Promise<void>
 }
 
-/** Rejects with the system's error when a port cannot be opened or a certificate cannot be read; then nothing listens. */
-export async function startSmtpd(parts: SmtpdParts): Promise<Smtpd> {
-  const { config, net, clock } = parts
-  const guests = new Guests()
-  let house = houseOf(parts, guests)
-  const certificate = await readCertificate(config)
-  const users = config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file)
-  const listeners: Listener[] = []
-  try {
-    for (const block of blocksOf(config)) {
-      const server = new Reception({ house: () => house, guests, rules: block, certificate, users })
-      listeners.push(await net.listen(parseListen(block.address, 'smtpd_listen'), (socket) => server.connect(socket)))
-    }
-  } catch (error) {
-    await Promise.all(listeners.map((listener) => listener.close()))
-    throw error
-  }
+/** Rejects with CannotListen when a port cannot be opened, or with CertificateUnusable. No port is then left open. */
+export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
+  const connections = new OpenConnections()
+  let context = contextOf(deps, connections)
+  const ports = new Ports(deps.net, { connections, context: () => context })
+  await ports.apply(deps.config)
   return {
-    listeners,
-    reload: (changed) => {
-      house = houseOf({ ...parts, ...changed }, guests)
+    get listeners() {
+      return ports.listeners
+    },
+    reload: async (changed) => {
+      await ports.apply(changed.config)
+      context = contextOf({ ...deps, ...changed }, connections)
     },
     close: async (grace) => {
-      await Promise.all(listeners.map((listener) => listener.close()))
-      await guests.drain(grace, clock)
+      await ports.close()
+      await connections.drain(grace, deps.clock)
     },
   }
 }
 
-function houseOf({ config, net, clock, acceptor, events, intake }: SmtpdParts, guests: Guests): House {
+/** An open port with the server of its connections, which a reload replaces. */
+interface Port {
+  readonly listener: Listener
+  server: SmtpServerAdapter
+}
+
+/** The open ports, by address in the configuration. */
+class Ports {
+  readonly #net: Net
+  readonly #shared: Pick<SmtpServerAdapterDeps, 'connections' | 'context'>
+  #open: ReadonlyMap<string, Port> = new Map()
+
+  constructor(net: Net, shared: Pick<SmtpServerAdapterDeps, 'connections' | 'context'>) {
+    this.#net = net
+    this.#shared = shared
+  }
+
+  get listeners(): readonly Endpoint[] {
+    return [...this.#open.values()].map(({ listener }) => listener)
+  }
+
+  /** Opens, keeps and closes ports as configured. Rejects without effect when a port cannot be opened. */
+  async apply(config: Config): Promise<void> {
+    const certificate = readCertificate(config)
+    const users = config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file)
+    const serverFor = (rules: ListenerBlock) => new SmtpServerAdapter({ ...this.#shared, rules, certificate, users })
+    const wanted = keyed(blocksOf(config))
+    const opened = new Map<string, Port>()
+    try {
+      for (const [key, block] of wanted) if (!this.#open.has(key)) opened.set(key, await this.#openPort(block, config, serverFor(block)))
+    } catch (error) {
+      await closeAll(opened.values())
+      throw error
+    }
+    const former = this.#open
+    const open = new Map<string, Port>()
+    for (const [key, block] of wanted) {
+      const kept = former.get(key)
+      if (kept !== undefined) kept.server = serverFor(block)
+      const port = kept ?? opened.get(key)
+      if (port !== undefined) open.set(key, port)
+    }
+    this.#open = open
+    await closeAll([...former].filter(([key]) => !wanted.has(key)).map(([, port]) => port))
+  }
+
+  async close(): Promise<void> {
+    await closeAll(this.#open.values())
+  }
+
+  async #openPort(block: ListenerBlock, config: Config, server: SmtpServerAdapter): Promise<Port> {
+    const at = parseListen(block.address, 'smtpd_listen')
+    const option = config.smtpd.includes(block) ? '[[smtpd]] address' : 'smtpd_listen'
+    const current = { server }
+    const listener = await openPort(option, at, () => this.#net.listen(at, (socket) => current.server.connect(socket)))
+    return Object.assign(current, { listener })
+  }
+}
+
+async function closeAll(ports: Iterable<Port>): Promise<void> {
+  await Promise.all([...ports].map(({ listener }) => listener.close()))
+}
+
+/** Listeners by address. A repeated address, such as two listeners on port 0, is numbered. */
+function keyed(blocks: readonly ListenerBlock[]): ReadonlyMap<string, ListenerBlock> {
+  const seen = new Map<string, number>()
+  return new Map(
+    blocks.map((block) => {
+      const nth = (seen.get(block.address) ?? 0) + 1
+      seen.set(block.address, nth)
+      return [`${block.address} ${nth}`, block]
+    }),
+  )
+}
+
+function contextOf({ config, net, clock, acceptor, events, intake, flushDomain }: SmtpdDeps, connections: OpenConnections): ServerContext {
   const limits = new ClientLimits(config, clock)
   return {
     settings: config,
     clock,
     acceptor,
-    desk: { settings: config, access: new RelayAccess(config), events, limits, refusal: (size) => intake.refusal(size) },
+    sessions: { settings: config, access: new RelayPolicy(config), events, limits, refusal: (size) => intake.refusal(size), flushDomain },
     nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
     bareNewlineExclusions: new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
-    hasRoom: () => guests.haveRoom(config.smtpd_process_limit, clock.monotonic()),
-    gone: (connection) => guests.delete(connection),
+    hasRoom: () => connections.haveRoom(config.smtpd_process_limit, clock.monotonic()),
+    ended: (connection) => connections.delete(connection),
   }
 }

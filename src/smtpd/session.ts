@@ -1,135 +1,186 @@
 /**
- * The dialogue with one client (RFC 5321 §3 and §4.1): a command line goes in, an answer comes out. The session knows
- * what was said so far; it has no socket, and whoever has one does what the answers say.
+ * State of one SMTP session (RFC 5321 §3 and §4.1). It takes command lines and returns replies, each with the action to take
+ * after it. It has no socket: the connection sends the replies and takes the actions.
  */
 import type { Config } from '../config/options.ts'
-import type { ListenerBlock } from '../config/values.ts'
+import type { EhloKeyword, ListenerBlock } from '../config/values.ts'
 import { isInternational } from '../mail/address.ts'
-import { harmless, type SmtpReply } from '../mail/reply.ts'
-import type { Acceptance, SmtpClient, Submission } from '../queue/accept.ts'
+import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { ClientName, Events } from '../telemetry/events.ts'
+import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import type { ClientLimits } from './client-limits.ts'
-import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type Dialogue, type Said } from './commands.ts'
-import { Conduct, type ConductSettings } from './conduct.ts'
-import { parseMailParameters, parseRecipientParameters } from './parameters.ts'
-import { parseAddress, splitPath } from './path.ts'
-import type { RelayAccess } from './relay-access.ts'
-import * as say from './replies.ts'
+import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
+import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
+import { parseMailParameters, parseRecipientParameters, type ParameterRules } from './esmtp-parameters.ts'
+import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
+import { announced, type ExtensionFacts } from './extensions.ts'
+import { parseAddress, splitPath } from '../mail/address-path.ts'
+import type { RelayPolicy } from './relay-policy.ts'
+import * as replies from './replies.ts'
 import { Transaction } from './transaction.ts'
 
-export type SessionSettings = ConductSettings &
+export type SessionSettings = CommandStatsSettings &
+  EtrnSettings &
+  ExtensionFacts['settings'] &
   Pick<
     Config,
-    'myhostname' | 'myorigin' | 'soft_bounce' | 'message_size_limit' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'
+    'myhostname' | 'myorigin' | 'local_header_rewrite_clients' | 'soft_bounce' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'
   >
 
-/** What holds for the clients of one listener. */
+/** Rules for the clients of one listener. */
 export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
 
-/** What all sessions of a server share. */
-export interface Desk {
+/**
+ * Characters with a meaning in a Received field. They are replaced, so that a client cannot forge trace information (Postfix
+ * smtpd).
+ */
+const TRACE_SYNTAX = /[ <>()\\";@]/g
+
+/** Settings and parts that all sessions of a server share. */
+export interface SessionContext {
   readonly settings: SessionSettings
-  readonly access: RelayAccess
+  readonly access: RelayPolicy
   readonly events: Events
   readonly limits: ClientLimits
-  /** Undefined when mail of this size can be taken now; else the reply to MAIL. */
+  /** Returns the reply to MAIL when mail of this size cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
+  /** Starts to flush the mail of a domain. Returns false when the queue cannot be flushed now. */
+  readonly flushDomain: FlushDomain
 }
 
-/** What the library remembers of a client that logged in. */
+/** `who` names the client for the audit log. */
+export type FlushDomain = (domain: string, who: string) => boolean
+
+/** The user object that smtp-server stores for an authenticated client. */
 export interface Login {
   readonly name: string
   readonly method: string
 }
 
+/**
+ * Parses the path of RCPT. An address that begins with a minus could be taken for an option (Postfix allow_min_user = no), and an
+ * empty local part without a domain is no recipient.
+ */
+function parseRecipient(path: string, origin: string): string | undefined {
+  return path === '""' || path.startsWith('-') ? undefined : parseAddress(path, origin)
+}
+
 const HELO_LIMIT = 255
-/** Failed logins in one session. */
+/** Number of failed logins after which the session ends. */
 const LOGIN_LIMIT = 3
 
-export class Session implements Dialogue {
-  readonly conduct: Conduct
+export class Session implements CommandHandler {
+  readonly stats: CommandStats
   client: ClientName
-  readonly #desk: Desk
+  readonly #context: SessionContext
   readonly #trusted: boolean
   readonly #rules: ListenerRules
   #helo = ''
   #extended = false
   #transaction: Transaction | null = null
+  readonly #chunks = new ChunkSequence()
   #encryption: SmtpClient['tls']
   #login: Login | undefined
   #failedLogins = 0
 
-  constructor(desk: Desk, client: ClientName, rules: ListenerRules) {
-    this.#desk = desk
+  constructor(context: SessionContext, client: ClientName, rules: ListenerRules) {
+    this.#context = context
     this.#rules = rules
     this.client = client
-    this.#trusted = desk.access.trusts(client.address)
-    this.conduct = new Conduct(desk.settings)
+    this.#trusted = context.access.trusts(client.address)
+    this.stats = new CommandStats(context.settings)
   }
 
-  /** Must the client wait for the answer to this line before it sends anything else? */
+  /** True when the client must wait for the reply to this line before it sends anything else (RFC 2920 §3.1). */
   mustWait(line: string): boolean {
     return !this.#extended || commandOf(line)?.endsGroup === true
   }
 
-  /** Answers a command line and notes how it went. */
+  /** Runs a command line and counts its reply. */
   command(line: string): Answer {
     const command = commandOf(line)
-    const answer = command === undefined ? unknownCommand(line) : command.run(this, argumentOf(line))
-    if (answer === 'dialogue') return answer
+    const answer = command === undefined ? unknownCommand(line) : this.#run(command, argumentOf(line))
+    if (answer === 'auth-exchange' || 'chunk' in answer) return answer
     return answer instanceof Promise ? answer.then((late) => this.#note(command, late)) : this.#note(command, answer)
   }
 
-  /** A line that could not be read whole. */
-  tooLong(): Said {
-    return this.#note(undefined, { reply: say.LINE_TOO_LONG })
+  /** Returns the reply to a line longer than the limit. */
+  tooLong(): Response {
+    return this.#note(undefined, { reply: replies.LINE_TOO_LONG })
   }
 
-  /** From here on nobody listens in; what was said before could have been anybody's (RFC 3207 §4.2). */
+  /** Called after the TLS handshake. Discards all state from before it (RFC 3207 §4.2). */
   secured(encryption: SmtpClient['tls']): void {
     this.#encryption = encryption
     this.#helo = ''
     this.#extended = false
-    this.#transaction = null
+    this.#endTransaction()
   }
 
-  /** The client has logged in, or tried to. The reply when it tried too often. */
+  /** True while chunks were accepted and the last one was not received. */
+  get expectsChunks(): boolean {
+    return this.#chunks.isOpen
+  }
+
+  /** Ends an AUTH exchange. `login` is set when it succeeded. Returns the reply to disconnect with after too many failures. */
   authenticated(login: Login | false | undefined): SmtpReply | undefined {
-    this.conduct.count('auth', login ? 235 : 535)
+    this.stats.count('auth', login ? 235 : 535)
     if (login) this.#login = login
-    else if (++this.#failedLogins >= LOGIN_LIMIT) return say.shownOut('4.7.0', this.#desk.settings.myhostname, 'Error: too many errors')
+    else if (++this.#failedLogins >= LOGIN_LIMIT)
+      return replies.disconnect('4.7.0', this.#context.settings.myhostname, 'Error: too many errors')
     return undefined
   }
 
-  /** What DATA is about to bring. */
+  /** Envelope and client of the content that follows DATA. */
   submission(): Submission {
-    if (this.#transaction === null) throw new Error('a content began outside a mail transaction')
-    const { envelope } = this.#transaction
+    if (this.#transaction === null) throw new Error('content without a mail transaction')
+    const { envelope, declaredSize } = this.#transaction
     const { name: saslUsername, method: saslMethod } = this.#login ?? {}
-    const said = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
-    return { envelope, client: { ...this.client, ...said, local: this.#mayRelay } }
+    const session = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
+    return { envelope, declaredSize, client: { ...this.client, ...session, local: this.#isLocal } }
   }
 
-  /** The content came to its end and this became of it. */
-  concluded(acceptance: Acceptance, queueId: string): Said {
-    const reply = acceptance.kind === 'queued' ? say.queuedAs(acceptance.queueId) : acceptance.reply
+  /** Returns the reply to the end of the content. */
+  concluded(acceptance: Acceptance, { queueId, octets }: { readonly queueId: string; readonly octets: number }): Response {
+    const isChunked = this.#chunks.inProgress
+    const reply = acceptance.kind === 'queued' ? replies.queuedAs(acceptance.queueId, isChunked ? octets : undefined) : acceptance.reply
     if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId })
-    this.conduct.count('data', reply.code)
-    if (acceptance.kind === 'queued') this.conduct.forgive()
-    this.#transaction = null
+    this.stats.count(isChunked ? 'bdat' : 'data', reply.code)
+    if (acceptance.kind === 'queued') this.stats.reset()
+    this.#endTransaction()
     return { reply }
   }
 
-  /** Names the client in the trace and in the log. */
+  /** Returns the reply to a chunk that is not the end of the content, or that was refused. `refusal`: the content is refused. */
+  chunkEnded({ octets, last, refusal: refused }: Chunk, refusal = refused): Response {
+    const reply = refusal ?? replies.chunkTaken(octets)
+    this.stats.count('bdat', reply.code)
+    if (refused === undefined && refusal !== undefined) {
+      this.#endTransaction()
+      this.#chunks.fail(last)
+    }
+    if (last) this.#endTransaction()
+    return { reply }
+  }
+
+  /** Protocol name for `with` in the Received field and for the log (RFC 3848). */
   get #protocol(): string {
     if (!this.#extended) return 'SMTP'
     const name = this.#transaction?.isInternational === true ? 'UTF8SMTP' : 'ESMTP'
     return name + (this.#encryption === undefined ? '' : 'S') + (this.#login === undefined ? '' : 'A')
   }
 
-  /** One of ours: by where it is, or by who it is. */
+  /** True for a client that may relay: in mynetworks, or authenticated. */
   get #mayRelay(): boolean {
     return this.#trusted || this.#login !== undefined
+  }
+
+  /** True for a client whose mail is local (local_header_rewrite_clients). */
+  get #isLocal(): boolean {
+    const clients = this.#context.settings.local_header_rewrite_clients
+    const isAuthenticated = this.#login !== undefined && clients.includes('permit_sasl_authenticated')
+    return isAuthenticated || (this.#trusted && clients.includes('permit_mynetworks'))
   }
 
   get #offersTls(): boolean {
@@ -140,115 +191,179 @@ export class Session implements Dialogue {
     return this.#rules.auth !== 'none' && this.#encryption !== undefined && this.#login === undefined
   }
 
-  greet(name: string, extended: boolean): Said {
-    if (name === '') return { reply: say.reply(501, undefined, `Syntax: ${extended ? 'EHLO' : 'HELO'} hostname`) }
-    const { myhostname, message_size_limit: limit } = this.#desk.settings
-    this.#helo = harmless(name).slice(0, HELO_LIMIT)
+  greet(name: string, extended: boolean): Response {
+    if (name === '') return { reply: replies.reply(501, undefined, `Syntax: ${extended ? 'EHLO' : 'HELO'} hostname`) }
+    const { settings } = this.#context
+    this.#helo = maskControls(name).replace(TRACE_SYNTAX, '?').slice(0, HELO_LIMIT)
     this.#extended = extended
-    this.#transaction = null
-    const reply = say.reply(250, undefined, myhostname)
+    this.#endTransaction()
+    const reply = replies.reply(250, undefined, settings.myhostname)
     if (!extended) return { reply }
-    const offers = [...(this.#offersTls ? ['STARTTLS'] : []), ...(this.#offersAuth ? ['AUTH PLAIN LOGIN'] : [])]
-    const size = limit > 0 ? `SIZE ${limit}` : 'SIZE'
-    return { reply, keywords: ['PIPELINING', size, ...offers, 'ENHANCEDSTATUSCODES', '8BITMIME', 'DSN', 'SMTPUTF8'] }
+    return { reply, keywords: announced({ settings, offersTls: this.#offersTls, offersAuth: this.#offersAuth }) }
   }
 
-  starttls(argument: string): Said {
+  starttls(argument: string): Response {
     const { tls } = this.#rules
-    if (tls !== 'may' && tls !== 'encrypt') return { reply: say.NOT_RECOGNIZED }
-    if (argument !== '') return { reply: say.syntax('STARTTLS') }
-    if (this.#encryption !== undefined) return { reply: say.TLS_ACTIVE }
-    const refusal = this.#desk.limits.count('handshake', this.client.address)
-    return refusal === undefined ? { reply: say.TLS_READY, next: 'starttls' } : { reply: refusal }
+    if (argument !== '') return { reply: replies.syntax('STARTTLS') }
+    if (this.#encryption !== undefined) return { reply: replies.TLS_ACTIVE }
+    if ((tls !== 'may' && tls !== 'encrypt') || this.#discards('starttls')) return { reply: replies.NOT_IMPLEMENTED }
+    const refusal = this.#context.limits.count('handshake', this.client.address)
+    return refusal === undefined ? { reply: replies.TLS_READY, next: 'starttls' } : { reply: refusal }
   }
 
   auth(argument: string): Answer {
-    if (this.#rules.auth === 'none') return { reply: say.NOT_RECOGNIZED }
-    if (argument === '') return { reply: say.syntax('AUTH mechanism') }
-    if (this.#encryption === undefined) return { reply: say.NEEDS_TLS_FOR_AUTH }
-    if (this.#transaction !== null) return { reply: say.misplaced('MAIL transaction in progress') }
-    if (this.#login !== undefined) return { reply: say.misplaced('already authenticated') }
-    const refusal = this.#desk.limits.count('auth', this.client.address)
-    return refusal === undefined ? 'dialogue' : { reply: refusal }
+    // AUTH is enabled over TLS only, as with Postfix smtpd_tls_auth_only = yes.
+    const isEnabled = this.#rules.auth !== 'none' && this.#encryption !== undefined
+    if (!isEnabled || this.#discards('auth')) return { reply: replies.AUTH_DISABLED }
+    if (this.#transaction !== null) return { reply: replies.badSequence('MAIL transaction in progress') }
+    if (this.#login !== undefined) return { reply: replies.badSequence('already authenticated') }
+    if (!/^\S+(?:\s+\S+)?$/.test(argument)) return { reply: replies.syntax('AUTH mechanism') }
+    const refusal = this.#context.limits.count('auth', this.client.address)
+    return refusal === undefined ? 'auth-exchange' : { reply: refusal }
   }
 
   mail(argument: string): Answer {
-    if (this.#rules.tls === 'encrypt' && this.#encryption === undefined) return { reply: say.NEEDS_TLS }
-    if (this.#rules.auth === 'required' && this.#login === undefined) return { reply: say.NEEDS_AUTH }
-    if (this.#transaction !== null) return { reply: say.misplaced('nested MAIL command') }
-    const path = /^FROM:/i.test(argument) ? splitPath(argument.slice(5).trimStart()) : undefined
-    if (path === undefined) return { reply: say.syntax('MAIL FROM:<address>') }
-    const sender = path.path === '' ? '' : parseAddress(path.path, this.#desk.settings.myorigin)
-    if (sender === undefined) return { reply: say.BAD_SENDER }
-    const parsed = parseMailParameters(path.rest, this.#rules.auth !== 'none')
+    if (this.#rules.auth === 'required' && this.#login === undefined) return { reply: replies.NEEDS_AUTH }
+    if (this.#transaction !== null) return { reply: replies.badSequence('nested MAIL command') }
+    if (this.#chunks.inProgress) return { reply: replies.badSequence('MAIL after BDAT') }
+    const text = /^FROM:\s*(\S[^]*)$/i.exec(argument)?.[1]
+    if (text === undefined) return { reply: replies.syntax('MAIL FROM:<address>') }
+    const path = splitPath(text)
+    if (path === undefined) return this.#illegalAddress('MAIL', text, replies.BAD_SENDER)
+    const sender = path.path === '' ? '' : parseAddress(path.path, this.#context.settings.myorigin)
+    if (sender === undefined) return this.#illegalAddress('MAIL', path.path, replies.BAD_SENDER)
+    const parsed = parseMailParameters(path.rest, this.#parameterRules)
     if ('refusal' in parsed) return { reply: parsed.refusal }
-    const { message_size_limit: limit } = this.#desk.settings
-    if (isInternational(sender) && parsed.value.smtputf8 !== true) return { reply: say.NEEDS_SMTPUTF8 }
-    if (limit > 0 && parsed.value.size > limit) return this.#refuseMail(say.SIZE_EXCEEDED, sender)
-    const refusal = this.#desk.limits.count('message', this.client.address) ?? this.#desk.refusal(parsed.value.size)
-    const begin = (why: SmtpReply | undefined): Said => {
+    const { message_size_limit: limit } = this.#context.settings
+    if (isInternational(sender) && parsed.value.smtputf8 !== true) return { reply: replies.NEEDS_SMTPUTF8 }
+    if (limit > 0 && parsed.value.size > limit) return this.#refuseMail(replies.SIZE_EXCEEDED, sender)
+    const refusal = this.#context.limits.count('message', this.client.address) ?? this.#context.refusal(parsed.value.size)
+    const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refuseMail(why, sender)
       this.#transaction = new Transaction(sender, parsed.value)
-      return { reply: say.SENDER_OK }
+      return { reply: replies.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
   }
 
-  rcpt(argument: string): Said {
+  rcpt(argument: string): Response {
     const transaction = this.#transaction
-    if (transaction === null) return { reply: say.misplaced('need MAIL command') }
-    const answer = this.#recipient(transaction, argument)
-    if (answer.reply.code >= 400) transaction.refuse()
-    return answer
+    if (transaction === null) return { reply: replies.badSequence('need MAIL command') }
+    if (this.#chunks.inProgress) return { reply: replies.badSequence('RCPT after BDAT') }
+    return this.#recipient(transaction, argument)
   }
 
-  data(argument: string): Said {
-    if (argument !== '') return { reply: say.syntax('DATA') }
-    const transaction = this.#transaction
-    if (transaction?.allRefused === true) return { reply: say.NO_VALID_RECIPIENTS }
-    if (transaction === null || transaction.accepted === 0) return { reply: say.misplaced('need RCPT command') }
-    return { reply: say.GO_AHEAD, next: 'content' }
+  data(argument: string): Response {
+    if (this.#chunks.inProgress) return { reply: replies.badSequence('DATA after BDAT') }
+    if (this.#transaction === null) return { reply: replies.badSequence('need RCPT command') }
+    if (this.#transaction.accepted === 0) return { reply: replies.NO_VALID_RECIPIENTS }
+    if (argument !== '') return { reply: replies.syntax('DATA') }
+    return { reply: replies.GO_AHEAD, next: 'content' }
   }
 
-  reset(argument: string): Said {
-    if (argument !== '') return { reply: say.syntax('RSET') }
+  bdat(argument: string): Answer {
+    // The connection is closed, because the octets after the command would be taken for commands.
+    if (this.#discards('chunking')) return { reply: replies.CHUNKING_DISABLED, next: 'close' }
+    const transaction = this.#transaction
+    const facts = { inTransaction: transaction !== null, accepted: transaction?.accepted ?? 0 }
+    const chunk = this.#chunks.next(argument, { ...facts, sizeLimit: this.#context.settings.message_size_limit })
+    return chunk === undefined ? { reply: replies.BDAT_SYNTAX, next: 'close' } : { chunk }
+  }
+
+  reset(argument: string): Response {
+    if (argument !== '') return { reply: replies.syntax('RSET') }
+    this.#endTransaction()
+    return { reply: replies.OK }
+  }
+
+  verify(argument: string): Response {
+    const { settings, limits, access } = this.#context
+    if (settings.disable_vrfy_command) return { reply: replies.VRFY_DISABLED }
+    const isUtf8 = /(?:^|\s)SMTPUTF8$/i.test(argument) && !this.#discards('smtputf8')
+    const text = isUtf8 ? argument.replace(/\s*SMTPUTF8$/i, '') : argument
+    if (text === '') return { reply: replies.syntax('VRFY address [SMTPUTF8]') }
+    const tooMany = limits.count('recipient', this.client.address)
+    if (tooMany !== undefined) return { reply: tooMany }
+    const path = splitPath(text)
+    const address = path?.rest === '' ? parseAddress(path.path, settings.myorigin) : undefined
+    if (address === undefined) return this.#illegalAddress('VRFY', path?.path ?? text, replies.BAD_RECIPIENT)
+    if (isInternational(address) && !isUtf8) return { reply: replies.NEEDS_SMTPUTF8 }
+    if (!this.#mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(text), { recipient: address })
+    return { reply: replies.notVerified(text) }
+  }
+
+  flush(argument: string): Response {
+    if (this.#transaction !== null) return { reply: replies.ETRN_IN_TRANSACTION }
+    if (!/^\S+$/.test(argument)) return { reply: replies.ETRN_SYNTAX }
+    const domain = etrnDomain(argument)
+    if (domain === undefined) return { reply: replies.BAD_ETRN_DOMAIN }
+    const client = { inMynetworks: this.#trusted, isAuthenticated: this.#login !== undefined }
+    const refusal = refuseEtrn(domain, client, this.#context.settings)
+    if (refusal !== undefined) return this.#refused('ETRN', refusal, {})
+    const started = this.#context.flushDomain(domain, `ETRN from ${this.client.name}[${this.client.address}]`)
+    return { reply: started ? replies.QUEUING_STARTED : replies.CANNOT_FLUSH }
+  }
+
+  #run(command: Command, argument: string): Answer {
+    const isBarred = this.#rules.tls === 'encrypt' && this.#encryption === undefined && command.beforeTls !== true
+    return isBarred ? { reply: replies.NEEDS_TLS } : command.run(this, argument)
+  }
+
+  #endTransaction(): void {
     this.#transaction = null
-    return { reply: say.OK }
+    this.#chunks.reset()
   }
 
-  #recipient(transaction: Transaction, argument: string): Said {
-    const { myorigin, smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#desk.settings
-    const path = /^TO:/i.test(argument) ? splitPath(argument.slice(3).trimStart()) : undefined
-    if (path === undefined) return { reply: say.syntax('RCPT TO:<address>') }
-    const address = parseAddress(path.path, myorigin)
-    if (address === undefined) return { reply: say.BAD_RECIPIENT }
-    const parsed = parseRecipientParameters(path.rest)
+  /** True for an extension in smtpd_discard_ehlo_keywords. */
+  #discards(keyword: EhloKeyword): boolean {
+    return this.#context.settings.smtpd_discard_ehlo_keywords.includes(keyword)
+  }
+
+  get #parameterRules(): ParameterRules {
+    return { withDsn: !this.#discards('dsn'), withUtf8: !this.#discards('smtputf8') }
+  }
+
+  #recipient(transaction: Transaction, argument: string): Response {
+    const { myorigin, smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#context.settings
+    const text = /^TO:\s*(\S[^]*)$/i.exec(argument)?.[1]
+    if (text === undefined) return { reply: replies.syntax('RCPT TO:<address>') }
+    const path = splitPath(text)
+    if (path === undefined) return this.#illegalAddress('RCPT', text, replies.BAD_RECIPIENT)
+    const address = parseRecipient(path.path, myorigin)
+    if (address === undefined) return this.#illegalAddress('RCPT', path.path, replies.BAD_RECIPIENT)
+    const parsed = parseRecipientParameters(path.rest, this.#parameterRules)
     if ('refusal' in parsed) return { reply: parsed.refusal }
-    if (isInternational(address) && !transaction.isInternational) return { reply: say.NEEDS_SMTPUTF8 }
-    if (transaction.accepted >= limit) return { reply: say.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
-    const tooMany = this.#desk.limits.count('recipient', this.client.address)
+    if (isInternational(address) && !transaction.isInternational) return { reply: replies.NEEDS_SMTPUTF8 }
+    if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
+    const tooMany = this.#context.limits.count('recipient', this.client.address)
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
-    if (!this.#mayRelay && !this.#desk.access.isOpen(address)) {
-      return this.#refused('RCPT', say.relayDenied(path.path), { sender: transaction.sender, recipient: address })
+    if (!this.#mayRelay && !this.#context.access.isOpen(address)) {
+      return this.#refused('RCPT', replies.relayDenied(path.path), { sender: transaction.sender, recipient: address })
     }
     transaction.accept({ address, ...parsed.value })
-    return { reply: say.RECIPIENT_OK }
+    return { reply: replies.RECIPIENT_OK }
   }
 
-  #refuseMail(reply: SmtpReply, sender: string): Said {
-    return this.#refused('MAIL', reply, { sender })
-  }
-
-  #refused(stage: string, reply: SmtpReply, about: { sender?: string; recipient?: string; queueId?: string }): Said {
-    const { client } = this
-    const told = this.#desk.settings.soft_bounce ? say.softened(reply) : reply
-    this.#desk.events.emit({ kind: 'refused', client, stage, reply: told, ...about, protocol: this.#protocol, helo: this.#helo })
+  #illegalAddress(command: 'MAIL' | 'RCPT' | 'VRFY', path: string, reply: SmtpReply): Response {
+    const what = `Illegal address syntax in ${command} command: <${path}>`
+    this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
     return { reply }
   }
 
-  #note(command: Command | undefined, answer: Said): Said {
-    // DATA is counted by what becomes of the message.
-    if (answer.next !== 'content') this.conduct.count(command?.name ?? 'unknown', answer.reply.code, answer.excused)
+  #refuseMail(reply: SmtpReply, sender: string): Response {
+    return this.#refused('MAIL', reply, { sender })
+  }
+
+  #refused(stage: string, reply: SmtpReply, about: { sender?: string; recipient?: string; queueId?: string }): Response {
+    const { client } = this
+    const sent = this.#context.settings.soft_bounce ? replies.softened(reply) : reply
+    this.#context.events.emit({ kind: 'refused', client, stage, reply: sent, ...about, protocol: this.#protocol, helo: this.#helo })
+    return { reply }
+  }
+
+  #note(command: Command | undefined, answer: Response): Response {
+    // DATA is counted when the reply to the end of the content is known.
+    if (answer.next !== 'content') this.stats.count(command?.name ?? 'unknown', answer.reply.code, answer.excused)
     return answer
   }
 }

@@ -1,6 +1,6 @@
-/** One mail transaction while it is being told: who sends, with which wishes, and who was accepted so far. */
+/** One mail transaction (RFC 5321 §3.3): sender, ESMTP parameters and the recipients accepted so far. */
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
-import type { MailParameters } from './parameters.ts'
+import type { MailParameters } from './esmtp-parameters.ts'
 
 export class Transaction {
   readonly sender: string
@@ -8,7 +8,6 @@ export class Transaction {
   readonly #recipients: EnvelopeRecipient[] = []
   readonly #addresses = new Set<string>()
   #accepted = 0
-  #refused = 0
   #overshoot = 0
 
   constructor(sender: string, parameters: MailParameters) {
@@ -21,32 +20,32 @@ export class Transaction {
     return { sender: this.sender, recipients: this.#recipients, ret, envid, smtputf8, body }
   }
 
+  /** SIZE parameter of MAIL (RFC 1870), in bytes; 0 for none. */
+  get declaredSize(): number {
+    return this.#parameters.size
+  }
+
   get isInternational(): boolean {
     return this.#parameters.smtputf8 === true
   }
 
-  /** Recipients that were accepted, repeated ones included. */
+  /** Number of accepted RCPT commands, repeated recipients included. */
   get accepted(): number {
     return this.#accepted
   }
 
-  /** Recipients were named, and all of them refused. */
-  get allRefused(): boolean {
-    return this.#accepted === 0 && this.#refused > 0
-  }
-
-  /** A recipient that is named twice gets one copy, the one that was asked for first. */
+  /**
+   * Adds a recipient. A repeated recipient gets one copy, with the address and the parameters of its first RCPT. Upper and lower
+   * case are the same, also in local parts (Postfix cleanup_out_recipient).
+   */
   accept(recipient: EnvelopeRecipient): void {
     this.#accepted++
-    if (!this.#addresses.has(recipient.address)) this.#recipients.push(recipient)
-    this.#addresses.add(recipient.address)
+    const key = recipient.address.toLowerCase()
+    if (!this.#addresses.has(key)) this.#recipients.push(recipient)
+    this.#addresses.add(key)
   }
 
-  refuse(): void {
-    this.#refused++
-  }
-
-  /** Counts a recipient beyond the limit; how many there are by now. */
+  /** Counts a recipient beyond smtpd_recipient_limit and returns the number of these. */
   exceed(): number {
     return ++this.#overshoot
   }

@@ -1,23 +1,23 @@
 /**
- * Who may log in: a file with one line a user, `name $scrypt$ln=15,r=8,p=1$salt$hash`, as `deferd user` writes it. It is
- * read at every login, so that a change holds at once.
+ * SMTP users. The file has one line per user, `name $scrypt$ln=15,r=8,p=1$salt$hash`, as `deferd user` writes it. The file is
+ * read at every login, so that changes take effect at once.
  */
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Random } from '../mail/random.ts'
+import type { Random } from '../system/random.ts'
 
-/** 2^15 rounds of 8 kB: some 60 ms and 32 MB for each guess. */
+/** Cost of one check: 2^15 rounds of 8 kB, about 60 ms and 32 MB. */
 const COST = { ln: 15, r: 8, p: 1 } as const
 const KEY_LENGTH = 32
 const SALT_LENGTH = 16
-/** A file may ask for more work than we do, but not for all of our memory. */
+/** Maximum `ln` accepted in a file: 1 GB of memory with r = 8. */
 const COST_LIMIT = 20
 
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]+=*)$/
-/** Names stand in a line of their own, in log lines and in trace headers. */
+/** Allowed form of a name, because names appear in the file, in log lines and in Received fields. */
 const NAME = /^[!-~]{1,256}$/
 
-/** A user file that cannot be used; the message says where. */
+/** A user file that cannot be used; the message names the line. */
 export class UsersFileError extends Error {
   override readonly name = 'UsersFileError'
 }
@@ -31,7 +31,7 @@ function derive(password: string, salt: Buffer, { ln, r, p }: { ln: number; r: n
   })
 }
 
-/** What the file keeps of a password. */
+/** Returns the file entry for a password. */
 export async function hashPassword(password: string, random: Random): Promise<string> {
   const next = random.stream('password salt')
   const salt = Buffer.from(Array.from({ length: SALT_LENGTH }, () => Math.floor(next() * 256)))
@@ -39,7 +39,7 @@ export async function hashPassword(password: string, random: Random): Promise<st
   return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${salt.toString('base64')}$${key.toString('base64')}`
 }
 
-/** Is this the password that was hashed? */
+/** True when the hash belongs to this password. Throws UsersFileError for a malformed hash. */
 export async function passwordMatches(password: string, hash: string): Promise<boolean> {
   const [, ln, r, p, salt = '', key = ''] = HASH.exec(hash) ?? []
   if (ln === undefined || Number(ln) > COST_LIMIT)
@@ -49,7 +49,7 @@ export async function passwordMatches(password: string, hash: string): Promise<b
   return timingSafeEqual(actual, expected)
 }
 
-/** Name → hash. Empty lines and lines that begin with `#` are skipped. */
+/** Parses the file into hashes by name. Empty lines and lines that begin with `#` are skipped. */
 export function parseUsers(text: string): Map<string, string> {
   const users = new Map<string, string>()
   text.split('\n').forEach((line, index) => {
@@ -66,10 +66,10 @@ export function parseUsers(text: string): Map<string, string> {
 export const formatUsers = (users: ReadonlyMap<string, string>): string => [...users].map(([name, hash]) => `${name} ${hash}\n`).join('')
 
 /**
- * A well-formed hash that no password has. The guess of an unknown user is measured against it, so that the answer takes
- * as long as for a user that there is.
+ * A hash that matches no password. The password of an unknown user is compared with it, so that this login takes as long as that
+ * of a known user.
  */
-const NOBODY = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${Buffer.alloc(SALT_LENGTH).toString('base64')}$${Buffer.alloc(KEY_LENGTH).toString('base64')}`
+const NO_USER = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${Buffer.alloc(SALT_LENGTH).toString('base64')}$${Buffer.alloc(KEY_LENGTH).toString('base64')}`
 
 export class Users {
   readonly #path: string
@@ -78,10 +78,10 @@ export class Users {
     this.#path = path
   }
 
-  /** Rejects when the file cannot be read or understood. */
+  /** True when the user exists and the password is correct. Rejects when the file cannot be read or parsed. */
   async accepts(name: string, password: string): Promise<boolean> {
     const hash = parseUsers(await readFile(this.#path, 'utf8')).get(name)
-    const matches = await passwordMatches(password, hash ?? NOBODY)
+    const matches = await passwordMatches(password, hash ?? NO_USER)
     return matches && hash !== undefined
   }
 }

@@ -1,62 +1,86 @@
-/**
- * The Clock of this machine: wall, stopwatch and alarms. Long waits are slept in slices, because a timer of more than
- * 24.8 days fires at once; alarms look at the wall once a second, so that they follow it when it is set.
- */
-import { HOUR, SECOND, type Clock, type Duration, type Instant, type Timer } from '../mail/clock.ts'
+/** Instants and durations in milliseconds, and the Clock port, which is the only source of time and timers in the project. */
 
-/** The longest single sleep. */
-const SLICE: Duration = HOUR
-/** How late an alarm may notice that the wall clock was set forward. */
-const WALL_CHECK: Duration = SECOND
+/** Milliseconds since 1970-01-01T00:00:00Z; an integer. */
+export type Instant = number
 
-// Made when it is first needed: that takes 10 ms, and most commands never name a zone.
-let formats: Intl.DateTimeFormat | undefined
+/** A span of time in milliseconds. */
+export type Duration = number
 
-function zoneName(date: Date): string {
-  formats ??= new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' })
-  return formats.formatToParts(date).find((part) => part.type === 'timeZoneName')?.value ?? 'UTC'
+export const SECOND: Duration = 1_000
+export const MINUTE: Duration = 60 * SECOND
+export const HOUR: Duration = 60 * MINUTE
+export const DAY: Duration = 24 * HOUR
+
+export const seconds = (n: number): Duration => n * SECOND
+export const minutes = (n: number): Duration => n * MINUTE
+export const hours = (n: number): Duration => n * HOUR
+export const days = (n: number): Duration => n * DAY
+
+/** A pending call of `after` or `alarm`. */
+export interface Timer {
+  /** Cancels the call. Has no effect when the action has run. */
+  cancel(): void
 }
 
-class SystemClock implements Clock {
-  now(): Instant {
-    return Date.now()
-  }
+/** Time of day, monotonic clock and timers. */
+export interface Clock {
+  /**
+   * The current time. A machine's clock returns the wall clock, which may jump in either direction. A QueueClock continues evenly
+   * when the wall clock is set; it decides whether mail is due or expired.
+   */
+  now(): Instant
+  /** `now()` minus the wall clock; 0 for a machine's clock. Subtracting it converts an instant to wall clock time. */
+  wallOffset(): Duration
+  /** The monotonic clock, which never jumps; only differences are meaningful. */
+  monotonic(): Duration
+  /** Calls `action` once, after `delay` on the monotonic clock. Used for time limits and pauses. */
+  after(delay: Duration, action: () => void): Timer
+  /** Calls `action` once, when `now()` reaches `at`. */
+  alarm(at: Instant, action: () => void): Timer
+  /** Local time zone at a wall clock time: minutes east of UTC, and the zone's abbreviation. */
+  zone(at: Instant): { readonly offset: number; readonly name: string }
+}
 
-  monotonic(): Duration {
-    return Math.floor(performance.now())
-  }
+/** The clock of a machine, with what is needed to distinguish elapsed time from a change of the wall clock. */
+export interface MachineClock extends Clock {
+  /** Time since the machine started, including suspension, which `monotonic` does not include. */
+  uptime(): Duration
+  /** Identifies the start (boot) of the machine; a safe integer, 0 when unknown. */
+  readonly boot: number
+}
 
-  after(delay: Duration, action: () => void): Timer {
-    const deadline = this.monotonic() + Math.max(0, delay)
-    return inSlices(() => deadline - this.monotonic(), SLICE, action)
-  }
-
-  alarm(at: Instant, action: () => void): Timer {
-    return inSlices(() => at - this.now(), WALL_CHECK, action)
-  }
-
-  zone(at: Instant): { readonly offset: number; readonly name: string } {
-    const date = new Date(at)
-    return {
-      // 0 - x, because minus zero would print as "-0000", which means "zone unknown" (RFC 5322 §3.3).
-      offset: 0 - date.getTimezoneOffset(),
-      get name() {
-        return zoneName(date)
-      },
+/** Resolves after `delay` on the monotonic clock, or at once when `signal` aborts. */
+export function sleep(clock: Clock, delay: Duration, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve()
+    const timer = clock.after(delay, () => {
+      signal?.removeEventListener('abort', wake)
+      resolve()
+    })
+    const wake = () => {
+      timer.cancel()
+      resolve()
     }
-  }
+    signal?.addEventListener('abort', wake, { once: true })
+  })
 }
 
-/** Runs `action` when nothing is left to wait for; asks again after each slice. */
-function inSlices(left: () => Duration, slice: Duration, action: () => void): Timer {
-  let handle: NodeJS.Timeout
-  const wait = () => {
-    handle = setTimeout(check, Math.min(slice, Math.max(0, left())))
-  }
-  const check = () => (left() <= 0 ? action() : wait())
-  // Never at once, even when nothing is left: the caller must have the Timer before the action runs.
-  wait()
-  return { cancel: () => clearTimeout(handle) }
+/**
+ * Resolves with the result of `answer`. Resolves with undefined when `answer` takes longer than `wait` or `signal` aborts; a
+ * later result is ignored.
+ */
+export function withTimeout<T>(answer: Promise<T>, clock: Clock, wait: Duration, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', resolveEmpty)
+    }
+    const resolveEmpty = (): void => {
+      stop()
+      resolve(undefined)
+    }
+    const timer = clock.after(Math.max(0, wait), resolveEmpty)
+    signal.addEventListener('abort', resolveEmpty, { once: true })
+    answer.then(resolve, reject).finally(stop)
+  })
 }
-
-export const systemClock: Clock = new SystemClock()

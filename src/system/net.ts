@@ -1,92 +1,86 @@
-/**
- * The Net port of the daemon: TCP and Unix sockets of node:net, DNS through the resolvers of this machine. Errors come
- * out as the system reports them.
- */
-import { promises as dns } from 'node:dns'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { networkInterfaces } from 'node:os'
-import type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from '../delivery/net.ts'
+/** The Net port: connections, listeners and DNS lookups. The daemon uses SystemNet, the test kit MemoryNet. */
+import type { Socket } from 'node:net'
+import type { Duration } from './clock.ts'
 
-/** Codes of c-ares that mean: ask again later. Everything unknown counts as one of them. */
-const HARD: ReadonlySet<string> = new Set(['EREFUSED', 'EFORMERR', 'ENOTIMP', 'EBADNAME', 'EBADQUERY'])
+/** One end of a connection. */
+export interface Endpoint {
+  readonly address: string
+  readonly port: number
+}
 
-export class SystemNet implements Net {
-  readonly #resolver: dns.Resolver
+/** Arguments of `dial`: the remote address and port. */
+export interface DialOptions extends Endpoint {
+  /** Local address to bind to; chosen by the system when absent. */
+  readonly localAddress?: string | undefined
+  readonly timeout: Duration
+}
 
-  /** `dnsServers`: `address` or `address:port`; those of the system when absent. */
-  constructor({ dnsServers }: { readonly dnsServers?: readonly string[] | undefined } = {}) {
-    this.#resolver = new dns.Resolver()
-    if (dnsServers !== undefined) this.#resolver.setServers([...dnsServers])
+/** An MX record (RFC 5321 §5.1). */
+export interface MxRecord {
+  readonly preference: number
+  /** Empty for a null MX (RFC 7505). */
+  readonly exchange: string
+}
+
+/** Outcome of a lookup: records, no records, or a failure with its kind. */
+export type Lookup<T> =
+  | { readonly kind: 'found'; readonly records: readonly T[] }
+  /** NXDOMAIN, or the name has no record of this type. */
+  | { readonly kind: 'none'; readonly nxdomain: boolean }
+  /** `soft`: SERVFAIL, timeout, broken reply; `hard`: REFUSED, FORMERR, NOTIMP. */
+  | { readonly kind: 'failed'; readonly soft: boolean; readonly reason: string }
+
+/** All methods are required, so that a wrapper that lacks one does not compile. */
+export interface Net {
+  /** Connects to an IP address. Rejects with the system's error, whose `code` gives the reason. */
+  dial(options: DialOptions): Promise<Socket>
+  lookupMx(domain: string): Promise<Lookup<MxRecord>>
+  lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>>
+  /** Looks up the PTR names of an address, without verifying them. */
+  lookupNames(address: string): Promise<Lookup<string>>
+  /** Addresses of this machine. A mail exchanger with one of them may be this relay. */
+  ownAddresses(): readonly string[]
+  /**
+   * Opens a port and calls `accept` with each new connection. Resolves when the port is open; rejects with the system's error.
+   */
+  listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener>
+}
+
+/** An open port, with the address and port that the system assigned. */
+export interface Listener extends Endpoint {
+  /** Stops listening; open connections stay open. */
+  close(): Promise<void>
+}
+
+/** Forwards every call to another Net. Base class of wrappers that replace some methods. */
+export class ForwardingNet implements Net {
+  protected readonly net: Net
+
+  constructor(net: Net) {
+    this.net = net
   }
 
-  dial({ address, port, localAddress, timeout }: DialOptions): Promise<Socket> {
-    return new Promise((resolve, reject) => {
-      const socket = address.startsWith('/')
-        ? connect({ path: address })
-        : connect({ host: address, port, noDelay: true, ...(localAddress === undefined ? {} : { localAddress }) })
-      const timer = setTimeout(() => {
-        socket.destroy()
-        reject(Object.assign(new Error(`connect ETIMEDOUT ${address}:${port}`), { code: 'ETIMEDOUT' }))
-      }, timeout)
-      socket.once('connect', () => {
-        clearTimeout(timer)
-        socket.off('error', reject)
-        resolve(socket)
-      })
-      socket.once('error', reject)
-      socket.once('error', () => clearTimeout(timer))
-    })
+  dial(options: DialOptions): Promise<Socket> {
+    return this.net.dial(options)
   }
 
   lookupMx(domain: string): Promise<Lookup<MxRecord>> {
-    return ask(async () => (await this.#resolver.resolveMx(domain)).map(({ priority, exchange }) => ({ preference: priority, exchange })))
+    return this.net.lookupMx(domain)
   }
 
-  async lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
-    // Never asked of the network (RFC 6761 §6.3).
-    if (host === 'localhost' || host.endsWith('.localhost')) return { kind: 'found', records: [family === 4 ? '127.0.0.1' : '::1'] }
-    return ask(() => (family === 4 ? this.#resolver.resolve4(host) : this.#resolver.resolve6(host)))
+  lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
+    return this.net.lookupAddresses(host, family)
   }
 
   lookupNames(address: string): Promise<Lookup<string>> {
-    return ask(() => this.#resolver.reverse(address))
+    return this.net.lookupNames(address)
   }
 
   ownAddresses(): readonly string[] {
-    return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address))
+    return this.net.ownAddresses()
   }
 
-  listen({ address, port }: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
-    return new Promise((resolve, reject) => {
-      const server = createServer({ noDelay: true }, accept)
-      server.once('error', reject)
-      server.listen({ host: address, port }, () => {
-        server.off('error', reject)
-        // Errors of an open listener concern single connections (EMFILE); accepting goes on by itself.
-        server.on('error', () => {})
-        const at = server.address() as AddressInfo
-        resolve({
-          address: at.address,
-          port: at.port,
-          close: async () => {
-            // Not waited for: that would be until the last connection has ended.
-            server.close()
-          },
-        })
-      })
-    })
+  listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+    return this.net.listen(at, accept)
   }
 }
-
-async function ask<T>(question: () => Promise<readonly T[]>): Promise<Lookup<T>> {
-  try {
-    const records = await question()
-    return records.length > 0 ? { kind: 'found', records } : { kind: 'none', nxdomain: false }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'UNKNOWN'
-    if (code === 'ENOTFOUND' || code === 'ENODATA') return { kind: 'none', nxdomain: code === 'ENOTFOUND' }
-    return { kind: 'failed', soft: !HARD.has(code), reason: code }
-  }
-}
-
-export const systemNet: Net = new SystemNet()

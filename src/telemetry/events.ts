@@ -1,19 +1,21 @@
-/**
- * What happens in a queue, as plain values. The log, the metrics, the test kit's history and the operator's page all
- * read the same events; nothing else is told anything.
- */
-import type { Instant } from '../mail/clock.ts'
-import type { SmtpReply } from '../mail/reply.ts'
+/** Events of the queue, as plain values. The log, the metrics and the test kit use them. */
+import type { Instant } from '../system/clock.ts'
+import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import type { Debt, DeliveryRequest, DestinationName, Message, MessageSummary, RecipientId } from '../queue/message.ts'
-import type { AttemptRecord } from '../queue/store.ts'
+import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
+import type { NoticeDue, DeliveryRequest, DestinationName, Message, MessageSummary, RecipientId } from '../mail/message.ts'
+import type { Suspension } from '../store/destination-status.ts'
+import type { AttemptRecord } from '../store/queue-store.ts'
 
-/** A client of the SMTP server as the log names it. */
+/** Name and address of a client of the SMTP server. */
 export interface ClientName {
+  /** Verified host name, or `unknown`. */
   readonly name: string
+  /** IP address. */
   readonly address: string
 }
 
+/** An event of the relay: SMTP server, queue, destinations, store. New kinds and members may be added. */
 export type QueueEvent =
   // the SMTP server
   | { readonly kind: 'connected'; readonly client: ClientName }
@@ -33,7 +35,7 @@ export type QueueEvent =
       readonly protocol: string
       readonly helo: string
     }
-  | { readonly kind: 'client-trouble'; readonly client: ClientName; readonly what: string }
+  | { readonly kind: 'client-failure'; readonly client: ClientName; readonly what: string }
   // the queue
   | {
       readonly kind: 'accepted'
@@ -52,18 +54,33 @@ export type QueueEvent =
       readonly result: AttemptResult
       readonly attempts: readonly AttemptRecord[]
     }
+  /** Recipients begin to wait for a dead destination, without an attempt of their own. */
+  | {
+      readonly kind: 'deferred'
+      readonly message: Message
+      readonly destination: DestinationName
+      /** Addresses. */
+      readonly recipients: readonly string[]
+      readonly at: Instant
+      /** Time at which they entered the active queue; `at` when they did not. */
+      readonly activatedAt: Instant
+      /** Failure for which the destination is dead. */
+      readonly siteStatus: DeliveryStatus
+    }
   | { readonly kind: 'expired'; readonly message: Message; readonly forced: boolean; readonly recipients: readonly RecipientId[] }
   | { readonly kind: 'removed'; readonly message: Message }
   | { readonly kind: 'quarantined'; readonly message: Message; readonly why: string }
   | {
-      readonly kind: 'noticed'
+      readonly kind: 'notice-sent'
       readonly message: Message
-      readonly notice: Debt
+      readonly notice: NoticeDue
       readonly to: 'sender' | 'postmaster'
       readonly noticeId: string
     }
   | { readonly kind: 'notice-dropped'; readonly message: Message; readonly why: string }
   | { readonly kind: 'operated'; readonly queueId: string; readonly operation: string; readonly by: string }
+  // deliveries
+  | ({ readonly kind: 'tls-established'; /** `mx.example[192.0.2.1]:25` */ readonly relay: string } & TlsConnection)
   // destinations
   | {
       readonly kind: 'window'
@@ -72,29 +89,35 @@ export type QueueEvent =
       readonly inFlight: number
       readonly feedback: string
     }
-  | { readonly kind: 'died'; readonly destination: DestinationName; readonly until: Instant; readonly reason: string }
-  | { readonly kind: 'revived'; readonly destination: DestinationName }
-  | { readonly kind: 'suspended' | 'resumed'; readonly destination: DestinationName; readonly by: string }
+  | { readonly kind: 'died'; readonly destination: DestinationName; readonly until: Instant; readonly siteStatus: DeliveryStatus }
+  /** A dead destination was opened: by an answer to a delivery or, without an answer, by order of an operator. */
+  | { readonly kind: 'revived'; readonly destination: DestinationName; readonly answered: boolean }
+  | ({ readonly kind: 'suspended'; readonly destination: DestinationName } & Suspension)
+  | { readonly kind: 'resumed'; readonly destination: DestinationName; readonly by: string }
   // the daemon and its store
-  | { readonly kind: 'store-trouble'; readonly why: string }
+  | { readonly kind: 'store-unavailable'; readonly why: string }
   | { readonly kind: 'store-recovered' }
   | { readonly kind: 'note'; readonly level: 'info' | 'warning' | 'error' | 'fatal' | 'panic'; readonly text: string }
 
+/** Receives an event and its time. Called synchronously; must not throw. */
 export type Listen = (event: QueueEvent, at: Instant) => void
 
-/** Tells every listener, in the order they came. A listener that throws is a bug and is not hidden. */
+/** Passes each event to all listeners, in the order of registration. An error of a listener is a bug and is not caught. */
 export class Events {
   readonly #listeners: Listen[] = []
   readonly #now: () => Instant
 
+  /** `now` returns the time of an event, in milliseconds since 1970. */
   constructor(now: () => Instant) {
     this.#now = now
   }
 
+  /** Adds a listener. */
   listen(listener: Listen): void {
     this.#listeners.push(listener)
   }
 
+  /** Passes an event to all listeners. */
   emit(event: QueueEvent): void {
     const at = this.#now()
     for (const listener of this.#listeners) listener(event, at)

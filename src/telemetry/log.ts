@@ -1,43 +1,45 @@
 /**
- * The log: events go in, lines come out on standard error. It is on the path of every message, so lines are gathered
- * and written together; what is gathered when the process ends is written by `flush`.
+ * The log writes lines for events to standard error. Lines are buffered and written together, because each message causes
+ * several. `flush` writes the buffer before the process ends.
  */
 import { pino, type Logger } from 'pino'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
+import type { Clock, Duration, Instant } from '../system/clock.ts'
 import { civilTime, isoInstant, MONTHS } from '../mail/mail-date.ts'
-import { harmless } from '../mail/reply.ts'
+import { escapeControls, maskControls } from '../mail/smtp-reply.ts'
 import type { Listen, QueueEvent } from './events.ts'
-import { logRecords } from './log-records.ts'
-import { postfixLines } from './postfix-lines.ts'
+import { logRecords } from './json-log.ts'
+import { postfixLines } from './postfix-log.ts'
 
 export interface LogOptions {
   readonly format: 'postfix' | 'json'
-  /** The program name in Postfix-shaped lines, before the slash. */
+  /** Program name before the slash in lines of the format `postfix`. */
   readonly syslogName: string
   readonly host: string
   readonly pid: number
   readonly clock: Clock
   readonly write: (text: string) => void
+  /** True when the reader of the log, such as the journal, adds time and host to each line of the format `postfix`. */
+  readonly stampedByReader?: boolean | undefined
 }
 
 export interface Log {
   readonly listen: Listen
-  /** Writes what was gathered, now. */
+  /** Writes the buffer. */
   flush(): void
 }
 
-/** How long a line may be held back to be written together with others. */
-const GATHER: Duration = 5
-/** Characters above which gathered lines are written at once. */
-const ENOUGH = 64 * 1024
-/** Zones change at full quarters of an hour, so an offset holds until the next one. */
-const ZONE_HOLDS: Duration = 15 * 60_000
+/** Maximum time in ms that a line stays in the buffer. */
+const BUFFER_TIME: Duration = 5
+/** Number of characters at which the buffer is written at once. */
+const BUFFER_SIZE = 64 * 1024
+/** Validity of a cached offset from UTC. Offsets change only at full quarters of an hour. */
+const ZONE_INTERVAL: Duration = 15 * 60_000
 
-class Gatherer {
+class LineBuffer {
   readonly #clock: Clock
   readonly #write: (text: string) => void
   #text = ''
-  #waiting = false
+  #scheduled = false
 
   constructor(clock: Clock, write: (text: string) => void) {
     this.#clock = clock
@@ -46,11 +48,11 @@ class Gatherer {
 
   add(line: string): void {
     this.#text += line
-    if (this.#text.length >= ENOUGH) this.flush()
-    else if (!this.#waiting) {
-      this.#waiting = true
-      this.#clock.after(GATHER, () => {
-        this.#waiting = false
+    if (this.#text.length >= BUFFER_SIZE) this.flush()
+    else if (!this.#scheduled) {
+      this.#scheduled = true
+      this.#clock.after(BUFFER_TIME, () => {
+        this.#scheduled = false
         this.flush()
       })
     }
@@ -65,7 +67,7 @@ class Gatherer {
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** The time as syslog writes it, `Nov 20 10:00:00`; the same text for a whole second. */
+/** Time in the format of syslog, `Nov 20 10:00:00` (RFC 3164 §4.1.2). Cached for a second. */
 class SyslogTime {
   readonly #clock: Clock
   #second = NaN
@@ -80,7 +82,7 @@ class SyslogTime {
   at(instant: Instant): string {
     const second = Math.floor(instant / 1000)
     if (second === this.#second) return this.#text
-    const quarter = Math.floor(instant / ZONE_HOLDS)
+    const quarter = Math.floor(instant / ZONE_INTERVAL)
     if (quarter !== this.#quarter) {
       this.#quarter = quarter
       this.#offset = this.#clock.zone(instant).offset
@@ -92,20 +94,17 @@ class SyslogTime {
   }
 }
 
-function postfixListener({ syslogName, host, pid, clock }: LogOptions, gatherer: Gatherer): Listen {
+function postfixListener({ syslogName, host, pid, clock, stampedByReader = false }: LogOptions, buffer: LineBuffer): Listen {
   const time = new SyslogTime(clock)
   return (event, at) => {
     for (const { program, text } of postfixLines(event)) {
-      gatherer.add(`${time.at(at)} ${host} ${syslogName}/${program}[${pid}]: ${harmless(text)}\n`)
+      const stamp = stampedByReader ? '' : `${time.at(at)} ${host} `
+      buffer.add(`${stamp}${syslogName}/${program}[${pid}]: ${maskControls(text)}\n`)
     }
   }
 }
 
-/** Control characters that JSON lets stand for themselves. */
-// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
-const UNESCAPED = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
-
-function jsonListener({ syslogName, host, pid }: LogOptions, gatherer: Gatherer): Listen {
+function jsonListener({ syslogName, host, pid }: LogOptions, buffer: LineBuffer): Listen {
   let at: Instant = 0
   const logger: Logger = pino(
     {
@@ -114,7 +113,7 @@ function jsonListener({ syslogName, host, pid }: LogOptions, gatherer: Gatherer)
       timestamp: () => `,"time":"${isoInstant(at)}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write: (text) => gatherer.add(text.replace(UNESCAPED, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)) },
+    { write: (text) => buffer.add(`${escapeControls(text.trimEnd())}\n`) },
   )
   return (event: QueueEvent, when: Instant) => {
     at = when
@@ -123,7 +122,7 @@ function jsonListener({ syslogName, host, pid }: LogOptions, gatherer: Gatherer)
 }
 
 export function openLog(options: LogOptions): Log {
-  const gatherer = new Gatherer(options.clock, options.write)
-  const listen = options.format === 'json' ? jsonListener(options, gatherer) : postfixListener(options, gatherer)
-  return { listen, flush: () => gatherer.flush() }
+  const buffer = new LineBuffer(options.clock, options.write)
+  const listen = options.format === 'json' ? jsonListener(options, buffer) : postfixListener(options, buffer)
+  return { listen, flush: () => buffer.flush() }
 }

@@ -1,167 +1,250 @@
 /**
- * Metrics for Prometheus: events are counted as they happen, gauges are read when somebody asks. Labels have few
- * values; destinations are shown by name only as far as they are the largest.
+ * Metrics for Prometheus. Counters follow the events; gauges are computed at each scrape. To limit the number of label values,
+ * only the TOP destinations have labels of their own.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Clock, Duration, Instant } from '../mail/clock.ts'
-import type { LiveDestination } from '../queue/operations.ts'
-import type { QueueName, QueueReader } from '../queue/reader.ts'
+import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
+import type { LoginFailure } from '../delivery/delivery-agent.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import { balanceOf } from '../store/queue-balance.ts'
+import { completeTally } from '../store/queue-tally.ts'
 import type { Listen, QueueEvent } from './events.ts'
+import type { QueueName } from '../mail/message.ts'
+import { VERSION } from '../system/version.ts'
 
-/** Where gauges are read. */
+/** Sources of the gauges. */
 export interface MetricSources {
   readonly clock: Clock
-  readonly counts: QueueReader['counts']
+  readonly tally: QueueStore['tally']
   readonly destinations: () => readonly LiveDestination[]
-  /** Resolves when the store has committed and synced something. */
-  readonly commit: () => Promise<void>
 }
 
 export interface Metrics {
   readonly listen: Listen
+  /** Counts a commit that took so long. */
+  readonly committed: (took: Duration) => void
   readonly contentType: string
-  /** Prometheus text. */
+  /** The metrics of deferd, for docs/monitoring.md. */
+  readonly texts: readonly MetricText[]
+  /** Renders the metrics as Prometheus text. */
   render(): Promise<string>
 }
 
-/** Destinations shown by name: those with most mail waiting or in flight. */
+/** Documentation of a metric. */
+export interface MetricText {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+}
+
+/** Number of destinations with labels: those with the most recipients waiting or in delivery. */
 const TOP = 20
 const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
-/** Counting a large queue takes a moment, so it is done at most this often. */
-const COUNTS_HOLD: Duration = 10_000
+/**
+ * Maximum time that a scrape waits for counts. Counting a large queue takes longer at the start; its counts are missing until
+ * then.
+ */
+const COUNT_TIMEOUT: Duration = 1_000
+/** A signal that never aborts. */
+const NEVER = new AbortController().signal
 
-const DELAYS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3600, 21_600, 86_400]
-const ATTEMPT_PARTS = ['before_queue_manager', 'queue_manager', 'connection_setup', 'transmission'] as const
+const DELAY_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3600, 21_600, 86_400]
+const COMMIT_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5]
+const ATTEMPT_PARTS = ['before_queue_manager', 'in_queue_manager', 'connection_setup', 'transmission'] as const
 
-/** `4.4.1` → `4.4`: class and subject, some thirty values in all. */
-const statusGroup = (status: string): string => status.split('.').slice(0, 2).join('.')
+/** Creates the metrics of one registry and records their help texts. */
+class MetricSet {
+  readonly registry = new Registry()
+  readonly texts: MetricText[] = []
 
-function counters(registers: Registry[]) {
-  const counter = <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Counter({ name: `deferd_${name}`, help, labelNames: [...labelNames], registers })
-  return {
-    connections: counter('smtpd_connections_total', 'SMTP connections taken.'),
-    refused: counter('smtpd_refused_total', 'Commands refused, by stage and class of the reply.', ['stage', 'class']),
-    accepted: counter('accepted_messages_total', 'Messages taken into the queue.'),
-    acceptedBytes: counter('accepted_bytes_total', 'Bytes of messages taken into the queue.'),
-    attempts: counter('attempts_total', 'Delivery attempts per recipient, by outcome and by class and subject of the status.', [
-      'outcome',
-      'status',
-    ]),
-    possiblySent: counter('possibly_sent_total', 'Attempts that ended after the final dot without a reply.'),
-    expired: counter('expired_recipients_total', 'Recipients given up, by whether an operator wanted it.', ['forced']),
-    removed: counter('removed_messages_total', 'Messages that have left the queue.'),
-    quarantined: counter('quarantined_messages_total', 'Messages that could not be read and were set aside.'),
-    notices: counter('notices_total', 'Notices sent, by kind and addressee.', ['kind', 'to']),
-    operations: counter('operations_total', 'Messages changed by operators.', ['operation']),
-    deaths: counter('destination_deaths_total', 'Times a destination was found dead.'),
-    storeTrouble: counter('store_trouble_total', 'Times the store could not commit.'),
-    reports: counter('log_reports_total', 'Warnings and errors in the log.', ['level']),
+  counter<Label extends string = never>(name: `${string}_total`, help: string, labels: readonly Label[] = []): Counter<Label> {
+    return new Counter(this.#described('counter', name, help, labels))
+  }
+
+  gauge<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []): Gauge<Label> {
+    return new Gauge(this.#described('gauge', name, help, labels))
+  }
+
+  histogram<Label extends string = never>(
+    name: `${string}_seconds`,
+    help: string,
+    buckets: number[],
+    labels: readonly Label[] = [],
+  ): Histogram<Label> {
+    return new Histogram({ ...this.#described('histogram', name, help, labels), buckets })
+  }
+
+  #described<Label extends string>(type: MetricText['type'], suffix: string, help: string, labels: readonly Label[]) {
+    const name = `deferd_${suffix}`
+    this.texts.push({ name, type, help, labels })
+    return { name, help, labelNames: [...labels], registers: [this.registry] }
   }
 }
 
-/** Counts what happens. */
-function counting(registry: Registry): Listen {
-  const count = counters([registry])
-  const open = new Gauge({ name: 'deferd_smtpd_connections', help: 'SMTP connections open now.', registers: [registry] })
-  const delay = new Histogram({
-    name: 'deferd_delivery_delay_seconds',
-    help: 'From arrival to delivery, per recipient.',
-    buckets: DELAYS,
-    registers: [registry],
-  })
-  const parts = new Histogram({
-    name: 'deferd_attempt_seconds',
-    help: 'The four parts of an attempt, as delays=a/b/c/d in the log.',
-    labelNames: ['part'],
-    buckets: DELAYS,
-    registers: [registry],
-  })
-  const attempted = ({ request, result, attempts }: Extract<QueueEvent, { kind: 'attempted' }>) => {
-    if (result.possiblySent === true) count.possiblySent.inc()
-    for (const { outcome, status, at, delays } of attempts) {
-      count.attempts.inc({ outcome, status: statusGroup(status.status) })
-      if (outcome === 'delivered') delay.observe(Math.max(0, at - request.message.arrivedAt) / 1000)
-      ATTEMPT_PARTS.forEach((part, i) => parts.observe({ part }, (delays[i] ?? 0) / 1000))
-    }
+/** Class and subject of an enhanced status code (RFC 3463), `4.4.1` → `4.4`, which have few enough values for a label. */
+const statusGroup = (status: string): string => status.split('.').slice(0, 2).join('.')
+
+function counters(set: MetricSet) {
+  return {
+    connections: set.counter('smtpd_connections_total', 'SMTP connections of clients.'),
+    open: set.gauge('smtpd_connections', 'Open SMTP connections of clients.'),
+    refused: set.counter('smtpd_refused_total', 'Refused commands of clients, by stage and class of the reply (4xx, 5xx).', [
+      'stage',
+      'class',
+    ]),
+    accepted: set.counter('accepted_messages_total', 'Messages accepted into the queue; “received” in pflogsumm.'),
+    acceptedBytes: set.counter('accepted_bytes_total', 'Bytes of accepted messages.'),
+    attempts: set.counter(
+      'attempts_total',
+      'Delivery attempts, one for each recipient, by outcome (delivered, deferred, bounced, expired) and class and subject of the status (4.4).',
+      ['outcome', 'status'],
+    ),
+    delay: set.histogram('delivery_delay_seconds', 'Time from arrival to delivery, for each recipient.', DELAY_BUCKETS),
+    parts: set.histogram('attempt_seconds', 'Parts of delivery attempts, as delays=a/b/c/d in the log.', DELAY_BUCKETS, ['part']),
+    possiblySent: set.counter('possibly_sent_total', 'Delivery attempts that ended after the final dot without a reply.'),
+    logins: set.counter('login_failures_total', 'Delivery attempts to a configured next hop without a login that it accepts, by reason.', [
+      'reason',
+    ]),
+    expired: set.counter('expired_recipients_total', 'Expired recipients, by whether an operator forced it.', ['forced']),
+    removed: set.counter('removed_messages_total', 'Messages that left the queue.'),
+    quarantined: set.counter('quarantined_messages_total', 'Messages moved to the corrupt queue because they could not be read.'),
+    notices: set.counter('notices_total', 'Notices (DSNs) sent, by kind (failure, delay, success) and addressee (sender, postmaster).', [
+      'kind',
+      'to',
+    ]),
+    operations: set.counter('operations_total', 'Messages changed by operators, by operation.', ['operation']),
+    deaths: set.counter('destination_deaths_total', 'Times that a destination became dead.'),
+    storeUnavailable: set.counter('store_unavailable_total', 'Times that the store became unavailable because a commit failed.'),
+    reports: set.counter('log_reports_total', 'Log lines of level warning, error, fatal or panic.', ['level']),
   }
+}
+
+type Counters = ReturnType<typeof counters>
+
+function countAttempts(count: Counters, { request, result, attempts }: Extract<QueueEvent, { kind: 'attempted' }>): void {
+  if (result.possiblySent === true) count.possiblySent.inc()
+  if (result.login !== undefined) count.logins.inc({ reason: result.login })
+  for (const { outcome, status, at, delays } of attempts) {
+    count.attempts.inc({ outcome, status: statusGroup(status.status) })
+    if (outcome === 'delivered') count.delay.observe(Math.max(0, at - request.message.arrivedAt) / 1000)
+    ATTEMPT_PARTS.forEach((part, i) => count.parts.observe({ part }, (delays[i] ?? 0) / 1000))
+  }
+}
+
+function counting(set: MetricSet): Listen {
+  const count = counters(set)
+  // Prometheus sees no increase in a series that begins with its first failure.
+  for (const reason of ['refused', 'missing'] as const satisfies readonly LoginFailure[]) count.logins.inc({ reason }, 0)
   return (event) => {
     switch (event.kind) {
       case 'connected':
         count.connections.inc()
-        return open.inc()
+        return count.open.inc()
       case 'disconnected':
-        return open.dec()
+        return count.open.dec()
       case 'refused':
         return count.refused.inc({ stage: event.stage.toLowerCase(), class: `${Math.trunc(event.reply.code / 100)}xx` })
       case 'accepted':
         count.accepted.inc()
         return count.acceptedBytes.inc(event.message.size)
       case 'attempted':
-        return attempted(event)
+        return countAttempts(count, event)
       case 'expired':
         return count.expired.inc({ forced: String(event.forced) }, event.recipients.length)
       case 'removed':
         return count.removed.inc()
       case 'quarantined':
         return count.quarantined.inc()
-      case 'noticed':
+      case 'notice-sent':
         return count.notices.inc({ kind: event.notice, to: event.to })
       case 'operated':
         return count.operations.inc({ operation: event.operation })
       case 'died':
         return count.deaths.inc()
-      case 'store-trouble':
-        return count.storeTrouble.inc()
+      case 'store-unavailable':
+        return count.storeUnavailable.inc()
       case 'note':
         return event.level === 'info' ? undefined : count.reports.inc({ level: event.level })
-      default:
+      case 'client-failure':
+      case 'activated':
+      case 'deferred':
+      case 'tls-established':
+      case 'notice-dropped':
+      case 'window':
+      case 'revived':
+      case 'suspended':
+      case 'resumed':
+      case 'store-recovered':
         return undefined
     }
   }
 }
 
-/** Reads what is there: mail by queue, destinations, how long a commit takes. */
-function reading(registry: Registry, { clock, counts, destinations, commit }: MetricSources): () => Promise<void> {
-  const gauge = <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Gauge({ name: `deferd_${name}`, help, labelNames: [...labelNames], registers: [registry] })
-  const messages = gauge('queue_messages', 'Messages by queue.', ['queue'])
-  const recipients = gauge('queue_recipients', 'Recipients still to be reached, by queue.', ['queue'])
-  const oldest = gauge('queue_oldest_seconds', 'Age of the oldest message, by queue.', ['queue'])
-  const known = gauge('destinations', 'Destinations in memory, by condition.', ['condition'])
-  const inFlight = gauge('deliveries_in_flight', 'Deliveries running now.')
-  const window = gauge('destination_window', 'Deliveries allowed at once, for the largest destinations.', ['destination'])
-  const busy = gauge('destination_in_flight', 'Deliveries running now, for the largest destinations.', ['destination'])
-  const waiting = gauge('destination_waiting', 'Recipients waiting for a slot, for the largest destinations.', ['destination'])
-  const commitTime = new Histogram({
-    name: 'deferd_store_commit_seconds',
-    help: 'How long the store takes to commit and sync, measured when metrics are read.',
-    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5],
-    registers: [registry],
-  })
-  let countedAt: Instant = -Infinity
-
-  const readQueue = () => {
-    const now = clock.now()
-    if (now - countedAt < COUNTS_HOLD && now >= countedAt) return
-    countedAt = now
-    // What has been emptied is told too.
-    for (const emptied of [messages, recipients, oldest]) for (const queue of QUEUES) emptied.set({ queue }, 0)
-    for (const { queue, messages: of, recipients: to, oldest: age } of counts(now)) {
+function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSources): () => Promise<void> {
+  const messages = set.gauge('queue_messages', 'Messages by queue.', ['queue'])
+  const recipients = set.gauge('queue_recipients', 'Recipients without a final outcome, by queue.', ['queue'])
+  const oldest = set.gauge('queue_oldest_seconds', 'Age of the oldest message, by queue.', ['queue'])
+  const waiting = set.gauge('destination_queued_recipients', `Recipients that wait in the queue, for the ${TOP} destinations with most.`, [
+    'destination',
+  ])
+  const balance = set.gauge(
+    'balance_recipients',
+    'Recipients since the queue was created: accepted = delivered + returned + deleted + waiting.',
+    ['term'],
+  )
+  const closed = set.gauge(
+    'closed_destination_recipients',
+    `Recipients that wait for dead or suspended destinations, among the ${TOP} destinations with most.`,
+    ['state'],
+  )
+  const count = async () => {
+    const counted = await completeTally(() => tally(TOP))
+    // The count has no row for an empty queue.
+    for (const gauge of [messages, recipients, oldest]) for (const queue of QUEUES) gauge.set({ queue }, 0)
+    for (const { queue, messages: of, recipients: to, oldestArrival } of counted.queues) {
       messages.set({ queue }, of)
       recipients.set({ queue }, to)
-      oldest.set({ queue }, age / 1000)
+      oldest.set({ queue }, Math.max(0, clock.now() - oldestArrival) / 1000)
     }
+    const { difference: _, ...terms } = balanceOf(counted)
+    for (const [term, value] of Object.entries(terms)) balance.set({ term }, value)
+    const states = new Map(destinations().map(({ destination, state }) => [destination, state]))
+    for (const state of ['dead', 'suspended'] as const) {
+      const there = counted.waiting.filter(({ destination }) => states.get(destination) === state)
+      closed.set(
+        { state },
+        there.reduce((sum, one) => sum + one.recipients, 0),
+      )
+    }
+    waiting.reset()
+    for (const { destination, recipients: there } of counted.waiting) waiting.set({ destination }, there)
   }
-  const readDestinations = () => {
+  let running: Promise<void> | null = null
+  return async () => {
+    // Concurrent scrapes share one count. When the store cannot answer, the previous counts remain.
+    running ??= count()
+      .catch(() => undefined)
+      .finally(() => (running = null))
+    await withTimeout(running, clock, COUNT_TIMEOUT, NEVER)
+  }
+}
+
+const STATES: readonly DestinationState[] = ['open', 'throttled', 'dead', 'suspended']
+
+function destinationGauges(set: MetricSet, { destinations }: MetricSources): () => void {
+  const largest = `, for the ${TOP} largest destinations`
+  const known = set.gauge('destinations', 'Destinations in memory, by state (open, throttled, dead, suspended).', ['state'])
+  const inFlight = set.gauge('deliveries_in_flight', 'Running deliveries.')
+  const window = set.gauge('destination_window', `Limit of concurrent deliveries${largest}.`, ['destination'])
+  const busy = set.gauge('destination_in_flight', `Running deliveries${largest}.`, ['destination'])
+  const waiting = set.gauge('destination_waiting', `Recipients that wait for a delivery slot${largest}.`, ['destination'])
+  return () => {
     const all = destinations()
-    const dead = all.filter(({ deadUntil }) => deadUntil !== null).length
-    const suspended = all.filter(({ suspendedBy }) => suspendedBy !== null).length
-    known.set({ condition: 'dead' }, dead)
-    known.set({ condition: 'suspended' }, suspended)
-    known.set({ condition: 'open' }, all.length - dead - suspended)
+    for (const state of STATES) known.set({ state }, all.filter((one) => one.state === state).length)
     inFlight.set(all.reduce((sum, one) => sum + one.inFlight, 0))
-    for (const named of [window, busy, waiting]) named.reset()
+    for (const gauge of [window, busy, waiting]) gauge.reset()
     const bySize = all.toSorted((a, b) => b.waiting + b.inFlight - a.waiting - a.inFlight || (a.destination < b.destination ? -1 : 1))
     for (const one of bySize.slice(0, TOP)) {
       window.set({ destination: one.destination }, one.window)
@@ -169,30 +252,30 @@ function reading(registry: Registry, { clock, counts, destinations, commit }: Me
       waiting.set({ destination: one.destination }, one.waiting)
     }
   }
-  return async () => {
-    readQueue()
-    readDestinations()
-    const began = clock.monotonic()
-    // A store that cannot commit is counted when it happens; what can be read is told all the same.
-    const committed = await commit().then(
-      () => true,
-      () => false,
-    )
-    if (committed) commitTime.observe((clock.monotonic() - began) / 1000)
-  }
 }
 
 export function openMetrics(sources: MetricSources): Metrics {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  const listen = counting(registry)
-  const read = reading(registry, sources)
+  const set = new MetricSet()
+  collectDefaultMetrics({ register: set.registry })
+  set
+    .gauge('build_info', 'Always 1; the labels are the versions of deferd and Node.', ['version', 'node'])
+    .set({ version: VERSION, node: process.version }, 1)
+  const listen = counting(set)
+  const [readQueue, readDestinations] = [queueGauges(set, sources), destinationGauges(set, sources)]
+  const commits = set.histogram(
+    'store_commit_seconds',
+    'Time of one commit with its sync, measured by each health check and once a minute.',
+    COMMIT_BUCKETS,
+  )
   return {
     listen,
-    contentType: registry.contentType,
+    committed: (took) => commits.observe(took / 1000),
+    contentType: set.registry.contentType,
+    texts: set.texts,
     render: async () => {
-      await read()
-      return registry.metrics()
+      await readQueue()
+      readDestinations()
+      return set.registry.metrics()
     },
   }
 }

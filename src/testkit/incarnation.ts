@@ -1,29 +1,31 @@
 /**
- * One life of a relay: the ports as it sees them. When it dies, all of them go dead at once: its timers never ring, its
- * connections are reset, its calls to the store reach nothing and are never answered, and nobody hears of what it goes
- * on to do. So a relay can be killed between any two steps, and what was under way in it changes nothing any more.
+ * The ports of a relay from one start to its end. A kill ends all ports at once: timers are cancelled, connections are reset,
+ * calls neither reach the store nor resolve, and later events are dropped. A relay can therefore be killed between any two steps,
+ * and its unfinished work has no further effect.
  */
 import type { Socket } from 'node:net'
-import type { Listener, Net } from '../delivery/net.ts'
-import type { Clock, Duration, Instant, Timer } from '../mail/clock.ts'
-import type { QueueStore } from '../queue/store.ts'
+import type { Listener, Net } from '../system/net.ts'
+import type { Duration, Instant, MachineClock, Timer } from '../system/clock.ts'
+import { QueueClock } from '../system/queue-clock.ts'
+import type { QueueStore } from '../store/queue-store.ts'
 import { Events, type Listen } from '../telemetry/events.ts'
 
-export interface Surroundings {
-  readonly clock: Clock
+/** The ports of the world, and the listener for events. */
+export interface IncarnationDeps {
+  readonly clock: MachineClock
   readonly net: Net
   readonly store: QueueStore
-  /** Told of what happens in the queue while the relay lives. */
-  readonly hear: Listen
-  /** Stands between the relay and its store. */
+  /** Receives the events of the queue until the end of the incarnation. */
+  readonly onEvent: Listen
+  /** Wraps the store. */
   readonly between?: ((store: QueueStore, life: Incarnation) => QueueStore) | undefined
 }
 
-/** Never answered: whoever waits for it is dead. A new one each time, so that the dead are forgotten with it. */
+/** A promise that never settles. Each call creates a new one, because a shared promise would collect waiting callers. */
 const never = (): Promise<never> => new Promise(() => undefined)
 
 export class Incarnation {
-  readonly clock: Clock
+  readonly clock: QueueClock
   readonly net: Net
   readonly store: QueueStore
   readonly events: Events
@@ -32,13 +34,13 @@ export class Incarnation {
   readonly #listeners = new Set<Listener>()
   #alive = true
 
-  constructor({ clock, net, store, hear, between = (one) => one }: Surroundings) {
-    this.clock = this.#mortalClock(clock)
+  constructor({ clock, net, store, onEvent, between = (one) => one }: IncarnationDeps) {
+    this.clock = new QueueClock(this.#mortalClock(clock))
     this.net = this.#mortalNet(net)
     this.store = this.#mortalStore(between(store, this))
     this.events = new Events(() => clock.now())
     this.events.listen((event, at) => {
-      if (this.#alive) hear(event, at)
+      if (this.#alive) onEvent(event, at)
     })
   }
 
@@ -46,6 +48,7 @@ export class Incarnation {
     return this.#alive
   }
 
+  /** Ends all ports at once. */
   die(): void {
     this.#alive = false
     for (const timer of this.#timers) timer.cancel()
@@ -54,7 +57,7 @@ export class Incarnation {
     for (const socket of this.#sockets) socket.resetAndDestroy()
   }
 
-  #mortalClock(clock: Clock): Clock {
+  #mortalClock(clock: MachineClock): MachineClock {
     const keep = (set: (ring: () => void) => Timer, action: () => void): Timer => {
       if (!this.#alive) return { cancel: () => undefined }
       const timer = set(() => {
@@ -71,6 +74,9 @@ export class Incarnation {
     }
     return {
       now: () => clock.now(),
+      wallOffset: () => clock.wallOffset(),
+      uptime: () => clock.uptime(),
+      boot: clock.boot,
       monotonic: () => clock.monotonic(),
       zone: (at) => clock.zone(at),
       after: (delay: Duration, action) => keep((ring) => clock.after(delay, ring), action),
@@ -80,11 +86,11 @@ export class Incarnation {
 
   #mortalNet(net: Net): Net {
     return {
-      ...(net.ownAddresses === undefined ? {} : { ownAddresses: net.ownAddresses.bind(net) }),
-      ...(net.lookupNames === undefined ? {} : { lookupNames: net.lookupNames.bind(net) }),
+      ownAddresses: () => net.ownAddresses(),
       dial: (options) => this.#whileAlive(() => net.dial(options), this.#keep),
       lookupMx: (domain) => this.#whileAlive(() => net.lookupMx(domain)),
       lookupAddresses: (host, family) => this.#whileAlive(() => net.lookupAddresses(host, family)),
+      lookupNames: (address) => this.#whileAlive(() => net.lookupNames(address)),
       listen: (at, accept) =>
         this.#whileAlive(async () => {
           const listener = await net.listen(at, (socket) => accept(this.#keep(socket)))
@@ -94,7 +100,7 @@ export class Incarnation {
     }
   }
 
-  /** The connection ends with the process that holds it. */
+  /** Registers a connection, which is reset when the incarnation ends. */
   readonly #keep = (socket: Socket): Socket => {
     if (!this.#alive) return socket.resetAndDestroy()
     this.#sockets.add(socket)
@@ -104,7 +110,8 @@ export class Incarnation {
   #mortalStore(store: QueueStore): QueueStore {
     return new Proxy(store, {
       get: (target, name: keyof QueueStore) => {
-        if (name === 'nextId') return () => target.nextId()
+        // These methods are synchronous, so their result is not wrapped in a promise.
+        if (name === 'nextId' || name === 'leaseTerms') return target[name].bind(target)
         const method = target[name] as (...args: unknown[]) => Promise<unknown>
         return (...args: unknown[]) => this.#whileAlive(() => method.apply(target, args))
       },

@@ -1,11 +1,46 @@
-/** What `deferd/testkit` promises to its users; docs/testkit.md tells how it is used. */
+/** `deferd/testkit`: the whole relay in virtual time, with remote servers that fail as scripted. See docs/testkit.md. */
 export { createWorld, type World, type WorldTransport } from './world.ts'
-export type { WorldConfig, WorldOptions } from './world-options.ts'
-export type { Destination } from './destination.ts'
-export type { Attempt } from './ledger.ts'
+export type { ParameterValue, WorldConfig, WorldOptions } from './world-options.ts'
+export type { RemoteDomain } from './remote-domain.ts'
+export type { Attempt } from './recipient-log.ts'
 export type { Mail, Mailbox, Notice } from './mailbox.ts'
-export { matchers, type BounceExpectation, type DeferdMatchers } from './matchers.ts'
+export {
+  type Asserting,
+  type AssertionState,
+  type BounceExpectation,
+  type DeferdMatchers,
+  type MatcherResult,
+  matchers,
+} from './matchers.ts'
 export type { Recipient } from './recipient.ts'
-export type { History, HistoryEvent } from './history.ts'
-export type { RuleText } from './far-side/rule-keys.ts'
+export type { History, HistoryEntry, HistoryEvent } from './world-history.ts'
+export type { RuleText } from './remote/rule-keys.ts'
+export type { RemoteEvent } from './remote/remote-events.ts'
+export type { DnsFault, FaultStage, SpokenStage } from './remote/rule.ts'
 export type { Time } from './time.ts'
+export type { NoticeAction, NoticeRecipient, ParsedNotice } from '../bounce/dsn-parser.ts'
+export type { OptionName } from '../config/options.ts'
+export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from '../delivery/delivery-agent.ts'
+export type { TlsConnection } from '../delivery/tls/tls-connection.ts'
+export type { Notify, Ret } from '../mail/envelope.ts'
+export type {
+  ContentId,
+  DeliveryRequest,
+  DestinationName,
+  LeasedRecipient,
+  LeaseTerms,
+  Message,
+  MessageId,
+  MessageSummary,
+  NoticeDue,
+  OwnerId,
+  Progress,
+  RecipientId,
+} from '../mail/message.ts'
+export type { DeliveryStatus, SmtpReply, Stage } from '../mail/smtp-reply.ts'
+export type { OperationName, OperationSummary } from '../queue/operations.ts'
+export type { DestinationState, LiveDestination, Suspension } from '../store/destination-status.ts'
+export type { AttemptRecord } from '../store/queue-store.ts'
+export type { Clock, Duration, Instant, Timer } from '../system/clock.ts'
+export type { Endpoint } from '../system/net.ts'
+export type { ClientName, QueueEvent } from '../telemetry/events.ts'

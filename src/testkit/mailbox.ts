@@ -1,37 +1,42 @@
-/** A mailbox at the far side: everything that was accepted for an address, whatever the client was told. */
-import { parseNotice, type ParsedNotice } from '../bounce/notice-parser.ts'
-import { HeaderScan } from '../mail/headers.ts'
-import type { ReceivedMail } from './far-side/events.ts'
+/** A remote mailbox: every message that a server kept for an address, whether or not the server acknowledged it. */
+import { parseNotice, type ParsedNotice } from '../bounce/dsn-parser.ts'
+import { fieldsOf } from '../mail/headers.ts'
+import type { ReceivedMail } from './remote/remote-events.ts'
 import { inSeconds } from './time.ts'
 
+/** One message in a mailbox. */
 export interface Mail {
-  /** Seconds since the world began. */
+  /** Time of arrival, in seconds since the start of the world. */
   readonly at: number
-  /** The reverse-path; empty for `<>`. */
+  /** Reverse-path; empty for `<>`. */
   readonly from: string
-  /** Everybody the message came for in the same transaction. */
+  /** All recipients of the transaction. */
   readonly to: readonly string[]
-  /** As it was received, headers and all. */
+  /** Header and body as received, decoded as UTF-8. */
   readonly content: string
-  /** The value of the first header of that name on one line; undefined when there is none. */
+  /** Returns the value of the first header field of that name, unfolded; undefined if there is none. */
   header(name: string): string | undefined
 }
 
-/** A notice as a program reads it, with the time it came. */
+/** A parsed notice (RFC 3464) in a mailbox. */
 export interface Notice extends ParsedNotice {
+  /** Time of arrival, in seconds since the start of the world. */
   readonly at: number
 }
 
+/** Messages kept for one address, at the time of the call to `world.mailbox`. */
 export class Mailbox {
+  /** Address, its domain in lower case. */
   readonly address: string
   readonly #received: readonly ReceivedMail[]
 
+  /** @internal Use `world.mailbox`. */
   constructor(address: string, received: readonly ReceivedMail[]) {
     this.address = address
     this.#received = received
   }
 
-  /** Oldest first. */
+  /** Messages, oldest first. */
   mails(): readonly Mail[] {
     return this.#received.map((mail) => ({
       at: inSeconds(mail.at),
@@ -42,7 +47,7 @@ export class Mailbox {
     }))
   }
 
-  /** The notices among them, parsed. */
+  /** Messages that are notices, parsed; oldest first. */
   notices(): readonly Notice[] {
     return this.#received.flatMap((mail) => {
       const notice = parseNotice(mail.content)
@@ -51,8 +56,5 @@ export class Mailbox {
   }
 }
 
-function headerOf(content: Buffer, name: string): string | undefined {
-  const scan = new HeaderScan()
-  scan.scan(content, true)
-  return scan.value(content, name.toLowerCase())
-}
+const headerOf = (content: Buffer, name: string): string | undefined =>
+  [...fieldsOf(content)].find((field) => field.name === name.toLowerCase())?.value

@@ -1,35 +1,59 @@
 /**
- * Matchers for expect() of vitest and jest: `expect.extend(matchers)`, then
- * `expect(world.recipient('ann@example.net')).toHaveBounced({ status: '5.1.1' })`. A failing one prints what happened.
+ * Matchers for expect() of vitest and jest. After `expect.extend(matchers)`, a test can state
+ * `expect(world.recipient('ann@example.net')).toHaveBounced({ status: '5.1.1' })`. The message of a failing matcher contains the
+ * timeline of the recipient.
  */
+import { nearest } from '../config/problem.ts'
 import { Recipient } from './recipient.ts'
 
-interface Result {
+/** Result of a matcher, in the form that vitest and jest expect. */
+export interface MatcherResult {
   readonly pass: boolean
+  /** Explains the failure, with the timeline of the recipient. */
   message(): string
 }
 
-/** What a matcher found: does it hold, and what was expected, said so that `not` can stand before it. */
+/** Finding of a matcher about a recipient. */
 interface Finding {
   readonly holds: boolean
-  /** `to have been delivered`. */
+  /** The expectation as text that can follow `not`, such as `to have been delivered`. */
   readonly expected: string
-  /** What is there instead. */
+  /** Observed facts. */
   readonly found: string
+}
+
+/** State of an assertion that vitest and jest pass as `this`. */
+export interface AssertionState {
+  readonly isNot?: boolean | undefined
+}
+
+/**
+ * Throws if an assertion would pass for an address that has no accepted message: it would pass for every mistyped address, too.
+ * This is so for most negated matchers, and for an expectation of nothing such as `toHaveCausedNotices([])`.
+ */
+function rejectVacuous({ address, others }: Recipient): never {
+  const meant = nearest(address, others)
+  const known = others.length === 0 ? 'the relay has accepted no mail' : `it has accepted mail for ${others.slice(0, 10).join(', ')}`
+  throw new TypeError(
+    `the relay has accepted no message for ${address}, so this expectation states nothing` +
+      `${meant === undefined ? '' : `; did you mean ${meant}?`} (${known}). ` +
+      `To expect that no mail was sent: expect(world.recipient(${JSON.stringify(address)}).accepted).toBe(0)`,
+  )
 }
 
 /** Turns a finding about a recipient into a result with the timeline in its message. */
 function matcher<Args extends readonly unknown[]>(find: (recipient: Recipient, ...args: Args) => Finding) {
-  return (received: unknown, ...args: Args): Result => {
+  return function (this: AssertionState | void, received: unknown, ...args: Args): MatcherResult {
     if (!(received instanceof Recipient)) throw new TypeError('expected a recipient: expect(world.recipient("ann@example.net"))')
     const { holds, expected, found } = find(received, ...args)
+    if (received.accepted === 0 && holds !== (this?.isNot ?? false)) rejectVacuous(received)
     const timeline = received.story.map((line) => `  ${line}`)
     return {
       pass: holds,
       message: () =>
         [
           `expected ${received.address} ${holds ? 'not ' : ''}${expected}, but ${found}`,
-          ...(timeline.length > 0 ? timeline : ['  nothing was ever accepted for it']),
+          ...(timeline.length > 0 ? timeline : ['  no message for it was accepted']),
         ].join('\n'),
     }
   }
@@ -37,27 +61,29 @@ function matcher<Args extends readonly unknown[]>(find: (recipient: Recipient, .
 
 const outcomes = (recipient: Recipient): string => {
   const last = recipient.attempts.at(-1)
-  return last === undefined ? 'it was never tried' : `it was last ${last.outcome} (${last.reply ?? last.reason})`
+  return last === undefined ? 'it has no attempt' : `its last attempt was ${last.outcome} (${last.reply ?? last.reason})`
 }
 
-const told = ({ notices }: Recipient): string =>
-  notices.length === 0 ? 'its sender was told nothing' : `its sender was told of ${notices.join(', ')}`
+const noticesSent = ({ notices }: Recipient): string =>
+  notices.length === 0 ? 'its sender got no notice' : `its sender got notices of ${notices.join(', ')}`
 
+/** Details of an expected bounce; absent members match anything. */
 export interface BounceExpectation {
-  /** The enhanced status code: `5.1.1`. */
+  /** Enhanced status code (RFC 3463): `5.1.1`. */
   readonly status?: string
-  /** A part of what the server said. */
+  /** Part of the server's reply. */
   readonly reply?: string
 }
 
+/** Matchers about `world.recipient(address)`. Each throws a TypeError for any other value. */
 export const matchers = {
-  /** Every message for it was delivered. */
+  /** Passes if every message for the recipient was delivered, and there is one. */
   toHaveBeenDelivered: matcher((recipient) => {
     const delivered = recipient.attempts.filter(({ outcome }) => outcome === 'delivered').length
     return { holds: delivered > 0 && delivered === recipient.accepted, expected: 'to have been delivered', found: outcomes(recipient) }
   }),
 
-  /** Every message for it was delivered, and none lies twice in the mailbox. */
+  /** Passes if every message for the recipient was delivered, and the mailbox holds each exactly once. */
   toHaveBeenDeliveredOnce: matcher((recipient) => {
     const { copies, accepted } = recipient
     return {
@@ -67,7 +93,7 @@ export const matchers = {
     }
   }),
 
-  /** A server refused it for good, and its sender was told. */
+  /** Passes if a server refused the recipient with a permanent failure. `status` and `reply` restrict the match. */
   toHaveBounced: matcher((recipient, { status, reply }: BounceExpectation = {}) => {
     const bounced = recipient.attempts.filter(({ outcome }) => outcome === 'bounced')
     const found = bounced.some((one) => (status ?? one.status) === one.status && (one.reply ?? one.reason).includes(reply ?? ''))
@@ -78,21 +104,21 @@ export const matchers = {
     }
   }),
 
-  /** Its lifetime was over before anybody took it. */
+  /** Passes if the recipient expired. */
   toHaveExpired: matcher((recipient) => ({
     holds: recipient.attempts.some(({ outcome }) => outcome === 'expired'),
     expected: 'to have expired',
     found: outcomes(recipient),
   })),
 
-  /** Its sender was warned that it is still waiting. */
+  /** Passes if the sender got a delay warning. */
   toHaveBeenDelayed: matcher((recipient) => ({
     holds: recipient.notices.includes('delay'),
-    expected: 'to have been delayed, and its sender to have been told',
-    found: told(recipient),
+    expected: 'to have been delayed, with a warning to its sender',
+    found: noticesSent(recipient),
   })),
 
-  /** Some try failed for the time being, so many times when told. */
+  /** Passes if an attempt was deferred. With `times`, passes if exactly that many were deferred. */
   toHaveBeenDeferred: matcher((recipient, times?: number) => {
     const deferred = recipient.attempts.filter(({ outcome }) => outcome === 'deferred').length
     return {
@@ -102,22 +128,25 @@ export const matchers = {
     }
   }),
 
-  /** It was tried at exactly these seconds after it was accepted. */
+  /** Passes if the attempts were made at exactly these seconds after acceptance. */
   toHaveAttemptedAt: matcher((recipient, seconds: readonly number[]) => ({
     holds: JSON.stringify(recipient.attemptedAt) === JSON.stringify(seconds),
     expected: `to have been tried at ${seconds.join(', ')} s`,
     found: `it was tried at ${recipient.attemptedAt.join(', ') || 'no time'} s`,
   })),
 
-  /** Its sender was sent notices of exactly these kinds, in this order. */
+  /** Passes if the sender got notices of exactly these kinds, in this order. */
   toHaveCausedNotices: matcher((recipient, kinds: readonly ('failure' | 'delay' | 'success')[]) => ({
     holds: JSON.stringify(recipient.notices) === JSON.stringify(kinds),
     expected: `to have caused notices of ${kinds.join(', ') || 'nothing'}`,
-    found: told(recipient),
+    found: noticesSent(recipient),
   })),
 }
 
-type Asserting<M> = M extends (received: unknown, ...args: infer Args) => Result ? (...args: Args) => void : never
+/** Signature of a matcher on the object that expect() returns. */
+export type Asserting<M> = M extends (this: never, received: unknown, ...args: infer Args) => MatcherResult
+  ? (...args: Args) => void
+  : never
 
-/** What the matchers add to expect(): `declare module 'vitest' { interface Matchers<T> extends DeferdMatchers {} }`. */
+/** Types of the matchers for expect(): `declare module 'vitest' { interface Matchers<T> extends DeferdMatchers {} }`. */
 export type DeferdMatchers = { [Name in keyof typeof matchers]: Asserting<(typeof matchers)[Name]> }

@@ -1,40 +1,54 @@
-/** One address as a test asks about it: what was tried, how it ended, what its sender heard. */
-import type { Attempt, Entry } from './ledger.ts'
+/** History of one recipient address: attempts, outcomes, and the notices to its senders. */
+import type { Attempt, Entry } from './recipient-log.ts'
 import type { Mailbox } from './mailbox.ts'
-import { tell } from './story.ts'
+import { timelineOf } from './timeline.ts'
 
+/** Record of one address. */
+export interface RecipientRecord {
+  readonly entries: readonly Entry[]
+  readonly mailbox: Mailbox
+  /** All addresses for which the relay has accepted mail. */
+  readonly others: readonly string[]
+}
+
+/** One recipient address as of the call to `world.recipient`. The matchers are applied to it. */
 export class Recipient {
+  /** Address, its domain in lower case. */
   readonly address: string
   readonly #entries: readonly Entry[]
   readonly #mailbox: Mailbox
+  /** Addresses for which the relay has accepted mail. @internal */
+  readonly others: readonly string[]
 
-  constructor(address: string, entries: readonly Entry[], mailbox: Mailbox) {
+  /** @internal Use `world.recipient`. */
+  constructor(address: string, { entries, mailbox, others }: RecipientRecord) {
     this.address = address
+    this.others = others
     this.#entries = entries
     this.#mailbox = mailbox
   }
 
-  /** Oldest first; of all messages to the address. */
+  /** Attempts for all messages to the address, oldest first. An expiry between two attempts counts as one. */
   get attempts(): readonly Attempt[] {
     return this.#entries.flatMap((entry) => (entry.kind === 'attempt' ? [entry.attempt] : []))
   }
 
-  /** Those that were really made: seconds since the message was accepted. */
+  /** Times of the attempts that were made, in seconds since the acceptance of their message. */
   get attemptedAt(): readonly number[] {
     return this.#entries.flatMap((entry) => (entry.kind === 'attempt' && entry.tried ? [entry.attempt.at] : []))
   }
 
-  /** The kinds of notices that its senders were sent. */
+  /** Kinds of the notices to the senders, oldest first. */
   get notices(): readonly ('failure' | 'delay' | 'success')[] {
     return this.#entries.flatMap((entry) => (entry.kind === 'notice' && entry.to === 'sender' ? [entry.notice] : []))
   }
 
-  /** How many messages for it were accepted. */
+  /** Number of accepted messages for the address. */
   get accepted(): number {
     return this.#entries.filter(({ kind }) => kind === 'accepted').length
   }
 
-  /** How many copies of each message lie in its mailbox, by Message-ID. */
+  /** Number of copies of each message in the mailbox. Messages are distinguished by Message-ID. */
   get copies(): readonly number[] {
     const copies = new Map<string, number>()
     for (const mail of this.#mailbox.mails()) {
@@ -44,8 +58,8 @@ export class Recipient {
     return [...copies.values()]
   }
 
-  /** One line for each event. */
+  /** Timeline as text, one line per event, oldest first. */
   get story(): readonly string[] {
-    return tell(this.#entries)
+    return timelineOf(this.#entries)
   }
 }

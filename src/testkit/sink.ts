@@ -1,100 +1,107 @@
 /**
- * The far side on real ports, for anything that speaks SMTP: prints what happens, one JSON object for each event, and
- * counts what is worth a summary.
+ * Serves the remote network on real ports, for any SMTP client. Prints each event as a JSON object, and counts the events for a
+ * summary.
  */
-import type { Endpoint, Listener, Net } from '../delivery/net.ts'
-import type { Clock, Instant } from '../mail/clock.ts'
+import type { Endpoint, Listener, Net } from '../system/net.ts'
+import type { Clock, Instant } from '../system/clock.ts'
 import { isoInstant } from '../mail/mail-date.ts'
-import type { Random } from '../mail/random.ts'
-import type { FarEvent } from './far-side/events.ts'
-import { FarSide } from './far-side/far-side.ts'
-import type { Script } from './far-side/rule.ts'
+import type { Random } from '../system/random.ts'
+import type { RemoteEvent } from './remote/remote-events.ts'
+import { RemoteNetwork } from './remote/remote-network.ts'
+import type { Script } from './remote/rule.ts'
 
-/** A port, and the name of the host that is played there. */
+/** A port of the sink. */
 export interface SinkPort {
   readonly at: Endpoint
+  /** Name of the host that the port simulates. */
   readonly mx: string
 }
 
-export interface SinkParts {
+/** An event with its time, and the seconds since the start. */
+export type SinkEvent = RemoteEvent & { readonly time: string; readonly after: number }
+
+export interface SinkDeps {
   readonly net: Net
   readonly clock: Clock
   readonly random: Random
   readonly ports: readonly SinkPort[]
-  /** Without one, addresses say what they want. */
+  /** Script of the remote network; null when recipient addresses request the faults. */
   readonly script: Script | null
-  /** Given each event as an object fit for JSON. */
-  readonly print: (event: object) => void
+  /** Receives each event as an object that can be written as JSON. */
+  readonly print: (event: SinkEvent) => void
+  /** Receives the content of each message that is kept, before its event. */
+  readonly keep?: ((content: Buffer) => void) | undefined
 }
 
-/** What came of everything. Replies by their code, deeds by the rule that asked for them. */
+/** Totals of a sink: replies by code, actions by the name of their rule. */
 export interface SinkSummary {
   readonly connections: number
   readonly refused_connections: number
   readonly messages_kept: number
   readonly recipients_kept: number
-  /** Messages that were kept although the client was not told so: it will send them again. */
-  readonly kept_but_not_told: number
+  /** Number of messages that were kept without a positive reply. The client sends such a message again. */
+  readonly kept_unacknowledged: number
   readonly replies: Readonly<Record<string, number>>
   readonly rules: Readonly<Record<string, number>>
 }
 
 export class Sink {
-  readonly #parts: SinkParts
-  readonly #far: FarSide
+  readonly #deps: SinkDeps
+  readonly #remote: RemoteNetwork
   readonly #startedAt: Instant
   readonly #listeners: Listener[] = []
-  readonly #tally = new Tally()
+  readonly #totals = new Totals()
 
-  constructor(parts: SinkParts) {
-    const { clock, random, script } = parts
-    this.#parts = parts
+  constructor(deps: SinkDeps) {
+    const { clock, random, script, keep } = deps
+    this.#deps = deps
     this.#startedAt = clock.now()
-    this.#far = new FarSide({
+    this.#remote = new RemoteNetwork({
       clock,
       random,
       script: script ?? undefined,
       addresses: script === null,
-      hear: (event, at) => this.#hear(event, at),
+      onEvent: (event, at) => this.#onEvent(event, at),
+      keep: keep && ((mail) => keep(mail.content)),
     })
   }
 
-  /** Opens the ports, in the order given; rejects with the system's error when one cannot be had. */
+  /** Opens the ports in the given order. Rejects with the system's error, such as EADDRINUSE, for the first port that fails. */
   async open(): Promise<readonly Endpoint[]> {
-    for (const { at, mx } of this.#parts.ports) {
-      const listener = await this.#parts.net.listen(at, (socket) => void this.#far.accept(socket, mx))
+    for (const { at, mx } of this.#deps.ports) {
+      const listener = await this.#deps.net.listen(at, (socket) => void this.#remote.accept(socket, mx))
       this.#listeners.push(listener)
     }
     return this.#listeners.map(({ address, port }) => ({ address, port }))
   }
 
   summary(): SinkSummary {
-    return this.#tally.summary()
+    return this.#totals.summary()
   }
 
-  /** Closes the ports and hangs up on everybody. */
+  /** Closes the ports and all connections. */
   async close(): Promise<void> {
     const closed = Promise.all(this.#listeners.map((listener) => listener.close()))
-    this.#far.close()
+    this.#remote.close()
     await closed
   }
 
-  #hear(event: FarEvent, at: Instant): void {
-    this.#tally.count(event)
-    this.#parts.print({ time: isoInstant(at), after: (at - this.#startedAt) / 1000, ...event })
+  #onEvent(event: RemoteEvent, at: Instant): void {
+    this.#totals.count(event)
+    this.#deps.print({ time: isoInstant(at), after: (at - this.#startedAt) / 1000, ...event })
   }
 }
 
-class Tally {
+class Totals {
   #connections = 0
   #refused = 0
   #messages = 0
   #recipients = 0
-  #notTold = 0
+  #unacknowledged = 0
   readonly #replies = new Map<string, number>()
   readonly #rules = new Map<string, number>()
 
-  count(event: FarEvent): void {
+  count(event: RemoteEvent): void {
     if ('rule' in event && event.rule !== undefined) add(this.#rules, event.rule)
     switch (event.event) {
       case 'connected':
@@ -120,16 +127,16 @@ class Tally {
       refused_connections: this.#refused,
       messages_kept: this.#messages,
       recipients_kept: this.#recipients,
-      kept_but_not_told: this.#notTold,
+      kept_unacknowledged: this.#unacknowledged,
       replies: Object.fromEntries([...this.#replies].toSorted(([a], [b]) => a.localeCompare(b))),
       rules: Object.fromEntries(this.#rules),
     }
   }
 
-  #countKept({ recipients, told }: Extract<FarEvent, { readonly event: 'message' }>): void {
+  #countKept({ recipients, reply_code }: Extract<RemoteEvent, { readonly event: 'message' }>): void {
     this.#messages++
     this.#recipients += recipients.length
-    if (told === null || told >= 300) this.#notTold++
+    if (reply_code === null || reply_code >= 300) this.#unacknowledged++
   }
 }
 

@@ -1,22 +1,24 @@
-/** Times as users of the test kit write them: `'5m'`, `'2d'`, or a number of seconds, as in a configuration. */
-import { parseDuration } from '../config/values.ts'
-import { SECOND, type Duration } from '../mail/clock.ts'
+/** Times in the test kit: text as in a configuration (`'5m'`, `'2d'`), or a number of seconds. */
+import { parseDuration } from '../system/duration.ts'
+import { SECOND, type Duration } from '../system/clock.ts'
 
+/** A span of time: `'300ms'`, `'5m'`, `'36h'`, `'2d'`, or a number of seconds. */
 export type Time = string | number
 
+/** Converts to milliseconds. Throws a TypeError for a text that is not a time. */
 export function toDuration(time: Time): Duration {
-  const duration = parseDuration(time)
+  const duration = parseDuration(String(time))
   if (duration === undefined)
     throw new TypeError(`expected a time such as "5m" or "2d", or a number of seconds, got ${JSON.stringify(time)}`)
   return duration
 }
 
-/** As a configuration or a script would have it. */
+/** Formats milliseconds in the syntax of configurations and scripts. */
 export const toText = (duration: Duration): string => `${duration}ms`
 
 export const inSeconds = (duration: Duration): number => duration / SECOND
 
-/** `+4h 5m`, as a story has it: the units that are not zero. */
+/** Formats a duration such as `+4h 5m`, without units that are zero. */
 export function sinceText(duration: Duration): string {
   const units: [string, number][] = [
     ['d', 86_400_000],

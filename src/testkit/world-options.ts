@@ -1,48 +1,60 @@
-/** How a world is made, and the queue it keeps its mail in. */
+/** Options of a world, and the opening of its queue. */
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { OptionName } from '../config/options.ts'
-import type { Clock, Instant } from '../mail/clock.ts'
-import { emptyQueue, type MemoryQueue } from '../queue/memory/held.ts'
-import { openMemoryStore } from '../queue/memory/memory-store.ts'
-import type { QueueReader } from '../queue/reader.ts'
-import { openInlineStore } from '../queue/sqlite/inline-store.ts'
-import type { QueueStore } from '../queue/store.ts'
+import type { Clock, Instant } from '../system/clock.ts'
+import { emptyQueue, type MemoryQueue } from '../store/memory/queue-state.ts'
+import { openMemoryStore } from '../store/memory/memory-store.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { openInlineStore } from '../store/sqlite/inline-store.ts'
+import type { QueueStore } from '../store/queue-store.ts'
 import type { Incarnation } from './incarnation.ts'
 
-type Value = string | number | boolean | readonly string[]
+/** Value of a parameter, as in a configuration file. */
+export type ParameterValue = string | number | boolean | readonly string[]
 
-/** Parameters and tables as in a configuration file. */
-export type WorldConfig = { readonly [Name in OptionName]?: Value } & {
+/** Parameters and tables as in a configuration file (docs/configuration.md). */
+export type WorldConfig = { readonly [Name in OptionName]?: ParameterValue } & {
   readonly transport_maps?: Readonly<Record<string, string>>
-  readonly destination?: Readonly<Record<string, Readonly<Record<string, Value>>>>
+  readonly destination?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
 }
 
+/** Options of `createWorld`; all are optional. */
 export interface WorldOptions {
-  /** Decides everything that is left to chance; 1 when absent. */
+  /** Seed of all random numbers; default 1. */
   readonly seed?: number | undefined
+  /** Configuration of the relay. */
   readonly config?: WorldConfig | undefined
-  /** A script of the far side, as TOML; see docs/faults.md. */
+  /** Script of the remote network, as TOML (docs/faults.md). */
   readonly script?: string | undefined
-  /** Where the queue is kept: in memory (default), in SQLite without a file, or in a folder. */
+  /** Queue in plain memory (default), in an SQLite database in memory, or in SQLite in a folder. */
   readonly store?: 'memory' | 'sqlite' | { readonly directory: string } | undefined
-  /** The local zone by instant; UTC when absent. */
+  /** Returns the offset in minutes and the name of the local zone at an instant (milliseconds since 1970); UTC when absent. */
   readonly zone?: ((at: Instant) => ReturnType<Clock['zone']>) | undefined
 }
 
-/** Stands between the relay and its ports: for simulations of the relay itself, which look on and step in. */
-export interface Between {
+/** Names of the options of `createWorld`. */
+export const WORLD_OPTIONS = ['seed', 'config', 'script', 'store', 'zone'] as const satisfies readonly (keyof WorldOptions)[]
+
+/** Wrappers around the ports of the relay, for simulations of the relay itself. */
+export interface Interceptors {
   readonly store?: (store: QueueStore, life: Incarnation) => QueueStore
   readonly agent?: (agent: DeliveryAgent, life: Incarnation) => DeliveryAgent
+  /** An open queue to use in place of `WorldOptions.store`. */
+  readonly queue?: OpenedQueue
 }
 
+/** An open queue of a world. */
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
-  /** Does it outlive its owner? */
+  /** True if the queue is kept after its owner has ended. */
   readonly survives: boolean
-  /** What a dead owner leaves behind is taken as it is now; the promise is of the queue opened again. Throws when nothing is left. */
+  /**
+   * Copies the state that a killed owner would leave at this moment, and resolves with the queue opened again. Throws if that
+   * state is lost with the owner.
+   */
   reopen(): Promise<OpenedQueue>
 }
 
@@ -59,12 +71,12 @@ function inMaps(queue: MemoryQueue): OpenedQueue {
 async function withoutFile(): Promise<OpenedQueue> {
   const { store, reader } = await openInlineStore({ memory: true })
   const reopen = () => {
-    throw new Error("a queue in SQLite without a file dies with its relay: give the world { directory }, or 'memory'")
+    throw new Error("a queue in SQLite without a file ends with its relay: create the world with store 'memory' or { directory }")
   }
   return { store, reader, survives: false, reopen }
 }
 
-/** The queue and its write-ahead log are all that outlives a process; what lies beside them died with it. */
+/** Files that remain after a kill: the database and its write-ahead log. */
 const OUTLIVES = ['queue.db', 'queue.db-wal']
 
 async function inFolder(directory: string): Promise<OpenedQueue> {
@@ -76,7 +88,7 @@ async function inFolder(directory: string): Promise<OpenedQueue> {
     reopen: async () => {
       const files = OUTLIVES.map((name) => join(directory, name)).filter((file) => existsSync(file))
       for (const file of files) copyFileSync(file, `${file}.left`)
-      // Closing would tidy up as no dead process does: what it leaves is replaced by what was there before.
+      // Closing checkpoints the log, which a killed process does not do. So the copies then replace the closed files.
       await store.close()
       for (const name of [...OUTLIVES, 'queue.db-shm']) rmSync(join(directory, name), { force: true })
       for (const file of files) renameSync(`${file}.left`, file)

@@ -1,39 +1,43 @@
 /**
- * A world of its own: the real relay, with the store in memory or in a file, on a virtual clock, and mail servers that
- * fail as told, all in this process. Nothing takes real time, and nothing is left to chance: the same seed and the same
- * test give the same history. Any number of worlds can live side by side.
+ * A world consists of the real relay on a virtual clock, with its queue in memory or in a file, and of remote servers that fail
+ * as scripted, all in one process. Waits take no real time. Equal seeds and equal tests give equal histories. Worlds are
+ * independent of each other.
  */
 import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
 import { configFrom } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
-import type { Endpoint, Listener } from '../delivery/net.ts'
+import type { Relay } from '../daemon/relay.ts'
+import type { Endpoint, Listener } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
-import type { Duration, Instant } from '../mail/clock.ts'
-import { seededRandom } from '../mail/random.ts'
-import { Operations, type LiveDestination, type OperationName, type Tally } from '../queue/operations.ts'
-import type { QueueReader } from '../queue/reader.ts'
-import type { QueueStore } from '../queue/store.ts'
-import { systemNet } from '../system/net.ts'
+import type { Duration, Instant } from '../system/clock.ts'
+import { seededRandom } from '../system/random.ts'
+import { Operations, type OperationName, type OperationSummary } from '../queue/operations.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import { systemNet } from '../system/system-net.ts'
 import { Events } from '../telemetry/events.ts'
-import { Destination, ruleFrom } from './destination.ts'
-import type { ReceivedMail } from './far-side/events.ts'
-import { FarSide } from './far-side/far-side.ts'
-import type { RuleText } from './far-side/rule-keys.ts'
-import { readScript } from './far-side/script.ts'
-import { History } from './history.ts'
-import { Driver } from './idle.ts'
-import { Ledger, type Attempt } from './ledger.ts'
+import { requireDomain, requireKnownOptions, requireOperation, requireStore } from './argument-checks.ts'
+import { RemoteDomain, ruleFrom } from './remote-domain.ts'
+import type { ReceivedMail } from './remote/remote-events.ts'
+import { RemoteNetwork } from './remote/remote-network.ts'
+import type { RuleText } from './remote/rule-keys.ts'
+import { readScript } from './remote/script.ts'
+import { History } from './world-history.ts'
+import { TimeDriver } from './virtual/time-driver.ts'
+import { RecipientLog, type Attempt } from './recipient-log.ts'
 import { Mailbox } from './mailbox.ts'
-import { MemoryNet } from './memory-net.ts'
-import { systemError } from './memory-socket.ts'
+import { MemoryNet } from './virtual/memory-net.ts'
+import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
-import { RelayLives } from './relay-lives.ts'
+import { RestartableRelay } from './restartable-relay.ts'
 import { toDuration, type Time } from './time.ts'
-import { VirtualClock } from './virtual-clock.ts'
-import { openQueue, type Between, type OpenedQueue, type WorldOptions } from './world-options.ts'
+import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
+import { VirtualClock } from './virtual/virtual-clock.ts'
+import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
-/** What nodemailer's createTransport takes. */
+/** Options for nodemailer's `createTransport`. */
 export interface WorldTransport {
   readonly host: string
   readonly port: number
@@ -42,137 +46,160 @@ export interface WorldTransport {
 }
 
 const HOSTNAME = 'deferd.example'
-/** The relay takes mail here, inside the world. */
-const DOOR: Endpoint = { address: '127.0.0.1', port: 2525 }
+/** Address on which the relay listens inside the world. */
+const LISTENER: Endpoint = { address: '127.0.0.1', port: 2525 }
 const CLIENT = '127.0.0.1'
 
 /**
- * Starts a world. Rejects with a ConfigError that tells every mistake in its configuration or script. `between` is for
- * simulations of the relay itself.
+ * Creates a world and starts its relay, at 2026-01-01T00:00:00Z. Rejects with a ConfigError that lists every mistake in the
+ * configuration or the script. Close the world with `close` or `await using`.
  */
-export async function createWorld(options: WorldOptions = {}, between: Between = {}): Promise<World> {
-  const { config, written } = configFrom({ smtpd_listen: [`${DOOR.address}:${DOOR.port}`], ...options.config }, HOSTNAME)
+export const createWorld = (options: WorldOptions = {}): Promise<World> => createObservedWorld(options, {})
+
+/** Creates a world with wrappers around the ports of its relay, for simulations of the relay itself. */
+export async function createObservedWorld(options: WorldOptions, between: Interceptors): Promise<World> {
+  requireKnownOptions('createWorld', options, WORLD_OPTIONS)
+  requireStore(options.store ?? 'memory')
+  const { config, written } = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
-  const queue = await openQueue(options.store ?? 'memory')
+  const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
   const world = new World({ options, between, config, templates, script, queue })
   await world.start()
   return world
 }
 
-interface WorldParts {
+interface WorldDeps {
   readonly queue: OpenedQueue
   readonly options: WorldOptions
-  readonly between: Between
+  readonly between: Interceptors
   readonly config: Config
   readonly templates: ReturnType<typeof loadTemplates>['templates']
   readonly script: ReturnType<typeof readScript> | undefined
 }
 
+/**
+ * A relay in virtual time with scripted remote servers. Times are `'5m'`, `'2d'` or seconds. The clock advances only in
+ * `advance`, in `settle` and in the methods that wait for the relay.
+ */
 export class World implements AsyncDisposable {
+  /** @internal */
   readonly clock: VirtualClock
+  /** @internal */
   readonly net: MemoryNet
-  readonly farSide: FarSide
-  /** What happens in the queue; listen to be told. */
+  /** @internal */
+  readonly remote: RemoteNetwork
+  /** Events of the queue; `events.listen` adds a listener. @internal */
   readonly events: Events
-  readonly #parts: WorldParts
-  readonly #driver: Driver
+  readonly #driver: TimeDriver
   readonly #history = new History()
-  readonly #ledger = new Ledger()
+  readonly #log = new RecipientLog()
   readonly #received = new Map<string, ReceivedMail[]>()
   readonly #ports: Listener[] = []
-  readonly #lives: RelayLives
+  readonly #lives: RestartableRelay
+  readonly #releaseFunctions = keepEventLoopFunctions()
   #catchingUp = false
-  /** Something left the queue, or was done to it, since it was last looked at. */
+  #closed = false
+  /** False if the queue was not empty at the last count and no message has left it since. */
   #mayBeEmpty = true
 
   /** @internal Use createWorld. */
-  constructor(parts: WorldParts) {
-    const { options, script } = parts
+  constructor(deps: WorldDeps) {
+    const { options, script } = deps
     const seed = options.seed ?? 1
-    this.#parts = parts
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
     this.events = new Events(() => this.clock.now())
-    this.farSide = new FarSide({
+    this.remote = new RemoteNetwork({
       clock: this.clock,
       random: seededRandom(seed),
       script,
-      hear: (event) => this.#history.add({ at: this.#elapsed(), where: 'far side', event }),
+      onEvent: (event) => this.#history.add({ at: this.#elapsed(), where: 'remote', event }),
       keep: (mail) => this.#receive(mail),
     })
-    this.net = new MemoryNet(this.clock, this.farSide)
-    this.#driver = new Driver(this.clock, { net: this.net })
+    this.net = new MemoryNet(this.clock, this.remote)
+    this.#driver = new TimeDriver(this.clock, { net: this.net })
     this.events.listen((event, at) => {
       this.#history.add({ at: this.#elapsed(), where: 'queue', event })
-      this.#ledger.hear(event, at)
+      this.#log.onEvent(event, at)
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
     const { clock, net, events } = this
-    this.#lives = new RelayLives({ ...parts, seed, clock, net, events, did: (what) => this.#did(what) })
+    this.#lives = new RestartableRelay({ ...deps, seed, clock, net, events, did: (what) => this.#did(what) })
   }
 
+  /** @internal */
   get store(): QueueStore {
     return this.#lives.queue.store
   }
 
+  /** @internal */
   get reader(): QueueReader {
     return this.#lives.queue.reader
   }
 
-  /** @internal Opens the doors. */
+  /** @internal */
+  get relay(): Relay {
+    return this.#lives.relay
+  }
+
+  /** Starts the relay. @internal */
   async start(): Promise<void> {
     await this.#lives.start()
   }
 
-  // --- the two verbs of time
+  // --- time
 
-  /** Lets so much time pass: everything due up to and including then happens, and what it sets in motion at that instant. */
+  /**
+   * Advances the clock by a time. Runs everything that is due up to and including the end, with its consequences at that instant.
+   */
   async advance(time: Time): Promise<void> {
+    this.#requireOpen()
     await this.#driver.runUntil(this.clock.now() + toDuration(time))
   }
 
-  /** Lets time pass until the queue is empty; mail on hold does not count. */
+  /** Advances the clock until the queue is empty, apart from held and corrupt mail. Rejects if the queue cannot become empty. */
   async settle(): Promise<void> {
+    this.#requireOpen()
     this.#mayBeEmpty = true
-    const settled = await this.#driver.runWhile(() => !this.#isEmpty())
-    if (!settled) throw new Error('the queue never becomes empty: what is in it waits for nothing')
+    const settled = await this.#driver.runWhile(async () => !(await this.#isEmpty()))
+    if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
   }
 
-  /** What the wall clock of the world shows: milliseconds since 1970. */
+  /** Wall clock of the world, in milliseconds since 1970. */
   now(): Instant {
     return this.clock.now()
   }
 
-  // --- what the world is like
+  // --- the remote network
 
-  /** A domain of the far side, to be told how to fail. */
-  destination(domain: string): Destination {
-    return new Destination(domain, {
-      obey: (rule) => this.farSide.obey(rule),
-      forget: (isForgotten) => this.farSide.forget(isForgotten),
-      tellOf: (name, zone) => this.farSide.tellOf(name, zone),
+  /** Returns a remote domain, whose methods script its failures. */
+  destination(domain: string): RemoteDomain {
+    return new RemoteDomain(domain, {
+      addRule: (rule) => this.remote.addRules(rule),
+      removeRules: (isRemoved) => this.remote.removeRules(isRemoved),
+      setZone: (name, zone) => this.remote.setZone(name, zone),
       elapsed: () => this.#elapsed(),
     })
   }
 
-  /** Any rule of the script language; it holds before those that were said earlier. */
+  /** Adds any rule of the script language, before all others. Throws a ConfigError with all its mistakes. */
   rule(written: RuleText, name = 'rule'): void {
-    this.farSide.obey(ruleFrom(name, written))
+    this.remote.addRules(ruleFrom(name, written))
   }
 
-  /** The wall clock is set forward, or back when negative; nothing else notices. */
+  /** Sets the wall clock forward by milliseconds, or back if negative. Timers, waits and the remote network are not affected. */
   stepClock(by: Duration): void {
     this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
   }
 
-  // --- handing mail in
+  // --- submission
 
-  /** For nodemailer: `createTransport(world.transport())`. */
+  /** Returns a transport to the relay: `nodemailer.createTransport(world.transport())`. */
   transport(): WorldTransport {
     return {
       host: HOSTNAME,
-      port: DOOR.port,
+      port: LISTENER.port,
       ignoreTLS: true,
       getSocket: (_options, callback) => {
         this.#dialIn().then(
@@ -183,8 +210,9 @@ export class World implements AsyncDisposable {
     }
   }
 
-  /** Opens a real port on loopback that leads into the world, for clients in other processes. */
+  /** Opens a TCP port on 127.0.0.1 that is connected to the relay, for clients in other processes. Port 0 selects a free port. */
   async openPort(port = 0): Promise<Endpoint> {
+    this.#requireOpen()
     const listener = await systemNet.listen({ address: '127.0.0.1', port }, (outside) => {
       this.#dialIn().then(
         (inside) => join(outside, inside),
@@ -195,104 +223,126 @@ export class World implements AsyncDisposable {
     return { address: listener.address, port: listener.port }
   }
 
-  // --- what became of it
+  // --- results
 
+  /** Returns the history of an address so far. */
   recipient(address: string): Recipient {
     const name = normalizeAddress(address)
-    return new Recipient(name, this.#ledger.of(name), this.mailbox(name))
+    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), others: this.#log.addresses })
   }
 
-  /** Every try for an address, oldest first. */
+  /** Returns the attempts for an address, oldest first. */
   attempts(address: string): readonly Attempt[] {
     return this.recipient(address).attempts
   }
 
-  /** What became of an address, one line for each event. */
+  /** Returns the timeline of an address as text, one line per event. */
   story(address: string): readonly string[] {
     return this.recipient(address).story
   }
 
-  /** What the far side holds for an address. */
+  /** Returns the messages that remote servers kept for an address. */
   mailbox(address: string): Mailbox {
     const name = normalizeAddress(address)
     return new Mailbox(name, this.#received.get(name) ?? [])
   }
 
+  /** Returns the record of all events. */
   history(): History {
     return this.#history
   }
 
   // --- operators
 
-  /** An operator's order for messages by queue id, or for all. */
-  async operate(operation: OperationName, ids: readonly string[] | 'all' = 'all'): Promise<Tally> {
+  /** Performs an operation on messages by queue id, or on all. */
+  async operate(operation: OperationName, ids: readonly string[] | 'all' = 'all'): Promise<OperationSummary> {
+    this.#requireOpen()
+    requireOperation(operation, ids)
     this.#did(operation)
-    const { config } = this.#parts
     const { reader } = this
+    const { relay } = this.#lives
     const { store, clock, events } = this.#lives.life
-    const operations = new Operations({ store, reader, clock, events, config: () => config, wakes: this.#lives.relay.wakes })
-    const selection = ids === 'all' ? { kind: 'filter' as const, filter: {} } : { kind: 'ids' as const, ids }
-    return this.#driven(operations.perform({ operation, selection, who: 'operator', words: operation }))
+    const operations = new Operations({ store, reader, clock, events, policies: () => relay.policies, scheduler: relay.schedulerControl })
+    const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
+    return this.#driven(
+      operations.perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }),
+    )
   }
 
-  /** Suspends a destination, or lets it go on. */
+  /** Suspends deliveries to a destination. */
   async suspend(destination: string): Promise<void> {
-    await this.#driven(this.#lives.relay.wakes.suspend(destination, 'operator'))
+    requireDomain('suspend', destination)
+    await this.#driven(this.#lives.relay.schedulerControl.suspend(destination, { by: 'operator', until: null, reason: null }))
   }
 
+  /** Resumes deliveries to a suspended destination. */
   async resume(destination: string): Promise<void> {
-    await this.#driven(this.#lives.relay.wakes.resume(destination, 'operator'))
+    requireDomain('resume', destination)
+    await this.#driven(this.#lives.relay.schedulerControl.resume(destination, 'operator'))
   }
 
-  /** Stops the relay in order and starts it again on the same queue. */
+  /** Stops the relay and starts it again on the same queue. */
   async restart(): Promise<void> {
-    await this.#driven(this.#lives.relay.stop(0))
+    await this.#driven(this.#lives.stop())
     await this.#lives.renew()
     await this.#driven(this.start())
   }
 
   /**
-   * Kills the relay as kill -9 would: what it has not committed is lost, its connections are reset. After `downFor` it is
-   * started again on the queue it left behind.
+   * Kills the relay as kill -9 does: uncommitted work is lost and connections are reset. After `downFor`, the relay starts again
+   * on the queue as the kill left it. Rejects for an SQLite queue in memory.
    */
-  async crash({ downFor = 0 }: { readonly downFor?: Time } = {}): Promise<void> {
-    this.kill(downFor)
+  async crash(options: { readonly downFor?: Time } = {}): Promise<void> {
+    requireKnownOptions('crash', options, ['downFor'])
+    this.kill(options.downFor ?? 0)
     await this.#driver.catchUp()
   }
 
-  /** @internal The same, from within anything that happens; nothing of the relay goes on after the call. */
+  /** Kills the relay at once. May be called from a callback of the relay itself. @internal */
   kill(downFor: Time = 0): void {
     this.#lives.kill(toDuration(downFor))
   }
 
-  /** The destinations that the relay has in mind just now. */
+  /** Returns the destinations that the scheduler has in memory. */
   destinations(): readonly LiveDestination[] {
-    return this.#lives.relay.wakes.snapshot()
+    return this.#lives.relay.schedulerControl.snapshot()
   }
 
-  /** Is there a relay to talk to? */
+  /** False between a crash and the next start. */
   get isUp(): boolean {
     return this.#lives.life.alive
   }
 
-  /** The end of the world. */
+  /** Stops the relay and releases ports, connections and the queue. */
   async close(): Promise<void> {
-    await Promise.all(this.#ports.splice(0).map((port) => port.close()))
-    if (this.#lives.life.alive) await this.#driven(this.#lives.relay.stop(0))
-    this.farSide.close()
-    await this.store.close()
+    if (this.#closed) return
+    this.#closed = true
+    try {
+      await Promise.all(this.#ports.splice(0).map((port) => port.close()))
+      if (this.#lives.life.alive) await this.#driven(this.#lives.stop())
+      this.remote.close()
+      await this.store.close()
+    } finally {
+      this.#releaseFunctions()
+    }
   }
 
+  /** Closes the world at the end of an `await using` block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 
-  async #dialIn(): Promise<Socket> {
-    if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', DOOR)
-    return this.net.dialFrom(CLIENT, DOOR)
+  #requireOpen(): void {
+    if (this.#closed) throw new Error('the world is closed: its relay takes no mail and its clock does not advance; create another world')
   }
 
-  /** Lets time pass until the relay has done something; nothing more of it is to be expected once it is killed. */
+  async #dialIn(): Promise<Socket> {
+    this.#requireOpen()
+    if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', LISTENER)
+    return this.net.dialFrom(CLIENT, LISTENER)
+  }
+
+  /** Advances the clock until `work` has settled. Rejects if the relay is killed first. */
   async #driven<T>(work: Promise<T>): Promise<T> {
     const life = this.#lives.life
     let done = false
@@ -301,23 +351,23 @@ export class World implements AsyncDisposable {
     }
     work.then(end, end)
     await this.#driver.runWhile(() => !done && life.alive)
-    if (!done) throw new Error('the relay was killed meanwhile')
+    if (!done) throw new Error('the relay was killed before the call ended')
     const result = await work
     await this.#driver.catchUp()
     return result
   }
 
-  /** Something is due without any time passing: it runs by itself, so that a test need not ask for it. */
+  /** Runs the timers that are due now, so that a test does not have to. */
   #catchUp(): void {
     if (this.#catchingUp) return
     this.#catchingUp = true
     void this.#driver.catchUp().finally(() => (this.#catchingUp = false))
   }
 
-  #isEmpty(): boolean {
+  async #isEmpty(): Promise<boolean> {
     if (!this.#mayBeEmpty || !this.#lives.life.alive) return false
     this.#mayBeEmpty = false
-    return this.reader.counts(this.clock.now()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
+    return (await this.reader.counts()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
   }
 
   #receive(mail: ReceivedMail): void {
@@ -338,7 +388,7 @@ export class World implements AsyncDisposable {
   }
 }
 
-/** Bytes go from one to the other and back until either ends. */
+/** Forwards bytes in both directions until either side ends. */
 function join(one: Socket, other: Socket): void {
   one.pipe(other).pipe(one)
   one.on('error', () => other.destroy())

@@ -1,21 +1,13 @@
-/** What holds for every policy: bounds, growth, seeds, the text form, and the refusal of what cannot work. */
+/** Properties of every policy: bounds, growth, seeds, the text form, and the refusal of unusable parameters. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  attempts,
-  compileAlone,
-  compileRetryPolicy,
-  formatPolicy,
-  FORMULAS,
-  jittered,
-  nextWait,
-  parsePolicy,
-  POLICY_NAMES,
-  PolicyError,
-  retryUntil,
-} from '../../src/backoff/index.ts'
-import { hours, minutes, seconds } from '../../src/mail/clock.ts'
-import { mulberry32 } from '../../src/mail/random.ts'
+import { attempts, retryUntil } from '../../src/backoff/attempts.ts'
+import { FORMULAS } from '../../src/backoff/policies.ts'
+import { PolicyError } from '../../src/backoff/policy.ts'
+import { formatPolicy, parsePolicy, POLICY_NAMES } from '../../src/backoff/policy-text.ts'
+import { compileAlone, compileRetryPolicy, jittered, nextWait } from '../../src/backoff/retry-policy.ts'
+import { hours, minutes, seconds } from '../../src/system/clock.ts'
+import { mulberry32 } from '../../src/system/random.ts'
 
 const queue = { minimal: seconds(300), maximal: seconds(4000) }
 const LITERAL = new Set(['table', 'exim', 'tcp'])
@@ -43,7 +35,7 @@ describe('in a queue', () => {
     )
   })
 
-  test('waits without chance never shrink', () => {
+  test('waits without jitter never shrink', () => {
     for (const name of ['doubling', 'age', 'fixed', 'quic', 'opensmtpd', 'haraka', 'kumomta', 'tcp', 'zonemta', 'rfc5321']) {
       const row = waits(name, 1, 60)
       expect(row, name).toEqual(row.toSorted((a, b) => a - b))
@@ -57,13 +49,13 @@ describe('in a queue', () => {
       expect(waits(name, 1, 200).at(-1), name).toBe(4_000_000)
   })
 
-  test('table, exim and tcp are literal', () => {
+  test('table, exim and tcp use their waits as written', () => {
     expect(waits('table(5s,10m,3h)', 1, 6)).toEqual([5000, 600_000, 10_800_000, 10_800_000, 10_800_000])
     expect(waits('tcp', 1, 16).slice(0, 3)).toEqual([1000, 2000, 4000])
     expect(waits('exim(F,1h,1m)', 1, 3)).toEqual([60_000, 60_000])
   })
 
-  test('a policy that ends stays at its last wait', () => {
+  test('a policy that ends repeats its last wait', () => {
     expect(waits('tcp', 1, 30).slice(-10)).toEqual(Array(10).fill(64_000))
     expect(waits('google-drive(base=301s,tries=2)', 1, 9).every((wait) => wait < 604_000)).toBe(true)
     expect(waits('exim(F,2h,15m; G,16h,1h,1.5)', 1, 40).slice(-5)).toEqual(
@@ -73,17 +65,17 @@ describe('in a queue', () => {
     expect(stopped.slice(0, 4)).toEqual([300_000, 450_000, 675_000, 675_000])
   })
 
-  test('without a limit of its own google-http grows to the cap: the lifetime ends it', () => {
+  test('google-http without a limit grows to the cap until the lifetime ends', () => {
     expect(waits('google-http(spread=0)', 1, 12).at(-1)).toBe(4_000_000)
   })
 
-  test('age: Postfix’s clamp, from the age at the end of the attempt', () => {
+  test('age: the message’s age at the end of the attempt, clamped as in Postfix', () => {
     const policy = compileRetryPolicy({ retry_backoff: 'age', ...queue })
     const wait = (age: number) => nextWait(policy, { step: 1, age, previousWait: null, draw: () => 0 })
     expect([0, 299_999, 300_001, 400_000, 86_400_000].map(wait)).toEqual([300_000, 300_000, 300_001, 400_000, 4_000_000])
   })
 
-  test('doubling survives any number of steps', () => {
+  test('doubling does not overflow at any number of steps', () => {
     const policy = compileRetryPolicy({ retry_backoff: 'doubling', ...queue })
     expect(nextWait(policy, { step: 1_000_000, age: 0, previousWait: null, draw: () => 0 })).toBe(4_000_000)
   })
@@ -126,7 +118,7 @@ describe('alone', () => {
       expect([...attempts(name, { until: '9 tries', seed: 1 })], name).not.toEqual([...attempts(name, { until: '9 tries', seed: 2 })])
   })
 
-  test('the jitters of the AWS blog keep to their ranges', () => {
+  test('the jitter variants of the AWS blog stay in their ranges', () => {
     const draw = mulberry32(4)
     let previous = 5
     for (let step = 1; step < 40; step++) {
@@ -151,8 +143,8 @@ describe('alone', () => {
   })
 })
 
-describe('the text of a policy', () => {
-  test('is read and written without loss', () => {
+describe('policy text', () => {
+  test('round-trips', () => {
     const texts = [
       'fixed',
       'fixed(wait=5m)',
@@ -168,31 +160,31 @@ describe('the text of a policy', () => {
   })
 
   const refused: readonly (readonly [string, RegExp])[] = [
-    ['', /is no policy/],
-    ['doubling(', /is no policy/],
-    ['dubbling', /no policy "dubbling"; there are doubling, age/],
+    ['', /is not a policy/],
+    ['doubling(', /is not a policy/],
+    ['dubbling', /unknown policy "dubbling"; the policies are doubling, age/],
     ['table', /table is empty/],
     ['table()', /table is empty/],
-    ['table(5m,0s)', /try without end/],
-    ['table(5m,soon)', /"soon", which is no time/],
+    ['table(5m,0s)', /retry without end/],
+    ['table(5m,soon)', /"soon", which is not a time/],
     ['table(9999999999d)', /overflows/],
     ['fixed(0s)', /at least/],
-    ['fixed(5m,6m)', /no setting for "6m"/],
-    ['fixed(pause=5m)', /no setting "pause"; it has wait/],
+    ['fixed(5m,6m)', /no parameter for "6m"/],
+    ['fixed(pause=5m)', /no parameter "pause"; it has wait/],
     ['fixed(wait=5m,wait=6m)', /twice/],
     ['thain(F=0.5)', /at least 1/],
     ['thain(F=2,F=3)', /twice/],
-    ['thain(F=1e300)', /no number/],
+    ['thain(F=1e300)', /not a number/],
     ['thain(F=9999999999)', /overflows/],
     ['thain(T=5h,M=4h)', /first wait \(T = 5h\) is above the longest \(M = 4h\)/],
-    ['sidekiq(retries=2.5)', /no whole number/],
+    ['sidekiq(retries=2.5)', /not a whole number/],
     ['exim()', /at least one rule/],
     ['exim(X,1h,5m)', /begin with F, G or H/],
     ['exim(F,1h)', /must read F,until,wait/],
     ['exim(G,1h,5m)', /must read G/],
-    ['exim(F,1h,0s)', /try without end/],
+    ['exim(F,1h,0s)', /retry without end/],
     ['exim(F,2h,15m; F,1h,5m)', /never applies/],
-    ['zonemta(5m)', /takes no settings/],
+    ['zonemta(5m)', /takes no parameters/],
   ]
   for (const [text, reason] of refused) {
     test(`"${text}" is refused with the reason`, () => {

@@ -1,12 +1,12 @@
-/** The notices of the corpus: what each is about. Names are file names. */
-import { DAY, HOUR } from '../../src/mail/clock.ts'
-import type { Debt, Message, Recipient } from '../../src/queue/message.ts'
-import type { DeliveryStatus } from '../../src/mail/reply.ts'
+/** The notices of the corpus, by file name, with the subject of each. */
+import { DAY, HOUR } from '../../src/system/clock.ts'
+import type { NoticeDue, Message, Recipient } from '../../src/mail/message.ts'
+import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { ARRIVAL, aRecipient, delayed, expired, ORIGINAL, refusedConnection, relayed, said } from '../support/notices.ts'
 
 export interface CorpusEntry {
   readonly name: string
-  readonly kind: Debt
+  readonly kind: NoticeDue
   readonly to: 'sender' | 'postmaster'
   readonly recipients: readonly Recipient[]
   readonly returns: 'full' | 'headers'
@@ -16,7 +16,7 @@ export interface CorpusEntry {
   readonly overrides: readonly string[]
 }
 
-const entry = (name: string, kind: Debt, recipients: readonly Recipient[], more: Partial<CorpusEntry> = {}): CorpusEntry => ({
+const entry = (name: string, kind: NoticeDue, recipients: readonly Recipient[], more: Partial<CorpusEntry> = {}): CorpusEntry => ({
   name,
   kind,
   recipients,

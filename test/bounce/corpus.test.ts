@@ -1,12 +1,12 @@
 /**
- * The corpus of notices: what the composer writes is what lies in `corpus/`, and our own parser reads it back. After a
- * wanted change `WRITE_CORPUS=1 npx vitest run test/bounce/corpus.test.ts` writes the files anew.
+ * The corpus of notices: composed notices equal the files of `corpus/`, and deferd's parser reads them. After an intended change,
+ * `WRITE_CORPUS=1 npx vitest run test/bounce/corpus.test.ts` rewrites the files.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Dsn } from '../../src/bounce/dsn.ts'
 import type { Notice } from '../../src/bounce/notice.ts'
-import { parseNotice } from '../../src/bounce/notice-parser.ts'
+import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import { aMessage, expectValid, original, settingsOf, written } from '../support/notices.ts'
 import { CORPUS, type CorpusEntry } from './corpus-table.ts'
 
@@ -41,7 +41,7 @@ for (const one of CORPUS) {
   })
 }
 
-test('the corpus has at least 60 notices, and no file that nobody wrote', () => {
+test('the corpus has at least 60 notices, and no unlisted file', () => {
   expect(CORPUS.length).toBeGreaterThanOrEqual(60)
   expect(readdirSync(FOLDER).toSorted()).toEqual(CORPUS.map(({ name }) => `${name}.eml`).toSorted())
 })

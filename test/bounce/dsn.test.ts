@@ -1,12 +1,12 @@
-/** What stands in a notice, to the letter; the checks of Postfix's layout by their numbers. */
+/** Text and fields of a notice, literally, in Postfix's layout. */
 import { describe, expect, test } from 'vitest'
 import type { Dsn } from '../../src/bounce/dsn.ts'
-import { spelledOut } from '../../src/bounce/explanation.ts'
+import { spelledOut } from '../../src/bounce/dsn-text.ts'
 import type { Notice } from '../../src/bounce/notice.ts'
-import { parseNotice } from '../../src/bounce/notice-parser.ts'
-import { readOriginal } from '../../src/bounce/original.ts'
-import { DAY, HOUR, MINUTE, SECOND } from '../../src/mail/clock.ts'
-import type { Message, Recipient } from '../../src/queue/message.ts'
+import { parseNotice } from '../../src/bounce/dsn-parser.ts'
+import { readOriginal } from '../../src/bounce/returned-original.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
+import type { Message, Recipient } from '../../src/mail/message.ts'
 import {
   aMessage,
   ARRIVAL,
@@ -47,8 +47,8 @@ async function tell(story: Story): Promise<Dsn> {
 const textOf = ({ content }: Dsn): string => Buffer.from(content).toString('utf8')
 const statusOf = ({ content }: Dsn): readonly string[] => takeApart(content).status.body.split('\r\n')
 
-describe('the status block', () => {
-  test('38 · fields stand in the order that Postfix has them in', async () => {
+describe('the delivery-status part', () => {
+  test('fields are in Postfix’s order', async () => {
     const dsn = await tell({ kind: 'delay', recipients: [delayed(0, { orcpt: 'rfc822;ann@example.net' })], message: { envid: 'QQ314159' } })
     expect(statusOf(dsn).map((line) => line.replace(/:.*/, ''))).toEqual([
       'Reporting-MTA',
@@ -68,7 +68,7 @@ describe('the status block', () => {
     ])
   })
 
-  test('27 · an expired recipient keeps its last reply', async () => {
+  test('an expired recipient keeps its last reply', async () => {
     const lines = statusOf(await tell({ recipients: [expired(0)] }))
     expect(lines).toContain('Action: failed')
     expect(lines).toContain('Status: 4.2.1')
@@ -76,7 +76,7 @@ describe('the status block', () => {
     expect(lines).toContain('Remote-MTA: dns; mx.example.net')
   })
 
-  test('28 · expired where nobody answered: a reason of our own, and no Remote-MTA', async () => {
+  test('expired without a reply: a local reason and no Remote-MTA', async () => {
     const lines = statusOf(await tell({ recipients: [expired(0, { last: refusedConnection })] }))
     expect(lines).toContain('Status: 4.4.1')
     expect(lines).toContain('Diagnostic-Code: X-Deferd; connect to mx.example.net[192.0.2.25]:25: Connection')
@@ -84,21 +84,21 @@ describe('the status block', () => {
     expect(lines.join('\n')).not.toContain('Remote-MTA')
   })
 
-  test('32 · mail that an operator gave up untried says so', async () => {
+  test('mail expired by an operator before its first attempt: status 4.7.0', async () => {
     const last = { status: '4.7.0', reason: 'message is administratively expired', stage: 'queue' } as const
     const dsn = await tell({ recipients: [expired(0, { attempts: 0, last, settledAt: ARRIVAL + HOUR })] })
     expect(statusOf(dsn)).toContain('Status: 4.7.0')
     expect(textOf(dsn)).toContain('<user0@example.net>: message is administratively expired')
-    expect(textOf(dsn).replace(/\s+/g, ' ')).toContain('it was given up by the postmaster.')
+    expect(textOf(dsn).replace(/\s+/g, ' ')).toContain('the postmaster ended the attempts.')
   })
 
-  test('41 · ENVID comes back', async () => {
+  test('ENVID is returned as Original-Envelope-Id', async () => {
     expect(statusOf(await tell({ recipients: [aRecipient(0)], message: { envid: 'QQ314159' } }))).toContain(
       'Original-Envelope-Id: QQ314159',
     )
   })
 
-  test('42 · ORCPT comes back as it was; without it the address that was given', async () => {
+  test('Original-Recipient is ORCPT as given, else the address of RCPT TO', async () => {
     const lines = statusOf(await tell({ recipients: [aRecipient(0, { orcpt: 'rfc822;Bob+tag@ex.org' }), aRecipient(1)] }))
     expect(lines.filter((line) => line.startsWith('Original-Recipient'))).toEqual([
       'Original-Recipient: rfc822;Bob+tag@ex.org',
@@ -106,7 +106,7 @@ describe('the status block', () => {
     ])
   })
 
-  test('49 · a warning says until when delivery will be tried', async () => {
+  test('a delay notice has Will-Retry-Until', async () => {
     const dsn = await tell({ kind: 'delay', returns: 'headers', recipients: [delayed(0)] })
     expect(statusOf(dsn)).toContain('Action: delayed')
     expect(statusOf(dsn)).toContain('Will-Retry-Until: Wed, 07 Jan 2026 10:00:00 +0100 (CET)')
@@ -114,13 +114,13 @@ describe('the status block', () => {
     expect(takeApart(dsn.content).returned.type).toBe('text/rfc822-headers')
   })
 
-  test('45 · handed on is relayed; what left SMTP is delivered', async () => {
+  test('Action is relayed for an SMTP next hop, delivered for other transports', async () => {
     const recipients = [relayed(0), relayed(1, { destination: 'lmtp:[127.0.0.1]:24' }), relayed(2, { destination: 'discard:' })]
     const lines = statusOf(await tell({ kind: 'success', returns: 'headers', recipients }))
     expect(lines.filter((line) => line.startsWith('Action'))).toEqual(['Action: relayed', 'Action: delivered', 'Action: delivered'])
   })
 
-  test('54 · mail with SMTPUTF8 gets the global forms', async () => {
+  test('SMTPUTF8 mail gets the global media types (RFC 6533)', async () => {
     const recipients = [aRecipient(0, { address: 'jürgen@bücher.example', last: said('550 5.1.1 größer als erlaubt') })]
     const story: Story = { recipients, message: { smtputf8: true, sender: 'señor@us.example' } }
     const dsn = await tell(story)
@@ -137,24 +137,24 @@ describe('the status block', () => {
     expect(takeApart(headersOnly.content).returned.type).toBe('message/global-headers')
   })
 
-  test('54 · a notice that is ASCII itself does not ask for SMTPUTF8', async () => {
+  test('an all-ASCII notice does not require SMTPUTF8', async () => {
     const dsn = await tell({ recipients: [aRecipient(0, { address: 'jürgen@example.net' })], message: { smtputf8: true } })
     expect([dsn.international, dsn.eightBit]).toEqual([false, true])
   })
 
-  test('an address outside ASCII is written in ASCII where the report carries nothing else (RFC 6533 §3)', async () => {
+  test('a non-ASCII address is encoded as utf-8-addr-xtext in an ASCII report (RFC 6533 §3)', async () => {
     const dsn = await tell({ recipients: [aRecipient(0, { address: 'jür+gen@example.net' })] })
     expect(statusOf(dsn)).toContain('Final-Recipient: utf-8; j\\x{FC}r\\x{2B}gen@example.net')
     expect(parseNotice(dsn.content)?.recipients[0]?.recipient).toBe('jür+gen@example.net')
   })
 
-  test('the mail name is in the names of fields, whatever it is', async () => {
+  test('X- fields are named after mail_name, whatever its characters', async () => {
     const dsn = await tell({ recipients: [expired(0, { last: refusedConnection })], overrides: ['mail_name=My (best) Mail: "Größe"'] })
     expect(statusOf(dsn).join('\n')).toMatch(/^X-My--best--Mail---Gr--e--Queue-ID: /m)
     expect(parseNotice(dsn.content)?.recipients[0]?.diagnosticType).toMatch(/^x-my--best--mail/)
   })
 
-  test('mail that was never tried has a status too', async () => {
+  test('mail without an attempt has a status', async () => {
     const lines = statusOf(await tell({ recipients: [expired(0, { last: null, attempts: 0 }), aRecipient(1, { last: null })] }))
     expect(lines.filter((line) => line.startsWith('Status'))).toEqual(['Status: 4.0.0', 'Status: 5.0.0'])
     expect(lines).toContain('Diagnostic-Code: X-Deferd; no delivery was attempted')
@@ -162,7 +162,7 @@ describe('the status block', () => {
 })
 
 describe('the header', () => {
-  test('fields stand in the order that Postfix has them in', async () => {
+  test('fields are in Postfix’s order', async () => {
     const dsn = await tell({ recipients: [aRecipient(0)] })
     expect(textOf(dsn).slice(0, textOf(dsn).indexOf('\r\n\r\n')).split('\r\n')).toEqual([
       'Received: by relay.example (Deferd)',
@@ -179,14 +179,14 @@ describe('the header', () => {
     ])
   })
 
-  test('each kind has its subject', async () => {
+  test('each notice kind has its own Subject', async () => {
     const subject = async (story: Story) => takeApart((await tell(story)).content).whole.fields.get('subject')
     expect(await subject({ kind: 'delay', recipients: [delayed(0)] })).toBe('Delayed Mail (still being retried)')
     expect(await subject({ kind: 'delay', to: 'postmaster', recipients: [delayed(0)] })).toBe('Postmaster Warning: Delayed Mail')
     expect(await subject({ kind: 'success', recipients: [relayed(0)] })).toBe('Successful Mail Delivery Report')
   })
 
-  test('notices of a thread refer to the original only when that is wanted and its Message-ID is one', async () => {
+  test('References names the original only with enable_threaded_bounces and a valid Message-ID', async () => {
     const fields = async (messageId: string | undefined, overrides: readonly string[]) =>
       takeApart((await tell({ recipients: [aRecipient(0)], message: { messageId }, overrides })).content).whole.fields
     const threaded = await fields('<1@us.example>', ['enable_threaded_bounces=yes'])
@@ -196,7 +196,7 @@ describe('the header', () => {
     expect((await fields(undefined, ['enable_threaded_bounces=yes'])).has('references')).toBe(false)
   })
 
-  test('mail that may go without TLS is reported without (RFC 8689)', async () => {
+  test('a notice about mail with TLS-Required: No has the field too (RFC 8689)', async () => {
     const octets = `TLS-Required: No\r\n${ORIGINAL}`
     const dsn = await tell({ recipients: [aRecipient(0)], octets })
     expect(takeApart(dsn.content).whole.fields.get('tls-required')).toBe('no')
@@ -221,27 +221,27 @@ describe('the header', () => {
 })
 
 describe('the text', () => {
-  test('says how often, since when and until when delivery was tried', async () => {
+  test('gives the number, the start and the end of the attempts', async () => {
     const text = textOf(await tell({ recipients: [expired(0)] })).replace(/\s+/g, ' ')
     expect(text).toContain('<user0@example.net>: host mx.example.net[192.0.2.25] said: 450 4.2.1 busy (in reply to RCPT TO command)')
     expect(text).toContain(
-      'Delivery was tried 46 times since Mon, 05 Jan 2026 10:00:00 +0100 (CET). On Wed, 07 Jan 2026 10:00:00 +0100 (CET) ' +
-        'it was given up, because undelivered mail is kept for 2 days and no longer.',
+      'Delivery was attempted 46 times since Mon, 05 Jan 2026 10:00:00 +0100 (CET). On Wed, 07 Jan 2026 10:00:00 +0100 (CET) ' +
+        'the attempts ended: undelivered mail is kept for 2 days.',
     )
   })
 
-  test('says so when delivery could not be tried at all', async () => {
+  test('reports that no attempt could be made', async () => {
     const text = textOf(await tell({ recipients: [expired(0, { attempts: 0, last: refusedConnection })] })).replace(/\s+/g, ' ')
-    expect(text).toContain('It has been waiting since Mon, 05 Jan 2026 10:00:00 +0100 (CET) and could not be tried.')
+    expect(text).toContain('The message has been queued since Mon, 05 Jan 2026 10:00:00 +0100 (CET); no delivery attempt was possible.')
   })
 
-  test('a warning says that delivery goes on', async () => {
+  test('a delay notice states that attempts continue', async () => {
     const one = textOf(await tell({ kind: 'delay', recipients: [delayed(0, { attempts: 1 })] })).replace(/\s+/g, ' ')
-    expect(one).toContain('Delivery was tried once since Mon, 05 Jan 2026 10:00:00 +0100 (CET).')
-    expect(one).toContain('It will be tried again until Wed, 07 Jan 2026 10:00:00 +0100 (CET).')
+    expect(one).toContain('Delivery was attempted once since Mon, 05 Jan 2026 10:00:00 +0100 (CET).')
+    expect(one).toContain('Attempts will continue until Wed, 07 Jan 2026 10:00:00 +0100 (CET).')
   })
 
-  test('lines are folded at 79 columns and go on after four blanks', async () => {
+  test('lines are folded at 79 columns with an indent of four', async () => {
     const words = Array.from({ length: 60 }, (_, n) => `word${n}`).join(' ')
     const lines = textOf(await tell({ recipients: [aRecipient(0, { last: said(`550 5.7.1 ${words}`) })] })).split('\r\n')
     const start = lines.findIndex((line) => line.startsWith('<user0@'))
@@ -251,7 +251,7 @@ describe('the text', () => {
     for (const line of paragraph.slice(1)) expect(line).toMatch(/^ {4}\S/)
   })
 
-  test('the words of the far side cannot do anything', async () => {
+  test('a remote reply cannot add lines or control characters', async () => {
     const evil = '550 \u001b[2J\u001b]0;pwn\u0007 \0 \r\nSubject: x \u202e'
     const dsn = await tell({
       recipients: [
@@ -265,7 +265,7 @@ describe('the text', () => {
     ])
   })
 
-  test('lengths of time are spelled out', () => {
+  test('durations are spelled out', () => {
     const lengths = [0, SECOND, 90 * SECOND, HOUR, HOUR + 30 * MINUTE, 2 * DAY, DAY + MINUTE, 5 * DAY + HOUR, 1.5 * HOUR + SECOND]
     expect(lengths.map(spelledOut)).toEqual([
       '0 seconds',
@@ -281,8 +281,8 @@ describe('the text', () => {
   })
 })
 
-describe('the original (S58)', () => {
-  test('comes back byte for byte when it is sound', async () => {
+describe('the returned original', () => {
+  test('is returned byte for byte when it is valid', async () => {
     const octets = `${ORIGINAL}8 bit: \xe4\xf6\xfc\r\n.\r\n\r\n`
     const dsn = await tell({ recipients: [aRecipient(0)], octets })
     expect(takeApart(dsn.content).returned.body).toBe(`Return-Path: <app@us.example>\r\n${octets}`)
@@ -295,7 +295,7 @@ describe('the original (S58)', () => {
     expect(takeApart(dsn.content).returned.body).toBe(`Return-Path: <app@us.example>\r\n${header}`)
   })
 
-  test('what would break the notice is repaired', async () => {
+  test('content that would break the notice is repaired', async () => {
     const dsn = await tell({ recipients: [aRecipient(0)], octets: `Subject: x\n\nbare\rreturn, nul\0\n${'y'.repeat(2_500)}\nend` })
     const { body } = takeApart(dsn.content).returned
     expect(body).toContain('Subject: x\r\n\r\nbare return, nul?\r\n')
@@ -303,7 +303,7 @@ describe('the original (S58)', () => {
     expect(body.endsWith('end\r\n')).toBe(true)
   })
 
-  test('no line of it can end the notice', async () => {
+  test('no line of it can be the boundary', async () => {
     const first = await tell({ recipients: [aRecipient(0)] })
     const boundary = takeApart(first.content).whole.parameters.get('boundary') ?? ''
     const octets = `${ORIGINAL}--${boundary}--\r\n--${boundary}.1\r\n\r\nContent-Type: text/plain\r\n`
@@ -311,7 +311,7 @@ describe('the original (S58)', () => {
     expect(takeApart(dsn.content).returned.body).toBe(`Return-Path: <app@us.example>\r\n${octets}`)
   })
 
-  test('a megabyte of header is cut at header_size_limit, at the end of a line', async () => {
+  test('a header of a megabyte is truncated at header_size_limit, at a line end', async () => {
     const octets = `Received: by us\r\n${'X-Long: 0123456789 0123456789\r\n'.repeat(33_000)}\r\nbody\r\n`
     const dsn = await tell({ recipients: [aRecipient(0)], returns: 'headers', octets })
     const { body } = takeApart(dsn.content).returned
@@ -320,14 +320,14 @@ describe('the original (S58)', () => {
     expect(body.endsWith('X-Long: 0123456789 0123456789\r\n')).toBe(true)
   })
 
-  test('one that turns out longer than it said comes back as its header', async () => {
+  test('one longer than its stored size is returned as header only', async () => {
     const dsn = await tell({ recipients: [aRecipient(0)], octets: ORIGINAL + 'x\r\n'.repeat(30_000) })
     const { returned } = takeApart(dsn.content)
     expect([returned.type, returned.fields.get('content-description')]).toEqual(['text/rfc822-headers', 'Undelivered Message Headers'])
     expect(returned.body).not.toContain('The text.')
   })
 
-  test('only what is returned is read', async () => {
+  test('only the returned chunks are read', async () => {
     const asked: number[] = []
     const piece = Buffer.from(`${ORIGINAL}${'z'.repeat(60_000)}\r\n`)
     const read = (index: number) => {
@@ -339,7 +339,7 @@ describe('the original (S58)', () => {
     expect(asked).toEqual([0, 0])
   })
 
-  test('one that cannot be read is said to be missing', async () => {
+  test('an unreadable one is reported as missing', async () => {
     const dsn = await tell({ recipients: [aRecipient(0)], octets: '' })
     expect(textOf(dsn)).toContain('The original message could not be read.')
     expect(takeApart(dsn.content).returned.body).toBe('Return-Path: <app@us.example>\r\n')

@@ -1,10 +1,19 @@
-/** Who is told what: NOTIFY × outcome × RET × size, complete; the checks of Postfix's rules by their numbers. */
+/** Decision table of notices: NOTIFY × outcome × RET × size, complete, with Postfix's rules. */
 import { describe, expect, test } from 'vitest'
-import { debtFor, nextWarning, noticesFor, warningAges, warningsUsed, whyNobodyIsTold, type OutcomeFacts } from '../../src/bounce/notice.ts'
-import { parseNotice } from '../../src/bounce/notice-parser.ts'
-import { HOUR } from '../../src/mail/clock.ts'
+import {
+  noticeDueFor,
+  nextWarning,
+  noticesFor,
+  warningAges,
+  warningsUsed,
+  whyNotReported,
+  type NoticeClasses,
+  type OutcomeFacts,
+} from '../../src/bounce/notice.ts'
+import { parseNotice } from '../../src/bounce/dsn-parser.ts'
+import { HOUR } from '../../src/system/clock.ts'
 import type { Notify, Ret } from '../../src/mail/envelope.ts'
-import type { Debt, Message, Recipient } from '../../src/queue/message.ts'
+import type { NoticeDue, Message, Recipient } from '../../src/mail/message.ts'
 import {
   aMessage,
   ARRIVAL,
@@ -25,11 +34,15 @@ const facts = (more: Partial<OutcomeFacts>): OutcomeFacts => ({
   outcome: 'bounced',
   notify: undefined,
   sender: 'app@us.example',
-  doubleBounceSender: DOUBLE_BOUNCE,
   ...more,
 })
 
-const owing = (recipients: readonly Recipient[], message: Partial<Message> = {}) => ({
+/** The notice due after an outcome, by these notify_classes. */
+const dueFor = (more: Partial<OutcomeFacts>, classes: NoticeClasses = []) =>
+  noticeDueFor(facts(more), { classes, doubleBounceSender: DOUBLE_BOUNCE })
+const whyNot = (more: Partial<OutcomeFacts>) => whyNotReported(facts(more), { classes: [], doubleBounceSender: DOUBLE_BOUNCE })
+
+const withDue = (recipients: readonly Recipient[], message: Partial<Message> = {}) => ({
   message: aMessage(message),
   warnings: 0,
   recipients,
@@ -51,11 +64,11 @@ const RETS: readonly (Ret | undefined)[] = [undefined, 'full', 'hdrs']
 const SIZES = [49_000, 50_000, 50_001, 60_000]
 
 /** RFC 3461 §4.1 and §5.2 in one table. */
-function expectedDebt(outcome: OutcomeFacts['outcome'], notify: Notify | undefined): Debt | undefined {
+function expectedNotice(outcome: OutcomeFacts['outcome'], notify: Notify | undefined): NoticeDue | undefined {
   const words = notify === undefined ? ['failure', 'delay'] : notify === 'never' ? [] : notify
   if (outcome === 'delivered') return undefined
-  const debt = outcome === 'relayed' ? 'success' : outcome === 'deferred' ? 'delay' : 'failure'
-  return words.includes(debt) ? debt : undefined
+  const noticeDue = outcome === 'relayed' ? 'success' : outcome === 'deferred' ? 'delay' : 'failure'
+  return words.includes(noticeDue) ? noticeDue : undefined
 }
 
 const STATES = { delivered: 'delivered', relayed: 'delivered', bounced: 'bounced', expired: 'expired', deferred: 'waiting' } as const
@@ -64,19 +77,21 @@ describe('NOTIFY × outcome × RET × size', () => {
   const settings = settingsOf()
   for (const notify of NOTIFY) {
     for (const outcome of OUTCOMES) {
-      const debt = debtFor(facts({ outcome, notify }))
-      test(`NOTIFY=${String(notify ?? 'absent')}, ${outcome}: ${debt ?? 'nothing'} is owed`, () => {
-        expect(debt).toBe(expectedDebt(outcome, notify))
+      const noticeDue = dueFor({ outcome, notify })
+      test(`NOTIFY=${String(notify ?? 'absent')}, ${outcome}: notice due: ${noticeDue ?? 'none'}`, () => {
+        expect(noticeDue).toBe(expectedNotice(outcome, notify))
       })
       for (const ret of RETS) {
         for (const size of SIZES) {
           test(`NOTIFY=${String(notify ?? 'absent')}, ${outcome}, RET=${ret ?? 'absent'}, ${size} bytes`, () => {
-            const recipient = aRecipient(0, { notify, state: STATES[outcome], debt })
-            const notices = noticesFor(owing([recipient], { ret, size }), settings.rules)
-            if (debt === undefined) expect(notices).toEqual([])
+            const recipient = aRecipient(0, { notify, state: STATES[outcome], noticeDue })
+            const notices = noticesFor(withDue([recipient], { ret, size }), settings.rules)
+            if (noticeDue === undefined) expect(notices).toEqual([])
             else {
-              const returns = debt === 'failure' && ret !== 'hdrs' && size <= 50_000 ? 'full' : 'headers'
-              expect(notices).toEqual([{ kind: debt, to: 'sender', address: 'app@us.example', from: '', recipients: [recipient], returns }])
+              const returns = noticeDue === 'failure' && ret !== 'hdrs' && size <= 50_000 ? 'full' : 'headers'
+              expect(notices).toEqual([
+                { kind: noticeDue, to: 'sender', address: 'app@us.example', from: '', recipients: [recipient], returns },
+              ])
             }
           })
         }
@@ -85,10 +100,10 @@ describe('NOTIFY × outcome × RET × size', () => {
   }
 })
 
-describe('who is told', () => {
-  test('37 · a notice has the null reverse-path and three parts in order', async () => {
+describe('addressees', () => {
+  test('a notice has the null reverse-path and three parts in order', async () => {
     const settings = settingsOf()
-    const [notice] = noticesFor(owing([aRecipient(0)]), settings.rules)
+    const [notice] = noticesFor(withDue([aRecipient(0)]), settings.rules)
     if (notice === undefined) throw new Error('a notice is owed')
     expect(notice.from).toBe('')
     const { whole, text, status, returned } = expectValid(written(notice, aMessage(), await original(ORIGINAL, settings, 'full'), settings))
@@ -97,32 +112,32 @@ describe('who is told', () => {
     expect([text, status, returned].map(({ type }) => type)).toEqual(['text/plain', 'message/delivery-status', 'message/rfc822'])
   })
 
-  test('43 · NOTIFY=NEVER and NOTIFY=SUCCESS hear nothing of a 550; NOTIFY=FAILURE nothing of a delay', () => {
-    expect(debtFor(facts({ notify: 'never' }))).toBeUndefined()
-    expect(debtFor(facts({ notify: ['success'] }))).toBeUndefined()
-    expect(debtFor(facts({ notify: ['failure'], outcome: 'deferred' }))).toBeUndefined()
+  test('NOTIFY=NEVER and NOTIFY=SUCCESS get no failure notice; NOTIFY=FAILURE no delay notice', () => {
+    expect(dueFor({ notify: 'never' })).toBeUndefined()
+    expect(dueFor({ notify: ['success'] })).toBeUndefined()
+    expect(dueFor({ notify: ['failure'], outcome: 'deferred' })).toBeUndefined()
   })
 
-  test('44 · of FAILURE, NEVER and no NOTIFY, all 550, the notice lists the first and the third', () => {
+  test('of FAILURE, NEVER and no NOTIFY, all 550, the notice lists the first and the third', () => {
     const wishes: (Notify | undefined)[] = [['failure'], 'never', undefined]
-    const recipients = wishes.map((notify, n) => aRecipient(n, { notify, debt: debtFor(facts({ notify })) }))
-    const [notice, ...more] = noticesFor(owing(recipients), settingsOf().rules)
+    const recipients = wishes.map((notify, n) => aRecipient(n, { notify, noticeDue: dueFor({ notify }) }))
+    const [notice, ...more] = noticesFor(withDue(recipients), settingsOf().rules)
     expect(more).toEqual([])
     expect(notice?.recipients).toEqual([recipients[0], recipients[2]])
   })
 
-  test('45 · success is reported where the next hop takes no reports over, and only there', () => {
-    expect(debtFor(facts({ outcome: 'relayed', notify: ['success'] }))).toBe('success')
-    expect(debtFor(facts({ outcome: 'delivered', notify: ['success'] }))).toBeUndefined()
-    const [notice] = noticesFor(owing([relayed(0)]), settingsOf().rules)
+  test('success is reported when the next hop does not announce DSN, and only then', () => {
+    expect(dueFor({ outcome: 'relayed', notify: ['success'] })).toBe('success')
+    expect(dueFor({ outcome: 'delivered', notify: ['success'] })).toBeUndefined()
+    const [notice] = noticesFor(withDue([relayed(0)]), settingsOf().rules)
     expect(notice).toMatchObject({ kind: 'success', returns: 'headers' })
   })
 
-  test('46 · undeliverable notices vanish by default, with a reason for the log; with 2bounce the postmaster is told', async () => {
-    expect(debtFor(facts({ sender: '' }))).toBeUndefined()
-    expect(whyNobodyIsTold(facts({ sender: '' }))).toMatch(/not reported/)
-    expect(whyNobodyIsTold(facts({ sender: '', outcome: 'relayed' }))).toBeUndefined()
-    expect(debtFor(facts({ sender: '', classes: ['2bounce'] }))).toBe('failure')
+  test('undeliverable notices are discarded by default with a logged reason; with 2bounce the postmaster gets them', async () => {
+    expect(dueFor({ sender: '' })).toBeUndefined()
+    expect(whyNot({ sender: '' })).toMatch(/not reported/)
+    expect(whyNot({ sender: '', outcome: 'relayed' })).toBeUndefined()
+    expect(dueFor({ sender: '' }, ['2bounce'])).toBe('failure')
 
     const settings = settingsOf(['notify_classes=2bounce'])
     const message = aMessage({ sender: '' })
@@ -135,22 +150,20 @@ describe('who is told', () => {
     expect(text.body).not.toContain('A message of yours')
   })
 
-  test('47 · nobody is told of undeliverable mail to the postmaster', () => {
+  test('undeliverable mail to the postmaster is not reported', () => {
     const all = ['bounce', '2bounce', 'delay'] as const
     for (const outcome of OUTCOMES) {
-      expect(
-        debtFor(facts({ outcome, sender: DOUBLE_BOUNCE.toUpperCase(), classes: all, notify: ['success', 'failure', 'delay'] })),
-      ).toBeUndefined()
+      expect(dueFor({ outcome, sender: DOUBLE_BOUNCE.toUpperCase(), notify: ['success', 'failure', 'delay'] }, all)).toBeUndefined()
     }
-    expect(whyNobodyIsTold(facts({ sender: DOUBLE_BOUNCE }))).toMatch(/discarded/)
+    expect(whyNot({ sender: DOUBLE_BOUNCE })).toMatch(/discarded/)
     const { rules } = settingsOf(['notify_classes=bounce'])
-    const debts = [aRecipient(0), delayed(1), relayed(2)]
-    expect(noticesFor(owing(debts, { sender: DOUBLE_BOUNCE }), rules)).toEqual([])
+    const noticesDue = [aRecipient(0), delayed(1), relayed(2)]
+    expect(noticesFor(withDue(noticesDue, { sender: DOUBLE_BOUNCE }), rules)).toEqual([])
   })
 
-  test('48 · notify_classes=bounce: the sender is told, and the postmaster gets the header', async () => {
+  test('notify_classes=bounce: the sender gets the notice, and the postmaster the header', async () => {
     const settings = settingsOf(['notify_classes=bounce', 'bounce_notice_recipient=mail-team@ops.example'])
-    const [own, copy] = noticesFor(owing([aRecipient(0)]), settings.rules)
+    const [own, copy] = noticesFor(withDue([aRecipient(0)]), settings.rules)
     expect(own).toMatchObject({ to: 'sender', returns: 'full' })
     expect(copy).toMatchObject({ to: 'postmaster', address: 'mail-team@ops.example', from: DOUBLE_BOUNCE, returns: 'headers' })
     if (copy === undefined) throw new Error('a copy is owed')
@@ -158,47 +171,47 @@ describe('who is told', () => {
     expect(whole.fields.get('subject')).toBe('Postmaster Copy: Undelivered Mail')
   })
 
-  test('the postmaster hears of recipients of whom the sender wants to hear nothing', () => {
+  test('the postmaster’s copy names recipients that NOTIFY excludes for the sender', () => {
     const classes = ['bounce'] as const
-    expect(debtFor(facts({ notify: 'never', classes }))).toBe('failure')
+    expect(dueFor({ notify: 'never' }, classes)).toBe('failure')
     const { rules } = settingsOf(['notify_classes=bounce'])
     const recipients = [aRecipient(0, { notify: 'never' }), aRecipient(1)]
-    const [own, copy] = noticesFor(owing(recipients), rules)
+    const [own, copy] = noticesFor(withDue(recipients), rules)
     expect(own?.recipients).toEqual([recipients[1]])
     expect(copy?.recipients).toEqual(recipients)
-    expect(noticesFor(owing([aRecipient(0, { notify: 'never' })]), rules)).toMatchObject([{ to: 'postmaster' }])
+    expect(noticesFor(withDue([aRecipient(0, { notify: 'never' })]), rules)).toMatchObject([{ to: 'postmaster' }])
   })
 
   test('notify_classes=delay: a copy of the warning; others get none', () => {
     const { rules } = settingsOf(['notify_classes=delay'])
-    expect(noticesFor(owing([delayed(0)]), rules).map(({ to, kind, address }) => [to, kind, address])).toEqual([
+    expect(noticesFor(withDue([delayed(0)]), rules).map(({ to, kind, address }) => [to, kind, address])).toEqual([
       ['sender', 'delay', 'app@us.example'],
       ['postmaster', 'delay', 'postmaster@example.org'],
     ])
-    expect(noticesFor(owing([aRecipient(0)]), rules)).toHaveLength(1)
-    expect(noticesFor(owing([delayed(0)]), settingsOf(['notify_classes=bounce']).rules)).toHaveLength(1)
+    expect(noticesFor(withDue([aRecipient(0)]), rules)).toHaveLength(1)
+    expect(noticesFor(withDue([delayed(0)]), settingsOf(['notify_classes=bounce']).rules)).toHaveLength(1)
   })
 
-  test('50 · mail from nobody is never warned of', () => {
-    expect(debtFor(facts({ outcome: 'deferred', sender: '', classes: ['bounce', '2bounce', 'delay'] }))).toBeUndefined()
-    expect(noticesFor(owing([delayed(0)], { sender: '' }), settingsOf(['notify_classes=delay,2bounce']).rules)).toEqual([])
+  test('no delay notice for the null sender', () => {
+    expect(dueFor({ outcome: 'deferred', sender: '' }, ['bounce', '2bounce', 'delay'])).toBeUndefined()
+    expect(noticesFor(withDue([delayed(0)], { sender: '' }), settingsOf(['notify_classes=delay,2bounce']).rules)).toEqual([])
   })
 
-  test('52 · a warned sender is told of the delivery when confirm_delay_cleared says so', () => {
-    expect(debtFor(facts({ outcome: 'relayed', delayCleared: true }))).toBe('success')
-    expect(debtFor(facts({ outcome: 'delivered', delayCleared: true, notify: ['delay'] }))).toBe('success')
-    expect(debtFor(facts({ outcome: 'delivered', delayCleared: true, notify: ['failure'] }))).toBeUndefined()
+  test('with confirm_delay_cleared a warned sender gets a notice of the delivery', () => {
+    expect(dueFor({ outcome: 'relayed', delayCleared: true })).toBe('success')
+    expect(dueFor({ outcome: 'delivered', delayCleared: true, notify: ['delay'] })).toBe('success')
+    expect(dueFor({ outcome: 'delivered', delayCleared: true, notify: ['failure'] })).toBeUndefined()
   })
 
-  test('53 · of a message that expires when its warning is due, only the failure is told', () => {
-    // The outcome overwrites the debt: a recipient owes one word at a time.
-    const recipients = [aRecipient(0, { state: 'expired', debt: debtFor(facts({ outcome: 'expired' })) })]
-    expect(noticesFor(owing(recipients), settingsOf().rules).map(({ kind }) => kind)).toEqual(['failure'])
+  test('a message that expires when its delay notice is due gets the failure notice only', () => {
+    // The outcome replaces the notice due: one is due for a recipient at a time.
+    const recipients = [aRecipient(0, { state: 'expired', noticeDue: dueFor({ outcome: 'expired' }) })]
+    expect(noticesFor(withDue(recipients), settingsOf().rules).map(({ kind }) => kind)).toEqual(['failure'])
   })
 
-  test('36 · one message, three fates: each notice names its own recipients', () => {
+  test('a message with three outcomes: each notice names its own recipients', () => {
     const recipients = [relayed(0, { notify: ['success'] }), aRecipient(1), delayed(2)]
-    const notices = noticesFor(owing(recipients), settingsOf().rules)
+    const notices = noticesFor(withDue(recipients), settingsOf().rules)
     expect(notices.map(({ kind, recipients: [one] }) => [kind, one?.address])).toEqual([
       ['failure', 'user1@example.net'],
       ['delay', 'user2@example.net'],
@@ -206,16 +219,16 @@ describe('who is told', () => {
     ])
   })
 
-  test('success of mail from nobody is reported to the postmaster with 2bounce only', () => {
-    expect(debtFor(facts({ outcome: 'relayed', sender: '', notify: ['success'] }))).toBeUndefined()
-    expect(debtFor(facts({ outcome: 'relayed', sender: '', notify: ['success'], classes: ['2bounce'] }))).toBe('success')
-    expect(noticesFor(owing([relayed(0)], { sender: '' }), settingsOf(['notify_classes=2bounce']).rules)).toMatchObject([
+  test('success for the null sender is reported to the postmaster with 2bounce only', () => {
+    expect(dueFor({ outcome: 'relayed', sender: '', notify: ['success'] })).toBeUndefined()
+    expect(dueFor({ outcome: 'relayed', sender: '', notify: ['success'] }, ['2bounce'])).toBe('success')
+    expect(noticesFor(withDue([relayed(0)], { sender: '' }), settingsOf(['notify_classes=2bounce']).rules)).toMatchObject([
       { to: 'postmaster', kind: 'success', returns: 'headers' },
     ])
-    expect(noticesFor(owing([relayed(0)], { sender: '' }), settingsOf().rules)).toEqual([])
+    expect(noticesFor(withDue([relayed(0)], { sender: '' }), settingsOf().rules)).toEqual([])
   })
 
-  test('55 · where a field needs a sender, mail from nobody shows MAILER-DAEMON', async () => {
+  test('fields that need a sender show MAILER-DAEMON for the null sender', async () => {
     const settings = settingsOf(['notify_classes=2bounce'])
     const message = aMessage({ sender: '' })
     const [notice] = noticesFor({ message, warnings: 0, recipients: [aRecipient(0)] }, settings.rules)
@@ -226,7 +239,7 @@ describe('who is told', () => {
   })
 })
 
-describe('39, 40 · how much comes back', () => {
+describe('RET and bounce_size_limit', () => {
   const cases: readonly (readonly [size: number, ret: Ret | undefined, type: string, description: string])[] = [
     [49_000, undefined, 'message/rfc822', 'Undelivered Message'],
     [60_000, undefined, 'text/rfc822-headers', 'Undelivered Message Headers'],
@@ -257,27 +270,27 @@ describe('39, 40 · how much comes back', () => {
   }
 })
 
-describe('delay warnings in time', () => {
+describe('times of delay notices', () => {
   const ages = warningAges(loaded(['delay_warning_time=24h, 4h, 0, 4h']).config)
 
-  test('ages are taken in order, once each, and 0 means never', () => {
+  test('ages are used in order, once each; 0 disables', () => {
     expect(ages).toEqual([4 * HOUR, 24 * HOUR])
     expect(warningAges(loaded().config)).toEqual([])
   })
 
-  test('the next warning follows from how many are used up', () => {
+  test('the next time follows from the number of ages used', () => {
     expect([0, 1, 2].map((used) => nextWarning(ages, ARRIVAL, used))).toEqual([ARRIVAL + 4 * HOUR, ARRIVAL + 24 * HOUR, null])
   })
 
-  test('a warning after both ages uses both up', () => {
+  test('a notice after both ages uses both', () => {
     expect(warningsUsed(ages, ARRIVAL, ARRIVAL + 4 * HOUR, 0)).toBe(1)
     expect(warningsUsed(ages, ARRIVAL, ARRIVAL + 30 * HOUR, 0)).toBe(2)
     expect(warningsUsed(ages, ARRIVAL, ARRIVAL + 5 * HOUR, 2)).toBe(2)
   })
 
-  test('what the far side said last stands in the warning', async () => {
+  test('a delay notice quotes the last reply', async () => {
     const settings = settingsOf()
-    const [notice] = noticesFor(owing([delayed(0, { last: said('451 4.7.1 greylisted') })]), settings.rules)
+    const [notice] = noticesFor(withDue([delayed(0, { last: said('451 4.7.1 greylisted') })]), settings.rules)
     if (notice === undefined) throw new Error('a warning is owed')
     const parsed = parseNotice(written(notice, aMessage(), await original(ORIGINAL, settings, 'headers'), settings).content)
     expect(parsed?.recipients).toMatchObject([{ action: 'delayed', status: '4.7.1', diagnostic: '451 4.7.1 greylisted' }])

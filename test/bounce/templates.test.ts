@@ -1,10 +1,10 @@
-/** Texts of notices from a file, in the format of bounce(5): taken as they are, or refused with all that is wrong. */
+/** Texts of notices from a file, in the format of bounce(5): used unchanged, or refused with all mistakes. */
 import { describe, expect, test } from 'vitest'
 import { loadTemplates } from '../../src/bounce/templates.ts'
-import { previewNotice } from '../../src/bounce/preview.ts'
-import { parseNotice } from '../../src/bounce/notice-parser.ts'
+import { previewNotice } from '../../src/bounce/notice-preview.ts'
+import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import { ConfigError } from '../../src/config/problem.ts'
-import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { loaded, settingsOf, takeApart } from '../support/notices.ts'
 
 const GERMAN = `# Texte auf Deutsch
@@ -41,7 +41,7 @@ function problemsOf(content: string): readonly string[] {
 const template = (header: string, text = 'Text.', name = 'failure_template') => `${name} = <<EOF\n${header}\n\n${text}\nEOF\n`
 
 describe('a template file', () => {
-  test('replaces the texts it has and leaves the others', () => {
+  test('replaces the templates it has and leaves the others', () => {
     const { templates, warnings } = load(GERMAN)
     expect(templates.failure).toEqual({
       charset: 'utf-8',
@@ -55,7 +55,7 @@ describe('a template file', () => {
     expect(warnings).toEqual([])
   })
 
-  test('is sent in its character set', () => {
+  test('is sent in its charset', () => {
     const clock = new VirtualClock()
     const failure = takeApart(previewNotice('failure', settingsOf([], GERMAN), clock))
     expect(failure.text.parameters.get('charset')).toBe('utf-8')
@@ -64,7 +64,7 @@ describe('a template file', () => {
     expect(takeApart(previewNotice('success', settingsOf([], GERMAN), clock)).text.parameters.get('charset')).toBe('us-ascii')
   })
 
-  test('knows times in every unit, rounded down', () => {
+  test('expands times in every unit, rounded down', () => {
     const units = ['seconds', 'minutes', 'hours', 'days', 'weeks']
     const lines = units.map((unit) => `$delay_warning_time_${unit} $maximal_queue_lifetime_${unit}`).join('\n')
     const { templates, warnings } = load(template('Subject: x', lines), ['delay_warning_time=36h', 'maximal_queue_lifetime=15d'])
@@ -101,8 +101,12 @@ describe('a template file', () => {
     ['a field that is not ASCII', template('Subject: Größe'), '2: Subject must be at most 200 characters of ASCII (RFC 2047 for others)'],
     ['a sender that is no mailbox', template('From: a <b'), '2: From must be an address, "Name <address>" or "address (Name)"'],
     ['a character set we do not write', template('Charset: iso-8859-1'), '2: Charset must be us-ascii or utf-8'],
-    ['a text that is not what Charset says', template('Subject: x', 'ok\nGröße'), '5: failure_template: not ASCII; say "Charset: utf-8"'],
-    ['an unknown parameter', template('Subject: x', 'see $nosuch'), '4: $nosuch is no parameter'],
+    [
+      'a text that is not what Charset says',
+      template('Subject: x', 'ok\nGröße'),
+      '5: failure_template: not ASCII; add "Charset: utf-8" to the template',
+    ],
+    ['an unknown parameter', template('Subject: x', 'see $nosuch'), '4: $nosuch is not a parameter'],
     ['a dollar alone', template('Subject: x', 'costs 5 $ now'), '4: $ is neither a variable nor $$'],
     ['a control character', template('Subject: x', 'bell \u0007'), '4: a control character'],
     ['a line that is too long', template('Subject: x', 'y'.repeat(241)), '4: a line of more than 240 characters'],
@@ -111,11 +115,11 @@ describe('a template file', () => {
     test(`is refused for ${what}`, () => expect(problemsOf(content)).toEqual([`bounce.cf:${problem}`]))
   }
 
-  test('is refused with everything that is wrong at once', () => {
+  test('is refused with all its problems at once', () => {
     expect(problemsOf(template('Subjekt: x\nSubject:', '$a $b'))).toHaveLength(4)
   })
 
-  test('a verify template is read, since Postfix has one, and must be right too', () => {
+  test('a verify template is checked too, since Postfix has one', () => {
     expect(problemsOf(template('Subject: x', 'y', 'verify_template'))).toEqual([])
     expect(problemsOf(template('Subject: x', '$nosuch', 'verify_template'))).toHaveLength(1)
   })
@@ -128,10 +132,10 @@ describe('a preview', () => {
     ['success', 'relayed'],
   ] as const
   for (const [kind, action] of kinds) {
-    test(`of ${kind} is a notice like any other`, () => {
+    test(`of ${kind} is a valid notice`, () => {
       const notice = parseNotice(previewNotice(kind, settingsOf(), new VirtualClock()))
       expect(notice?.action).toBe(action)
-      expect(notice?.text).toContain('The mail system at relay.example')
+      expect(notice?.text).toContain('the mail system at relay.example')
     })
   }
 })

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { hours, minutes } from '../../src/mail/clock.ts'
-import type { DeliveryStatus } from '../../src/mail/reply.ts'
+import { hours, minutes } from '../../src/system/clock.ts'
+import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { recipientId } from '../../src/queue/message.ts'
-import { attempt, deferred, delivered, first, queue, settleOne, type Mail } from '../conformance/mail.ts'
-import { NOW, Operator } from '../support/operator.ts'
+import { recipientId } from '../../src/mail/message.ts'
+import { attempt, deferred, delivered, first, mail as mailOf, queue, settleOne, type Mail } from '../conformance/mail.ts'
+import { NOW, Operator, withoutColours } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
 
 let operator: Operator
@@ -21,7 +21,7 @@ const HOUR_AGO = NOW - hours(1)
 const MAIL: Mail = { at: HOUR_AGO, content: [Buffer.alloc(2048, 'x')], leased: true }
 
 describe('postqueue -p', () => {
-  test('check 109: an empty queue is said to be empty, and is nothing in JSON', async () => {
+  test('an empty queue prints “Mail queue is empty”, and nothing as JSON', async () => {
     await operator.own(() => Promise.resolve())
     expect(await operator.says('postqueue', '-p')).toBe('Mail queue is empty\n')
     expect(await operator.says('mailq')).toBe('Mail queue is empty\n')
@@ -29,7 +29,13 @@ describe('postqueue -p', () => {
     expect(await operator.says('queue', 'list', '--json')).toBe('')
   })
 
-  test('no queue at the path is not an empty queue', async () => {
+  test('on a terminal, an empty queue differs from a filter that matches nothing', async () => {
+    await operator.own(() => Promise.resolve())
+    expect((await operator.run(['queue', 'list'], { columns: 80 })).out).toBe('The queue is empty.\n')
+    expect((await operator.run(['queue', 'list', '--sender', 'x@y.example'], { columns: 80 })).out).toBe('No message matches.\n')
+  })
+
+  test('a missing queue is an error, not an empty queue', async () => {
     const env = { DEFERD_QUEUE_DIRECTORY: `${operator.directory}/nowhere` }
     for (const argv of [['mailq'], ['queue', 'list'], ['queue', 'show', 'x'], ['queue', 'flush', '--all']]) {
       const { code, out, err } = await operator.run(argv, { env })
@@ -38,7 +44,7 @@ describe('postqueue -p', () => {
     }
   })
 
-  test('checks 110 and 111: the footer counts; a reason is printed once, above all it applies to', async () => {
+  test('the footer counts; a reason is printed once, above its recipients', async () => {
     const id = await operator.own(async (store) => {
       const message = await queue(store, {
         ...MAIL,
@@ -65,7 +71,7 @@ describe('postqueue -p', () => {
     )
   })
 
-  test('checks 110 and 112: marks for active, held and given up mail, in Postfix’s order of queues', async () => {
+  test('marks for active, held and force-expired mail, in Postfix’s order of queues', async () => {
     await operator.own(async (store) => {
       const waiting = await queue(store, { ...MAIL, sender: '' })
       await settleOne(store, waiting, deferred(first(waiting), NOW + minutes(5), { last: null }), HOUR_AGO)
@@ -85,7 +91,7 @@ describe('postqueue -p', () => {
     expect(out).toContain('\n\n-- 8 Kbytes in 4 Requests.\n')
   })
 
-  test('a long reason begins at the margin', async () => {
+  test('a long reason starts at the left margin', async () => {
     const reason = 'x'.repeat(80)
     await operator.own(async (store) => {
       const message = await queue(store, MAIL)
@@ -96,7 +102,7 @@ describe('postqueue -p', () => {
 })
 
 describe('JSON', () => {
-  test('check 113: the members of postqueue -j come first and in order; without failure there is no delay_reason', async () => {
+  test('the members of postqueue -j are first and in order; without a failure there is no delay_reason', async () => {
     const id = await operator.own(async (store) => {
       const message = await queue(store, {
         ...MAIL,
@@ -104,7 +110,7 @@ describe('JSON', () => {
         to: [{ address: 'ann@far.example', orcpt: 'rfc822;all@us.example' }, { address: 'new@far.example' }],
       })
       await settleOne(store, message, deferred(recipientId(message, 0), NOW + 1500, { last: REFUSED, attempts: 3 }), HOUR_AGO)
-      await store.giveBack([recipientId(message, 1)])
+      await store.giveBack([recipientId(message, 1)], store.leaseTerms().owner)
       return formatQueueId(HOUR_AGO + 250, message)
     })
     const expected = {
@@ -143,15 +149,15 @@ describe('JSON', () => {
     expect(await operator.says('postqueue', '-j')).toBe(`${JSON.stringify(expected)}\n`)
   })
 
-  test('held mail has no next attempt, mail behind a dead destination the later of probe and due time', async () => {
+  test('held mail has no next attempt; at a dead destination it is the later of probe and due time', async () => {
     await operator.own(async (store) => {
       await queue(store, { ...MAIL, leased: false, hold: true })
       const waiting = await queue(store, { ...MAIL, leased: false, to: [{ address: 'a@dead.example' }] })
       expect(waiting).toBeGreaterThan(0)
       await queue(store, { ...MAIL, leased: false, to: [{ address: 'a@shut.example' }] })
-      const nobody = { probeInterval: null, suspendedBy: null, reason: null, deadUntil: null }
-      await store.saveDestination({ ...nobody, name: 'dead.example', deadUntil: NOW + 5000, probeInterval: 300_000, reason: REFUSED })
-      await store.saveDestination({ ...nobody, name: 'shut.example', suspendedBy: 'root' })
+      const nobody = { probeInterval: null, suspension: null, siteStatus: null, deadUntil: null }
+      await store.saveDestination({ ...nobody, name: 'dead.example', deadUntil: NOW + 5000, probeInterval: 300_000, siteStatus: REFUSED })
+      await store.saveDestination({ ...nobody, name: 'shut.example', suspension: { by: 'root', until: null, reason: null } })
     })
     const listed = (await operator.says('queue', 'list', '--json')).trim().split('\n')
     const told = listed.map((line) => {
@@ -179,8 +185,8 @@ describe('queue list', () => {
     }),
   )
 
-  test('is exact and separated by tabs in a pipe', async () => {
-    const [line = ''] = (await operator.says('queue', 'list')).split('\n')
+  test('is exact and tab-separated with --tsv', async () => {
+    const [line = ''] = (await operator.says('queue', 'list', '--tsv')).split('\n')
     expect(line.split('\t').slice(1)).toEqual([
       'deferred',
       '2048',
@@ -193,24 +199,23 @@ describe('queue list', () => {
     ])
   })
 
-  test('is in columns on a terminal, no wider than it', async () => {
-    const { out } = await operator.run(['queue', 'list'], { columns: 100 })
-    const [heading, line = '', total] = out.split('\n')
-    expect(heading).toMatch(/^QUEUE ID +QUEUE +SIZE +AGE +TRIES NEXT +SENDER → RECIPIENTS: REASON$/)
-    expect(line).toMatch(/^\w+ +deferred 2\.0 kB +1h +1 +in 12m +app@us\.example → ann@far\.example \+1: c…$/)
-    expect(line).toHaveLength(100)
+  test('is a table of the width of the terminal, also in a pipe', async () => {
+    const out = await operator.says('queue', 'list')
+    const [heading, line = '', reason, total] = out.split('\n')
+    expect(heading).toBe('QUEUE ID        QUEUE      AGE TRIES NEXT SENDER → RECIPIENT')
+    expect(line).toMatch(/^\w+ +deferred {4}1h {5}1 {2}12m app@us\.example → ann@far\.example \+1$/)
+    expect(reason).toBe(`  ${REFUSED.reason}`)
     expect(total).toBe('1 message')
+    expect((await operator.run(['queue', 'list'], { columns: 80 })).out).toBe(out)
+    expect(withoutColours((await operator.run(['queue', 'list'], { columns: 80, env: { NO_COLOR: '' } })).out)).toBe(out)
+    const wide = await operator.says('queue', 'list', '--wide')
+    expect(wide.split('\n')[1]).toMatch(
+      / in 12m app@us\.example → ann@far\.example, bob@far\.example: connect to mx\.far\.example.* refused$/,
+    )
   })
 
-  test('leaves room for who and why on a narrow one', async () => {
-    const [heading, line = ''] = (await operator.run(['queue', 'list'], { columns: 80 })).out.split('\n')
-    expect(heading).toMatch(/^QUEUE ID +QUEUE +AGE +TRIES NEXT SENDER → RECIPIENTS: REASON$/)
-    expect(line).toMatch(/^\w+ +deferred 1h +1 +12m +app@us\.example → ann@far\.example \+1:…$/)
-    expect(line).toHaveLength(80)
-  })
-
-  test('finds by filter', async () => {
-    const count = async (...filter: readonly string[]) => (await operator.says('queue', 'list', ...filter)).split('\n').length - 1
+  test('selects by filter', async () => {
+    const count = async (...filter: readonly string[]) => Number(await operator.says('queue', 'list', '--count', ...filter))
     expect(await count('--sender', 'app@us.example', '--recipient', '*@far.example', '--reply', 'connection REFUSED')).toBe(1)
     expect(await count('--older-than', '59m', '--attempts-over', '0', '--queue', 'deferred', '--destination', 'FAR.example')).toBe(1)
     expect(await count('--older-than', '2h')).toBe(0)
@@ -218,7 +223,29 @@ describe('queue list', () => {
     expect(await count('--limit', '0')).toBe(0)
   })
 
-  test('ends quietly when nobody reads on', async () => {
+  test('--sort orders, also with a limit; --count prints a number', async () => {
+    await operator.own(async (store) => {
+      for (const [sender, size] of [
+        ['zoe@us.example', 10],
+        ['bea@us.example', 4096],
+      ] as const)
+        await queue(store, { ...MAIL, leased: false, sender, content: [Buffer.alloc(size, 'x')] })
+    })
+    const senders = async (...argv: readonly string[]) =>
+      (await operator.says('queue', 'list', '--tsv', ...argv)).split('\n').flatMap((line) => line.split('\t')[6]?.split('@')[0] ?? [])
+    expect(await senders()).toEqual(['app', 'zoe', 'bea'])
+    expect(await senders('--sort', 'sender')).toEqual(['app', 'bea', 'zoe'])
+    expect(await senders('--sort', 'size')).toEqual(['bea', 'app', 'zoe'])
+    expect(await senders('--sort', 'size', '--limit', '1')).toEqual(['bea'])
+    expect(await senders('--sort', 'tries', '--limit', '2')).toEqual(['app', 'zoe'])
+    expect(await senders('--sort', 'next')).toEqual(['zoe', 'bea', 'app'])
+    expect(await operator.says('queue', 'list', '--count')).toBe('3\n')
+    expect(await operator.says('queue', 'list', '--count', '--limit', '2')).toBe('2\n')
+    expect(await operator.says('queue', 'list', '--count', '--json', '--sender', 'z*')).toBe('{"messages":1}\n')
+    expect((await operator.run(['queue', 'list', '--sort', 'colour'])).code).toBe(64)
+  })
+
+  test('exits with 0 when its reader closes the pipe', async () => {
     await operator.own(async (store) => {
       for (let i = 0; i < 1200; i++) await queue(store, MAIL)
     })
@@ -229,7 +256,7 @@ describe('queue list', () => {
 describe('queue show', () => {
   const lines = async (id: string) => (await operator.says('queue', 'show', id)).split('\n')
 
-  test('tells why a message is still here and what happens next', async () => {
+  test('shows why a message is queued and its next attempt', async () => {
     const id = await operator.own(async (store) => {
       const message = await queue(store, MAIL)
       const last: DeliveryStatus = {
@@ -239,6 +266,7 @@ describe('queue show', () => {
         stage: 'rcpt',
       }
       await store.settle({
+        owner: store.leaseTerms().owner,
         message,
         recipients: [deferred(first(message), NOW + minutes(4), { last, steps: 3 })],
         attempts: [attempt(first(message), NOW - minutes(16), 'deferred', last)],
@@ -248,21 +276,24 @@ describe('queue show', () => {
     expect(await lines(id)).toEqual([
       `${id}  deferred`,
       '  from          app@us.example',
-      '  size          2.0 kB in all',
+      '  size          2.0 kB',
       '  arrived       2026-11-20 09:00:00 (1h ago)',
       '',
-      'to ann@far.example: waits for its time',
+      'to ann@far.example: waits for its next attempt',
       '  next attempt  2026-11-20 10:04:00 (in 4m)',
-      '  by rule       wait 3 of retry_backoff = doubling: 20m after the last attempt; minimal_backoff_time = 5m, maximal_backoff_time = 4000s',
-      '  given up      2026-11-22 09:00:00 (in 1d 23h)',
-      '  last word     host mx.far.example[192.0.2.1] said: 450 4.2.1 busy (in reply to RCPT TO command)',
-      `  remedy        to try it now: deferd queue flush ${id}`,
+      '  by rule       wait 3 of retry_backoff = doubling: 20m after the last attempt;',
+      '                minimal_backoff_time = 5m, maximal_backoff_time = 4000s',
+      '  expires       2026-11-22 09:00:00 (in 1d 23h)',
+      '  last reply    450 4.2.1 busy',
+      `  remedy        to try now: deferd queue flush ${id}`,
       '  1 attempt',
-      '    2026-11-20 09:44:00  deferred 4.2.1  at mx.example[192.0.2.1]:25, stage rcpt, delays 0/0/0/0',
+      '    2026-11-20 09:44:00  deferred 4.2.1  at mx.example[192.0.2.1]:25, stage',
+      '      rcpt, delays 0/0/0/0',
       '      450 4.2.1 busy',
       '',
       'destination far.example',
-      '  daemon        not running: nothing is tried until it is started',
+      '  state         open',
+      '  daemon        not running: no attempts until it is started',
       '',
     ])
     const shown = JSON.parse(await operator.says('queue', 'show', id, '--json')) as Record<string, unknown>
@@ -285,14 +316,14 @@ describe('queue show', () => {
     })
   })
 
-  test('names what has to happen for mail that waits for somebody', async () => {
+  test('names the action that waiting mail needs', async () => {
     const told: Record<string, string> = {}
     const ids = await operator.own(async (store) => {
       const of = async (name: string, mail: Mail) =>
         [name, formatQueueId(HOUR_AGO, await queue(store, { ...MAIL, leased: false, ...mail }))] as const
-      const nobody = { probeInterval: null, suspendedBy: null, reason: null, deadUntil: null }
-      await store.saveDestination({ ...nobody, name: 'dead.example', deadUntil: NOW + 5000, probeInterval: 300_000, reason: REFUSED })
-      await store.saveDestination({ ...nobody, name: 'shut.example', suspendedBy: 'root' })
+      const nobody = { probeInterval: null, suspension: null, siteStatus: null, deadUntil: null }
+      await store.saveDestination({ ...nobody, name: 'dead.example', deadUntil: NOW + 5000, probeInterval: 300_000, siteStatus: REFUSED })
+      await store.saveDestination({ ...nobody, name: 'shut.example', suspension: { by: 'root', until: null, reason: null } })
       return [
         await of('held', { hold: true }),
         await of('dead', { to: [{ address: 'a@dead.example' }] }),
@@ -305,9 +336,7 @@ describe('queue show', () => {
       told[name] = shown.waits_for
     }
     expect(told).toEqual({ held: 'release', dead: 'probe', suspended: 'resume', active: 'delivery' })
-    expect(await lines(ids[1]?.[1] ?? '')).toContain(
-      '  by rule       it is due, but its destination does not answer and is probed at doubling intervals; minimal_backoff_time = 5m, maximal_backoff_time = 4000s',
-    )
+    expect(await lines(ids[1]?.[1] ?? '')).toContain('  by rule       due, but the destination is dead and probed at doubling')
     expect(await lines(ids[2]?.[1] ?? '')).toContain('  remedy        deferd destination resume shut.example')
   })
 
@@ -325,7 +354,7 @@ describe('queue show', () => {
     })
   })
 
-  test('an id that nobody knows ends with 65', async () => {
+  test('an unknown id exits with 65', async () => {
     await operator.own(() => Promise.resolve())
     for (const command of ['show', 'cat']) {
       const { code, err } = await operator.run(['queue', command, 'nonsense\u001b[31m'])
@@ -343,12 +372,28 @@ describe('the content', () => {
     id = await operator.own(async (store) => formatQueueId(HOUR_AGO, await queue(store, { ...MAIL, content })))
   })
 
-  test('queue cat prints it byte for byte, whole or in parts', async () => {
+  test('queue cat prints it byte for byte, complete or in parts', async () => {
     const [header, body] = [CONTENT.slice(0, CONTENT.indexOf('Line')), CONTENT.slice(CONTENT.indexOf('Line'))]
     expect(await operator.says('queue', 'cat', id)).toBe(CONTENT)
     expect(await operator.says('queue', 'cat', '-h', id)).toBe(header)
     expect(await operator.says('queue', 'cat', '-b', id)).toBe(body)
     expect(await operator.says('queue', 'cat', '-e', id)).toContain('sender: app@us.example\nrecipient: ann@far.example\n')
+  })
+
+  test('queue cat and postcat print prepended header fields first', async () => {
+    const prependedHeaders = 'X-First: 1\r\n'
+    const size = prependedHeaders.length + CONTENT.length
+    id = await operator.own(async (store) => {
+      const entry = mailOf(store, { ...MAIL, content: [Buffer.from(CONTENT)] })
+      await store.enqueue({ ...entry, message: { ...entry.message, size, prependedHeaders } })
+      return formatQueueId(HOUR_AGO, entry.message.id)
+    })
+    const header = prependedHeaders + CONTENT.slice(0, CONTENT.indexOf('Line'))
+    expect(await operator.says('queue', 'cat', id)).toBe(prependedHeaders + CONTENT)
+    expect(await operator.says('queue', 'cat', '-h', id)).toBe(header)
+    expect(await operator.says('queue', 'cat', '-b', id)).toBe(CONTENT.slice(CONTENT.indexOf('Line')))
+    expect(await operator.says('queue', 'cat', '-e', id)).toContain(`message_size: ${size}\n`)
+    expect(await operator.says('postcat', '-hq', id)).toBe(header.replaceAll('\r', ''))
   })
 
   test('on a terminal without control characters', async () => {
@@ -370,7 +415,7 @@ describe('the content', () => {
 })
 
 describe('qshape', () => {
-  test('check 116: recipients by domain and age', async () => {
+  test('recipients by domain and age', async () => {
     await operator.own(async (store) => {
       for (const age of [3, 7, 12, 25, 2000]) await queue(store, { at: NOW - minutes(age), to: [{ address: 'ann@far.example' }] })
     })
@@ -383,7 +428,7 @@ describe('qshape', () => {
     ])
   })
 
-  test('queue shape --json has a row per line, the total first', async () => {
+  test('queue shape --json prints a row per line, the total first', async () => {
     await operator.own(async (store) => {
       for (const age of [3, 7, 2000]) await queue(store, { at: NOW - minutes(age), to: [{ address: 'ann@far.example' }] })
     })
@@ -394,7 +439,7 @@ describe('qshape', () => {
     ])
   })
 
-  test('is laid out for 80 columns, with long names cut at the left', async () => {
+  test('fits 80 columns, with long names truncated at the left', async () => {
     await operator.own(async (store) => {
       const long = `${'very-long-label.'.repeat(4)}example`
       for (const address of [`a@${long}`, `b@${long}`, 'c@short.example']) await queue(store, { at: NOW, to: [{ address }] })

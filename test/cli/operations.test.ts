@@ -1,17 +1,23 @@
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { controlPath } from '../../src/daemon/control-path.ts'
-import { ControlServer } from '../../src/daemon/control.ts'
+import { openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
+import { controlPath } from '../../src/daemon/control-socket-path.ts'
+import { ControlServer } from '../../src/daemon/control-server.ts'
+import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { queueIdOf } from '../../src/queue/message.ts'
-import { Operations, type LiveDestination, type Wakes } from '../../src/queue/operations.ts'
-import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
-import type { DestinationDue } from '../../src/queue/store.ts'
+import { queueIdOf } from '../../src/mail/message.ts'
+import { Operations, type SchedulerControl } from '../../src/queue/operations.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import type { LiveDestination } from '../../src/store/destination-status.ts'
+import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import type { DestinationDue } from '../../src/store/queue-store.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
+
+const policies = new DestinationPolicies(defaultConfig('h').config)
 
 let operator: Operator
 let ids: readonly string[]
@@ -49,7 +55,7 @@ const listed = async (...filter: readonly string[]): Promise<readonly Listed[]> 
 
 const queues = async () => (await listed()).map(({ queue_name }) => queue_name)
 
-describe('without a daemon, the command does it itself', () => {
+describe('without a daemon', () => {
   test('hold and release, by id and by filter', async () => {
     expect(await operator.says('queue', 'hold', ids[0] ?? '')).toBe('1 message put on hold\n')
     expect(await queues()).toEqual(['hold', 'deferred', 'deferred'])
@@ -65,13 +71,13 @@ describe('without a daemon, the command does it itself', () => {
     expect((await listed('--recipient', 'ann@*'))[0]?.next_attempt_time).toBe(NOW / 1000 + 600)
   })
 
-  test('expire marks mail that is given up', async () => {
+  test('expire marks mail', async () => {
     await operator.says('queue', 'expire', ids[1] ?? '')
     expect((await listed()).map(({ forced_expire }) => forced_expire)).toEqual([false, true, false])
     expect(await operator.says('mailq')).toContain(`${ids[1]}# `)
   })
 
-  test('check 115: requeueing gives a new id and a new lifetime, and keeps the arrival time', async () => {
+  test('requeue gives a new id and a new lifetime, and keeps the arrival time', async () => {
     await operator.says('queue', 'requeue', ids[0] ?? '')
     const after = (await listed()).at(-1)
     expect(await listed()).toHaveLength(3)
@@ -80,12 +86,12 @@ describe('without a daemon, the command does it itself', () => {
     expect(after?.expire_time).toBe(NOW / 1000 + 2 * 86_400)
   })
 
-  test('requeueing everything ends, though it adds to the queue', async () => {
+  test('requeue --all terminates, though it adds to the queue', async () => {
     expect(await operator.says('queue', 'requeue', '--all')).toBe('3 messages requeued\n')
     expect(await listed()).toHaveLength(3)
   })
 
-  test('delete goes to the trash, from which restore brings back what was not delivered', async () => {
+  test('delete moves mail to the trash; restore brings back undelivered recipients', async () => {
     expect(await operator.says('queue', 'delete', '--destination', 'far.example')).toBe('2 messages deleted\n')
     expect(await listed()).toHaveLength(1)
     expect((await listed('--queue', 'trash')).map(({ queue_id }) => queue_id)).toEqual(ids.slice(0, 2))
@@ -98,32 +104,29 @@ describe('without a daemon, the command does it itself', () => {
 
   test('a dry run counts and shows, and changes nothing', async () => {
     const out = await operator.says('queue', 'delete', '--destination', 'far.example', '--dry-run')
-    expect(
-      out
-        .split('\n')
-        .slice(0, 2)
-        .map((line) => line.split('\t')[0]),
-    ).toEqual(ids.slice(0, 2))
+    expect([...out.matchAll(/^4\w+(?= +\w+ +\d)/gm)].map(([id]) => id)).toEqual(ids.slice(0, 2))
     expect(out).toContain('2 messages would be deleted; nothing was changed\n')
     expect(await listed()).toHaveLength(3)
     expect(await operator.says('audit')).toBe('')
   })
 
-  test('a dry run shows what it counts: nothing the operation would pass over', async () => {
+  test('a dry run lists exactly the messages it counts', async () => {
     await operator.own(async (store) => {
       const message = await queue(store, { at: CAME, leased: true, to: [{ address: 'broken@far.example' }] })
       await store.quarantine(message, 'it cannot be read')
     })
     await operator.says('queue', 'hold', ids[0] ?? '')
-    expect((await operator.says('queue', 'release', '--sender', '*', '--dry-run')).split('\n').map((line) => line.split('\t')[0])).toEqual([
+    expect((await operator.says('queue', 'release', '--sender', '*', '--dry-run')).split('\n').map((line) => line.split('  ')[0])).toEqual([
+      'QUEUE ID',
       ids[0],
+      expect.anything(),
       '1 message would be released; nothing was changed',
       '',
     ])
-    expect((await operator.says('queue', 'hold', '--sender', '*', '--dry-run')).match(/\n/g)).toHaveLength(4)
+    expect((await operator.says('queue', 'hold', '--sender', '*', '--dry-run')).match(/\n/g)).toHaveLength(8)
     await operator.says('queue', 'delete', ids[2] ?? '')
     expect(await operator.says('queue', 'restore', '--all', '--dry-run')).toMatch(
-      new RegExp(`^${ids[2]}\t.*\n1 message would be restored; nothing was changed\n$`),
+      new RegExp(`^QUEUE ID.*\n${ids[2]} .*\n(?: {2}.*\n)?1 message would be restored; nothing was changed\n$`),
     )
   })
 
@@ -132,7 +135,7 @@ describe('without a daemon, the command does it itself', () => {
     expect(await queues()).toEqual(['hold', 'hold', 'deferred'])
   })
 
-  test('an unknown id is named, the others are done', async () => {
+  test('an unknown id is reported, other ids are processed', async () => {
     const { code, out, err } = await operator.run(['queue', 'hold', 'nonsense', ids[0] ?? ''])
     expect({ code, out, err }).toEqual({
       code: 65,
@@ -141,7 +144,7 @@ describe('without a daemon, the command does it itself', () => {
     })
   })
 
-  test('which messages must be said, and in one way', async () => {
+  test('messages must be selected, by ids or by filter', async () => {
     for (const argv of [
       ['queue', 'delete'],
       ['queue', 'delete', 'X', '--all'],
@@ -153,7 +156,7 @@ describe('without a daemon, the command does it itself', () => {
     expect((await operator.run(['queue', 'delete', '--limit', '1'])).code).toBe(64)
   })
 
-  test('each order leaves one row in the audit', async () => {
+  test('each operation adds one row to the audit log', async () => {
     await operator.says('queue', 'hold', '--all')
     await operator.says('destination', 'suspend', 'Far.example')
     expect(await operator.says('audit')).toBe(
@@ -168,7 +171,7 @@ describe('without a daemon, the command does it itself', () => {
     })
   })
 
-  test('while another command owns the queue, nothing is done', async () => {
+  test('while another command owns the queue, no operation runs', async () => {
     await operator.own(async () => {
       const { code, err } = await operator.run(['queue', 'hold', '--all'])
       expect(code).toBe(75)
@@ -184,14 +187,14 @@ describe('above a thousand messages', () => {
     }),
   )
 
-  test('somebody at a terminal is asked, and may say no', async () => {
+  test('a terminal user is asked, and may decline', async () => {
     const no = await operator.run(['queue', 'hold', '--all'], { columns: 100, answer: 'n' })
     expect(no).toMatchObject({ code: 0, asked: ['hold 1,003 messages? [y/N] '], out: 'Nothing was changed.\n' })
     const yes = await operator.run(['queue', 'hold', '--all'], { columns: 100, answer: 'y' })
     expect(yes.out).toBe('1,003 messages put on hold\n')
   })
 
-  test('nobody is asked in a script, or with --yes', async () => {
+  test('there is no question in a script, or with --yes', async () => {
     expect((await operator.run(['queue', 'hold', '--all'])).asked).toEqual([])
     expect((await operator.run(['queue', 'release', '--all', '--yes'], { columns: 100 })).asked).toEqual([])
   })
@@ -203,6 +206,7 @@ describe('destinations', () => {
     const [far] = (await operator.says('destination', 'list', '--json')).split('\n')
     expect(JSON.parse(far ?? '')).toEqual({
       destination: 'far.example',
+      state: 'suspended',
       window: null,
       in_flight: 0,
       waiting: 2,
@@ -210,28 +214,46 @@ describe('destinations', () => {
       dead_until: null,
       probe_interval: null,
       suspended_by: 'operator',
+      suspended_until: null,
+      suspend_reason: null,
       last_reply: null,
     })
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')
-    expect(await operator.says('destination', 'show', 'far.example')).toContain('  condition   open\n')
+    expect(await operator.says('destination', 'show', 'far.example')).toContain('  state       open\n')
+  })
+
+  test('are suspended for a time and with a reason, which listings show', async () => {
+    expect(await operator.says('destination', 'suspend', 'far.example', '--for', '2h', '--reason', 'rate limited')).toMatch(
+      /^far\.example: suspended until 2026-11-20 12:00:00: rate limited\n$/,
+    )
+    const [far] = (await operator.says('destination', 'list', '--json')).split('\n')
+    expect(JSON.parse(far ?? '')).toMatchObject({ suspended_until: NOW / 1000 + 7200, suspend_reason: 'rate limited' })
+    expect(await operator.says('destination', 'show', 'far.example')).toContain('suspended by operator, ends in 2h: rate limited\n')
+    const [message] = await listed('--recipient', 'ann@*')
+    expect(message).toMatchObject({
+      next_attempt_time: NOW / 1000 + 7200,
+      recipients: [{ delay_reason: 'delivery temporarily suspended: by operator: rate limited' }],
+    })
+    expect(await operator.says('audit')).toContain('suspend far.example --for=2h --reason=rate limited')
+    expect((await operator.run(['destination', 'suspend', 'far.example', '--for', '0s'])).code).toBe(64)
   })
 
   test('are suspended before they have mail, with a warning', async () => {
     expect(await operator.run(['destination', 'suspend', 'gmial.example'])).toMatchObject({
       code: 0,
-      err: 'deferd: warning: no mail waits there now; `deferd destination list` names where it does\n',
+      err: 'deferd: warning: no mail is queued for this destination; `deferd destination list` shows the destinations with mail\n',
     })
     expect(await operator.run(['destination', 'suspend', 'far.example'])).toMatchObject({ code: 0, err: '' })
   })
 
-  test('of which nothing is known end with 65', async () => {
+  test('unknown ones exit with 65', async () => {
     expect(await operator.run(['destination', 'show', 'nowhere.example'])).toMatchObject({ code: 65, out: '' })
   })
 })
 
 describe('postsuper', () => {
-  test('check 114: deletes, says so, and takes an unknown id for none', async () => {
+  test('deletes and counts; an unknown id counts as none', async () => {
     expect(await operator.run(['postsuper', '-d', ids[0] ?? ''])).toMatchObject({
       code: 0,
       out: '',
@@ -254,7 +276,7 @@ describe('postsuper', () => {
     expect(await queues()).toEqual(['hold', 'deferred'])
   })
 
-  test('-f gives up and releases', async () => {
+  test('-f expires and releases', async () => {
     await operator.run(['postsuper', '-h', 'ALL'])
     expect((await operator.run(['postsuper', '-f', ids[2] ?? ''])).err).toBe(
       `postsuper: ${ids[2]}: expired\npostsuper: ${ids[2]}: released from hold\npostsuper: Force-expired: 1 message\npostsuper: Released from hold: 1 message\n`,
@@ -270,7 +292,7 @@ describe('postsuper', () => {
 describe('postqueue -f, -i, -s', () => {
   const due = async () => (await listed()).map(({ next_attempt_time }) => (next_attempt_time ?? 0) - NOW / 1000)
 
-  // Check 118 is void: there are no lists of domains that may be flushed, since mail is found by where it goes.
+  // deferd has no fast_flush_domains: every destination may be flushed, because mail is found by its destination.
   test('flush all, one message, one site', async () => {
     await operator.says('postqueue', '-i', ids[0] ?? '')
     expect(await due()).toEqual([0, 600, 600])
@@ -288,22 +310,23 @@ describe('postqueue -f, -i, -s', () => {
   })
 })
 
-describe('with a daemon, it is asked', () => {
+describe('with a daemon', () => {
   const seen: { woken: (DestinationDue & { revive: boolean })[]; suspended: string[] } = { woken: [], suspended: [] }
   const live: LiveDestination = {
     destination: 'far.example',
+    state: 'dead',
     window: 7,
     inFlight: 2,
     waiting: 3,
     nextDueAt: NOW,
     deadUntil: NOW + 60_000,
     probeInterval: 60_000,
-    suspendedBy: null,
-    lastReply: '421 later',
+    suspension: null,
+    siteStatus: { status: '4.3.2', reason: 'host mx said: 421 later', reply: '421 later', stage: 'greeting' },
   }
-  const wakes: Wakes = {
-    woken: (due, { revive }) => void seen.woken.push(...due.map((one) => ({ ...one, revive }))),
-    suspend: async (name, by) => void seen.suspended.push(`${name} by ${by}`),
+  const scheduler: SchedulerControl = {
+    workAdded: (due, { revive }) => void seen.woken.push(...due.map((one) => ({ ...one, revive }))),
+    suspend: async (name, { by, until, reason }) => void seen.suspended.push(`${name} by ${by} until ${until}: ${reason}`),
     resume: async (name) => void seen.suspended.push(`${name} again`),
     snapshot: () => [live],
   }
@@ -318,14 +341,19 @@ describe('with a daemon, it is asked', () => {
         if (event.kind === 'operated') operated.push(`${event.operation} ${event.queueId} by ${event.by}`)
         if (event.kind === 'accepted') operated.push(`${queueIdOf(event.message)} to ${event.recipients.join()} was ${event.originalId}`)
       })
-      const operations = new Operations({ store, reader, events, clock: operator.clock, config: () => defaultConfig('h').config, wakes })
-      const control = new ControlServer({ queueDirectory: operator.directory, operations, clock: operator.clock, pid: 1 })
+      const operations = new Operations({ store, reader, events, clock: operator.clock, policies: () => policies, scheduler })
+      const control = new ControlServer({
+        queueDirectory: operator.directory,
+        operations,
+        status: () => Promise.reject(new Error('no relay')),
+        clock: operator.clock,
+      })
       await control.start()
       try {
         await story()
       } finally {
         await control.stop()
-        reader.close()
+        await reader.close()
       }
     })
     return operated
@@ -336,7 +364,7 @@ describe('with a daemon, it is asked', () => {
     seen.suspended = []
   })
 
-  test('orders are carried out there, with the scheduler told', async () => {
+  test('operations run in the daemon and reach the scheduler', async () => {
     const operated = await withDaemon(async () => {
       expect(await operator.says('queue', 'flush', '--destination', 'far.example')).toBe('2 messages flushed\n')
       expect(await operator.says('queue', 'hold', ids[2] ?? '')).toBe('1 message put on hold\n')
@@ -356,7 +384,7 @@ describe('with a daemon, it is asked', () => {
     ])
   })
 
-  test('check 115: the log links a requeued message to the id it had', async () => {
+  test('the log links a requeued message to its earlier id', async () => {
     const log = await withDaemon(async () => {
       expect(await operator.says('queue', 'requeue', ids[1] ?? '')).toBe('1 message requeued\n')
     })
@@ -365,12 +393,13 @@ describe('with a daemon, it is asked', () => {
     expect(log).toEqual([`requeue ${ids[1]} by operator`, `${newId} to bob@far.example was ${ids[1]}`])
   })
 
-  test('destinations are shown as the scheduler has them', async () => {
+  test('destinations are shown with the scheduler’s state', async () => {
     await withDaemon(async () => {
       await operator.says('destination', 'suspend', 'far.example')
       await operator.says('destination', 'resume', 'far.example')
       expect(JSON.parse((await operator.says('destination', 'list', '--json')).split('\n')[0] ?? '')).toMatchObject({
         destination: 'far.example',
+        state: 'dead',
         window: 7,
         in_flight: 2,
         waiting: 2,
@@ -380,46 +409,70 @@ describe('with a daemon, it is asked', () => {
       })
       expect(await operator.says('queue', 'show', ids[0] ?? '')).toContain('  window        7 at once, 2 in flight, 3 waiting for a slot\n')
     })
-    expect(seen.suspended).toEqual(['far.example by operator', 'far.example again'])
+    expect(seen.suspended).toEqual(['far.example by operator until null: null', 'far.example again'])
   })
 
-  test('what it cannot do is told in its words and with its code', async () => {
+  test('a request of another version is refused as a whole, in one sentence', async () => {
+    const operation = { operation: 'delete', queues: null, purge: true, dryRun: false, who: 'operator', commandLine: '--all' } as const
+    const later = { ...ANY_MESSAGE, domain: 'far.example' } as QueueFilter
+    const operated = await withDaemon(async () => {
+      const client = await openDaemonClient(operator.directory)
+      const answer = client?.perform({ ...operation, selection: { kind: 'filter', filter: later, limit: null } })
+      await expect(answer).rejects.toThrow(
+        'request refused: unknown member "domain" of selection.filter; if this daemon is older than the command, restart it',
+      )
+    })
+    expect(operated).toEqual([])
+    expect(await listed()).toHaveLength(3)
+  })
+
+  test('its errors are reported with its text and exit code', async () => {
     await operator.own(async (store) => {
       const reader = openQueueReader(operator.directory)
-      const failing = { ...wakes, suspend: () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 })) }
+      const failing = { ...scheduler, suspend: () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 })) }
       const events = new Events(() => NOW)
       const operations = new Operations({
         store,
         reader,
         events,
         clock: operator.clock,
-        config: () => defaultConfig('h').config,
-        wakes: failing,
+        policies: () => policies,
+        scheduler: failing,
       })
-      const control = new ControlServer({ queueDirectory: operator.directory, operations, clock: operator.clock, pid: 1 })
+      const control = new ControlServer({
+        queueDirectory: operator.directory,
+        operations,
+        status: () => Promise.reject(new Error('no relay')),
+        clock: operator.clock,
+      })
       await control.start()
       expect(await operator.run(['destination', 'suspend', 'x'])).toMatchObject({ code: 75, err: 'deferd: the disk is full\n' })
       await control.stop()
-      reader.close()
+      await reader.close()
     })
   })
 
-  test('what was done before an order failed is told', async () => {
+  test('what was done before an operation failed is reported', async () => {
     await operator.own(async (store) => {
       const reader = openQueueReader(operator.directory)
-      const giveWay = () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 }))
-      const parts = { store, reader, events: new Events(() => NOW), clock: operator.clock, config: () => defaultConfig('h').config, wakes }
-      const operations = new Operations({ ...parts, giveWay })
-      const control = new ControlServer({ queueDirectory: operator.directory, operations, clock: operator.clock, pid: 1 })
+      const throttle = () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 }))
+      const parts = { store, reader, events: new Events(() => NOW), clock: operator.clock, policies: () => policies, scheduler }
+      const operations = new Operations({ ...parts, throttle })
+      const control = new ControlServer({
+        queueDirectory: operator.directory,
+        operations,
+        status: () => Promise.reject(new Error('no relay')),
+        clock: operator.clock,
+      })
       await control.start()
       const { code, err } = await operator.run(['postsuper', '-h', ids[0] ?? ''])
       expect([code, err]).toEqual([75, `postsuper: ${ids[0]}: placed on hold\ndeferd: the disk is full\n`])
       await control.stop()
-      reader.close()
+      await reader.close()
     })
   })
 
-  test.each(['at once', 'on the way'])('a daemon that dies %s is missed', async (when) => {
+  test.each(['at once', 'on the way'])('a daemon that exits %s is reported', async (when) => {
     const dying = createServer((request, response) => {
       if (request.method === 'GET') return void response.end('[]')
       if (when === 'on the way') response.write('{"kind":"progress","soFar":{"matched":1,"changed":1,"unknown":[],"ids":[]}}\n')
@@ -428,14 +481,50 @@ describe('with a daemon, it is asked', () => {
     await new Promise<void>((resolve) => void dying.listen(controlPath(operator.directory), resolve))
     try {
       const { code, err } = await operator.run(['queue', 'hold', ids[0] ?? ''])
-      expect(err).toBe('deferd: the daemon went away before it had finished; what it had done is done\n')
+      expect(err).toBe(
+        'deferd: lost connection to the daemon; the operation may be partly applied: check `deferd audit`, then repeat the command\n',
+      )
       expect(code).toBe(75)
     } finally {
       dying.close()
     }
   })
 
-  test('a socket that was left behind is no daemon, and no hindrance', async () => {
+  test.each([
+    ['deferd 0.0.1', { 'deferd-version': '0.0.1' }],
+    ['an older deferd', {}],
+  ])('%s that does not understand a command is named in one sentence', async (daemon, headers) => {
+    const older = createServer((request, response) => {
+      if (request.method === 'GET') return void response.end('[]')
+      response.writeHead(400, headers).end('{"kind":"failed","why":"request refused: unknown key","exitCode":70}\n')
+    })
+    await new Promise<void>((resolve) => void older.listen(controlPath(operator.directory), resolve))
+    try {
+      for (const argv of [
+        ['queue', 'hold', ids[0] ?? ''],
+        ['destination', 'suspend', 'far.example'],
+      ]) {
+        const { code, err } = await operator.run(argv)
+        expect(code).toBe(69)
+        expect(err).toMatch(
+          new RegExp(`^deferd: the daemon is ${daemon} and does not understand this command of deferd \\d[^\n]*: restart`),
+        )
+        expect(err.split('\n')).toHaveLength(2)
+      }
+    } finally {
+      older.close()
+    }
+  })
+
+  test('resuming a destination of which nothing is known is an error', async () => {
+    const { code, out, err } = await operator.run(['destination', 'resume', 'nosuch'])
+    expect({ code, out }).toEqual({ code: 65, out: '' })
+    expect(err).toMatch(
+      /^deferd: nothing is known under the name nosuch, so nothing was resumed; deferd destination list shows all names\n$/,
+    )
+  })
+
+  test('a stale socket is ignored', async () => {
     await withDaemon(() => Promise.resolve())
     expect(await operator.says('queue', 'hold', ids[0] ?? '')).toBe('1 message put on hold\n')
     await withDaemon(async () => {
@@ -444,7 +533,7 @@ describe('with a daemon, it is asked', () => {
   })
 })
 
-test('what was delivered meanwhile is not brought back', async () => {
+test('recipients delivered in the meantime are not restored', async () => {
   const id = await operator.own(async (store) => {
     const message = await queue(store, { at: CAME, leased: true })
     await operate(store, message, { kind: 'delete', now: NOW, purge: false })

@@ -1,11 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { commandsPage } from '../../src/cli/manual.ts'
+import { commandsPage } from '../../src/cli/commands-page.ts'
+import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { processShell } from '../../src/cli/process-shell.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { configurationPage } from '../../src/config/documentation.ts'
+import { backoffPage } from '../../scripts/backoff-page.ts'
+import { queueShowPicture } from '../../scripts/screenshot.ts'
 import { OPTIONS } from '../../src/config/options.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { openMetrics } from '../../src/telemetry/metrics.ts'
+import { monitoringPage } from '../../src/telemetry/monitoring-page.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -13,7 +19,7 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 /** Without the padding that the formatter gives to tables. */
 const unpadded = (page: string): string => page.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---')
 
-describe('pages made from the source are current (node scripts/docs.ts && oxfmt docs)', () => {
+describe('generated pages are current (node scripts/docs.ts)', () => {
   test('docs/configuration.md', () => {
     expect(unpadded(read('docs/configuration.md'))).toBe(unpadded(configurationPage()))
   })
@@ -21,11 +27,34 @@ describe('pages made from the source are current (node scripts/docs.ts && oxfmt 
   test('docs/commands.md', async () => {
     expect(unpadded(read('docs/commands.md'))).toBe(unpadded(commandsPage(await buildProgram(processShell()))))
   })
+
+  test('docs/backoff.md', () => {
+    expect(unpadded(read('docs/backoff.md'))).toBe(unpadded(backoffPage()))
+  })
+
+  test('docs/monitoring.md', () => {
+    const { texts } = openMetrics({
+      clock: systemClock,
+      tally: async () => EMPTY_TALLY,
+      destinations: () => [],
+    })
+    expect(unpadded(read('docs/monitoring.md'))).toBe(unpadded(monitoringPage(texts)))
+  })
+
+  test('docs/images/queue-show.svg, drawn from a run in virtual time', async () => {
+    expect(read('docs/images/queue-show.svg')).toBe(await queueShowPicture())
+  })
 })
 
 describe('every parameter', () => {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && path !== 'config/options.ts' && path !== 'config/documentation.ts')
+    .filter(
+      (path) =>
+        path.endsWith('.ts') &&
+        path !== 'config/options.ts' &&
+        path !== 'config/documentation.ts' &&
+        path !== 'config/postfix-parameters.ts',
+    )
     .map((path) => read(join('src', path)))
     .join('\n')
 
@@ -41,7 +70,7 @@ describe('every parameter', () => {
     }
   })
 
-  test('does something', () => {
+  test('is used', () => {
     expect(Object.keys(OPTIONS).filter((name) => !isUsed(name))).toEqual([])
   })
 })

@@ -2,24 +2,24 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConfigError, loadConfig, type ConfigSources, type LoadedConfig } from '../../src/config/load.ts'
-import { settingsFor } from '../../src/config/destination-settings.ts'
-import { days, hours, minutes, seconds } from '../../src/mail/clock.ts'
+import { configFrom, ConfigError, loadConfig, type ConfigSources, type LoadedConfig } from '../../src/config/load.ts'
+import { DEFAULT_FILES } from '../../src/config/sources.ts'
+import { DestinationPolicies } from '../../src/config/destination-policies.ts'
+import { days, hours, minutes, seconds } from '../../src/system/clock.ts'
 
 let folder: string
-const home = process.cwd()
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'deferd-config-'))
-  process.chdir(folder)
 })
 afterAll(() => {
-  process.chdir(home)
   rmSync(folder, { recursive: true })
 })
 
+const inFolder = (name: string): string => join(folder, name)
+
 const load = (toml: string | null, more: Partial<ConfigSources> = {}): LoadedConfig => {
-  const file = join(folder, 'given.toml')
+  const file = inFolder('given.toml')
   if (toml !== null) writeFileSync(file, toml)
   return loadConfig({
     ...(toml === null ? {} : { file }),
@@ -28,6 +28,7 @@ const load = (toml: string | null, more: Partial<ConfigSources> = {}): LoadedCon
     uid: 1000,
     calledAs: 'deferd',
     hostname: 'host.example',
+    defaultFiles: { folder: inFolder('deferd.toml'), system: inFolder('system.toml') },
     ...more,
   })
 }
@@ -45,7 +46,7 @@ function problems(toml: string | null, more: Partial<ConfigSources> = {}): reado
 }
 
 describe('without any file', () => {
-  test('the defaults hold, and $name in them is expanded', () => {
+  test('the defaults apply, and $name in them is expanded', () => {
     const { config, given, file, written } = load(null)
     expect(file).toBeNull()
     expect([...given]).toEqual([])
@@ -64,7 +65,7 @@ describe('without any file', () => {
   })
 })
 
-describe('where the configuration comes from', () => {
+describe('sources', () => {
   test('command line over environment over file over default', () => {
     const toml = 'myhostname = "file"\nmail_name = "file"\nsyslog_name = "file"'
     const { config, given } = load(toml, { env: { DEFERD_MAIL_NAME: 'env', DEFERD_SYSLOG_NAME: 'env' }, overrides: ['syslog_name=option'] })
@@ -72,37 +73,58 @@ describe('where the configuration comes from', () => {
     expect([...given].toSorted()).toEqual(['mail_name', 'myhostname', 'syslog_name'])
   })
 
-  test('lists on the command line are separated by commas or blanks, the last word on a name counts', () => {
+  test('lists on the command line are separated by commas or blanks; the last value of a name counts', () => {
     const { config } = load(null, { overrides: ['mynetworks=10.0.0.0/8, 192.0.2.1 [::1]/128', 'relayhost=[a]:25', ' relayhost = [b]:26 '] })
     expect(config.mynetworks).toEqual(['10.0.0.0/8', '192.0.2.1', '[::1]/128'])
     expect(config.relayhost).toEqual(['[b]:26'])
   })
 
   test('a file named by --config comes before $DEFERD_CONFIG', () => {
-    writeFileSync('other.toml', 'mail_name = "other"')
-    expect(load(null, { env: { DEFERD_CONFIG: 'other.toml' } }).config.mail_name).toBe('other')
-    expect(load('mail_name = "given"', { env: { DEFERD_CONFIG: 'other.toml' } }).config.mail_name).toBe('given')
+    const env = { DEFERD_CONFIG: inFolder('other.toml') }
+    writeFileSync(env.DEFERD_CONFIG, 'mail_name = "other"')
+    expect(load(null, { env }).config.mail_name).toBe('other')
+    expect(load('mail_name = "given"', { env }).config.mail_name).toBe('given')
   })
 
   test('./deferd.toml is read, but not for root and not for commands with Postfix’s names', () => {
-    writeFileSync('deferd.toml', 'mail_name = "folder"')
+    const file = inFolder('deferd.toml')
+    writeFileSync(file, 'mail_name = "folder"')
     try {
-      expect(load(null)).toMatchObject({ file: 'deferd.toml', config: { mail_name: 'folder' } })
+      expect(load(null)).toMatchObject({ file, config: { mail_name: 'folder' } })
       expect(load(null, { uid: 0 }).config.mail_name).toBe('Deferd')
       expect(load(null, { calledAs: 'sendmail' }).config.mail_name).toBe('Deferd')
     } finally {
-      rmSync('deferd.toml')
+      rmSync(file)
     }
   })
 
-  test('a file that was asked for must be there', () => {
-    expect(problems(null, { file: 'absent.toml' })).toEqual(['absent.toml: there is no such file'])
-    expect(problems(null, { env: { DEFERD_CONFIG: 'absent.toml' } })).toEqual(['absent.toml: there is no such file'])
+  test('the file of the system is read when nothing else was found', () => {
+    const [file, system] = [inFolder('deferd.toml'), inFolder('system.toml')]
+    writeFileSync(file, 'mail_name = "folder"')
+    writeFileSync(system, 'mail_name = "system"')
+    try {
+      expect(load(null).file).toBe(file)
+      expect(load(null, { uid: 0 })).toMatchObject({ file: system, config: { mail_name: 'system' } })
+      expect(load(null, { calledAs: 'mailq' }).file).toBe(system)
+      expect(load('').file).toBe(inFolder('given.toml'))
+    } finally {
+      rmSync(file)
+      rmSync(system)
+    }
+  })
+
+  test('the default files are ./deferd.toml and /etc/deferd/deferd.toml', () => {
+    expect(DEFAULT_FILES).toEqual({ folder: 'deferd.toml', system: '/etc/deferd/deferd.toml' })
+  })
+
+  test('a named file must exist', () => {
+    expect(problems(null, { file: 'absent.toml' })).toEqual(['absent.toml: no such file'])
+    expect(problems(null, { env: { DEFERD_CONFIG: 'absent.toml' } })).toEqual(['absent.toml: no such file'])
   })
 })
 
 describe('tables', () => {
-  test('a destination is set up with names that lose default_', () => {
+  test('names lose default_ in a destination table', () => {
     const { config } = load(`
       maximal_backoff_time = "1h"
       [transport_maps]
@@ -116,7 +138,7 @@ describe('tables', () => {
       ['example.com', 'smtp:[127.0.0.1]:2526'],
       ['*', 'smtp:[10.0.0.1]:25'],
     ])
-    const { values, table } = settingsFor(config, 'gmail.com', 'gmail.com')
+    const { settings: values, table } = new DestinationPolicies(config).for('gmail.com')
     expect(table).toBe('gmail.com')
     expect(values).toMatchObject({
       destination_concurrency_limit: 5,
@@ -126,11 +148,11 @@ describe('tables', () => {
     })
   })
 
-  test('they cannot be given by environment or command line', () => {
+  test('cannot be given by environment or command line', () => {
     const said = problems(null, { env: { DEFERD_TRANSPORT_MAPS: 'x' }, overrides: ['destination=x'] })
     expect(said).toEqual([
-      'environment: DEFERD_TRANSPORT_MAPS: tables can be given in a file only',
-      '-o: destination: tables can be given in a file only',
+      'environment: DEFERD_TRANSPORT_MAPS: tables are allowed in a file only',
+      '-o: destination: tables are allowed in a file only',
     ])
   })
 })
@@ -157,13 +179,13 @@ describe('values', () => {
     expect(config.message_drop_headers).toEqual(['corp.host.example', 'b.example', '10.0.0.0/8'])
   })
 
-  test('the lifetime of bounces follows that of other mail', () => {
+  test('bounce_queue_lifetime defaults to maximal_queue_lifetime', () => {
     const { config } = load('maximal_queue_lifetime = "5d"\n[destination."a.example"]\nmaximal_queue_lifetime = "1h"')
     expect(config.bounce_queue_lifetime).toBe(days(5))
     expect(config.destination.get('a.example')?.bounce_queue_lifetime).toBe(hours(1))
   })
 
-  test('check 26: a longer lifetime of bounces is cut to that of other mail, with a warning', () => {
+  test('a bounce_queue_lifetime above maximal_queue_lifetime is reduced to it, with a warning', () => {
     const { config, warnings, written } = load('bounce_queue_lifetime = "7d"\nmaximal_queue_lifetime = "5d"')
     expect(config.bounce_queue_lifetime).toBe(days(5))
     expect(written.get('bounce_queue_lifetime')).toBe('5d')
@@ -174,7 +196,7 @@ describe('values', () => {
 })
 
 describe('a bad configuration', () => {
-  test('shows all its problems at once, each with its place', () => {
+  test('is reported with all its problems at once, each with its place', () => {
     const said = problems(
       [
         '# a comment with "quotes',
@@ -195,21 +217,19 @@ describe('a bad configuration', () => {
       ].join('\n'),
       { env: { DEFERD_HTTP_LISTN: ':1' }, overrides: ['nonsense', 'retry_jitter=lots', 'zzz=1'] },
     )
-    expect(said.toSorted()).toEqual(
-      [
-        'given.toml:7: unknown parameter minimal_backof_time; did you mean minimal_backoff_time?',
-        'given.toml:8: message_size_limit: expected a size in bytes, got "big"',
-        'given.toml:9: queue_minfree: expected a size in bytes, got true',
-        'given.toml:11: transport_maps."example.com": expected "transport:nexthop"',
-        'given.toml:13: destination."a.example": destination_concurrency_limit: expected a whole number of at least 0, got -1',
-        'given.toml:14: unknown parameter default_destination_recipient_limit; did you mean destination_recipient_limit?',
-        'given.toml:15: mail_name holds for the whole relay and cannot stand in [destination."a.example"]',
-        'environment: unknown parameter http_listn; did you mean http_listen?',
-        '-o: expected name=value, got "nonsense"',
-        '-o: retry_jitter: expected a number of at least 0, got "lots"',
-        '-o: unknown parameter zzz',
-      ].toSorted(),
-    )
+    expect(said).toEqual([
+      'given.toml:7: unknown parameter minimal_backof_time; did you mean minimal_backoff_time?',
+      'given.toml:8: message_size_limit: expected a size in bytes, got "big"',
+      'given.toml:9: queue_minfree: expected a size in bytes, got true',
+      'given.toml:11: transport_maps."example.com": expected "transport:nexthop"',
+      'given.toml:13: destination."a.example": destination_concurrency_limit: expected a whole number of at least 0, got -1',
+      'given.toml:14: unknown parameter default_destination_recipient_limit; did you mean destination_recipient_limit?',
+      'given.toml:15: mail_name is a parameter of the whole relay, not of [destination."a.example"]; set it above the tables',
+      '-o: expected name=value, got "nonsense"',
+      'environment: unknown parameter http_listn; did you mean http_listen?',
+      '-o: unknown parameter zzz',
+      '-o: retry_jitter: expected a number of at least 0, got "lots"',
+    ])
   })
 
   test.each([
@@ -218,20 +238,20 @@ describe('a bad configuration', () => {
     ['[destination]\n"a.example" = 5', /^given\.toml:2: expected a table: \[destination\."a\.example"\]$/],
     ['\ntransport_maps = "x"', /^given\.toml:2: transport_maps must be a table: \[transport_maps\]$/],
     ['myorigin = "$myhost"', /^given\.toml:1: \$myhost: unknown parameter myhost$/],
-    ['myorigin = "$smtp_helo_name"\nsmtp_helo_name = "$myorigin"', /myorigin → smtp_helo_name → myorigin goes round in a circle$/],
+    ['myorigin = "$smtp_helo_name"\nsmtp_helo_name = "$myorigin"', /myorigin → smtp_helo_name → myorigin is a circular reference$/],
     ['mail_name = 2026-11-20', /^given\.toml:1: mail_name: expected a text/],
   ])('%j is refused', (toml, expected) => {
     expect(problems(toml)[0]).toMatch(expected)
   })
 
-  test('a first wait above the longest is refused, at one destination too', () => {
+  test('minimal_backoff_time above maximal_backoff_time is refused, in a destination table too', () => {
     expect(problems('minimal_backoff_time = "2h"')).toEqual(['given.toml:1: minimal_backoff_time is above maximal_backoff_time'])
     expect(problems('[destination."a.example"]\nmaximal_backoff_time = "10s"')).toEqual([
       'given.toml:2: destination."a.example": minimal_backoff_time is above maximal_backoff_time',
     ])
   })
 
-  test('values that mean nothing to the parts that use them are told with their places', () => {
+  test('values that their users cannot interpret are reported with their places', () => {
     const toml = [
       'mynetworks = ["10.0.0.0/8", "here"]',
       'relayhost = "::"',
@@ -251,4 +271,59 @@ describe('a bad configuration', () => {
       ].toSorted(),
     )
   })
+})
+
+test('a number without a unit has the unit of Postfix: seconds, hours or days', () => {
+  const { config, written } = configFrom(
+    {
+      maximal_queue_lifetime: 1,
+      bounce_queue_lifetime: '1',
+      delay_warning_time: '4, 30m',
+      minimal_backoff_time: 60,
+      smtp_connect_timeout: '7',
+    },
+    'relay.example',
+  )
+  expect(config).toMatchObject({
+    maximal_queue_lifetime: 86_400_000,
+    bounce_queue_lifetime: 86_400_000,
+    delay_warning_time: [4 * 3_600_000, 1_800_000],
+    minimal_backoff_time: 60_000,
+    smtp_connect_timeout: 7_000,
+  })
+  expect(
+    ['maximal_queue_lifetime', 'delay_warning_time', 'minimal_backoff_time'].map((name) => written.get(name as 'minimal_backoff_time')),
+  ).toEqual(['1d', '4h, 30m', '60s'])
+})
+
+test('a time may have several units, and blanks before them', () => {
+  const { config } = configFrom({ maximal_queue_lifetime: '1d 12h', minimal_backoff_time: '5 m', maximal_backoff_time: '1h30m' }, 'h')
+  expect(config).toMatchObject({ maximal_queue_lifetime: hours(36), minimal_backoff_time: minutes(5), maximal_backoff_time: minutes(90) })
+})
+
+test('a malformed entry of smtp_tls_policy_maps is a problem of the configuration', () => {
+  expect(() => configFrom({ smtp_tls_policy_maps: ['example.net enforce'] }, 'relay.example')).toThrow(
+    /smtp_tls_policy_maps: "example\.net enforce" is not "NEXTHOP LEVEL/,
+  )
+})
+
+test.each([
+  ['myorigin', '/etc/mailname'],
+  ['myorigin', 'a b.example'],
+  ['myhostname', 'relay example com'],
+  ['myhostname', 'relay..example'],
+])('%s = %j is refused: it is not a domain name', (name, value) => {
+  expect(() => configFrom({ [name]: value }, 'relay.example')).toThrow(new RegExp(`${name}: .* is not a domain name`))
+})
+
+test.each(['relay', 'relay.example.com', 'bücher.example', 'a_b.example'])('myhostname = %j is accepted', (value) => {
+  expect(configFrom({ myhostname: value }, 'relay.example').config.myhostname).toBe(value)
+})
+
+test('mydomain is myhostname without its first part unless it is set', () => {
+  expect(configFrom({ myhostname: 'mail.us.example', myorigin: '$mydomain' }).config).toMatchObject({
+    mydomain: 'us.example',
+    myorigin: 'us.example',
+  })
+  expect(configFrom({ myhostname: 'mail.us.example', mydomain: 'other.example' }).config.mydomain).toBe('other.example')
 })

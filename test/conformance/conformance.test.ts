@@ -1,11 +1,11 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { emptyQueue } from '../../src/queue/memory/held.ts'
-import { openMemoryStore } from '../../src/queue/memory/memory-store.ts'
-import { openInlineStore } from '../../src/queue/sqlite/inline-store.ts'
-import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
-import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
+import { emptyQueue } from '../../src/store/memory/queue-state.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
 import type { Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 
@@ -27,17 +27,17 @@ const NOTHING_TO_CLOSE = { quarantined: [], swept: 0, done: async () => undefine
 
 /** The maps are what survives the owner. */
 function inMemory(queue = emptyQueue()): Subject {
-  const { store, reader, opened } = openMemoryStore(queue)
-  return { store, reader, ...opened, done: async () => undefined, crash: async () => inMemory(queue) }
+  const { store, reader, recovery } = openMemoryStore(queue)
+  return { store, reader, ...recovery, done: async () => undefined, crash: async () => inMemory(queue) }
 }
 
 type Opener = (place: { readonly directory: string }) => ReturnType<typeof openWorkerStore>
 
 async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'deferd-store-'))): Promise<Subject> {
-  const { store, opened } = await open({ directory })
+  const { store, recovery } = await open({ directory })
   const reader = openQueueReader(directory)
   const done = async () => {
-    reader.close()
+    await reader.close()
     await store.close()
     rmSync(directory, { recursive: true })
   }
@@ -48,5 +48,5 @@ async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'defe
     await done()
     return onDisk(open, copy)
   }
-  return { store, reader, ...opened, done, crash }
+  return { store, reader, ...recovery, done, crash }
 }

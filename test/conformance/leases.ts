@@ -1,12 +1,13 @@
 /**
- * Promises of the store about leases.
+ * Contract of the store: leases.
  */
 import { expect, test } from 'vitest'
-import { recipientId } from '../../src/queue/message.ts'
-import { BUSY, claim, deferred, first, LIFETIME, messagesIn, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
+import { recipientId } from '../../src/mail/message.ts'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { BUSY, claim, deferred, delivered, first, LIFETIME, messagesIn, MIN, queue, settleOne, T0, ownerOf, type Subject } from './mail.ts'
 
 export function leases(subject: () => Subject): void {
-  test('what is due is leased, earliest first, and not handed out twice', async () => {
+  test('due mail is leased once, earliest first', async () => {
     const { store } = subject()
     const late = await queue(store, { at: T0 + 2 })
     const early = await queue(store, { at: T0 + 1 })
@@ -20,7 +21,7 @@ export function leases(subject: () => Subject): void {
     expect((await claim(store, T0 + 60 * MIN)).nextDueAt).toBeNull()
   })
 
-  test('a claim takes no more than it asked for and says what is next', async () => {
+  test('a claim is limited, and returns the next due time', async () => {
     const { store } = subject()
     for (let n = 0; n < 5; n++) await queue(store, { at: T0 + n })
     const { requests, nextDueAt } = await claim(store, T0 + MIN, { limit: 3 })
@@ -28,7 +29,7 @@ export function leases(subject: () => Subject): void {
     expect(nextDueAt).toBe(T0 + 3)
   })
 
-  test('recipients of one message travel together, up to the recipient limit', async () => {
+  test('recipients of one message are claimed together, up to the recipient limit', async () => {
     const { store } = subject()
     const to = ['ann', 'bob', 'eve'].map((name) => ({ address: `${name}@far.example` }))
     const id = await queue(store, { to: [...to, { address: 'zoe@else.example' }] })
@@ -40,7 +41,7 @@ export function leases(subject: () => Subject): void {
     expect(requests[0]).toMatchObject({ message: { id }, destination: 'far.example', fresh: true, forcedExpire: false })
   })
 
-  test('a lease says how far the recipient is', async () => {
+  test('a lease has the recipient’s steps and attempts', async () => {
     const { store } = subject()
     const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example', notify: ['failure'], orcpt: 'rfc822;a@b' }] })
     await settleOne(store, id, deferred(first(id), T0 + 5 * MIN, { steps: 3, attempts: 4 }))
@@ -63,19 +64,37 @@ export function leases(subject: () => Subject): void {
     ])
   })
 
-  test('what is given back keeps its due time, its steps and its attempts', async () => {
+  test('released mail keeps its due time, steps and attempts', async () => {
     const { store } = subject()
     const id = await queue(store)
     const before = await claim(store, T0)
-    await store.giveBack([first(id), recipientId(id, 7), recipientId(999, 0)])
+    await store.giveBack([first(id), recipientId(id, 7), recipientId(999, 0)], ownerOf(store))
     const again = await claim(store, T0)
     expect(again).toEqual(before)
-    await store.giveBack([first(id)])
-    await store.giveBack([first(id)])
+    await store.giveBack([first(id)], ownerOf(store))
+    await store.giveBack([first(id)], ownerOf(store))
     expect(await store.destinationsDue()).toEqual([{ destination: 'far.example', dueAt: T0 }])
   })
 
-  test('what waits beyond its lifetime is leased wherever it waits', async () => {
+  test('a lease names its owner, who alone settles it or gives it back', async () => {
+    const { store, reader } = subject()
+    const terms = store.leaseTerms()
+    const id = await queue(store, { leased: true })
+    const another = terms.owner + 1
+    const settlement = { message: id, recipients: [delivered(first(id), T0)], attempts: [] }
+    expect(await store.settle({ ...settlement, owner: another })).toEqual({ removed: false, noticeDue: false })
+    await store.giveBack([first(id)], another)
+    expect((await reader.details(formatQueueId(T0, id)))?.recipients).toMatchObject([{ state: 'leased' }])
+    await store.giveBack([first(id)], terms.owner)
+    const { requests } = await claim(store, T0)
+    expect(requests).toMatchObject([{ lease: terms }])
+    expect(terms.until).toBeGreaterThan(T0)
+    expect((await store.settle({ ...settlement, owner: terms.owner })).removed).toBe(true)
+    await queue(store)
+    expect(await store.claimExpired(T0 + LIFETIME, 10)).toMatchObject([{ lease: terms }])
+  })
+
+  test('expired mail is leased at any destination', async () => {
     const { store } = subject()
     const old = await queue(store, { to: [{ address: 'ann@far.example', dueAt: T0 + LIFETIME }] })
     const older = await queue(store, { to: [{ address: 'ann@else.example', expiresAt: T0 + MIN }] })
@@ -88,14 +107,14 @@ export function leases(subject: () => Subject): void {
     expect(await store.nextDeadlines()).toEqual({ expiresAt: null, warnAt: null })
   })
 
-  test('mail beyond its lifetime is passed over at the destinations that are named', async () => {
+  test('expired mail is skipped at excluded destinations', async () => {
     const { store } = subject()
     const [far, near] = [await queue(store), await queue(store, { to: [{ address: 'ann@near.example' }] })]
     expect(messagesIn(await store.claimExpired(T0 + LIFETIME, 10, ['far.example']))).toEqual([near])
     expect(messagesIn(await store.claimExpired(T0 + LIFETIME, 10))).toEqual([far])
   })
 
-  test('every destination with waiting mail is known with its earliest due time', async () => {
+  test('each destination with waiting mail is listed with its earliest due time', async () => {
     const { store } = subject()
     await queue(store, { at: T0 + 9, to: [{ address: 'ann@b.example' }, { address: 'bob@a.example' }] })
     await queue(store, { at: T0 + 3, to: [{ address: 'ann@b.example' }] })

@@ -1,12 +1,13 @@
 /**
- * Mail for the conformance suite: short words for what a store is given, and for what it answers.
+ * Mail for the conformance suite: builders of the store's arguments, and short forms of its results.
  */
-import { recipientId, type DeliveryRequest, type Message, type MessageId, type RecipientId } from '../../src/queue/message.ts'
-import type { QueueReader } from '../../src/queue/reader.ts'
-import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/queue/store.ts'
-import type { DeliveryStatus } from '../../src/mail/reply.ts'
+import { recipientId, type DeliveryRequest, type Message, type MessageId, type OwnerId, type RecipientId } from '../../src/mail/message.ts'
+import { inChunks } from '../../src/store/chunks.ts'
+import type { QueueReader } from '../../src/store/queue-reader.ts'
+import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/store/queue-store.ts'
+import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 
-/** Where the suite's time begins: 2026-01-01T00:00:00Z. */
+/** Start of the suite's clock: 2026-01-01T00:00:00Z. */
 export const T0 = 1_767_225_600_000
 export const MIN = 60_000
 export const LIFETIME = 2 * 24 * 60 * MIN
@@ -47,7 +48,7 @@ export interface Mail {
   readonly at?: number
   readonly hold?: boolean
   readonly leased?: boolean
-  readonly body?: number
+  readonly contentId?: number
 }
 
 /** A message for ann@far.example, due at once, unless said otherwise. */
@@ -56,13 +57,13 @@ export function mail(store: Pick<QueueStore, 'nextId'>, options: Mail = {}): New
   const { at = T0, hold, leased = false } = options
   const id = store.nextId()
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
-  const message: Message = { id, createdAt: at, arrivedAt: at, sender, size, body: options.body ?? id, smtputf8: false }
+  const message: Message = { id, createdAt: at, arrivedAt: at, sender, size, contentId: options.contentId ?? id, smtputf8: false }
   const schedule = { dueAt: at, expiresAt: at + LIFETIME, leased }
   const recipients = to.map((one) => ({ destination: one.address.slice(one.address.indexOf('@') + 1), ...schedule, ...one }))
-  return { message, recipients, content, ...(hold === undefined ? {} : { hold }) }
+  return { message, recipients, content: inChunks(...content), ...(hold === undefined ? {} : { hold }) }
 }
 
-/** Queues a message and says its id. */
+/** Queues a message and returns its id. */
 export async function queue(store: QueueStore, options: Mail = {}): Promise<MessageId> {
   const entry = mail(store, options)
   await store.enqueue(entry)
@@ -110,19 +111,22 @@ export const bounced = (recipient: RecipientId, at: number): Settled => ({
   at,
   attempts: 1,
   last: UNKNOWN,
-  debt: 'failure',
+  noticeDue: 'failure',
 })
 
-/** Settles one recipient of a message, with the attempt that says so. */
+/** The owner of the leases that a store hands out. */
+export const ownerOf = (store: QueueStore): OwnerId => store.leaseTerms().owner
+
+/** Settles one recipient of a message, with the attempt. */
 export function settleOne(store: QueueStore, message: MessageId, settled: Settled, at = T0) {
   const outcome = settled.state === 'waiting' ? 'deferred' : settled.state === 'removed' ? 'bounced' : settled.state
   const attempts = [attempt(settled.recipient, at, outcome, settled.last ?? BUSY)]
-  return store.settle({ message, recipients: [settled], attempts })
+  return store.settle({ owner: ownerOf(store), message, recipients: [settled], attempts })
 }
 
 /** Reads a whole content. */
 export async function contentOf(store: QueueStore, body: number): Promise<Buffer> {
   const parts: Uint8Array[] = []
-  for (let part = await store.readBody(body, 0); part !== undefined; part = await store.readBody(body, parts.length)) parts.push(part)
+  for (let part = await store.readChunk(body, 0); part !== undefined; part = await store.readChunk(body, parts.length)) parts.push(part)
   return Buffer.concat(parts)
 }

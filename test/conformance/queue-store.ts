@@ -1,15 +1,18 @@
 /**
- * What every QueueStore promises, whatever it is made of. A new store passes this suite first.
+ * Contract of every QueueStore, independent of the engine. A new engine must pass this suite.
  */
 import { afterEach, beforeEach, describe } from 'vitest'
-import { comingIn } from './coming-in.ts'
-import { debts } from './debts.ts'
+import { comingIn } from './enqueue.ts'
+import { noticesDue } from './notices-due.ts'
 import { leases } from './leases.ts'
-import { looking } from './looking.ts'
+import { looking } from './reader.ts'
 import type { Open, Subject } from './mail.ts'
-import { operators } from './operators.ts'
-import { outcomes } from './outcomes.ts'
+import { operators } from './operations.ts'
+import { outcomes } from './settlements.ts'
 import { restarts } from './restarts.ts'
+import { searches } from './searches.ts'
+import { withTallyChecked } from './tally.ts'
+import { traffic } from './traffic.ts'
 
 export function describeQueueStore(name: string, open: Open, { survivesCrashes }: { readonly survivesCrashes: boolean }): void {
   describe(name, () => {
@@ -19,16 +22,18 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes }
       return current
     }
     beforeEach(async () => {
-      current = await open()
+      current = withTallyChecked(await open())
     })
     afterEach(() => subject().done())
 
-    describe('mail comes in', () => comingIn(subject))
+    describe('enqueue', () => comingIn(subject))
     describe('leases', () => leases(subject))
-    describe('outcomes', () => outcomes(subject))
-    describe('debts', () => debts(subject))
-    describe('operators', () => operators(subject))
-    describe('looking at the queue', () => looking(subject))
+    describe('settlements', () => outcomes(subject))
+    describe('notices due', () => noticesDue(subject))
+    describe('operations', () => operators(subject))
+    describe('traffic', () => traffic(subject))
+    describe('searches', () => searches(subject))
+    describe('reader', () => looking(subject))
     if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next)))
   })
 }

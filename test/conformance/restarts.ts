@@ -1,10 +1,27 @@
 /**
- * Promises of a durable store to its next owner.
+ * Contract of a durable store: state after a restart.
  */
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { operate } from '../support/operate.ts'
-import { bounced, claim, contentOf, deferred, first, LIFETIME, messagesIn, MIN, OK, queue, settleOne, T0, type Subject } from './mail.ts'
+import {
+  bounced,
+  claim,
+  contentOf,
+  deferred,
+  delivered,
+  first,
+  LIFETIME,
+  mail,
+  messagesIn,
+  MIN,
+  OK,
+  queue,
+  settleOne,
+  T0,
+  type Subject,
+  ownerOf,
+} from './mail.ts'
 
 export function restarts(subject: () => Subject, replace: (next: Subject) => void): void {
   const crash = async (): Promise<Subject> => {
@@ -15,15 +32,36 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     return next
   }
 
-  test('what was acknowledged is there after a crash, to the millisecond', async () => {
+  test('acknowledged mail survives a crash, with due times to the millisecond', async () => {
     const id = await queue(subject().store, { leased: true, content: [Buffer.alloc(70_000, 'x')] })
     await settleOne(subject().store, id, deferred(first(id), T0 + 5 * MIN + 123))
-    await subject().store.saveDestination({ name: 'far.example', deadUntil: null, probeInterval: null, suspendedBy: 'root', reason: OK })
+    await subject().store.saveDestination({
+      name: 'far.example',
+      deadUntil: null,
+      probeInterval: null,
+      suspension: { by: 'root', until: T0 + 5 * MIN, reason: 'rate limited' },
+      siteStatus: OK,
+    })
     const { store, reader } = await crash()
     expect(await store.destinationsDue()).toEqual([{ destination: 'far.example', dueAt: T0 + 5 * MIN + 123 }])
-    expect(await store.destinations()).toMatchObject([{ suspendedBy: 'root' }])
-    expect(reader.story(formatQueueId(T0, id), T0)?.history).toHaveLength(1)
+    expect(await store.destinations()).toMatchObject([{ suspension: { by: 'root', until: T0 + 5 * MIN, reason: 'rate limited' } }])
+    expect((await reader.details(formatQueueId(T0, id)))?.history).toHaveLength(1)
     expect((await contentOf(store, id)).byteLength).toBe(70_000)
+  })
+
+  test('the record of the clock survives a crash', async () => {
+    const { store, reader } = subject()
+    expect(await reader.clockRecord()).toBeNull()
+    for (const time of [T0, T0 + MIN]) await store.saveClock({ time, offset: -MIN, uptime: 5, boot: 2 ** 47 })
+    expect(await (await crash()).reader.clockRecord()).toEqual({ time: T0 + MIN, offset: -MIN, uptime: 5, boot: 2 ** 47 })
+  })
+
+  test('the key of a maildrop file survives a crash, also when its message has left', async () => {
+    const { store } = subject()
+    const entry = { ...mail(store, { leased: true }), maildropFile: 'a 1 2' }
+    await store.enqueue(entry)
+    await settleOne(store, entry.message.id, { ...bounced(first(entry.message.id), T0), noticeDue: undefined })
+    expect(await (await crash()).store.maildropFiles()).toEqual(['a 1 2'])
   })
 
   test('leases end with their owner; due times and steps stay', async () => {
@@ -31,41 +69,63 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     const held = await queue(subject().store, { leased: true })
     await operate(subject().store, held, { kind: 'hold' })
     const { store, reader } = await crash()
-    expect(reader.story(formatQueueId(T0, held), T0)).toMatchObject({ queue: 'hold', recipients: [{ state: 'parked' }] })
+    expect(await reader.details(formatQueueId(T0, held))).toMatchObject({ queue: 'hold', recipients: [{ state: 'parked' }] })
     const { requests } = await claim(store, T0)
     expect(messagesIn(requests)).toEqual([id])
     expect(requests[0]?.recipients).toMatchObject([{ dueAt: T0, steps: 0, attempts: 0 }])
   })
 
-  test('ids go on above every id that was ever used', async () => {
+  test('each opening is another owner, which does not settle what an earlier one leased', async () => {
+    const before = subject().store
+    const id = await queue(before, { leased: true })
+    const earlier = before.leaseTerms().owner
+    const { store } = await crash()
+    expect(store.leaseTerms().owner).toBeGreaterThan(earlier)
+    const [request] = (await claim(store, T0)).requests
+    expect(request?.lease.owner).toBe(store.leaseTerms().owner)
+    const settlement = { owner: earlier, message: id, recipients: [delivered(first(id), T0)], attempts: [] }
+    expect(await store.settle(settlement)).toEqual({ removed: false, noticeDue: false })
+    await store.giveBack([first(id)], earlier)
+    expect((await claim(store, T0)).requests).toEqual([])
+  })
+
+  test('no id is given out twice, whether a message took it or not', async () => {
+    const { store } = subject()
+    const given = [store.nextId(), ...(await store.nextIds(3)), store.nextId(), ...(await store.nextIds(1))]
+    expect(new Set(given).size).toBe(6)
+    const next = (await crash()).store
+    for (const id of [next.nextId(), ...(await next.nextIds(2))]) expect(id).toBeGreaterThan(Math.max(...given))
+  })
+
+  test('ids continue above every id used before', async () => {
     const { store } = subject()
     const id = await queue(store, { leased: true })
-    await settleOne(store, id, { ...bounced(first(id), T0), debt: undefined })
+    await settleOne(store, id, { ...bounced(first(id), T0), noticeDue: undefined })
     const body = store.nextId()
     await store.stage(body, 0, [Buffer.from('half')])
     expect((await crash()).store.nextId()).toBeGreaterThan(body)
   })
 
-  test('contents that never became mail are swept, those that did stay', async () => {
+  test('content without a message is removed at start, other content stays', async () => {
     const { store } = subject()
     const [lost, kept] = [store.nextId(), store.nextId()]
     await store.stage(lost, 0, [Buffer.from('half')])
     await store.stage(kept, 0, [Buffer.alloc(65_536)])
-    await queue(store, { body: kept, content: [] })
+    await queue(store, { contentId: kept, content: [] })
     const next = await crash()
     expect(next.swept).toBe(1)
-    expect(await next.store.readBody(lost, 0).catch(() => undefined)).toBeUndefined()
+    expect(await next.store.readChunk(lost, 0).catch(() => undefined)).toBeUndefined()
     expect((await contentOf(next.store, kept)).byteLength).toBe(65_536)
     expect((await crash()).swept).toBe(0)
   })
 
-  test('debts survive', async () => {
+  test('notices due survive', async () => {
     const id = await queue(subject().store, { leased: true })
     await settleOne(subject().store, id, bounced(first(id), T0))
-    expect(await (await crash()).store.debtsOf(id)).toMatchObject({ recipients: [{ debt: 'failure' }] })
+    expect(await (await crash()).store.noticesDueOf(id)).toMatchObject({ recipients: [{ noticeDue: 'failure' }] })
   })
 
-  test('mail in delivery at two crashes is tried alone, and a third one convicts it', async () => {
+  test('mail in delivery at two crashes is retried alone, and moves to corrupt at the third', async () => {
     const poison = await queue(subject().store, { leased: true })
     expect(messagesIn((await claim((await crash()).store, T0)).requests)).toEqual([poison])
     const innocent = await queue(subject().store)
@@ -77,23 +137,23 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     expect(await store.claimSuspect(T0)).toBeUndefined()
     const last = await crash()
     expect(last.quarantined).toMatchObject([{ queueId: formatQueueId(T0, poison) }])
-    expect(last.reader.story(formatQueueId(T0, poison), T0)).toMatchObject({ queue: 'corrupt', recipients: [{ state: 'parked' }] })
+    expect(await last.reader.details(formatQueueId(T0, poison))).toMatchObject({ queue: 'corrupt', recipients: [{ state: 'parked' }] })
     expect(messagesIn((await claim(last.store, T0)).requests)).toEqual([innocent])
   })
 
-  test('an attempt that ends clears a suspicion, and so does being given back', async () => {
+  test('a completed attempt or a release resets the count of starts', async () => {
     const [tried, returned] = [await queue(subject().store, { leased: true }), await queue(subject().store, { leased: true })]
     await claim((await crash()).store, T0)
     const { store } = await crash()
     await store.claimSuspect(T0)
     await settleOne(store, tried, deferred(first(tried), T0 + 1))
     await store.claimSuspect(T0)
-    await store.giveBack([first(returned)])
+    await store.giveBack([first(returned)], ownerOf(store))
     expect(messagesIn((await claim(store, T0 + 1)).requests)).toEqual([returned, tried])
     expect((await crash()).quarantined).toEqual([])
   })
 
-  test('a suspect still expires', async () => {
+  test('mail retried alone still expires', async () => {
     const id = await queue(subject().store, { leased: true })
     await claim((await crash()).store, T0)
     const { store } = await crash()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MAX_REPLY, ReplyReader, type Reading } from '../../src/delivery/reply-reader.ts'
 
-/** Everything that is read, up to the first nonsense. */
+/** Everything that is read, up to the first protocol error. */
 function read(chunks: readonly Buffer[]): Reading[] {
   const reader = new ReplyReader()
   const readings: Reading[] = []
@@ -10,7 +10,7 @@ function read(chunks: readonly Buffer[]): Reading[] {
     reader.feed(chunk)
     for (let reading = reader.next(); reading !== undefined; reading = reader.next()) {
       readings.push(reading)
-      if (reading.kind === 'nonsense') return readings
+      if (reading.kind === 'protocol-error') return readings
     }
   }
   return readings
@@ -30,19 +30,19 @@ describe('replies', () => {
     expect(replies(text)).toEqual([expect.objectContaining(reply)])
   })
 
-  test('text that is not UTF-8 is kept byte by byte', () => {
+  test('text that is not UTF-8 is decoded as latin1', () => {
     expect(read([Buffer.from('550 gr\xfc\xdfe\r\n', 'latin1')])).toEqual([
       expect.objectContaining({ reply: expect.objectContaining({ raw: '550 grüße' }) as unknown }),
     ])
   })
 
-  test('a line that never ended is no reply', () => {
+  test('an unterminated line is not a reply', () => {
     expect(replies('250 Ok')).toEqual([])
     expect(replies('250-Ok\r\n250 more')).toEqual([])
   })
 })
 
-describe('nonsense', () => {
+describe('invalid replies', () => {
   test.each([
     '\r\n',
     '2\r\n',
@@ -56,15 +56,15 @@ describe('nonsense', () => {
     ' 250 ok\r\n',
     '250-a\r\n251 b\r\n',
   ])('%j', (text) => {
-    expect(replies(text)).toEqual([expect.objectContaining({ kind: 'nonsense' })])
+    expect(replies(text)).toEqual([expect.objectContaining({ kind: 'protocol-error' })])
   })
 
   test('a reply of more than 64 KiB, in one line or many', () => {
-    expect(replies(`250 ${'x'.repeat(MAX_REPLY)}`)).toEqual([expect.objectContaining({ kind: 'nonsense' })])
-    expect(replies('250-x\r\n'.repeat(MAX_REPLY / 7 + 1))).toEqual([expect.objectContaining({ kind: 'nonsense' })])
+    expect(replies(`250 ${'x'.repeat(MAX_REPLY)}`)).toEqual([expect.objectContaining({ kind: 'protocol-error' })])
+    expect(replies('250-x\r\n'.repeat(MAX_REPLY / 7 + 1))).toEqual([expect.objectContaining({ kind: 'protocol-error' })])
   })
 
-  test('but not one of exactly 64 KiB, nor many small ones', () => {
+  test('64 KiB exactly and many small replies are accepted', () => {
     expect(replies(`250 ${'x'.repeat(MAX_REPLY - 6)}\r\n`)).toHaveLength(1)
     expect(replies('250 x\r\n'.repeat(MAX_REPLY))).toHaveLength(MAX_REPLY)
   })
@@ -77,7 +77,7 @@ const bytes = fc.oneof(
     .map((parts) => Buffer.from(parts.join(''))),
 )
 
-test('the same replies come out, however the bytes are cut', () => {
+test('the replies do not depend on segmentation', () => {
   fc.assert(
     fc.property(bytes, fc.array(fc.nat(), { maxLength: 8 }), (input, cuts) => {
       const places = [0, ...cuts.map((cut) => cut % (input.length + 1)).toSorted((a, b) => a - b), input.length]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { killedUnderLoad } from '../support/crash-story.ts'
+import { killedUnderLoad } from '../support/killed-under-load.ts'
 
 test('a relay that is killed 210 times under load loses nothing', async () => {
   const tally = await killedUnderLoad(210, 2)

@@ -1,10 +1,22 @@
 import { expect, test } from 'vitest'
-import { huntAll } from '../mutants/hunt.ts'
+import { compilerErrors, huntAll } from '../mutants/hunt.ts'
 import { MUTANTS } from '../mutants/mutants.ts'
+import { SAFETY_MUTANTS } from '../mutants/safety-mutants.ts'
+import { printFigures } from '../support/figures.ts'
+import { failedTests } from '../mutants/test-hunt.ts'
 
-test('of the bugs planted by hand at least 95 % are found within 500 seeds', async () => {
+test('every planted bug compiles: one that names what does not exist would be found for that alone', { timeout: 300_000 }, async () => {
+  expect(await compilerErrors([...MUTANTS, ...SAFETY_MUTANTS])).toEqual([])
+})
+
+test('all mutants are found within 500 seeds', async () => {
   const catches = await huntAll(MUTANTS, 500)
-  console.table(catches.map(({ mutant, seed, weather, how }) => ({ mutant: mutant.name, 'caught by seed': seed, weather, how })))
+  console.table(catches.map(({ mutant, seed, density, how }) => ({ mutant: mutant.name, 'caught by seed': seed, density, how })))
   const caught = catches.filter(({ seed }) => seed !== null)
-  expect(caught.length / catches.length).toBeGreaterThanOrEqual(0.95)
+  printFigures('mutants of the scheduler', { planted: catches.length, found: caught.length })
+  expect(catches.filter((one) => !caught.includes(one)).map(({ mutant }) => mutant.name)).toEqual([])
+})
+
+test.concurrent.each(SAFETY_MUTANTS)('$test finds: $name', { timeout: 900_000 }, async (mutant) => {
+  expect(await failedTests(mutant)).not.toEqual([])
 })

@@ -1,13 +1,13 @@
-/** The example of the guide, whole: a rate-limited provider, a three-hour outage, 20,000 messages; and the same twice. */
+/** The example of docs/choosing-retry-settings.md in full size: a rate-limited provider, a three-hour outage, 20,000 messages; two runs are equal. */
 import { describe, expect, test } from 'vitest'
-import { span } from '../../src/cli/text.ts'
-import { SECOND } from '../../src/mail/clock.ts'
+import { span } from '../../src/cli/render/text.ts'
+import { SECOND } from '../../src/system/clock.ts'
 import { simulate } from '../support/simulate-command.ts'
 
 const path = new URL('../../examples/rate-limited-provider.toml', import.meta.url).pathname
 const run = (...args: readonly string[]) => simulate(['run', path, '--json', ...args])
 
-test('everything arrives, and nobody else notices', { timeout: 180_000 }, async () => {
+test('everything is delivered, and other destinations are not delayed', { timeout: 180_000 }, async () => {
   const { out } = await run()
   expect(JSON.parse(out)).toMatchObject({
     delivered: 20_600,

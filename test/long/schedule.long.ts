@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
-import { CrashLab } from '../support/crash-lab.ts'
+import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
+import { KillableRelay } from '../support/killable-relay.ts'
 
 test('in real time, against 450 at RCPT: tried at 0, 1, 3, 7, 15, 23 and 30 s, then one notice and an empty queue', async () => {
-  const lab = new CrashLab({ minimal_backoff_time: '1s', maximal_backoff_time: '8s', maximal_queue_lifetime: '30s' })
+  const lab = new KillableRelay({ minimal_backoff_time: '1s', maximal_backoff_time: '8s', maximal_queue_lifetime: '30s' })
   try {
     await lab.open(1, () => 'busy-1@far.example')
     await lab.start()
@@ -20,12 +20,12 @@ test('in real time, against 450 at RCPT: tried at 0, 1, 3, 7, 15, 23 and 30 s, t
   }
 })
 
-/** When the message was tried, in seconds since it arrived. */
-function historyOf({ queueDirectory, acknowledged }: CrashLab): readonly number[] {
-  const reader = openQueueReader(queueDirectory)
+/** Attempt times of the message, in seconds since its arrival. */
+function historyOf({ queueDirectory, acknowledged }: KillableRelay): readonly number[] {
+  const reader = openReaderEngine(queueDirectory)
   try {
     const [queueId = ''] = acknowledged.values()
-    const story = reader.story(queueId, Date.now())
+    const story = reader.details(queueId)
     return story?.history.map(({ at }) => (at - story.message.arrivedAt) / 1000) ?? []
   } finally {
     reader.close()

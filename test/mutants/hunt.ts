@@ -1,17 +1,17 @@
-/** Lets the simulation loose on a copy of the sources with one bug planted in it. */
-import { spawn } from 'node:child_process'
+/** Runs the simulation on a copy of the sources with one planted bug. */
+import { execFile, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Weather } from '../simulation/generator.ts'
+import type { Density } from '../simulation/generator.ts'
 import type { Mutant } from './mutants.ts'
 
 export interface Catch {
   readonly mutant: Mutant
   /** The first seed in which the bug was seen; null when it was in none. */
   readonly seed: number | null
-  readonly weather: Weather
-  /** Which invariant it violates, or how the relay ended. */
+  readonly density: Density
+  /** The violated invariant, or the end of the relay. */
   readonly how: string
 }
 
@@ -19,7 +19,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** Much longer than all seeds take: a relay that runs in circles is found out, too. */
 const PATIENCE = 300_000
 
-/** Half of the seeds in fair weather, and when that was not enough half of them in a storm. */
+/** Half of the seeds with few random steps, and when that was not enough half of them with many. */
 export async function hunt(mutant: Mutant, seeds: number): Promise<Catch> {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
   try {
@@ -27,8 +27,8 @@ export async function hunt(mutant: Mutant, seeds: number): Promise<Catch> {
       cpSync(join(ROOT, part), join(folder, part), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     plant(mutant, folder)
-    const fair = await simulated(folder, 'fair', Math.ceil(seeds / 2))
-    return { mutant, ...(fair.seed === null ? await simulated(folder, 'stormy', Math.floor(seeds / 2)) : fair) }
+    const sparse = await simulated(folder, 'sparse', Math.ceil(seeds / 2))
+    return { mutant, ...(sparse.seed === null ? await simulated(folder, 'dense', Math.floor(seeds / 2)) : sparse) }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -46,10 +46,10 @@ export function planted({ name, file, replace, by }: Mutant): string {
 }
 
 /** The last line that the simulation prints is about the seed in which something was found, or about the last one. */
-function simulated(folder: string, weather: Weather, seeds: number): Promise<Omit<Catch, 'mutant'>> {
+function simulated(folder: string, density: Density, seeds: number): Promise<Omit<Catch, 'mutant'>> {
   const script = join(folder, 'test/simulation/simulate.ts')
   return new Promise((done, fail) => {
-    const child = spawn(process.execPath, [script, '1', String(seeds), '--until-caught', ...(weather === 'stormy' ? ['--stormy'] : [])], {
+    const child = spawn(process.execPath, [script, '1', String(seeds), '--until-caught', ...(density === 'dense' ? ['--dense'] : [])], {
       stdio: ['ignore', 'pipe', 'ignore'],
       timeout: PATIENCE,
     })
@@ -61,12 +61,36 @@ function simulated(folder: string, weather: Weather, seeds: number): Promise<Omi
         readonly seed: number
         readonly found?: { readonly invariant: string }
       }
-      if (signal !== null) done({ seed: last.seed + 1, weather, how: 'runs in circles' })
-      else if (code !== 0) done({ seed: last.seed + 1, weather, how: 'the relay broke down' })
-      else done({ seed: last.found === undefined ? null : last.seed, weather, how: last.found?.invariant ?? 'not caught' })
+      if (signal !== null) done({ seed: last.seed + 1, density, how: 'runs in circles' })
+      else if (code !== 0) done({ seed: last.seed + 1, density, how: 'the relay broke down' })
+      else done({ seed: last.found === undefined ? null : last.seed, density, how: last.found?.invariant ?? 'not caught' })
     })
   })
 }
+
+/** Compiler errors of mutants, unused names aside. Mutants of different files are planted together, to run tsc less often. */
+export async function compilerErrors(mutants: readonly Mutant[]): Promise<readonly string[]> {
+  const now = mutants.filter(({ file }, i) => mutants.findIndex((one) => one.file === file) === i)
+  if (now.length === 0) return []
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-mutants-'))
+  try {
+    for (const part of ['src', 'package.json', 'tsconfig.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    for (const mutant of now) plant(mutant, folder)
+    const errors = await compile(folder)
+    return [...errors, ...(await compilerErrors(mutants.filter((mutant) => !now.includes(mutant))))]
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const compile = (folder: string): Promise<readonly string[]> =>
+  new Promise((done) => {
+    const args = ['--pretty', 'false', '--noUnusedLocals', 'false', '--noUnusedParameters', 'false']
+    execFile(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: folder }, (_, stdout) =>
+      done(stdout.split('\n').filter((line) => line !== '')),
+    )
+  })
 
 /** All of them, two at a time. */
 export async function huntAll(mutants: readonly Mutant[], seeds: number): Promise<readonly Catch[]> {

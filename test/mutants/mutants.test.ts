@@ -1,26 +1,26 @@
-/** A handful of planted bugs is found with every test run; all of them are hunted in test/long. */
+/** Some of the planted bugs are found in every test run; test/long searches for all of them. */
 import { expect, test } from 'vitest'
 import { huntAll, planted } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
+import { SAFETY_MUTANTS } from './safety-mutants.ts'
+import { failedTests } from './test-hunt.ts'
 
-const QUICK = [
-  '250 before the commit',
-  'a lost recipient',
-  'early expiry',
-  'a forgotten window cut',
-  'a doubled notice',
-  'held mail is tried',
-]
+const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
 
-test.each(MUTANTS)('there is one place for the bug "$name"', (mutant) => {
+test.each([...MUTANTS, ...SAFETY_MUTANTS])('the text of mutant "$name" occurs once', (mutant) => {
   expect(planted(mutant)).toContain(mutant.by)
 })
 
-test('planted bugs are found', { timeout: 60_000 }, async () => {
+test('mutants are found', { timeout: 60_000 }, async () => {
   const catches = await huntAll(
     MUTANTS.filter(({ name }) => QUICK.includes(name)),
     100,
   )
   expect(catches.map(({ mutant }) => mutant.name).toSorted()).toEqual(QUICK.toSorted())
   expect(catches.filter(({ seed }) => seed === null)).toEqual([])
+})
+
+test('a submission that is not synced is found by its test', { timeout: 60_000 }, async () => {
+  const mutant = SAFETY_MUTANTS.find(({ name }) => name === 'sendmail ends before its file is synced')
+  expect(mutant === undefined ? [] : await failedTests(mutant)).toContain('sendmail ends with 0 after the file and its folder are synced')
 })

@@ -1,6 +1,6 @@
 /**
- * Bugs planted by hand, one at a time, into a copy of the sources: what the simulation is worth is shown by how many of
- * them it finds. The product itself knows nothing of them. Each is one text, found once in one file, and its replacement.
+ * Bugs that are planted, one at a time, into a copy of the sources. The number of bugs that the simulation finds measures its value.
+ * The product has no reference to them. Each is a text that occurs once in one file, and its replacement.
  */
 export interface Mutant {
   readonly name: string
@@ -11,52 +11,53 @@ export interface Mutant {
 
 const mutant = (name: string, file: string, replace: string, by: string): Mutant => ({ name, file: `src/${file}`, replace, by })
 
-const LIFECYCLE = 'queue/lifecycle.ts'
-const DESTINATION = 'queue/destination.ts'
-const MEMORY = 'queue/memory/memory-store.ts'
-const RECIPIENT = 'queue/memory/recipient.ts'
-const OPERATING = 'queue/memory/operations.ts'
-const SCHEDULER = 'queue/scheduler.ts'
+const LIFECYCLE = 'queue/scheduler/lifecycle.ts'
+const DESTINATION = 'queue/scheduler/destination.ts'
+const HEALTH = 'queue/scheduler/destination-health.ts'
+const MEMORY = 'store/memory/memory-store.ts'
+const RECIPIENT = 'store/memory/recipient-states.ts'
+const OPERATING = 'store/memory/operate.ts'
+const SCHEDULER = 'queue/scheduler/scheduler.ts'
 const DAEMON = 'bounce/mailer-daemon.ts'
 
 export const MUTANTS: readonly Mutant[] = [
-  // mail is lost, or comes twice
-  mutant('250 before the commit', 'queue/intake.ts', '      await store.enqueue(prepared)', '      void store.enqueue(prepared)'),
-  mutant('a lost recipient', 'queue/intake.ts', 'recipients: routed.map(', 'recipients: routed.slice(0, 3).map('),
+  // mail is lost or delivered twice
+  mutant('250 before the commit', 'queue/intake/intake.ts', '      await store.enqueue(prepared)', '      void store.enqueue(prepared)'),
+  mutant('a lost recipient', 'queue/intake/intake.ts', 'recipients: routed.map(', 'recipients: routed.slice(0, 3).map('),
   mutant(
     'leases outlive their owner',
-    'queue/memory/recovery.ts',
+    'store/memory/recovery.ts',
     "for (const one of left) one.state = held.placement === 'queued' ? 'waiting' : 'parked'",
     '',
   ),
   mutant(
     'a restart forgets the step',
-    'queue/memory/recovery.ts',
+    'store/memory/recovery.ts',
     'for (const one of left) one.state =',
     'for (const one of left) one.steps = 0\n  for (const one of left) one.state =',
   ),
   mutant(
     'a message leaves with its first recipient',
-    'queue/memory/held.ts',
-    'recipients.some((one) => isLive(one) || one.debt !== undefined)',
-    'recipients.every((one) => isLive(one) || one.debt !== undefined)',
+    'store/memory/queue-state.ts',
+    'recipients.some((one) => isLive(one) || one.noticeDue !== undefined)',
+    'recipients.every((one) => isLive(one) || one.noticeDue !== undefined)',
   ),
   mutant(
     'the outcome is brought to nobody',
-    'queue/settling.ts',
-    'const result = await guard.insist(() => store.settle(settlement))',
-    'const result = await guard.insist(async () => ({ removed: false, indebted: settlement.recipients.length < 0 }))',
+    'queue/scheduler/settlement-writer.ts',
+    'const result = await storeHealth.retryUntilCommitted(() => store.settle(settlement))',
+    'const result = await storeHealth.retryUntilCommitted(async () => ({ removed: false, noticeDue: settlement.recipients.length < 0 }))',
   ),
   mutant(
     'a 4xx bounces',
     LIFECYCLE,
     "case 'deferred':\n",
-    "case 'deferred':\n      if (recipient.attempts > 3) return final(request, recipient, 'bounced', last, { ...facts, attempts })\n",
+    "case 'deferred':\n      if (recipient.attempts > 3) return final(request, recipient, { ...facts, state: 'bounced', last, attempts })\n",
   ),
   mutant(
     'a 5xx waits',
     LIFECYCLE,
-    "return final(request, recipient, 'bounced', last, { ...facts, attempts })",
+    "return final(request, recipient, { ...facts, state: 'bounced', last, attempts })",
     "return { ...deferred(request, recipient, facts), recipient: recipient.id, state: 'waiting', attempts, last }",
   ),
 
@@ -74,12 +75,12 @@ export const MUTANTS: readonly Mutant[] = [
     'return Math.min(facts.now + spread, recipient.expiresAt)',
     'return facts.now + spread',
   ),
-  mutant('jitter below the wait', LIFECYCLE, '? jittered(wait, facts.jitter, facts.draw(`jitter ${name}`)) : wait', '? wait / 2 : wait'),
+  mutant('jitter below the wait', LIFECYCLE, '? jittered(wait, jitter, facts.draw(`jitter ${name}`)) : wait', '? wait / 2 : wait'),
   mutant(
     'a step burned by a flush',
     LIFECYCLE,
-    'return { dueAt, steps: recipient.steps, debt }',
-    'return { dueAt, steps: recipient.steps + 1, debt }',
+    'return { dueAt, steps: recipient.steps, noticeDue }',
+    'return { dueAt, steps: recipient.steps + 1, noticeDue }',
   ),
   mutant(
     'a flush that moves the due time',
@@ -97,7 +98,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'mail is claimed late',
-    'queue/due-mail.ts',
+    'queue/scheduler/due-queue.ts',
     'const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit })',
     'const answer = await store.claimDue({ destination: destination.name, now: now - 30_000, limit, recipientLimit })',
   ),
@@ -125,81 +126,86 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'what an operator gave up is tried',
     SCHEDULER,
-    'if (request.forcedExpire) this.#givenUp.add(request)',
-    'if (request.forcedExpire && activatedAt < 0) this.#givenUp.add(request)',
+    'if (request.forcedExpire) this.#forcedExpiry.add(request)',
+    'if (request.forcedExpire && activatedAt < 0) this.#forcedExpiry.add(request)',
   ),
   mutant(
     'a suspension is forgotten at a restart',
-    DESTINATION,
-    'if (record.suspendedBy !== null) this.standing',
-    "if (record.suspendedBy === '') this.standing",
+    HEALTH,
+    'if (record.suspension !== null) return',
+    "if (record.suspension?.by === '') return",
   ),
 
   // destinations
-  mutant('a forgotten window cut', 'queue/window.ts', 'narrowed(by, policy) : cut(by, facts), cohorts }', 'by : cut(by, facts), cohorts }'),
+  mutant(
+    'a forgotten window cut',
+    'queue/scheduler/window.ts',
+    'narrowed(by, policy) : cut(by, facts), cohorts }',
+    'by : cut(by, facts), cohorts }',
+  ),
   mutant(
     'a window that grows too fast',
-    'queue/postfix-window.ts',
+    'queue/scheduler/postfix-window.ts',
     'success: window.success + step }',
     'success: window.success + 2 * step }',
   ),
-  mutant('one more than the window', DESTINATION, 'this.inFlight < this.window', 'this.inFlight <= this.window'),
+  mutant('one more than the window', DESTINATION, 'this.#inFlight < this.window', 'this.#inFlight <= this.window'),
   mutant(
     'never dead',
-    'queue/window.ts',
+    'queue/scheduler/window.ts',
     "cohorts >= policy.failedCohortLimit - 1e-9) return 'dead'",
     "cohorts >= 1000 * policy.failedCohortLimit) return 'dead'",
   ),
   mutant(
     'a probe storm',
-    DESTINATION,
-    'const interval = Math.min(this.standing.interval * 2, this.settings.maximal_backoff_time)',
+    HEALTH,
+    'const interval = Math.min(health.access.interval * 2, settings.maximal_backoff_time)',
     'const interval = 1_000',
   ),
-  mutant('probes come too early', DESTINATION, 'Math.max(this.standing.until, this.nextDueAt)', 'this.nextDueAt'),
+  mutant('probes come too early', DESTINATION, 'Math.max(this.access.until, this.#nextDueAt)', 'this.#nextDueAt'),
   mutant(
     'a dead destination is never probed',
     DESTINATION,
-    'return this.standing.probing ? null : Math.max',
-    'return this.standing.probing || this.todo === 0 ? null : Math.max',
+    'return this.access.probing ? null : Math.max',
+    'return this.access.probing || this.waitingJobs === 0 ? null : Math.max',
   ),
   mutant(
     'more deliveries than the process may make',
-    'queue/active-queue.ts',
+    'queue/scheduler/destination-table.ts',
     'if (this.#running >= this.#limits().deliveries)',
     'if (this.#running >= 2 * this.#limits().deliveries)',
   ),
   mutant(
     'a slot is never free again',
     SCHEDULER,
-    '    this.#active.finished(turn, this.#parts.clock.monotonic())\n',
-    '    if (turn.job.request.recipients.length < 3) this.#active.finished(turn, this.#parts.clock.monotonic())\n',
+    '    this.#table.finished(running, this.#deps.clock.monotonic())\n',
+    '    if (job.request.recipients.length < 3) this.#table.finished(running, this.#deps.clock.monotonic())\n',
   ),
   mutant(
     'the loop forgets to turn',
     SCHEDULER,
-    '    this.#pauses.ended(turn)\n    this.#due.schedule(destination)\n    this.#due.letIn()\n    this.#turn()\n',
-    '    this.#pauses.ended(turn)\n    this.#due.schedule(destination)\n    this.#due.letIn()\n',
+    '    this.#due.schedule(destination)\n    this.#due.admitNext()\n    this.#dispatch()\n',
+    '    this.#due.schedule(destination)\n    this.#due.admitNext()\n',
   ),
   mutant(
     'a pause is not kept',
-    'queue/pauses.ts',
-    'if (pause > 0) this.#rest(destination, pause)',
-    'if (pause < 0) this.#rest(destination, pause)',
+    'queue/scheduler/rate-delays.ts',
+    'if (delay === 0) return\n    destination',
+    'if (delay >= 0) return\n    destination',
   ),
 
   // notices
   mutant(
     'a doubled notice',
     MEMORY,
-    'for (const one of standing) delete one.debt',
-    "for (const one of standing) if (one.debt !== 'failure') delete one.debt",
+    'for (const one of stillDue) delete one.noticeDue',
+    "for (const one of stillDue) if (one.noticeDue !== 'failure') delete one.noticeDue",
   ),
   mutant(
     'a notice about a notice',
     'bounce/notice.ts',
-    "    if (!hearsOfDoubleBounces(rules.classes)) return []\n    return [toPostmaster('failure', rules.postmaster.doubleBounce",
-    "    return [toPostmaster('failure', message.sender",
+    "    if (!reportsDoubleBounces(rules)) return []\n    return [toPostmaster(rules, 'doubleBounce', { kind: 'failure', recipients, returns: small ? 'full' : 'headers' })]",
+    "    return [{ ...toPostmaster(rules, 'doubleBounce', { kind: 'failure', recipients, returns: 'headers' }), address: message.sender }]",
   ),
   mutant(
     'NOTIFY=NEVER is not heard',
@@ -213,7 +219,7 @@ export const MUTANTS: readonly Mutant[] = [
     "outcome: state === 'delivered' && facts.dsnPassedOn !== true ? 'relayed' : state,",
     "outcome: state === 'expired' ? 'delivered' : state === 'delivered' && facts.dsnPassedOn !== true ? 'relayed' : state,",
   ),
-  mutant('debts are forgotten at a restart', DAEMON, '    this.#track(this.#resume())\n', ''),
+  mutant('debts are forgotten at a restart', DAEMON, '    this.#tasks.add(this.#recall())\n', ''),
   mutant(
     'a warning too early',
     'bounce/notice.ts',
@@ -223,7 +229,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a warning is forgotten',
     LIFECYCLE,
-    'return { dueAt: nextDue(request, recipient, steps, facts), steps, debt }',
+    'return { dueAt: nextDue(request, recipient, steps, facts), steps, noticeDue }',
     'return { dueAt: nextDue(request, recipient, steps, facts), steps }',
   ),
 ]

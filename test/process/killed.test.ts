@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { killedUnderLoad } from '../support/crash-story.ts'
+import { killedUnderLoad } from '../support/killed-under-load.ts'
 
-test('a relay that is killed under load, at any moment, loses nothing', { timeout: 90_000 }, async () => {
-  const tally = await killedUnderLoad(14, 1)
-  expect(tally.acknowledged).toBeGreaterThan(100)
-  expect(tally.notices).toBeGreaterThan(5)
+test('a relay killed under load, at any moment, loses no mail', { timeout: 90_000 }, async () => {
+  const tally = await killedUnderLoad(7, 1)
+  expect(tally.acknowledged).toBeGreaterThan(50)
+  expect(tally.notices).toBeGreaterThan(2)
 })

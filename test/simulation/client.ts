@@ -1,16 +1,16 @@
-/** A client that hands one message in, byte for byte, and remembers only the last reply it was given. */
+/** A client that submits one message, byte for byte, and returns the last reply. */
 import type { Socket } from 'node:net'
 import type { World } from '../../src/testkit/index.ts'
 import type { Mail } from './scenario.ts'
 
-/** The content of a message, with what goes wrong in transparency: dots, 8-bit text, long lines. */
+/** The content of a message, with lines that need transparency: dots, 8-bit text, long lines. */
 export function contentOf({ number, size }: Mail): string {
   const head = `From: app@us.example\r\nMessage-ID: <${number}@sim.example>\r\nSubject: mail ${number}\r\nDate: Thu, 01 Jan 2026 00:00:00 +0000\r\n\r\n`
   const line = `.${number} na\u00efve \u2014 ..\r\n`
   return `${head}${line.repeat(Math.ceil(size / line.length))}.\u00b7\r\n`
 }
 
-/** The last reply; null when the connection ended before there was one to the content. */
+/** The last reply; null when the connection ended before the reply to the content. */
 export async function submit(world: World, mail: Mail): Promise<string | null> {
   const socket = await connection(world)
   if (socket === null) return null

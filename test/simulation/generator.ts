@@ -1,8 +1,8 @@
 /**
- * Random worlds by seed: what is in them, what goes wrong and what operators do. The same seed makes the same scenario.
+ * Generates random scenarios by seed: mail, faults and operations. Equal seeds give equal scenarios.
  */
-import { HOUR, MINUTE, SECOND, type Duration } from '../../src/mail/clock.ts'
-import { mulberry32 } from '../../src/mail/random.ts'
+import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
+import { mulberry32 } from '../../src/system/random.ts'
 import type { OperationName } from '../../src/queue/operations.ts'
 import type { RuleText } from '../../src/testkit/index.ts'
 import { OWN_DOMAIN, type CommitCrash, type Mail, type Notify, type Scenario, type Step, type Value } from './scenario.ts'
@@ -39,28 +39,28 @@ class Dice {
   }
 }
 
-/** How much happens: a few orders, crashes and full disks, or more than a hundred. */
-export type Weather = 'fair' | 'stormy'
+/** Density of a scenario: a few operations, crashes and full disks, or more than a hundred. */
+export type Density = 'sparse' | 'dense'
 
-const DEEDS: Readonly<Record<Weather, readonly [least: number, most: number]>> = { fair: [0, 10], stormy: [100, 120] }
+const STEPS: Readonly<Record<Density, readonly [least: number, most: number]>> = { sparse: [0, 10], dense: [100, 120] }
 
-/** What the parts of a scenario have to agree on. */
+/** Facts that all parts of a scenario share. */
 interface Frame {
   readonly dice: Dice
-  readonly weather: Weather
+  readonly density: Density
   readonly destinations: readonly string[]
   readonly minimum: Duration
   readonly lifetime: Duration
-  /** When the last step is made. */
+  /** Time of the last step. */
   readonly length: Duration
 }
 
-export function generatedBy(seed: number, weather: Weather = 'fair'): Scenario {
+export function generatedBy(seed: number, density: Density = 'sparse'): Scenario {
   const dice = new Dice(seed)
   const minimum = dice.one([30, 60, 60, 300]) * SECOND
   const lifetime = dice.one([6, 10, 20, 40]) * minimum
   const destinations = DOMAINS.slice(0, dice.number(1, DOMAINS.length))
-  const frame: Frame = { dice, weather, minimum, lifetime, destinations, length: lifetime * 1.2 }
+  const frame: Frame = { dice, density, minimum, lifetime, destinations, length: lifetime * 1.2 }
   return {
     seed,
     config: configOf(frame),
@@ -68,7 +68,7 @@ export function generatedBy(seed: number, weather: Weather = 'fair'): Scenario {
     storage: dice.chance(0.06) ? 'file' : 'memory',
     commitTakes: dice.one([0, 0, 1, 3, 40]),
     destinations,
-    faults: [...dice.many(dice.number(1, 5), () => faultOf(frame)), ...(dice.chance(0.15) ? mixedBag(frame) : [])],
+    faults: [...dice.many(dice.number(1, 5), () => faultOf(frame)), ...(dice.chance(0.15) ? mixedReplies(frame) : [])],
     steps: stepsOf(frame),
     crashes: dice.chance(0.4) ? dice.many(dice.number(1, 3), () => crashOf(dice)) : [],
     ends: dice.chance(0.5) ? 'well' : 'badly',
@@ -116,7 +116,7 @@ function tablesOf({ dice, destinations, lifetime, minimum }: Frame): Record<stri
   return { [dice.one(destinations)]: table }
 }
 
-/** A fault, all the time or for a while. */
+/** A fault, permanent or for a limited time. */
 function faultOf(frame: Frame): RuleText {
   const { dice, destinations, length } = frame
   const from = dice.number(0, length / 2)
@@ -124,8 +124,8 @@ function faultOf(frame: Frame): RuleText {
   return { domain: dice.one(destinations), ...time, ...mishap(frame) }
 }
 
-/** Somebody is unknown and somebody busy at one destination, so that one transaction meets everything. */
-function mixedBag({ dice, destinations }: Frame): RuleText[] {
+/** Refuses one recipient and defers another at one destination, so that one transaction has all kinds of outcomes. */
+function mixedReplies({ dice, destinations }: Frame): RuleText[] {
   const domain = dice.one(destinations)
   const [unknown, busy] = dice.one([
     ['ann', 'bob'],
@@ -178,19 +178,19 @@ function mishap({ dice, minimum }: Frame): RuleText {
 }
 
 function stepsOf(frame: Frame): Step[] {
-  const { dice, weather, length } = frame
+  const { dice, density, length } = frame
   const mails = dice.one([2, 4, 8, 16])
   const burst = dice.chance(0.3)
   const steps = [
     ...dice.many(mails, (n): Step => ({ at: burst ? n : dice.number(0, length * 0.7), do: 'mail', mail: mailOf(frame, n) })),
-    ...dice.many(dice.number(...DEEDS[weather]), (): Step => ({ at: dice.number(0, length), ...deedOf(frame) })),
+    ...dice.many(dice.number(...STEPS[density]), (): Step => ({ at: dice.number(0, length), ...stepOf(frame) })),
     ...(dice.chance(0.15) ? regret(frame) : []),
     ...dice.many(6, (): Step => ({ at: dice.number(0, length), do: 'look' })),
   ]
   return steps.toSorted((a, b) => a.at - b.at)
 }
 
-/** Deleted, and restored after a while. */
+/** A deletion, and a restore at a later time. */
 function regret({ dice, length }: Frame): Step[] {
   const at = dice.number(0, length / 2)
   return [
@@ -199,9 +199,9 @@ function regret({ dice, length }: Frame): Step[] {
   ]
 }
 
-type Deed = Step extends infer S ? (S extends Step ? Omit<S, 'at'> : never) : never
+type GeneratedStep = Step extends infer S ? (S extends Step ? Omit<S, 'at'> : never) : never
 
-function deedOf({ dice, destinations, minimum, length }: Frame): Deed {
+function stepOf({ dice, destinations, minimum, length }: Frame): GeneratedStep {
   const kind = dice.number(1, 20)
   if (kind <= 3) return { do: 'crash', downFor: dice.one([0, 0, 10 * SECOND, 2 * minimum]) }
   if (kind <= 4) return { do: 'restart' }

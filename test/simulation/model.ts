@@ -1,19 +1,21 @@
 /**
- * The queue as its commits say it must be: what the store promises, told once more in the plainest way. Invariants look
- * at it, and a look at the real queue must find the same.
+ * Model of the queue, computed from the commits: the contract of the store in its simplest form. Invariants read the model, and a
+ * listing of the real queue must equal it.
  */
-import type { Duration, Instant } from '../../src/mail/clock.ts'
+import type { Duration, Instant } from '../../src/system/clock.ts'
 import {
+  isLive,
   messageOf,
   recipientId,
-  type Debt,
+  STARTS_UNTIL_CORRUPT,
+  type NoticeDue,
   type DestinationName,
   type Message,
   type MessageId,
   type Placement,
   type RecipientId,
-} from '../../src/queue/message.ts'
-import type { DestinationRecord, MessageOperation, NewRecipient, Operation, Settled } from '../../src/queue/store.ts'
+} from '../../src/mail/message.ts'
+import type { DestinationRecord, MessageOperation, NewRecipient, Operation, Settled } from '../../src/store/queue-store.ts'
 import type { Commit, CommittedClaim, EntryFacts } from './record.ts'
 
 export interface ModelRecipient {
@@ -24,14 +26,14 @@ export interface ModelRecipient {
   readonly expiresAt: Instant
   state: 'waiting' | 'leased' | 'parked' | 'delivered' | 'bounced' | 'expired' | 'removed'
   dueAt: Instant
-  /** Due before an operator flushed it. */
+  /** Due time before an operator flushed the recipient. */
   keptDueAt: Instant | null
   steps: number
   attempts: number
-  starts: number
-  debt: Debt | undefined
+  deliveryStarts: number
+  noticeDue: NoticeDue | undefined
   reply: string | undefined
-  /** Since when it is what it is, on the stopwatch. */
+  /** Start of the current state, on the monotonic clock. */
   since: Duration
 }
 
@@ -44,19 +46,14 @@ export interface ModelMessage {
   deletedForGood: boolean
 }
 
-/** Starts without an end after which a message is set aside at the next start. */
-const CONVICTED = 3
-
-export const isLive = ({ state }: Pick<ModelRecipient, 'state'>): boolean => state === 'waiting' || state === 'leased' || state === 'parked'
-
 export class QueueModel {
-  /** All that ever were, gone ones included. */
+  /** All messages, including those that have left the queue. */
   readonly messages = new Map<MessageId, ModelMessage>()
-  /** Dead and suspended destinations as the store remembers them. */
+  /** Dead and suspended destinations as stored. */
   readonly remembered = new Map<DestinationName, DestinationRecord>()
-  /** Recipients that are leased now. */
+  /** Number of leased recipients. */
   leased = 0
-  /** The time of the commit, on the stopwatch. */
+  /** Time of the commit, on the monotonic clock. */
   at: Duration = 0
 
   recipient(id: RecipientId): ModelRecipient | undefined {
@@ -67,17 +64,17 @@ export class QueueModel {
     for (const held of this.messages.values()) for (const one of held.recipients) if (isLive(one)) yield [one, held]
   }
 
-  /** Is anything left of it in the queue: somebody alive, or a word owed? */
+  /** True while the message has a live recipient or a due notice. */
   static keeps({ recipients }: ModelMessage): boolean {
-    return recipients.some((one) => isLive(one) || one.debt !== undefined)
+    return recipients.some((one) => isLive(one) || one.noticeDue !== undefined)
   }
 
-  /** The relay has died: its leases end. */
+  /** Applies a crash of the relay: its leases end. */
   crash(): void {
     for (const held of this.messages.values()) {
       const left = held.recipients.filter(({ state }) => state === 'leased')
       for (const one of left) this.#move(one, held.placement === 'queued' ? 'waiting' : 'parked')
-      if (left.some(({ starts }) => starts >= CONVICTED)) this.#setAside(held)
+      if (left.some(({ deliveryStarts }) => deliveryStarts >= STARTS_UNTIL_CORRUPT)) this.#setAside(held)
     }
   }
 
@@ -98,18 +95,18 @@ export class QueueModel {
         if (held !== undefined) this.#setAside(held)
         return
       }
-      case 'oweDelay':
+      case 'markDelayNoticeDue':
         return commit.recipients.forEach((id) => {
           const one = this.recipient(id)
-          if (one !== undefined && isLive(one)) one.debt ??= 'delay'
+          if (one !== undefined && isLive(one)) one.noticeDue ??= 'delay'
         })
       case 'report': {
         if (!commit.entered) return
         const held = this.messages.get(commit.message)
         for (const notice of commit.notices) this.#enter(notice)
-        for (const { recipient, debt } of commit.paid) {
+        for (const { recipient, noticeDue } of commit.noticesSettled) {
           const one = this.recipient(recipient)
-          if (one?.debt === debt) one.debt = undefined
+          if (one?.noticeDue === noticeDue) one.noticeDue = undefined
         }
         if (held !== undefined) held.warnings = commit.warnings
         return
@@ -125,7 +122,7 @@ export class QueueModel {
     const entered = recipients.map(({ address, notify, destination, dueAt, expiresAt, leased }, position): ModelRecipient => {
       const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
       if (state === 'leased') this.leased++
-      const fresh = { keptDueAt: null, steps: 0, attempts: 0, debt: undefined, reply: undefined, since: this.at }
+      const fresh = { keptDueAt: null, steps: 0, attempts: 0, noticeDue: undefined, reply: undefined, since: this.at }
       return {
         id: recipientId(message.id, position),
         address,
@@ -134,7 +131,7 @@ export class QueueModel {
         expiresAt,
         state,
         dueAt,
-        starts: state === 'leased' ? 1 : 0,
+        deliveryStarts: state === 'leased' ? 1 : 0,
         ...fresh,
       }
     })
@@ -147,7 +144,7 @@ export class QueueModel {
       const one = this.recipient(id)
       if (one === undefined) continue
       this.#move(one, 'leased')
-      one.starts++
+      one.deliveryStarts++
     }
   }
 
@@ -155,7 +152,7 @@ export class QueueModel {
     const one = this.recipient(id)
     if (one?.state !== 'leased') return
     this.#move(one, this.#placeOf(one) === 'queued' ? 'waiting' : 'parked')
-    one.starts = 0
+    one.deliveryStarts = 0
   }
 
   #settle(settled: Settled): void {
@@ -163,16 +160,16 @@ export class QueueModel {
     if (one?.state !== 'leased') return
     one.attempts = settled.attempts
     one.keptDueAt = null
-    one.starts = 0
+    one.deliveryStarts = 0
     if (settled.last !== null) one.reply = settled.last.reply
     if (settled.state === 'waiting') {
       this.#move(one, this.#placeOf(one) === 'queued' ? 'waiting' : 'parked')
       one.dueAt = settled.dueAt
       one.steps = settled.steps
-      one.debt = settled.debt ?? one.debt
+      one.noticeDue = settled.noticeDue ?? one.noticeDue
     } else {
       this.#move(one, settled.state)
-      one.debt = settled.debt
+      one.noticeDue = settled.noticeDue
     }
   }
 
@@ -190,7 +187,7 @@ export class QueueModel {
   #setAside(held: ModelMessage): void {
     held.placement = 'corrupt'
     for (const one of held.recipients) {
-      if (one.state === 'leased') one.starts = 0
+      if (one.state === 'leased') one.deliveryStarts = 0
       if (isLive(one)) this.#move(one, 'parked')
     }
   }
@@ -227,7 +224,7 @@ export class QueueModel {
     for (const one of held.recipients) {
       if (placement === 'queued' && one.state === 'parked') {
         this.#move(one, 'waiting')
-        one.starts = 0
+        one.deliveryStarts = 0
       } else if (placement !== 'queued' && one.state === 'waiting') this.#move(one, 'parked')
     }
   }
@@ -250,7 +247,7 @@ export class QueueModel {
 
   #discard(held: ModelMessage): void {
     this.#place(held, 'trash')
-    for (const one of held.recipients) if (one.debt === 'delay') one.debt = undefined
+    for (const one of held.recipients) if (one.noticeDue === 'delay') one.noticeDue = undefined
   }
 
   #purge(held: ModelMessage): void {
@@ -263,6 +260,6 @@ export class QueueModel {
 
   #remove(one: ModelRecipient): void {
     this.#move(one, 'removed')
-    one.debt = undefined
+    one.noticeDue = undefined
   }
 }

@@ -1,10 +1,11 @@
-/** What a simulation writes into the history of its world, beside what the queue and the far side tell. */
-import type { DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/queue/store.ts'
-import type { DestinationName, Message, MessageId, RecipientId } from '../../src/queue/message.ts'
+/** Records that a simulation adds to the history of its world, beside the events of the queue and of the remote servers. */
+import type { DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/store/queue-store.ts'
+import type { DestinationName, Message, MessageId, RecipientId } from '../../src/mail/message.ts'
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
-import type { Instant } from '../../src/mail/clock.ts'
-import type { LiveDestination } from '../../src/queue/operations.ts'
-import type { ListedMessage } from '../../src/queue/reader.ts'
+import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
+import type { Instant } from '../../src/system/clock.ts'
+import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { ListedMessage } from '../../src/store/queue-reader.ts'
 
 export interface CommittedClaim {
   readonly message: MessageId
@@ -20,7 +21,7 @@ export interface EntryFacts {
 }
 
 export interface NoticeEntry extends EntryFacts {
-  /** What it says of each recipient; null when it is no notice that a program can read. */
+  /** Report for each recipient; null when the notice is not machine-readable. */
   readonly says:
     | readonly { readonly recipient: string; readonly action: string; readonly status: string; readonly diagnostic?: string | undefined }[]
     | null
@@ -33,39 +34,39 @@ export type Commit =
   | { readonly method: 'giveBack'; readonly recipients: readonly RecipientId[] }
   | { readonly method: 'settle'; readonly settlement: Settlement; readonly removed: boolean }
   | { readonly method: 'quarantine'; readonly message: MessageId }
-  | { readonly method: 'oweDelay'; readonly message: MessageId; readonly recipients: readonly RecipientId[] }
+  | { readonly method: 'markDelayNoticeDue'; readonly message: MessageId; readonly recipients: readonly RecipientId[] }
   | ({ readonly method: 'report'; readonly notices: readonly NoticeEntry[]; readonly entered: boolean } & Omit<Report, 'notices'>)
-  /** What operators changed; what was so already is left out. */
+  /** Changes by operators, without operations that had no effect. */
   | { readonly method: 'operate'; readonly operations: readonly MessageOperation[] }
   | { readonly method: 'saveDestination'; readonly record: DestinationRecord }
 
 export type CommitOf<M extends Commit['method']> = Extract<Commit, { readonly method: M }>
 
-export interface OutcomeFacts extends Pick<RecipientOutcome, 'outcome' | 'reply' | 'stage' | 'status' | 'softBounce'> {
+export interface OutcomeFacts extends Pick<RecipientOutcome, 'outcome' | 'softBounce'>, Pick<DeliveryStatus, 'reply' | 'stage' | 'status'> {
   readonly recipient: RecipientId
 }
 
-/** What a delivery ended with. */
+/** Result of a delivery. */
 export interface ResultFacts extends Pick<AttemptResult, 'feedback' | 'congestion' | 'possiblySent'> {
   readonly outcomes: readonly OutcomeFacts[]
   readonly endedAt: Instant
 }
 
-/** The queue as an operator sees it at one moment. */
+/** The queue at one instant, as in a listing. */
 export interface Look {
   readonly messages: readonly ListedMessage[]
   readonly destinations: readonly LiveDestination[]
 }
 
-/** A mail in a mailbox of the far side. */
+/** A mail in a mailbox of a remote server. */
 export interface Arrived {
   readonly address: string
   readonly messageId: string
-  /** SHA-256 of the content without the trace header of the relay. */
+  /** SHA-256 of the content without the Received field of the relay. */
   readonly digest: string
 }
 
-export type Deed =
+export type GeneratedStep =
   | {
       readonly did: 'handed in'
       readonly mail: number

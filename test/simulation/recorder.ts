@@ -1,37 +1,36 @@
 /**
- * Stands between the relay and its store and agent: writes down what was committed and what was tried, lets commits
- * take time or fail, and kills the relay at the commits that a scenario names. Commits are made one by one, so that it
- * is always known which of them a crash has spared.
+ * Wraps the store and the delivery agent of a relay: records commits and attempts, delays commits or lets them fail, and kills the
+ * relay at the commits that a scenario names. Commits run one by one, so that the commits before a crash are known exactly.
  */
 import type { AttemptResult, DeliveryAgent } from '../../src/delivery/delivery-agent.ts'
-import { sleep, type Duration } from '../../src/mail/clock.ts'
-import { parseNotice } from '../../src/bounce/notice-parser.ts'
-import type { DeliveryRequest } from '../../src/queue/message.ts'
-import { StoreUnavailable, type NewMessage, type QueueStore } from '../../src/queue/store.ts'
-import type { Between } from '../../src/testkit/world-options.ts'
+import { sleep, type Duration } from '../../src/system/clock.ts'
+import { parseNotice } from '../../src/bounce/dsn-parser.ts'
+import type { DeliveryRequest } from '../../src/mail/message.ts'
+import { isMethod, type Method } from '../../src/store/methods.ts'
+import { StoreUnavailable, type NewMessage, type QueueStore } from '../../src/store/queue-store.ts'
+import type { Interceptors } from '../../src/testkit/world-options.ts'
 import type { World } from '../../src/testkit/index.ts'
 import type { CommitCrash, Scenario } from './scenario.ts'
 import type { CommittedClaim, Commit, CommitOf, NoticeEntry } from './record.ts'
 
-type Method = Exclude<keyof QueueStore, 'nextId' | 'freeSpace' | 'close' | 'readBody'>
-
-/** What changes nothing is neither counted nor written down. */
+/** Methods that are neither counted nor recorded: reads, and the record of the clock, whose age must have no effect. */
 const READS: ReadonlySet<string> = new Set([
-  'readBody',
+  'readChunk',
   'freeSpace',
-  'indebted',
-  'debtsOf',
+  'messagesWithNoticesDue',
+  'noticesDueOf',
   'claimWarnings',
   'destinationsDue',
   'nextDeadlines',
   'destinations',
+  'saveClock',
 ])
 
 export class Recorder {
   world: World | undefined
-  /** The store cannot commit before this time on the stopwatch. */
+  /** The store cannot commit before this time on the monotonic clock. */
   fullUntil: Duration = 0
-  /** No more crashes. */
+  /** True to end the crashes. */
   calm = false
   #commits = 0
   #attempts = 0
@@ -41,7 +40,7 @@ export class Recorder {
     this.#scenario = scenario
   }
 
-  /** How many commits there were so far. */
+  /** Number of commits so far. */
   get commits(): number {
     return this.#commits
   }
@@ -51,7 +50,7 @@ export class Recorder {
     world?.history().add({ at: world.clock.monotonic(), where: 'test', event: { did, ...details } })
   }
 
-  readonly between: Between = {
+  readonly between: Interceptors = {
     store: (store, life) => {
       let last: Promise<unknown> = Promise.resolve()
       const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
@@ -61,9 +60,9 @@ export class Recorder {
       }
       return new Proxy(store, {
         get: (target, name: keyof QueueStore) => {
-          if (name === 'nextId' || name === 'freeSpace' || name === 'close' || name === 'readBody') return target[name].bind(target)
+          if (!isMethod(name) || name === 'readChunk' || name === 'nextIds') return target[name].bind(target)
           return async (...args: unknown[]) => {
-            const asked = this.world?.clock.now() ?? 0
+            const asked = life.clock.now()
             if (this.#scenario.commitTakes > 0 && this.world !== undefined) await sleep(life.clock, this.#scenario.commitTakes)
             return inTurn(() => (life.alive ? this.#call(target, name, args, asked) : never()))
           }
@@ -74,7 +73,7 @@ export class Recorder {
   }
 
   async #call(store: QueueStore, method: Method, args: readonly unknown[], asked: number): Promise<unknown> {
-    // One method of the port, with the arguments it was called with: what TypeScript cannot follow through a Proxy.
+    // Calls the method with its own arguments; TypeScript cannot check this through a Proxy.
     const perform = () => (store[method] as (...given: unknown[]) => Promise<unknown>).apply(store, [...args])
     if (READS.has(method)) return perform()
     if ((this.world?.clock.monotonic() ?? Infinity) < this.fullUntil) throw new StoreUnavailable(`the disk is full: no ${method}`)
@@ -106,7 +105,7 @@ export class Recorder {
   }
 }
 
-/** A new one each time: who waits for it must be forgotten with it. */
+/** A new promise for each call, so that its waiters can be garbage-collected. */
 const never = (): Promise<never> => new Promise(() => undefined)
 
 const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
@@ -117,12 +116,12 @@ const requestFacts = ({ message, destination, recipients, forcedExpire }: Delive
 })
 
 const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: AttemptResult) => ({
-  outcomes: [...outcomes].map(([recipient, { outcome, reply, stage, status, softBounce }]) => ({
+  outcomes: [...outcomes].map(([recipient, { outcome, status, softBounce }]) => ({
     recipient,
     outcome,
-    reply,
-    stage,
-    status,
+    reply: status.reply,
+    stage: status.stage,
+    status: status.status,
     softBounce,
   })),
   feedback,
@@ -131,7 +130,7 @@ const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: At
   endedAt: times.endedAt,
 })
 
-/** What is worth remembering of a commit: all of it, but contents as what they say. */
+/** Record of a commit. A content is replaced by the notice that it contains. */
 function digest(method: Method, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
   const call = <M extends Method>(): Parameters<QueueStore[M]> => args as unknown as Parameters<QueueStore[M]>
   switch (method) {
@@ -151,8 +150,8 @@ function digest(method: Method, args: readonly unknown[], answer: unknown): Comm
       return { method, settlement: call<'settle'>()[0], removed: (answer as CommitOf<'settle'>).removed }
     case 'quarantine':
       return { method, message: call<'quarantine'>()[0] }
-    case 'oweDelay':
-      return { method, message: call<'oweDelay'>()[0], recipients: call<'oweDelay'>()[1] }
+    case 'markDelayNoticeDue':
+      return { method, message: call<'markDelayNoticeDue'>()[0], recipients: call<'markDelayNoticeDue'>()[1] }
     case 'report': {
       const [{ notices, ...report }] = call<'report'>()
       const { entered } = answer as Awaited<ReturnType<QueueStore['report']>>

@@ -1,14 +1,15 @@
-/** Lets a relay live through a scenario, and hands back everything that happened. */
+/** Runs a relay through a scenario and returns the history. */
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HOUR, MINUTE, SECOND, type Duration } from '../../src/mail/clock.ts'
-import { parseDuration } from '../../src/config/values.ts'
+import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
+import { parseDuration } from '../../src/system/duration.ts'
 import type { OperationName } from '../../src/queue/operations.ts'
-import { queueIdOf } from '../../src/queue/message.ts'
-import type { QueueFilter } from '../../src/queue/reader.ts'
-import { createWorld, type History, type World, type WorldConfig } from '../../src/testkit/index.ts'
+import { queueIdOf } from '../../src/mail/message.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { type History, type World, type WorldConfig } from '../../src/testkit/index.ts'
+import { createObservedWorld } from '../../src/testkit/world.ts'
 import { contentOf, submit } from './client.ts'
 import { Recorder } from './recorder.ts'
 import type { Arrived } from './record.ts'
@@ -17,7 +18,7 @@ import { OWN_DOMAIN, type Mail, type Scenario, type Step } from './scenario.ts'
 export interface Run {
   readonly scenario: Scenario
   readonly history: History
-  /** Commits that were made. */
+  /** Number of commits. */
   readonly commits: number
 }
 
@@ -60,7 +61,7 @@ class Running {
       config: { ...config, destination: tables } as WorldConfig,
       store: directory === null ? ('memory' as const) : { directory },
     }
-    const world = await createWorld(options, this.#recorder.between)
+    const world = await createObservedWorld(options, this.#recorder.between)
     this.#recorder.world = world
     for (const fault of faults) world.rule(fault)
     await world.advance(`${commitTakes}ms`)
@@ -72,19 +73,19 @@ class Running {
     else if (step.do === 'fill the disk') this.#fillDisk(world, step.time)
     else if (step.do === 'mail') this.#handIn(world, step.mail)
     else if (!world.isUp) return
-    else if (step.do === 'look') this.#look(world)
+    else if (step.do === 'look') await this.#look(world)
     else if (step.do === 'crash') await world.crash({ downFor: step.downFor / SECOND })
     else await this.#order(world, step)
   }
 
-  /** An operator is told when the disk is full, or that the relay died meanwhile. */
+  /** Runs an operation. Fails, as for an operator, when the disk is full or the relay crashes meanwhile. */
   async #order(world: World, step: Order): Promise<void> {
     try {
       if (step.do === 'restart') await world.restart()
       else if ('destination' in step) await world[step.do](step.destination)
-      else await world.operate(step.do, step.pick === 'all' ? 'all' : pickFrom(world, step.pick))
+      else await world.operate(step.do, step.pick === 'all' ? 'all' : await pickFrom(world, step.pick))
     } catch (error) {
-      if (!(error instanceof Error) || !/disk is full|killed meanwhile/.test(error.message)) throw error
+      if (!(error instanceof Error) || !/disk is full|killed before the call ended/.test(error.message)) throw error
       this.#recorder.note('was refused', { order: step.do, why: error.message })
     }
   }
@@ -102,55 +103,55 @@ class Running {
     void submit(world, mail).then((reply) => this.#recorder.note('answered', { mail: number, messageId, reply }))
   }
 
-  #look(world: World): void {
-    const messages = [...listed(world, {}), ...listed(world, { queue: 'trash' })]
+  async #look(world: World): Promise<void> {
+    const messages = [...(await listed(world)), ...(await listed(world, 'trash'))]
     this.#recorder.note('looked', { messages, destinations: world.destinations() })
   }
 
-  /** Everything that holds mail back is lifted; then it must go out, or come back, in a bounded time. */
+  /** Removes all causes of delay. Then all mail must be delivered or returned in a bounded time. */
   async #end(world: World): Promise<void> {
     const scenario = this.#scenario
     this.#recorder.calm = true
     await world.advance('2h')
     if (scenario.ends === 'well') {
-      world.farSide.forget(() => true)
+      world.remote.removeRules(() => true)
       this.#recorder.note('faults end')
     }
     for (const destination of scenario.destinations) await world.resume(destination)
     for (const queue of ['hold', 'corrupt'] as const) {
       await world.operate(
         'release',
-        listed(world, { queue }).map(({ message }) => queueIdOf(message)),
+        (await listed(world, queue)).map(({ message }) => queueIdOf(message)),
       )
     }
-    this.#look(world)
+    await this.#look(world)
     await world.advance(`${drainTime(scenario)}ms`)
-    this.#look(world)
+    await this.#look(world)
     this.#recorder.note('mailboxes', { mails: arrivedIn(world, scenario) })
   }
 }
 
-const listed = (world: World, filter: QueueFilter) => world.reader.list(filter, { after: 0, limit: 1_000, now: world.clock.now() })
+const listed = (world: World, queue: QueueFilter['queue'] = null) =>
+  world.reader.list({ ...ANY_MESSAGE, queue }, { after: 0, limit: 1_000 })
 
 async function advanceTo(world: World, at: Duration): Promise<void> {
   const left = at - world.clock.monotonic()
   if (left > 0) await world.advance(`${left}ms`)
 }
 
-function pickFrom(world: World, pick: number): readonly string[] {
-  const messages = [...listed(world, {}), ...listed(world, { queue: 'trash' })]
+async function pickFrom(world: World, pick: number): Promise<readonly string[]> {
+  const messages = [...(await listed(world)), ...(await listed(world, 'trash'))]
   const picked = messages[pick % Math.max(1, messages.length)]
   return picked === undefined ? [] : [queueIdOf(picked.message)]
 }
 
-/** How long mail can take to leave once nobody holds it back, or until all of it and the notices about it have expired. */
-export function drainTime({ config, tables, steps, ends }: Scenario): Duration {
+/** Maximum time until all mail has left the queue, or it and the notices about it have expired. */
+export function drainTime({ config, tables, ends }: Scenario): Duration {
   const longest = (name: string) =>
     Math.max(...[config, ...Object.values(tables)].map((table) => parseDuration(String(table[name] ?? 0)) ?? 0))
-  const backwards = steps.reduce((sum, step) => sum + (step.do === 'set the clock' ? Math.abs(step.by) : 0), 0)
   const spread = 1 + Number(config['retry_jitter'] ?? 0)
   const time = ends === 'well' ? 3 * spread * longest('maximal_backoff_time') : 3 * longest('maximal_queue_lifetime')
-  return Math.ceil(time + backwards + HOUR + 10 * MINUTE)
+  return Math.ceil(time + HOUR + 10 * MINUTE)
 }
 
 function arrivedIn(world: World, { destinations }: Scenario): readonly Arrived[] {

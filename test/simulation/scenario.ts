@@ -1,25 +1,25 @@
 /**
- * A story that a simulated relay lives through, as plain data: it can be made from a seed, run again, cut down and
- * printed. Times are milliseconds since the world began.
+ * A scenario of a simulated relay, as plain data: it is generated from a seed and can be repeated, reduced and printed. Times are
+ * milliseconds since the start of the world.
  */
-import type { Duration } from '../../src/mail/clock.ts'
+import type { Duration } from '../../src/system/clock.ts'
 import type { OperationName } from '../../src/queue/operations.ts'
 import type { RuleText } from '../../src/testkit/index.ts'
 
 export type Notify = 'NEVER' | 'SUCCESS' | 'FAILURE' | 'DELAY' | 'SUCCESS,FAILURE' | 'FAILURE,DELAY' | 'SUCCESS,FAILURE,DELAY'
 
 export interface Mail {
-  /** Also the local part of its Message-ID. */
+  /** Number of the mail, and local part of its Message-ID. */
   readonly number: number
   /** Empty for `<>`. */
   readonly sender: string
   readonly to: readonly { readonly address: string; readonly notify?: Notify | undefined }[]
-  /** Bytes of text. */
+  /** Size of the text in bytes. */
   readonly size: number
   readonly ret?: 'FULL' | 'HDRS' | undefined
 }
 
-/** Which messages an order is about: all, or the n-th of those that are there (counted round). */
+/** Messages that an operation selects: all, or the n-th of those in the queue (modulo their number). */
 export type Pick = 'all' | number
 
 export type Step = { readonly at: Duration } & (
@@ -34,7 +34,7 @@ export type Step = { readonly at: Duration } & (
   | { readonly do: 'look' }
 )
 
-/** The relay is killed at its n-th commit: just before it, or just after it, when nobody has heard of it yet. */
+/** Kills the relay at its n-th commit: just before it, or just after it, before the result is returned. */
 export interface CommitCrash {
   readonly commit: number
   readonly side: 'before' | 'after'
@@ -49,21 +49,21 @@ export interface Scenario {
   /** `[destination."…"]` tables. */
   readonly tables: Readonly<Record<string, Readonly<Record<string, Value>>>>
   readonly storage: 'memory' | 'file'
-  /** How long a commit takes. */
+  /** Duration of a commit. */
   readonly commitTakes: Duration
   readonly destinations: readonly string[]
   readonly faults: readonly RuleText[]
-  /** In the order of their times. */
+  /** Steps in the order of their times. */
   readonly steps: readonly Step[]
   readonly crashes: readonly CommitCrash[]
-  /** In the end the far side recovers, or it stays as it is. */
+  /** True when the remote servers recover at the end. */
   readonly ends: 'well' | 'badly'
 }
 
-/** The senders' own domain, whose mail server never fails. */
+/** Domain of the senders, whose mail server never fails. */
 export const OWN_DOMAIN = 'us.example'
 
-/** A few lines that reproduce it. */
+/** Lines that reproduce the scenario. */
 export function tell(scenario: Scenario): string {
   const { config, tables, storage, commitTakes, faults, steps, crashes, ends } = scenario
   const lines = [

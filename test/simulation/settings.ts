@@ -1,6 +1,6 @@
-/** What a scenario's configuration means for one destination, worked out apart from the product. */
-import { parseDuration } from '../../src/config/values.ts'
-import type { Duration } from '../../src/mail/clock.ts'
+/** Settings of one destination in a scenario, computed independently of the product's code. */
+import { parseDuration } from '../../src/system/duration.ts'
+import type { Duration } from '../../src/system/clock.ts'
 import type { Scenario, Value } from './scenario.ts'
 
 export interface SimulatedSettings {

@@ -1,12 +1,12 @@
-/** Cuts a failing scenario down: leaves out whatever can be left out while it still fails in the same way. */
+/** Reduces a failing scenario: removes each part without which it still fails in the same way. */
 import type { Scenario } from './scenario.ts'
 
 type Fails = (scenario: Scenario) => Promise<boolean>
 
-/** Lists that can lose an element. */
+/** Lists whose elements can be removed. */
 const LISTS = ['crashes', 'faults', 'steps'] as const
 
-/** Without these a scenario would last for days. */
+/** Parameters that are kept, because a scenario without them would last for days. */
 const NEEDED: ReadonlySet<string> = new Set(['minimal_backoff_time', 'maximal_backoff_time', 'maximal_queue_lifetime'])
 
 export async function shrink(scenario: Scenario, fails: Fails): Promise<Scenario> {
@@ -19,7 +19,7 @@ export async function shrink(scenario: Scenario, fails: Fails): Promise<Scenario
   return smallest
 }
 
-/** Leaves out halves, then quarters, then single elements. */
+/** Removes halves, then quarters, then single elements. */
 async function shorten(scenario: Scenario, list: (typeof LISTS)[number], fails: Fails): Promise<Scenario> {
   let current = scenario
   for (let size = Math.ceil(current[list].length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

@@ -1,12 +1,12 @@
 /**
- * States that a good set of scenarios reaches now and then: a simulation that never comes to them proves little. Each is
- * told of in the form of an invariant whose complaint means "reached".
+ * States that some of the scenarios must reach: a simulation that never reaches them proves little. Each is an invariant whose
+ * violation means "reached".
  */
-import type { Duration } from '../../src/mail/clock.ts'
-import type { DestinationName, MessageId, RecipientId } from '../../src/queue/message.ts'
-import { isLive } from './model.ts'
+import type { Duration } from '../../src/system/clock.ts'
+import { isLive, messageOf, type DestinationName, type MessageId, type RecipientId } from '../../src/mail/message.ts'
+
 import type { Run } from './run.ts'
-import { witness, type Complain, type Invariant, type InvariantMaker, type Scene, type SimulatedEvent } from './witness.ts'
+import { replay, type Complain, type Invariant, type InvariantMaker, type Scene, type SimulatedEvent } from './replay.ts'
 
 type See = (event: SimulatedEvent, scene: Scene) => boolean
 
@@ -25,7 +25,7 @@ const settledAs = ({ where, event }: SimulatedEvent, state: string): readonly Re
 
 const isDeed = ({ where, event }: SimulatedEvent, did: string): boolean => where === 'test' && (event.did as string) === did
 
-/** A destination that goes through these events, in this order. */
+/** A destination that has these events, in this order. */
 const goesThrough =
   (steps: readonly ((entry: SimulatedEvent) => DestinationName | undefined)[]): InvariantMaker =>
   (complain) => {
@@ -48,12 +48,12 @@ const queueEvent =
   ({ where, event }: SimulatedEvent): DestinationName | undefined =>
     where === 'queue' && event.kind === kind ? event.destination : undefined
 
-/** The far side has the message, and the relay dies before it has written that down. */
+/** The remote server has accepted the message, and the relay crashes before it has committed the outcome. */
 function crashAfterTheDot(complain: Complain): Invariant {
   let copies: readonly { readonly attempt: number }[] = []
   return {
     see(entry, { underWay }) {
-      if (entry.where === 'far side' && entry.event.event === 'message' && entry.event.kept) copies = [...underWay.values()]
+      if (entry.where === 'remote' && entry.event.event === 'message' && entry.event.kept) copies = [...underWay.values()]
       if (isDeed(entry, 'killed') && copies.some(({ attempt }) => underWay.has(attempt))) complain('reached')
     },
   }
@@ -79,9 +79,10 @@ function warnedThenDelivered(complain: Complain): Invariant {
   const warned = new Set<MessageId>()
   return {
     see(entry, { queue }) {
-      if (entry.where === 'queue' && entry.event.kind === 'noticed' && entry.event.notice === 'delay') warned.add(entry.event.message.id)
+      if (entry.where === 'queue' && entry.event.kind === 'notice-sent' && entry.event.notice === 'delay')
+        warned.add(entry.event.message.id)
       for (const id of settledAs(entry, 'delivered'))
-        if (warned.has(Math.floor(id / 131_072)) && queue.recipient(id) !== undefined) complain('reached')
+        if (warned.has(messageOf(id)) && queue.recipient(id) !== undefined) complain('reached')
     },
   }
 }
@@ -141,15 +142,13 @@ export const SOMETIMES: Readonly<Record<string, InvariantMaker>> = {
     ({ where, event }, { queue }) => where === 'test' && 'by' in event && [...queue.live()].some(([one]) => isLive(one)),
   ),
   'a notice that cannot be delivered': whenever((entry, { queue }) =>
-    [...settledAs(entry, 'bounced'), ...settledAs(entry, 'expired')].some(
-      (id) => queue.messages.get(Math.floor(id / 131_072))?.message.sender === '',
-    ),
+    [...settledAs(entry, 'bounced'), ...settledAs(entry, 'expired')].some((id) => queue.messages.get(messageOf(id))?.message.sender === ''),
   ),
   'tried alone after two crashes': whenever(
     ({ where, event }) => where === 'test' && event.did === 'committed' && event.method === 'claimSuspect' && event.requests.length > 0,
   ),
 }
 
-/** Which of them a run has come to. */
+/** States that a run has reached. */
 export const reachedIn = ({ history, scenario }: Run): ReadonlySet<string> =>
-  new Set(witness(history.events, scenario, SOMETIMES).map(({ invariant }) => invariant))
+  new Set(replay(history.events, scenario, SOMETIMES).map(({ invariant }) => invariant))

@@ -1,4 +1,4 @@
-/** docs/choosing-retry-settings.md: every command in it runs, and says what the page says. */
+/** docs/choosing-retry-settings.md: every command in it runs, and prints the figures of the page. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { type Run, simulate } from '../support/simulate-command.ts'
@@ -9,7 +9,7 @@ const commands = [...page.matchAll(/^deferd simulate (.*)$/gm)]
   .map(([, words]) => words ?? '')
   .filter((words) => !words.includes('rate-limited-provider'))
 
-/** Splits as a shell does, as far as the page needs it. */
+/** Splits a command line as a shell does, for the syntax that the page uses. */
 const split = (words: string): string[] => [...words.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
 /** Each command runs once. */
@@ -20,8 +20,8 @@ function runOf(command: string): Promise<Run> {
   return run
 }
 
-describe('every command of the guide runs', () => {
-  test('there are some', () => expect(commands.length).toBeGreaterThanOrEqual(9))
+describe('each command of the guide runs', () => {
+  test('the guide has commands', () => expect(commands.length).toBeGreaterThanOrEqual(9))
   for (const command of commands) {
     test(command, async () => {
       const run = await runOf(command)
@@ -31,13 +31,13 @@ describe('every command of the guide runs', () => {
   }
 })
 
-test('the scenario of the guide is the example', () => {
+test('the scenario of the guide equals the example', () => {
   const example = readFileSync(new URL('../../examples/rate-limited-provider.toml', import.meta.url), 'utf8')
   const shown = /```toml\n# examples\/rate-limited-provider\.toml\n([\s\S]*?)```/.exec(page)?.[1]
   expect(shown).toBe(example.replace(/^#.*\n/gm, '').trimStart())
 })
 
-describe('the figures of the guide are those of the commands', () => {
+describe('the figures of the guide are the output of the commands', () => {
   const said: readonly (readonly [string, ...RegExp[]])[] = [
     [
       '--policy doubling',

@@ -1,31 +1,32 @@
-/** Plans: when a message is tried up to its expiry, and what outages, greylisting and notices make of it. */
+/** Plans: the attempt times of a message up to its expiry, and the effects of outages, greylisting and notices. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileAlone, compileRetryPolicy, PolicyError } from '../../src/backoff/index.ts'
-import { DAY, days, HOUR, hours, MINUTE, minutes, seconds } from '../../src/mail/clock.ts'
-import { readEximRetry, readMainCf } from '../../src/simulator/foreign-settings.ts'
-import { goalIsMet, searchGoal, shareWithin } from '../../src/simulator/goal.ts'
+import { PolicyError } from '../../src/backoff/policy.ts'
+import { compileAlone, compileRetryPolicy } from '../../src/backoff/retry-policy.ts'
+import { DAY, days, HOUR, hours, MINUTE, minutes, seconds } from '../../src/system/clock.ts'
+import { readEximRetry, readMainCf } from '../../src/simulator/import-settings.ts'
+import { goalIsMet, searchGoal, shareWithin } from '../../src/simulator/goal-search.ts'
 import { planOf, planOutage } from '../../src/simulator/plan.ts'
 import { plannedAttempts } from '../../src/simulator/schedule.ts'
 
 const doubling = (minimal: number, maximal: number) => compileRetryPolicy({ retry_backoff: 'doubling', minimal, maximal })
 
 describe('the last attempt', () => {
-  test('falls on the expiry itself', () => {
+  test('is at the expiry itself', () => {
     const attempts = plannedAttempts({ policy: doubling(seconds(300), seconds(4000)), lifetime: days(2) })
     expect(attempts.slice(0, 6).map((at) => at / 1000)).toEqual([0, 300, 900, 2100, 4500, 8500])
     expect(attempts.at(-1)).toBe(days(2))
   })
 
-  test('is the only one when mail lives for no time', () => {
+  test('is the only one with a lifetime of 0', () => {
     expect(plannedAttempts({ policy: doubling(1000, 1000), lifetime: 0 })).toEqual([0])
   })
 
-  test('of a policy that ends by itself comes before', () => {
+  test('of a policy with its own limit is earlier', () => {
     expect(plannedAttempts({ policy: compileAlone('tcp'), lifetime: days(2) }).at(-1)).toBe(seconds(511))
   })
 
-  test('for any settings: attempts grow, keep their distance, and end with the lifetime', () => {
+  test('for any settings: attempts ascend, keep their minimum distance, and end with the lifetime', () => {
     const settings = fc.tuple(fc.integer({ min: 200_000, max: 1e7 }), fc.nat(1e7), fc.nat(1e8))
     fc.assert(
       fc.property(settings, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(), ([minimal, more, lifetime], jitter, seed) => {
@@ -43,7 +44,7 @@ describe('the last attempt', () => {
     )
   })
 
-  test('with the chance of one message: each draw is named, and jitter does not leak into waits that build on each other', () => {
+  test('with the random draws of one message: each draw is named, and jitter does not accumulate in waits that build on each other', () => {
     const rules = compileRetryPolicy({ retry_backoff: 'exim(F,1h,20m; G,2d,1h,2)', minimal: 1000, maximal: 1000 })
     const asked: string[] = []
     const draw = (what: string, step: number) => (asked.push(`${what} ${step}`), 0.5)
@@ -53,7 +54,7 @@ describe('the last attempt', () => {
     expect(asked).toEqual([1, 2, 3, 4, 5, 6, 7].map((step) => `jitter ${step}`))
   })
 
-  test('of a plan that makes too many is refused', () => {
+  test('of a plan with too many attempts is refused', () => {
     expect(() => plannedAttempts({ policy: doubling(1, 1), lifetime: days(30) })).toThrow(PolicyError)
   })
 })
@@ -78,7 +79,7 @@ describe("Postfix's grid", () => {
   })
 })
 
-describe('what known schedules cost', () => {
+describe('costs of known schedules', () => {
   const table: readonly (readonly [
     policy: string,
     lifetime: number,
@@ -117,7 +118,7 @@ describe('what known schedules cost', () => {
     expect(cells.map((cell) => `${inMinutes(cell?.mean)}/${inMinutes(cell?.worst)}`)).toEqual(['20/26', '36/70', '35/70'])
   })
 
-  test('mail that lives for two days is lost in an outage of two, and more of it in one of five', () => {
+  test('mail with a lifetime of two days is lost in an outage of two days, and more of it in one of five', () => {
     const attempts = plannedAttempts({ policy: compileAlone('exchange'), lifetime: days(2) })
     expect(planOutage(attempts, DAY).lost).toBe(0)
     expect(planOutage(attempts, days(2)).lost).toBeCloseTo(0.023, 3)
@@ -128,7 +129,7 @@ describe('what known schedules cost', () => {
     expect(long.worst).toBeNull()
   })
 
-  test('the integrals agree with counting', () => {
+  test('integrals agree with counting', () => {
     const attempts = plannedAttempts({ policy: doubling(seconds(300), seconds(4000)), lifetime: days(2) })
     const outage = hours(7)
     let sum = 0
@@ -145,7 +146,7 @@ describe('what known schedules cost', () => {
     expect(Math.abs((exact.worst ?? 0) - worst)).toBeLessThan(seconds(1))
   })
 
-  test('the sender is warned by the first failure after the time, and hears of the end instead of a late warning', () => {
+  test('the first failure after the time sends the delay notice; the failure notice replaces a late one', () => {
     const schedule = { policy: doubling(seconds(300), seconds(4000)), lifetime: days(2) }
     const warning = (...warnings: number[]) => planOf({ name: 'x', schedule, warnings }).warning
     expect(warning(hours(4), hours(24))).toBe(seconds(16_500))
@@ -173,8 +174,8 @@ describe('settings of other mailers', () => {
       maximal: seconds(300),
     })
   })
-  test('main.cf: what is no time, or refers to itself, is refused', () => {
-    expect(() => readMainCf('queue_run_delay = often', 'main.cf')).toThrow(/queue_run_delay = often is no time/)
+  test('main.cf: an invalid time or a cyclic reference is refused', () => {
+    expect(() => readMainCf('queue_run_delay = often', 'main.cf')).toThrow(/queue_run_delay = often is not a time/)
     expect(() => readMainCf('queue_run_delay = $queue_run_delay', 'main.cf')).toThrow(/refers to itself/)
   })
 
@@ -193,14 +194,14 @@ never.example *
 begin rewrite
 *@a b@c
 `
-  test('exim.conf: each rule of its retry section', () => {
+  test('exim.conf: the rules of its retry section', () => {
     const setups = readEximRetry(eximConf, 'exim.conf')
     expect(setups.map(({ name }) => name)).toEqual(['exim *.example rcpt_4xx', 'exim alice@home.example', 'exim *', 'exim never.example'])
     const plans = setups.map((setup) => planOf(setup))
     expect(plans.map(({ tries }) => tries.lifetime)).toEqual([7, 13, 28, 1])
     expect(plans[2]?.warning).toBe(hours(4) + minutes(30))
   })
-  test('rules alone', () => {
+  test('retry rules without a file', () => {
     const [setup] = readEximRetry('* * F,2h,15m; G,16h,1h,1.5; F,4d,6h', 'rules')
     expect(
       setup &&
@@ -218,7 +219,7 @@ begin rewrite
 describe('the search', () => {
   const goal = { share: 0.99, within: minutes(30), tries: 100, outage: hours(12), lifetime: days(2) }
 
-  test('finds settings that keep the promise', () => {
+  test('finds settings that meet the goal', () => {
     const found = searchGoal(goal)
     expect(goalIsMet(goal, found)).toBe(true)
     if (found === null) return
@@ -227,7 +228,7 @@ describe('the search', () => {
     expect(shareWithin(attempts, goal.outage, goal.within)).toBeGreaterThanOrEqual(0.99)
   })
 
-  test('comes within 5 % of an exhaustive search', () => {
+  test('is within 5 % of an exhaustive search', () => {
     const wish = { ...goal, share: 0.9, within: minutes(45), outage: hours(5) }
     let fewest = Infinity
     for (let minimal = 5 * MINUTE; minimal <= 2 * HOUR; minimal += 5 * MINUTE) {
@@ -239,7 +240,7 @@ describe('the search', () => {
     expect(searchGoal(wish)?.tries).toBeLessThanOrEqual(Math.ceil(fewest * 1.05))
   })
 
-  test('says when it takes more tries than wished, and when nothing helps', () => {
+  test('reports when the goal takes more attempts than wished, and when no setting meets it', () => {
     const strict = { ...goal, tries: 20 }
     const found = searchGoal(strict)
     expect(found?.tries).toBeGreaterThan(20)

@@ -5,7 +5,7 @@ import { cutAt, cuts, segmentations, wireBytes } from '../support/segments.ts'
 
 interface Read {
   readonly stored: string
-  /** What was left for the command reader; null when the content did not end. */
+  /** Bytes after the end of the content; null when it did not end. */
   readonly rest: string | null
   readonly bareNewline: boolean
   readonly nul: boolean
@@ -57,7 +57,7 @@ function byTheBook(text: string): Read {
 }
 
 describe('the content of a message', () => {
-  test('ends at CRLF.CRLF, and what follows is left alone', () => {
+  test('ends at CRLF.CRLF; later bytes are not consumed', () => {
     expect(whole('a\r\n.\r\nQUIT\r\n')).toMatchObject({ stored: 'a\r\n', rest: 'QUIT\r\n' })
   })
 
@@ -68,7 +68,7 @@ describe('the content of a message', () => {
   test.each([
     ['a stuffed dot', '..\r\n.\r\n', '.\r\n'],
     ['a stuffed line', '..a\r\n.\r\n', '.a\r\n'],
-    ['a dot that should have been stuffed (S13)', '.a\r\n.\r\n', 'a\r\n'],
+    ['an unstuffed dot', '.a\r\n.\r\n', 'a\r\n'],
     ['a line of its own after CRLF', 'x\r\n..\r\ny\r\n.\r\n', 'x\r\n.\r\ny\r\n'],
     ['a dot within a line', 'a.b\r\n.\r\n', 'a.b\r\n'],
     ['a stray CR', 'a\rb\r\n.\r\n', 'a b\r\n'],
@@ -86,22 +86,22 @@ describe('the content of a message', () => {
     expect(whole('a\n.\r\nb\r\n.\n\r\n.\r\n')).toMatchObject({ stored: 'a\r\nb\r\n\r\n', rest: '', bareNewline: true })
   })
 
-  test('LF.LF ends it for a client that is known to mean that', () => {
+  test('LF.LF ends it for clients in smtpd_forbid_bare_newline_exclusions', () => {
     expect(whole('a\n.\nMAIL', true)).toMatchObject({ stored: 'a\r\n', rest: 'MAIL' })
   })
 
-  test('a NUL is noticed, but not one that comes after the end', () => {
+  test('a NUL is detected, but not one after the end', () => {
     expect(whole('a\0\r\n.\r\n').nul).toBe(true)
     expect(whole('a\r\n.\r\n\0').nul).toBe(false)
   })
 
-  test('a body line ".." that is cut after its dots is content (S10)', () => {
+  test('a body line ".." split after its dots is content', () => {
     for (const { name, packets } of segmentations(Buffer.from('..\r\nx\r\n.\r\n'))) {
       expect({ name, ...read(packets) }).toMatchObject({ name, stored: '.\r\nx\r\n', rest: '' })
     }
   })
 
-  test('is read by the book, however it is cut into packets', () => {
+  test('agrees with a reference decoder at any segmentation', () => {
     fc.assert(
       fc.property(wireBytes(), cuts, (bytes, places) => {
         const expected = byTheBook(bytes.toString('latin1'))
@@ -112,7 +112,7 @@ describe('the content of a message', () => {
     )
   })
 
-  test('costs no more when it is made of fragments', () => {
+  test('takes no longer in many fragments', () => {
     const stream = new DataStream()
     const { pieces } = stream.read(Buffer.from('\n'.repeat(65_536)))
     expect(pieces).toHaveLength(1)

@@ -16,7 +16,7 @@ function load(toml: string) {
   }
 }
 
-test('listeners with rules of their own stand in [[smtpd]] tables, beside those of smtpd_listen', () => {
+test('[[smtpd]] tables add listeners with their own settings to smtpd_listen', () => {
   const { config, written } = load(`
     smtpd_listen = ["127.0.0.1:25"]
     smtpd_tls_security_level = "may"
@@ -40,6 +40,6 @@ test.each([
   '[[smtpd]]\naddress = "*:25"\ntls = "maybe"',
   '[[smtpd]]\naddress = "*:25"\ncolour = "red"',
   'smtpd = "*:25"',
-])('a table that makes no sense is refused with its line: %j', (toml) => {
+])('an invalid table is refused with its line: %j', (toml) => {
   expect(() => load(toml)).toThrow(/:1: smtpd: expected (\[\[smtpd\]\] tables|a table of address)/)
 })

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import type { Lookup, Net } from '../../src/delivery/net.ts'
-import { SECOND } from '../../src/mail/clock.ts'
+import type { Lookup, Net } from '../../src/system/net.ts'
+import { SECOND } from '../../src/system/clock.ts'
 import { peerName } from '../../src/smtpd/peer-name.ts'
-import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const NONE: Lookup<string> = { kind: 'none', nxdomain: true }
 const found = (...records: string[]): Lookup<string> => ({ kind: 'found', records })
 
-/** A network that knows these names, and where they lead. */
+/** A network with these PTR names and their addresses. */
 function network(names: Lookup<string>, addresses: Lookup<string>): Net {
-  const nothing = () => Promise.reject(new Error('nobody asked for this'))
+  const nothing = () => Promise.reject(new Error('not called in this test'))
   return {
     dial: nothing,
     listen: nothing,
@@ -31,7 +31,7 @@ test.each([
   expect(await peerName('192.0.2.7', network(names, addresses), new VirtualClock())).toBe(name)
 })
 
-test('is not waited for for long', async () => {
+test('has a short lookup timeout', async () => {
   const clock = new VirtualClock()
   const silent: Net = { ...network(NONE, NONE), lookupNames: () => new Promise(() => {}) }
   const name = peerName('192.0.2.7', silent, clock)

@@ -1,13 +1,13 @@
 /**
- * SMTP smuggling (CVE-2023-51764 and its kin): whatever stands round a dot, only CRLF.CRLF ends a message, so that no
- * server behind us finds a second message in what was one to us.
+ * SMTP smuggling (CVE-2023-51764 and related ones): only CRLF.CRLF ends a message, for any bytes around a dot, so that
+ * no server after this relay finds a second message in the content of one.
  */
 import { describe, expect, test } from 'vitest'
-import { openReception, OUTSIDER, type Reception } from '../support/reception.ts'
+import { openSmtpd, OUTSIDER, type SmtpdHarness } from '../support/smtpd-harness.ts'
 import { cutAt, singleBytes } from '../support/segments.ts'
 import { smugglingOf, SMUGGLING_MARKS } from '../support/smuggling.ts'
 
-async function messagesFrom(world: Reception, packets: readonly Buffer[]): Promise<string[]> {
+async function messagesFrom(world: SmtpdHarness, packets: readonly Buffer[]): Promise<string[]> {
   const client = await world.connect(OUTSIDER)
   await client.upToData(['ann@far.example'])
   const first = world.intake.taken.length
@@ -18,13 +18,13 @@ async function messagesFrom(world: Reception, packets: readonly Buffer[]): Promi
 
 describe.each(['normalize', 'reject'] as const)('with smtpd_forbid_bare_newline = %s', (smtpd_forbid_bare_newline) => {
   test.each(SMUGGLING_MARKS)('$before . $after does not end a message', async ({ mark }) => {
-    const world = await openReception({ relay_domains: ['far.example'], smtpd_forbid_bare_newline })
+    const world = await openSmtpd({ relay_domains: ['far.example'], smtpd_forbid_bare_newline })
     const content = smugglingOf(mark)
     const messages = await messagesFrom(world, [content])
     expect(messages.length).toBeLessThanOrEqual(1)
     for (const message of messages) {
       expect(message).toContain('smuggled')
-      // Nothing that any server could take for an end is left in what we would send on.
+      // The content to be sent on has no sequence that any server could accept as the end.
       expect(message.replaceAll('\r\n', '')).not.toMatch(/[\r\n\0]/)
       expect(message).not.toMatch(/\r\n\.\r\n/)
     }
@@ -35,8 +35,8 @@ describe.each(['normalize', 'reject'] as const)('with smtpd_forbid_bare_newline 
   })
 })
 
-test('a message with bare LFs is refused where they are forbidden, after it was read whole', async () => {
-  const { connect, intake } = await openReception({ smtpd_forbid_bare_newline: 'reject' })
+test('with reject a message with bare LFs is refused after its end', async () => {
+  const { connect, intake } = await openSmtpd({ smtpd_forbid_bare_newline: 'reject' })
   const client = await connect()
   await client.upToData()
   expect(await client.send('\r\na\nb\r\n.\r\n')).toBe('550 5.5.2 relay.example Error: bare <LF> received\r\n')
@@ -46,8 +46,8 @@ test('a message with bare LFs is refused where they are forbidden, after it was 
   expect(intake.taken).toEqual([])
 })
 
-test('a client that is excused from the rule may end its message with LF.LF', async () => {
-  const { connect, intake } = await openReception({
+test('an excluded client may end its message with LF.LF', async () => {
+  const { connect, intake } = await openSmtpd({
     smtpd_forbid_bare_newline: 'reject',
     smtpd_forbid_bare_newline_exclusions: ['127.0.0.0/8'],
   })

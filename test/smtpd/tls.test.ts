@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Config } from '../../src/config/options.ts'
-import { MINUTE, SECOND } from '../../src/mail/clock.ts'
-import { seededRandom } from '../../src/mail/random.ts'
+import { MINUTE, SECOND } from '../../src/system/clock.ts'
+import { seededRandom } from '../../src/system/random.ts'
 import { hashPassword } from '../../src/smtpd/users.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
-import { openReception, OUTSIDER, RawClient, type Reception } from '../support/reception.ts'
+import { openSmtpd, OUTSIDER, RawClient, type SmtpdHarness } from '../support/smtpd-harness.ts'
 import { segmentations } from '../support/segments.ts'
 
 let folder = ''
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-/** Handshakes and hashes happen outside of virtual time: what is awaited is that the server has said something. */
+/** Handshakes and hashes happen outside of virtual time: waits are for output of the server. */
 async function heard(client: RawClient, pattern: RegExp): Promise<string> {
   for (const start = performance.now(); !pattern.test(client.heard) && performance.now() - start < 10_000;) {
     await new Promise((resolve) => setTimeout(resolve, 1))
@@ -41,23 +41,23 @@ async function heard(client: RawClient, pattern: RegExp): Promise<string> {
   return client.heard
 }
 
-async function encrypted(world: Reception, client: RawClient): Promise<RawClient> {
+async function encrypted(world: SmtpdHarness, client: RawClient): Promise<RawClient> {
   const secure = connectTls({ socket: client.socket, rejectUnauthorized: false })
   await once(secure, 'secureConnect')
   return new RawClient(secure, () => world.wait(0))
 }
 
-/** A client that has said EHLO over TLS. */
-async function greetedOverTls(world: Reception, from = OUTSIDER): Promise<RawClient> {
+/** A client that has sent EHLO over TLS. */
+async function greetedOverTls(world: SmtpdHarness, from = OUTSIDER): Promise<RawClient> {
   const client = await world.connect(from)
   await client.say('EHLO x', 'STARTTLS')
   const secure = await encrypted(world, client)
   await secure.say('EHLO x')
-  await heard(secure, /SMTPUTF8\r\n$/)
+  await heard(secure, /CHUNKING\r\n$/)
   return secure
 }
 
-/** Says a line and waits for the reply to it. */
+/** Sends a line and waits for its reply. */
 async function ask(client: RawClient, line: string): Promise<string> {
   const before = client.heard.length
   client.socket.write(`${line}\r\n`)
@@ -70,8 +70,8 @@ async function ask(client: RawClient, line: string): Promise<string> {
 const plain = (text: string): string => `AUTH PLAIN ${Buffer.from(text).toString('base64')}`
 
 describe('STARTTLS', () => {
-  test('is offered until it is used, and the trace says so', async () => {
-    const world = await openReception({ ...settings, relay_domains: ['far.example'] })
+  test('is announced until it is used, and recorded in Received', async () => {
+    const world = await openSmtpd({ ...settings, relay_domains: ['far.example'] })
     const client = await world.connect(OUTSIDER)
     expect(await client.say('EHLO x')).toContain('250-STARTTLS\r\n')
     expect(client.heard).not.toContain('AUTH')
@@ -88,9 +88,9 @@ describe('STARTTLS', () => {
   })
 
   test.each(['STARTTLS\r\nNOOP\r\n', 'STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@x.example>\r\n', `STARTTLS\r\n${'NOOP\r\n'.repeat(400)}`])(
-    'S60: what was said in the clear is not heard: %j',
+    'cleartext after STARTTLS is discarded: %j',
     async (packet) => {
-      const world = await openReception(settings)
+      const world = await openSmtpd(settings)
       const client = await world.connect()
       await client.say('EHLO x', 'MAIL FROM:<a@b.example>')
       expect(await client.send(packet)).toBe('220 2.0.0 Ready to start TLS\r\n')
@@ -98,8 +98,8 @@ describe('STARTTLS', () => {
     },
   )
 
-  test('S60: nor when it comes in packets of any size', async () => {
-    const world = await openReception(settings)
+  test('cleartext after STARTTLS is discarded at any segmentation', async () => {
+    const world = await openSmtpd(settings)
     for (const { packets } of segmentations(Buffer.from('STARTTLS\r\nNOOP\r\n'))) {
       const client = await world.connect()
       await client.say('EHLO x')
@@ -110,23 +110,23 @@ describe('STARTTLS', () => {
     }
   })
 
-  test('S60: what was said before is forgotten', async () => {
-    const world = await openReception(settings)
+  test('session state from before STARTTLS is discarded', async () => {
+    const world = await openSmtpd(settings)
     const client = await world.connect()
     await client.say('EHLO x', 'MAIL FROM:<a@b.example>', 'RCPT TO:<ann@far.example>', 'STARTTLS')
     const secure = await encrypted(world, client)
     expect(await ask(secure, 'DATA')).toBe('503 5.5.1 Error: need RCPT command')
   })
 
-  test.each(['MAIL FROM:<a@b.example>', 'MAIL FROM:<>'])('must come before %s where encryption is asked for', async (line) => {
-    const world = await openReception({ ...settings, smtpd_tls_security_level: 'encrypt' })
+  test.each(['MAIL FROM:<a@b.example>', 'MAIL FROM:<>'])('must precede %s with smtpd_tls_security_level=encrypt', async (line) => {
+    const world = await openSmtpd({ ...settings, smtpd_tls_security_level: 'encrypt' })
     const client = await world.connect()
     expect(await client.say('EHLO x', line)).toBe('530 5.7.0 Must issue a STARTTLS command first')
     expect(await ask(await greetedOverTls(world), line)).toBe('250 2.1.0 Ok')
   })
 
-  test('S65: a handshake that is never finished ends after ten seconds', async () => {
-    const { connect, wait } = await openReception(settings)
+  test('an unfinished handshake times out after ten seconds', async () => {
+    const { connect, wait } = await openSmtpd(settings)
     const client = await connect()
     await client.say('EHLO x', 'STARTTLS')
     await wait(10 * SECOND - 1)
@@ -135,21 +135,21 @@ describe('STARTTLS', () => {
     expect(client.closed).toBe(true)
   })
 
-  test('S65: a handshake that fails ends the connection and is told', async () => {
-    const { connect, wait, of } = await openReception(settings)
+  test('a failed handshake closes the connection and is logged', async () => {
+    const { connect, wait, of } = await openSmtpd(settings)
     const client = await connect()
     await client.say('EHLO x', 'STARTTLS')
     await client.send('this is no handshake\r\n')
     await wait(SECOND)
     expect(client.closed).toBe(true)
-    expect(of('client-trouble')[0]?.what).toMatch(/^SSL_accept error: /)
+    expect(of('client-failure')[0]?.what).toMatch(/^SSL_accept error: /)
     expect(of('disconnected')).toHaveLength(1)
   })
 })
 
-test('a listener may speak TLS from the first byte, and may insist on a login', async () => {
+test('a listener may use TLS from the first byte, and may require AUTH', async () => {
   const blocks = { smtpd_listen: [], smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required' }] } as const
-  const world = await openReception({ ...settings, ...blocks })
+  const world = await openSmtpd({ ...settings, ...blocks })
   const client = await world.connect(OUTSIDER)
   const secure = await encrypted(world, client)
   await world.wait(1)
@@ -160,34 +160,32 @@ test('a listener may speak TLS from the first byte, and may insist on a login', 
   expect(await ask(secure, 'MAIL FROM:<a@b.example> AUTH=<>')).toBe('250 2.1.0 Ok')
 })
 
-test('a client of such a listener that never begins its handshake is cut off', async () => {
+test('a client of such a listener that does not start the handshake times out', async () => {
   const blocks = { smtpd_listen: [], smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none' }] } as const
-  const { connect, wait } = await openReception({ ...settings, ...blocks })
+  const { connect, wait } = await openSmtpd({ ...settings, ...blocks })
   const client = await connect(OUTSIDER)
   await wait(10 * SECOND)
   expect([client.heard, client.closed]).toEqual(['', true])
 })
 
 describe('AUTH', () => {
-  test('S64: is refused in the clear, however it is cut', async () => {
-    const world = await openReception(settings)
+  test('is refused in cleartext, at any segmentation', async () => {
+    const world = await openSmtpd(settings)
     for (const { packets } of segmentations(Buffer.from(`${plain('\0ann\0open sesame')}\r\n`))) {
       const client = await world.connect()
       await client.say('EHLO x')
-      expect(await client.send(...packets)).toMatch(/^538 5\.7\.11 [^\r]+\r\n$/)
+      expect(await client.send(...packets)).toBe('503 5.5.1 Error: authentication not enabled\r\n')
     }
   })
 
-  test('S64: is refused in the clear', async () => {
-    const { connect } = await openReception(settings)
+  test('is refused in cleartext', async () => {
+    const { connect } = await openSmtpd(settings)
     const client = await connect()
-    expect(await client.say('EHLO x', plain('\0ann\0open sesame'))).toBe(
-      '538 5.7.11 Encryption required for requested authentication mechanism',
-    )
+    expect(await client.say('EHLO x', plain('\0ann\0open sesame'))).toBe('503 5.5.1 Error: authentication not enabled')
   })
 
-  test('opens the relay, and the log and the trace say for whom', async () => {
-    const world = await openReception(settings)
+  test('allows relaying, and the login is logged and recorded in Received', async () => {
+    const world = await openSmtpd(settings)
     const client = await greetedOverTls(world)
     expect(await ask(client, plain('\0ann\0open sesame'))).toBe('235 2.7.0 Authentication successful')
     expect(await ask(client, plain('\0ann\0open sesame'))).toBe('503 5.5.1 Error: already authenticated')
@@ -198,16 +196,16 @@ describe('AUTH', () => {
     expect(world.intake.taken[0]?.original).toMatch(/^Message-Id: |\r\nMessage-Id: /)
   })
 
-  test('LOGIN asks for name and password', async () => {
-    const world = await openReception(settings)
+  test('LOGIN prompts for name and password', async () => {
+    const world = await openSmtpd(settings)
     const client = await greetedOverTls(world)
     expect(await ask(client, 'AUTH LOGIN')).toBe('334 VXNlcm5hbWU6')
     expect(await ask(client, Buffer.from('ann').toString('base64'))).toBe('334 UGFzc3dvcmQ6')
     expect(await ask(client, Buffer.from('open sesame').toString('base64'))).toMatch(/^235 /)
   })
 
-  test('PLAIN may be given on a line of its own, and given up', async () => {
-    const world = await openReception(settings)
+  test('PLAIN may be sent on a line of its own, or cancelled with *', async () => {
+    const world = await openSmtpd(settings)
     const client = await greetedOverTls(world)
     client.socket.write('AUTH PLAIN\r\n')
     await heard(client, /334 \r\n$/)
@@ -220,37 +218,37 @@ describe('AUTH', () => {
     ['an unknown user', plain('\0eve\0open sesame')],
     ['an identity that is not one’s own', plain('eve\0ann\0open sesame')],
     ['no password', plain('\0ann\0')],
-  ])('S64: %s is refused', async (_, line) => {
-    const world = await openReception(settings)
+  ])('%s is refused', async (_, line) => {
+    const world = await openSmtpd(settings)
     const client = await greetedOverTls(world)
     expect(await ask(client, line)).toBe('535 5.7.8 Error: authentication failed')
     await ask(client, 'MAIL FROM:<a@b.example>')
     expect(await ask(client, 'RCPT TO:<bob@anywhere.example>')).toMatch(/^454 4\.7\.1 /)
   })
 
-  test('S64: three wrong passwords are enough', async () => {
-    const world = await openReception(settings)
+  test('three wrong passwords disconnect', async () => {
+    const world = await openSmtpd(settings)
     const client = await greetedOverTls(world)
     for (let i = 0; i < 2; i++) expect(await ask(client, plain('\0ann\0wrong'))).toMatch(/^535 /)
     client.socket.write(`${plain('\0ann\0wrong')}\r\n`)
     await heard(client, /535 [^\r]+\r\n421 4\.7\.0 relay\.example Error: too many errors\r\n$/)
-    expect(world.of('client-trouble').map(({ what }) => what)).toContain('SASL PLAIN authentication failed: sasl_username=ann')
+    expect(world.of('client-failure').map(({ what }) => what)).toContain('SASL PLAIN authentication failed: sasl_username=ann')
   })
 
-  test('our own trouble is no wrong password', async () => {
-    const world = await openReception({ ...settings, smtpd_sasl_users_file: join(folder, 'nobody') })
+  test('a local error is not a wrong password', async () => {
+    const world = await openSmtpd({ ...settings, smtpd_sasl_users_file: join(folder, 'nobody') })
     const client = await greetedOverTls(world)
     expect(await ask(client, plain('\0ann\0open sesame'))).toBe('454 4.7.0 Temporary authentication failure')
     expect(world.of('note')[0]?.text).toMatch(/^smtpd: cannot check a password: ENOENT/)
   })
 })
 
-describe('what a client does by the minute is bounded', () => {
+describe('rate limits per client', () => {
   test.each([
     ['smtpd_client_message_rate_limit', 'MAIL FROM:<a@b.example>', `450 4.7.1 Error: too much mail from ${OUTSIDER}`],
     ['smtpd_client_recipient_rate_limit', 'RCPT TO:<ann@far.example>', `450 4.7.1 Error: too many recipients from ${OUTSIDER}`],
   ] as const)('%s', async (name, line, answer) => {
-    const { connect, wait } = await openReception({ relay_domains: ['far.example'], [name]: 2 })
+    const { connect, wait } = await openSmtpd({ relay_domains: ['far.example'], [name]: 2 })
     const client = await connect(OUTSIDER)
     const again = () => client.say('RSET', ...(line.startsWith('RCPT') ? ['MAIL FROM:<a@b.example>'] : []), line)
     await client.say('EHLO x')
@@ -262,7 +260,7 @@ describe('what a client does by the minute is bounded', () => {
   })
 
   test('smtpd_client_connection_rate_limit', async () => {
-    const { connect, wait } = await openReception({ smtpd_client_connection_rate_limit: 2 })
+    const { connect, wait } = await openSmtpd({ smtpd_client_connection_rate_limit: 2 })
     const greeting = async (from: string) => {
       const client = await connect(from)
       client.socket.destroy()
@@ -276,12 +274,12 @@ describe('what a client does by the minute is bounded', () => {
   })
 })
 
-describe('the operator is told in a sentence', () => {
+describe('configuration errors are reported in a sentence', () => {
   test.each([
     [{ smtpd_tls_cert_file: '' }, 'smtpd_tls_cert_file: a listener offers TLS, but there is no certificate'],
     [{ smtpd_tls_cert_file: '/nowhere/cert.pem' }, 'smtpd_tls_cert_file: cannot read /nowhere/cert.pem: ENOENT'],
     [{ smtpd_listen: ['nonsense'] }, 'smtpd_listen: expected an address and a port such as 127.0.0.1:2525 or [::1]:25, got nonsense'],
   ])('%j', async (wrong, sentence) => {
-    await expect(openReception({ ...settings, ...wrong })).rejects.toThrow(sentence)
+    await expect(openSmtpd({ ...settings, ...wrong })).rejects.toThrow(sentence)
   })
 })

@@ -1,17 +1,17 @@
 /**
- * A backlog as an outage leaves it: messages that were tried and deferred, spread over destinations, put into a store
- * the way the daemon does it, in big groups.
+ * Queues a backlog as after an outage: messages that were attempted and deferred, spread over destinations. They enter the store
+ * as from the daemon, in large group commits.
  */
-import type { Duration, Instant } from '../../src/mail/clock.ts'
-import { recipientId } from '../../src/queue/message.ts'
-import type { QueueStore } from '../../src/queue/store.ts'
+import type { Duration, Instant } from '../../src/system/clock.ts'
+import { recipientId } from '../../src/mail/message.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
 
 export interface Backlog {
   readonly messages: number
-  /** The n-th message's destination. */
+  /** Destination of the n-th message. */
   readonly destinationOf: (n: number) => string
   readonly now: Instant
-  /** When the n-th message is due, after `now`. */
+  /** Due time of the n-th message, after `now`. */
   readonly dueIn: (n: number) => Duration
   readonly bytes?: number
 }
@@ -44,11 +44,12 @@ async function enter(
   const id = store.nextId()
   const destination = destinationOf(n)
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
-  const message = { id, createdAt: now, arrivedAt: now, sender: `app${n % 100}@us.example`, size, body: id, smtputf8: false }
+  const message = { id, createdAt: now, arrivedAt: now, sender: `app${n % 100}@us.example`, size, contentId: id, smtputf8: false }
   const recipient = { address: `user${n}@${destination}`, destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
-  // Both calls go into one group: the store answers in the order of the calls.
+  // Both calls are in one group commit: the store answers in the order of the calls.
   const entered = store.enqueue({ message, recipients: [recipient], content })
   const settled = store.settle({
+    owner: store.leaseTerms().owner,
     message: id,
     recipients: [{ recipient: recipientId(id, 0), state: 'waiting', dueAt: Math.round(now + dueIn(n)), steps: 1, attempts: 1, last: BUSY }],
     attempts: [{ recipient: recipientId(id, 0), at: now, relay: null, outcome: 'deferred', status: BUSY, delays: [1, 2, 30_000, 0] }],

@@ -1,4 +1,4 @@
-/** A certificate for mx.example.net (and sub.example.net), its key, and the authority that signed it. For tests only; good for a hundred years. */
+/** A certificate for mx.example.net (and sub.example.net), its key, and the CA certificate that signed it. For tests only; valid for a hundred years. */
 
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIBiTCCAS+gAwIBAgIUa1WFn1uo+ey4gzgWz1HNIMz6EXYwCgYIKoZIzj0EAwIw

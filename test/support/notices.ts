@@ -1,23 +1,22 @@
-/** Builders of messages, recipients and notices, and a judge of what makes a notice valid mail. */
+/** Builds messages, recipients and notices, and validates a notice as mail. */
 import { expect } from 'vitest'
 import { noticeSettings, type NoticeSettings } from '../../src/bounce/notice-writer.ts'
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { writeDsn, type Dsn } from '../../src/bounce/dsn.ts'
 import { readPart, splitMultipart, type MimePart } from '../../src/bounce/mime-reader.ts'
 import type { Notice } from '../../src/bounce/notice.ts'
-import { readOriginal, type ReturnedOriginal } from '../../src/bounce/original.ts'
-import { loadConfig, type LoadedConfig } from '../../src/config/load.ts'
-import { DAY, type Instant } from '../../src/mail/clock.ts'
+import { readOriginal, type ReturnedOriginal } from '../../src/bounce/returned-original.ts'
+import { configFrom, type LoadedConfig } from '../../src/config/load.ts'
+import { DAY, type Instant } from '../../src/system/clock.ts'
 import { formatMailDate } from '../../src/mail/mail-date.ts'
-import { formatReply, parseReply, type DeliveryStatus, type Stage } from '../../src/mail/reply.ts'
-import { queueIdOf, recipientId, type Message, type Recipient } from '../../src/queue/message.ts'
+import { formatReply, parseReply, type DeliveryStatus, type Stage } from '../../src/mail/smtp-reply.ts'
+import { queueIdOf, recipientId, type Message, type Recipient } from '../../src/mail/message.ts'
 
-/** 2026-01-05T09:00:00Z: when the messages of these tests arrived. */
+/** Arrival time of the messages of these tests: 2026-01-05T09:00:00Z. */
 export const ARRIVAL: Instant = 1_767_603_600_000
 
 export function loaded(overrides: readonly string[] = []): LoadedConfig {
-  const own = ['myhostname=relay.example', 'myorigin=example.org', ...overrides]
-  return loadConfig({ env: {}, overrides: own, uid: 1000, calledAs: 'deferd' })
+  return configFrom({ myorigin: 'example.org' }, 'relay.example', { overrides })
 }
 
 export function settingsOf(overrides: readonly string[] = [], templates?: string): NoticeSettings {
@@ -32,12 +31,12 @@ export const aMessage = (facts: Partial<Message> = {}): Message => ({
   arrivedAt: ARRIVAL,
   sender: 'app@us.example',
   size: 1_000,
-  body: 42,
+  contentId: 42,
   smtputf8: false,
   ...facts,
 })
 
-/** A server's words at some stage, as a delivery agent would put them. */
+/** Delivery status for a server's reply at a stage, as a delivery agent returns it. */
 export function said(words: string, facts: Partial<DeliveryStatus> & { readonly stage?: Stage } = {}): DeliveryStatus {
   const reply = parseReply(words)
   const status = reply?.status ?? `${words.charAt(0)}.0.0`
@@ -68,10 +67,10 @@ export function aRecipient(position: number, facts: Partial<Recipient> = {}): Re
     expiresAt: ARRIVAL + 2 * DAY,
     steps: 1,
     attempts: 1,
-    starts: 0,
+    deliveryStarts: 0,
     last: said('550 5.1.1 no such user'),
     settledAt: ARRIVAL,
-    debt: 'failure',
+    noticeDue: 'failure',
     ...facts,
   }
 }
@@ -87,16 +86,16 @@ export const expired = (position: number, facts: Partial<Recipient> = {}): Recip
   })
 
 export const delayed = (position: number, facts: Partial<Recipient> = {}): Recipient =>
-  aRecipient(position, { state: 'waiting', attempts: 6, last: said('450 4.2.1 busy'), debt: 'delay', settledAt: undefined, ...facts })
+  aRecipient(position, { state: 'waiting', attempts: 6, last: said('450 4.2.1 busy'), noticeDue: 'delay', settledAt: undefined, ...facts })
 
 export const relayed = (position: number, facts: Partial<Recipient> = {}): Recipient =>
-  aRecipient(position, { state: 'delivered', last: said('250 2.0.0 Ok'), debt: 'success', ...facts })
+  aRecipient(position, { state: 'delivered', last: said('250 2.0.0 Ok'), noticeDue: 'success', ...facts })
 
 export const ORIGINAL =
   'Received: from client.example by relay.example\r\nFrom: app@us.example\r\nTo: ann@example.net\r\n' +
   'Subject: hello\r\nMessage-ID: <1@us.example>\r\n\r\nThe text.\r\n'
 
-/** Reads an original given as octets, in pieces as a store would give them. */
+/** Reads an original from octets, in chunks as from a store. */
 export function original(octets: string | Uint8Array, settings: NoticeSettings, returns: Notice['returns']): Promise<ReturnedOriginal> {
   const bytes = typeof octets === 'string' ? Buffer.from(octets, 'latin1') : octets
   const pieces = Array.from({ length: Math.ceil(bytes.length / 65_536) }, (_, n) => bytes.subarray(n * 65_536, (n + 1) * 65_536))
@@ -114,7 +113,7 @@ export function written(notice: Notice, message: Message, returned: ReturnedOrig
     notice,
     message,
     original: returned,
-    site: settings.site,
+    reportingMta: settings.reportingMta,
     threaded: settings.threaded,
     template: settings.templates[notice.kind],
     queueId: queueIdOf({ id: 77, createdAt: at }),
@@ -130,7 +129,7 @@ export interface ReadNotice {
   readonly returned: MimePart
 }
 
-/** Takes a notice apart as RFC 6522 says it must be built. */
+/** Splits a notice into its parts (RFC 6522). */
 export function takeApart(content: Uint8Array): ReadNotice {
   const whole = readPart(Buffer.from(content).toString('latin1'))
   const parts = splitMultipart(whole, 10)
@@ -140,7 +139,7 @@ export function takeApart(content: Uint8Array): ReadNotice {
   return { whole, text, status, returned }
 }
 
-/** Complains unless the octets are a valid notice in valid mail. */
+/** Throws an error unless the octets are a valid notice and valid mail. */
 export function expectValid(dsn: Dsn): ReadNotice {
   const octets = Buffer.from(dsn.content).toString('latin1')
   expect(octets).not.toMatch(/\0|\r(?!\n)|(?<!\r)\n/)

@@ -1,7 +1,7 @@
-import type { MessageId } from '../../src/queue/message.ts'
-import type { Operation, OperationResult, QueueStore } from '../../src/queue/store.ts'
+import type { MessageId } from '../../src/mail/message.ts'
+import type { Operation, OperationResult, QueueStore } from '../../src/store/queue-store.ts'
 
-/** What an operator does to one message. */
+/** Operation of an operator on one message. */
 export async function operate(store: QueueStore, message: MessageId, operation: Operation): Promise<OperationResult> {
   const [result] = await store.operate([{ message, operation }])
   if (result === undefined) throw new Error('the store answered nothing')

@@ -1,33 +1,48 @@
 /**
- * An operator at a shell: runs whole commands in process against a real queue folder, on a clock that stands still.
+ * Runs whole commands in process, as an operator at a shell would, on a real queue folder. The clock does not advance by itself.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openOwnDesk } from '../../src/cli/own-desk.ts'
-import { askForDestinations, openDaemonDesk } from '../../src/cli/operations-desk.ts'
+import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
+import { askForDestinations, askForStatus, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
 import { run } from '../../src/cli/program.ts'
-import { BrokenPipe, type Output, type RunningDaemon, type Shell } from '../../src/cli/shell.ts'
-import { seededRandom } from '../../src/mail/random.ts'
-import { takeOwnership } from '../../src/queue/owner-lock.ts'
-import { openInlineStore } from '../../src/queue/sqlite/inline-store.ts'
-import { openQueueReader } from '../../src/queue/sqlite/queue-reader.ts'
-import type { QueueStore } from '../../src/queue/store.ts'
-import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
+import { BrokenPipe } from '../../src/cli/shell/exit.ts'
+import type { Output, RunningDaemon, Shell } from '../../src/cli/shell/shell.ts'
+import type { LiveStatus } from '../../src/queue/queue-status.ts'
+import { seededRandom } from '../../src/system/random.ts'
+import { openStore } from '../../src/store/sqlite/open-store.ts'
+import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { onWallClock } from '../../src/store/wall-reader.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 export const NOW = Date.UTC(2026, 10, 20, 10, 0, 0)
+
+/** Sequences that set colours. */
+const COLOURS = new RegExp(`${String.fromCharCode(0x1b)}\\[(?:\\d|3\\d)m`, 'g')
+
+export const withoutColours = (text: string): string => text.replaceAll(COLOURS, '')
 
 export interface Terminal {
   /** Columns of the terminal; null for a pipe. */
   readonly columns?: number | null
   readonly stdin?: string | Uint8Array
-  /** What is answered to questions. */
+  /** Answer to questions. */
   readonly answer?: string
+  /** Variables beside NO_COLOR, which is set; an empty one allows colours. */
   readonly env?: Readonly<Record<string, string>>
   readonly calledAs?: string
-  /** After so many bytes nobody reads on. */
+  readonly uid?: number
+  /** Number of bytes after which the reader of the output closes the pipe. */
   readonly breaksAfter?: number
   readonly daemon?: RunningDaemon
+  /** Starts a relay when there is no `daemon`; by default a start fails. */
+  readonly start?: Shell['startDaemon']
+  /** State of a relay in this process. */
+  readonly status?: () => Promise<LiveStatus>
+  readonly files?: Shell['files']
 }
 
 export interface Ran {
@@ -55,7 +70,6 @@ class Sink implements Output {
     return Promise.resolve()
   }
 
-  /** Byte for byte, one letter each where it is no UTF-8. */
   get text(): string {
     return Buffer.concat(this.#chunks).toString()
   }
@@ -64,29 +78,43 @@ class Sink implements Output {
 export class Operator {
   readonly directory = mkdtempSync(join(tmpdir(), 'deferd-operator-'))
   readonly clock = new VirtualClock({ startsAt: NOW })
+  /** Files read instead of ./deferd.toml and /etc/deferd/deferd.toml; they do not exist unless a test creates them. */
+  readonly defaultFiles = { folder: join(this.directory, 'deferd.toml'), system: join(this.directory, 'etc/deferd.toml') }
 
-  /** Puts something into the queue, as its owner. */
+  /** Changes the queue through the store, as its owner. */
   async own<T>(work: (store: QueueStore) => Promise<T>): Promise<T> {
-    const ownership = takeOwnership(this.directory)
-    const { store } = await openInlineStore({ directory: this.directory })
+    const { store, close } = await openStore(this.directory, { threads: false, create: true })
     try {
       return await work(store)
     } finally {
-      await store.close()
-      ownership.release()
+      await close()
     }
   }
 
   async run(argv: readonly string[], terminal: Terminal = {}): Promise<Ran> {
-    const { columns = null, stdin = '', answer, env = {}, calledAs = 'deferd', breaksAfter, daemon } = terminal
+    const {
+      columns = null,
+      stdin = '',
+      answer,
+      env = {},
+      calledAs = 'deferd',
+      uid = 0,
+      breaksAfter,
+      daemon,
+      start = () => Promise.reject(new Error('no daemon here')),
+      status,
+      files = { open, rm },
+    } = terminal
     const out = new Sink(columns, breaksAfter)
     const err = new Sink(columns)
     const asked: string[] = []
     const shell: Shell = {
-      env: { DEFERD_QUEUE_DIRECTORY: this.directory, DEFERD_MYHOSTNAME: 'relay.example', ...env },
-      uid: 0,
+      env: { DEFERD_QUEUE_DIRECTORY: this.directory, DEFERD_MYHOSTNAME: 'relay.example', NO_COLOR: '1', ...env },
+      uid,
+      defaultFiles: this.defaultFiles,
       user: 'operator',
       login: 'operator',
+      fullName: () => '',
       pid: 42,
       program: 'deferd',
       clock: this.clock,
@@ -96,21 +124,23 @@ export class Operator {
       })(),
       stdout: out,
       stderr: err,
+      files,
       ask: (question) => {
         asked.push(question)
         return Promise.resolve(answer ?? null)
       },
-      openReader: async (config) => openQueueReader(config.queue_directory),
-      openDesk: async (config) => (await openDaemonDesk(config.queue_directory)) ?? openOwnDesk(config, this.clock),
+      openReader: (config) => onWallClock(openQueueReader(config.queue_directory), this.clock),
+      openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),
-      startDaemon: () => (daemon === undefined ? Promise.reject(new Error('no daemon here')) : Promise.resolve(daemon)),
+      liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
+      startDaemon: (...args) => (daemon === undefined ? start(...args) : Promise.resolve(daemon)),
       untilStopped: () => Promise.resolve(),
     }
     const code = await run(shell, argv, calledAs)
     return { code, out: out.text, err: err.text, asked }
   }
 
-  /** The output of a command that must succeed. */
+  /** Runs a command that must succeed, and returns its output. */
   async says(...argv: readonly string[]): Promise<string> {
     const { code, out, err } = await this.run(argv)
     if (code !== 0) throw new Error(`deferd ${argv.join(' ')} ended with ${code}: ${err}`)

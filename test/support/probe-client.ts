@@ -1,26 +1,26 @@
 /**
- * A client of the strict kind, for looking at a far side from outside: it delivers one mail over raw bytes and says in
- * words what it met. It believes nothing: replies must be replies, and come when they were asked for.
+ * A strict client for tests of scripted remote servers. It delivers one mail over raw bytes and returns the result as text. It
+ * accepts only valid replies that follow a command.
  */
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { domainOf } from '../../src/mail/address.ts'
-import { MINUTE, SECOND, type Clock, type Duration } from '../../src/mail/clock.ts'
-import type { Lookup, Net } from '../../src/delivery/net.ts'
-import { turn } from '../../src/system/turn.ts'
+import { MINUTE, SECOND, type Clock, type Duration } from '../../src/system/clock.ts'
+import type { Lookup, Net } from '../../src/system/net.ts'
+import { eventLoopTurn } from '../../src/system/event-loop.ts'
 
 export interface ProbeMail {
   readonly from?: string
   readonly to: readonly string[]
   readonly content?: string
-  /** How long the connection rests between the mail and QUIT. */
+  /** Duration for which the connection is idle between the mail and QUIT. */
   readonly idle?: Duration
 }
 
 const PATIENCE: Duration = 5 * MINUTE
 const CONTENT = 'From: app@us.example\r\nSubject: hello\r\nMessage-ID: <1@us.example>\r\n\r\nHello there.\r\n'
 
-/** What went wrong, in words, and where. */
+/** The failure as text, with its stage. */
 class Met extends Error {}
 
 class Line {
@@ -52,16 +52,16 @@ class Line {
     this.#socket = this.#attach(secure)
   }
 
-  /** Sends, and waits for a whole reply. */
+  /** Sends a command and waits for its complete reply. */
   async ask(stage: string, command: string | null): Promise<string> {
-    // What lies here already was not asked for.
-    await turn()
+    // Bytes received before the command are unasked.
+    await eventLoopTurn()
     if (this.#heard !== '' && command !== null) throw new Met(`unasked ${quoted(this.#heard)} before ${stage}`)
     if (command !== null) this.#socket.write(command)
     return this.reply(stage)
   }
 
-  /** A whole reply as one text; throws what was met instead. */
+  /** A complete reply as one text. Throws Met for anything else. */
   async reply(stage: string): Promise<string> {
     for (;;) {
       const match = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/.exec(this.#heard)
@@ -80,7 +80,7 @@ class Line {
     }
   }
 
-  /** Writes, and waits until it has gone, or the connection has. */
+  /** Writes, and waits until the bytes are sent or the connection is closed. */
   async write(bytes: string): Promise<void> {
     const gone = await new Promise<boolean>((resolve) => {
       const timer = this.#clock.after(PATIENCE, () => resolve(false))
@@ -92,7 +92,7 @@ class Line {
     if (!gone) throw new Met('timed out at body')
   }
 
-  /** What came unasked while the line was quiet; null when nothing did. */
+  /** Unasked input while the connection was idle; null for none. */
   async listen(delay: Duration): Promise<string | null> {
     await new Promise<void>((resolve) => this.#clock.after(delay, resolve))
     const said = this.#heard.trimEnd()
@@ -130,7 +130,7 @@ class Line {
 
 const quoted = (bytes: string): string => JSON.stringify(bytes.length > 40 ? `${bytes.slice(0, 40)}…` : bytes)
 
-/** Delivers a mail and says what it met: `delivered`, `450 4.2.1 busy at rcpt`, `closed at end-of-data after 10s` … */
+/** Delivers a mail and returns the result as text: `delivered`, `450 4.2.1 busy at rcpt`, `closed at end-of-data after 10s` … */
 export async function probe(net: Net, clock: Clock, mail: ProbeMail): Promise<string> {
   const started = clock.monotonic()
   const timed = (outcome: string): string => {
@@ -161,22 +161,22 @@ async function dialExchanger(net: Net, domain: string): Promise<Socket> {
   if (answer.kind === 'failed' || (answer.kind === 'none' && answer.nxdomain)) throw new Met(met(answer))
   const hosts = answer.kind === 'none' ? [domain] : answer.records.toSorted((a, b) => a.preference - b.preference).map((mx) => mx.exchange)
   if (hosts[0] === '') throw new Met('null MX at dns')
-  let trouble = ''
+  let failure = ''
   for (const host of hosts) {
     const found = await net.lookupAddresses(host, 4)
     if (found.kind !== 'found') {
-      trouble = met(found)
+      failure = met(found)
       continue
     }
     for (const address of found.records) {
       try {
         return await net.dial({ address, port: 25, timeout: 30 * SECOND })
       } catch (error) {
-        trouble = `${(error as NodeJS.ErrnoException).code} at connect`
+        failure = `${(error as NodeJS.ErrnoException).code} at connect`
       }
     }
   }
-  throw new Met(trouble)
+  throw new Met(failure)
 }
 
 async function greet(line: Line): Promise<void> {
@@ -206,7 +206,7 @@ async function transact(line: Line, { from = 'app@us.example', to, content = CON
   return refused.length === 0 ? 'delivered' : `delivered, but ${refused.join(', ')} at rcpt`
 }
 
-/** Anything out of the ordinary after the mail was delivered. */
+/** Text about failures after the delivery of the mail; empty when there were none. */
 async function leave(line: Line, idle: Duration): Promise<string> {
   const unasked = await line.listen(idle)
   if (unasked !== null) return `, then ${unasked} while idle`

@@ -1,17 +1,17 @@
-/** Several real relays on one network in memory and one virtual clock, so that mail can go from one to the next. */
+/** Several real relays on one network in memory and one virtual clock, so that one can deliver mail to the next. */
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { Relay } from '../../src/daemon/relay.ts'
-import type { Endpoint } from '../../src/delivery/net.ts'
-import type { Duration } from '../../src/mail/clock.ts'
-import { seededRandom } from '../../src/mail/random.ts'
-import { openMemoryStore } from '../../src/queue/memory/memory-store.ts'
+import type { Endpoint } from '../../src/system/net.ts'
+import type { Duration } from '../../src/system/clock.ts'
+import { seededRandom } from '../../src/system/random.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
-import { Driver } from '../../src/testkit/idle.ts'
-import { MemoryNet } from '../../src/testkit/memory-net.ts'
-import { VirtualClock } from '../../src/testkit/virtual-clock.ts'
+import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
+import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import type { WorldConfig } from '../../src/testkit/world-options.ts'
-import { RawClient } from './reception.ts'
+import { RawClient } from './smtpd-harness.ts'
 
 type Kind = QueueEvent['kind']
 type Heard<K extends Kind> = Extract<QueueEvent, { readonly kind: K }>
@@ -27,11 +27,11 @@ export class RelayNetwork {
   readonly #net = new MemoryNet(this.clock, {
     lookupMx: () => ({ kind: 'none', nxdomain: true }),
     lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
-    door: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
+    dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
   })
-  readonly #driver = new Driver(this.clock, { net: this.#net })
+  readonly #driver = new TimeDriver(this.clock, { net: this.#net })
 
-  /** A relay of this name that listens at port 25 of the address. */
+  /** Creates a relay with this name, which listens at port 25 of the address. */
   async open(myhostname: string, address: string, settings: WorldConfig): Promise<PlacedRelay> {
     const at = { address, port: 25 }
     const { config, written } = configFrom({ myhostname, smtpd_listen: [`${address}:25`], ...settings }, myhostname)

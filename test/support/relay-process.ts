@@ -1,19 +1,19 @@
 /**
- * A relay in a process of its own that can be made to die at a named moment: the real daemon's parts, with a store
- * that kills the process (SIGKILL) before or after the n-th call of a method. Started by test/support/crash-lab.ts.
+ * A relay in a process of its own that crashes at a failpoint: the parts of the real daemon, with a store that kills the process
+ * (SIGKILL) before or after the n-th call of a method. Started by test/support/killable-relay.ts.
  */
 import { loadTemplates } from '../../src/bounce/templates.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { configFrom } from '../../src/config/load.ts'
 import { Relay } from '../../src/daemon/relay.ts'
-import { takeOwnership } from '../../src/queue/owner-lock.ts'
-import { openWorkerStore } from '../../src/queue/sqlite/worker-store.ts'
-import type { QueueStore } from '../../src/queue/store.ts'
-import { systemClock } from '../../src/system/clock.ts'
-import { SystemNet } from '../../src/system/net.ts'
-import { systemRandom } from '../../src/system/random.ts'
+import { takeOwnership } from '../../src/store/owner-lock.ts'
+import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { SystemNet } from '../../src/system/system-net.ts'
+import { systemRandom } from '../../src/system/system-random.ts'
 import { Events } from '../../src/telemetry/events.ts'
 
-/** `before enqueue 17`: dies when the 17th message is about to be committed. */
+/** `before enqueue 17`: crashes before the commit of the 17th message. */
 interface Failpoint {
   readonly moment: string
   readonly method: string
@@ -29,7 +29,7 @@ const die = (): void => {
   process.kill(process.pid, 'SIGKILL')
 }
 
-/** A store that is the death of its process at the failpoint. */
+/** A store that kills its process at the failpoint. */
 function deadly(store: QueueStore, failpoint: Failpoint): QueueStore {
   let calls = 0
   return new Proxy(store, {
@@ -48,7 +48,7 @@ function deadly(store: QueueStore, failpoint: Failpoint): QueueStore {
 }
 
 const [failpointText = '', ...overrides] = process.argv.slice(2)
-const { config, written } = loadConfig({ env: {}, overrides, uid: 1000, calledAs: 'deferd' })
+const { config, written } = configFrom({}, 'relay.example', { overrides })
 takeOwnership(config.queue_directory)
 const { store } = await openWorkerStore({ directory: config.queue_directory })
 const failpoint = parseFailpoint(failpointText)

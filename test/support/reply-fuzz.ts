@@ -1,9 +1,9 @@
-/** Replies that are wrong in every way, at any point of a conversation, for the short and the long test. */
+/** Malformed replies at any stage of a session; used by the short and the long test. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { isEnhancedStatus } from '../../src/mail/reply.ts'
-import { CONTENT, DeliveryWorld, type Delivered } from './delivery-world.ts'
-import type { FarScript, FarSession } from './far-server.ts'
+import { isEnhancedStatus } from '../../src/mail/smtp-reply.ts'
+import { CONTENT, SmtpAgentHarness, type Delivered } from './smtp-agent-harness.ts'
+import type { ServerScript, ServerSession } from './scripted-server.ts'
 import { cutAt, singleBytes } from './segments.ts'
 
 const RECIPIENTS = ['ann@example.net', 'bob@example.net']
@@ -57,11 +57,11 @@ const cases: fc.Arbitrary<Case> = fc.record({
   kept: fc.boolean(),
 })
 
-function scriptOf({ point, drop, pipelining, kept }: Case, packets: readonly Buffer[]): FarScript {
+function scriptOf({ point, drop, pipelining, kept }: Case, packets: readonly Buffer[]): ServerScript {
   const nasty = { packets, drop }
   const ehlo = pipelining ? '250-far.example\r\n250 PIPELINING' : '250 far.example'
   const once = kept && point !== 'rset'
-  // On a kept connection everything is well the first time.
+  // On a kept connection the first delivery succeeds.
   const good = { mail: '250 ok', rcpt: '250 ok', data: '354 go', dot: '250 ok', rset: '250 ok', ehlo, greeting: '220 far' }[point]
   const goodFor = point === 'rcpt' ? RECIPIENTS.length : 1
   return { ehlo, [point]: once ? (_line: string, nth: number) => (nth < goodFor ? good : nasty) : nasty }
@@ -69,10 +69,10 @@ function scriptOf({ point, drop, pipelining, kept }: Case, packets: readonly Buf
 
 interface Ending {
   readonly result: Delivered
-  readonly sessions: readonly FarSession[]
+  readonly sessions: readonly ServerSession[]
 }
 
-async function deliver(world: DeliveryWorld, one: Case, packets: readonly Buffer[]): Promise<Ending> {
+async function deliver(world: SmtpAgentHarness, one: Case, packets: readonly Buffer[]): Promise<Ending> {
   const server = world.host('far.example', '192.0.2.1', scriptOf(one, packets))
   if (one.kept) await world.deliver({ to: RECIPIENTS, keep: true })
   const result = await world.deliver({ to: RECIPIENTS })
@@ -86,27 +86,29 @@ const summary = ({ result }: Ending) => ({
   possiblySent: result.possiblySent,
 })
 
-function judge(world: DeliveryWorld, one: Case, { result, sessions }: Ending): void {
-  expect(result.took).toBeLessThanOrEqual(world.router.route('a@example.net').settings.values.smtp_attempt_time_limit + 1000)
+function judge(world: SmtpAgentHarness, one: Case, { result, sessions }: Ending): void {
+  expect(result.took).toBeLessThanOrEqual(
+    world.policies.for(world.router.route('a@example.net').destination).settings.smtp_attempt_time_limit + 1000,
+  )
   for (const address of RECIPIENTS) {
     const outcome = result.of(address)
     expect(isEnhancedStatus(outcome.status)).toBe(true)
     expect(outcome.status[0]).toBe({ delivered: '2', deferred: '4', bounced: '5' }[outcome.outcome])
-    // oxlint-disable-next-line no-control-regex -- control characters are what must not come through
+    // oxlint-disable-next-line no-control-regex -- checks that control characters are masked
     expect(outcome.reason).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
     if (outcome.outcome !== 'delivered') continue
     expect(sessions.at(-1)?.contents.at(-1)).toBe(CONTENT)
-    // A valid 2xx; controls in its text are masked, as everywhere.
+    // A valid 2xx reply; control characters in its text are masked.
     if (one.point === 'dot') expect(one.bytes.toString('latin1')).toMatch(/^(?:2\d\d-[^\n]*\n)*2\d\d(?: [^\n]*|\r?)\n/)
   }
 }
 
 /**
- * Every attempt ends in time with a well-formed outcome, the same for every segmentation, and nothing counts as delivered
- * unless the whole content was sent and a valid 2xx answered it.
+ * Expects that every attempt ends within its time limits with a well-formed outcome, equal for every segmentation, and that mail
+ * counts as delivered only if the whole content was sent and a valid 2xx reply followed.
  */
-export async function repliesAreJudgedWell(runs: number, seed?: number): Promise<void> {
-  const world = new DeliveryWorld({ config: ['relayhost=[192.0.2.1]', 'maximal_queue_lifetime=1d'] })
+export async function repliesAreClassified(runs: number, seed?: number): Promise<void> {
+  const world = new SmtpAgentHarness({ config: ['relayhost=[192.0.2.1]', 'maximal_queue_lifetime=1d'] })
   const property = fc.asyncProperty(cases, fc.array(fc.nat(40), { maxLength: 4 }), async (one, cuts) => {
     const whole = await deliver(world, one, [one.bytes])
     judge(world, one, whole)

@@ -1,8 +1,8 @@
-/** Sessions nobody would think of, for the short and the long test. */
+/** Random sessions; used by the short and the long test. */
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { HOUR } from '../../src/mail/clock.ts'
-import { openReception, OUTSIDER, type Reception } from './reception.ts'
+import { HOUR } from '../../src/system/clock.ts'
+import { openSmtpd, OUTSIDER, type SmtpdHarness } from './smtpd-harness.ts'
 import { cutAt, cuts } from './segments.ts'
 
 const COMMANDS = [
@@ -42,7 +42,7 @@ const line = fc
 
 const BEGINNING = ['EHLO x', 'MAIL FROM:<a@b.example>', 'RCPT TO:<ann@far.example>', 'DATA', 'hello']
 
-/** Sessions that begin well get further, and some contents come to an end. */
+/** Session with a valid beginning, so that later stages are reached; some contents are complete. */
 const lines = fc
   .tuple(fc.nat(5), fc.array(line, { maxLength: 12 }), fc.boolean(), fc.array(line, { maxLength: 12 }))
   .map(([good, rest, ends, more]) => [
@@ -58,8 +58,8 @@ interface Outcome {
   readonly messages: readonly string[]
 }
 
-/** What came of a session; queue ids and the order of ids do not matter. */
-async function play(world: Reception, packets: readonly Buffer[]): Promise<Outcome> {
+/** Result of a session, without queue ids. */
+async function play(world: SmtpdHarness, packets: readonly Buffer[]): Promise<Outcome> {
   const first = world.intake.taken.length
   const client = await world.connect(OUTSIDER)
   await client.send(...packets)
@@ -72,16 +72,16 @@ async function play(world: Reception, packets: readonly Buffer[]): Promise<Outco
 
 const queuedIn = (heard: string): number => heard.match(/^250 2\.0\.0 Ok: queued/gm)?.length ?? 0
 
-/** Text that is no line may hold line ends of its own: each is sent when the one before was answered. */
+/** Lines of a text that may contain line ends: each is sent after the reply to the previous one. */
 const oneLine = (bytes: Buffer): Buffer[] =>
   cutAt(
     bytes,
     [...bytes.keys()].filter((place) => bytes[place - 1] === 0x0a),
   )
 
-/** Sessions that are the same however their lines are cut, and whose messages are taken exactly when that is said. */
+/** Expects that a session does not depend on the segmentation of its lines, and that a message is kept only if the reply accepts it. */
 export async function sessionsAreTheSameHoweverCut(runs: number, seed?: number): Promise<void> {
-  const world = await openReception({ relay_domains: ['far.example'], smtpd_soft_error_limit: 1000, smtpd_hard_error_limit: 1000 })
+  const world = await openSmtpd({ relay_domains: ['far.example'], smtpd_soft_error_limit: 1000, smtpd_hard_error_limit: 1000 })
   let taken = 0
   const property = fc.asyncProperty(lines, cuts, async (sent, places) => {
     const expected = await play(world, sent.flatMap(oneLine))
@@ -95,9 +95,9 @@ export async function sessionsAreTheSameHoweverCut(runs: number, seed?: number):
   expect(world.of('note')).toEqual([])
 }
 
-/** Whatever comes at once: nothing breaks, and nothing lasts longer than an hour. */
+/** Expects that a session sent at once causes no internal error and ends within an hour. */
 export async function nothingBreaks(runs: number, seed?: number): Promise<void> {
-  const world = await openReception({ relay_domains: ['far.example'] })
+  const world = await openSmtpd({ relay_domains: ['far.example'] })
   const messy = fc.tuple(lines, fc.uint8Array({ maxLength: 60 }), cuts)
   const property = fc.asyncProperty(messy, async ([sent, noise, places]) => {
     const first = world.intake.taken.length

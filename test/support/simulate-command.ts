@@ -1,18 +1,19 @@
-/** `deferd simulate` run whole and in process: what it printed, and how it ended. */
+/** Runs `deferd simulate` in process; returns its output and exit code. */
 import { Command, CommanderError } from 'commander'
-import { withConfig } from '../../src/cli/command.ts'
+import { withConfig } from '../../src/cli/shell/config-options.ts'
 import { addSimulate } from '../../src/cli/commands/simulate.ts'
-import { CommandError, type Shell } from '../../src/cli/shell.ts'
+import { CommandError } from '../../src/cli/shell/exit.ts'
+import type { Shell } from '../../src/cli/shell/shell.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 
 export interface Run {
   readonly out: string
   readonly err: string
-  /** Null when all went well. */
+  /** Null on success. */
   readonly exitCode: number | null
 }
 
-/** Each look at the clock takes `tick` ms, so that long runs can be had in no time. */
+/** `tick` is the time in ms by which each reading of the clock advances it, to simulate long runs. */
 export async function simulate(
   args: readonly string[],
   { columns = null, tick = 0 }: { columns?: number | null; tick?: number } = {},
@@ -21,7 +22,7 @@ export async function simulate(
   let ticks = 0
   const into = (where: 'out' | 'err') => ({ columns, write: async (data: string | Uint8Array) => void (said[where] += String(data)) })
   const shell = {
-    // A file that is always there and says nothing, so that no file of this machine is read.
+    // An empty file that always exists, so that no file of this machine is read.
     env: { DEFERD_CONFIG: '/dev/null' },
     uid: 1000,
     user: 'ann',

@@ -1,8 +1,8 @@
-/** Contents that hide a second message behind what some server might take for the end of the first. */
+/** Contents that hide a second message behind bytes that some servers accept as the end of the first. */
 
 const ENDS = { nothing: '', LF: '\n', CR: '\r', CRLF: '\r\n', CRCRLF: '\r\r\n', NULCRLF: '\0\r\n' }
 
-/** Whatever stands before and after the dot, but for the true end. */
+/** Bytes before and after the dot, except for the real end of data. */
 export const SMUGGLING_MARKS = Object.entries(ENDS)
   .flatMap(([before, first]) => Object.entries(ENDS).map(([after, second]) => ({ before, after, mark: `${first}.${second}` })))
   .filter(({ mark }) => !mark.includes('\r\n.\r\n'))

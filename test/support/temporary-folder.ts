@@ -1,6 +1,6 @@
 /**
- * All that tests put into the folder for temporary files goes into one of their own, which goes when they are over. So
- * does what Node makes of the sources: hundreds of threads and processes are started, and need not make it again.
+ * Directs all temporary files of the tests into one folder, which is removed after the tests. The folder also holds Node's compile
+ * cache, which hundreds of threads and processes share.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,30 +1,38 @@
-import { afterEach, describe, expect, test } from 'vitest'
-import { HttpServer, type HealthCheck } from '../../src/daemon/http.ts'
-import type { LiveDestination } from '../../src/queue/operations.ts'
-import { recipientId, type Message } from '../../src/queue/message.ts'
+import { describe, expect, test } from 'vitest'
+import type { LiveDestination } from '../../src/store/destination-status.ts'
+import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
+import { recipientId, type Message } from '../../src/mail/message.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { openMetrics, type MetricSources } from '../../src/telemetry/metrics.ts'
-import { systemClock } from '../../src/system/clock.ts'
+import type { QueueTally } from '../../src/store/queue-tally.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const NOW = Date.UTC(2026, 10, 20)
-const message: Message = { id: 1, createdAt: NOW, arrivedAt: NOW, sender: 'a@us.example', size: 2048, body: 1, smtputf8: false }
+const message: Message = { id: 1, createdAt: NOW, arrivedAt: NOW, sender: 'a@us.example', size: 2048, contentId: 1, smtputf8: false }
 const client = { name: 'unknown', address: '192.0.2.9' }
 
 const destination = (name: string, waiting: number, more: Partial<LiveDestination> = {}): LiveDestination => ({
   destination: name,
+  state: 'open',
   window: 5,
   inFlight: 1,
   waiting,
   nextDueAt: null,
   deadUntil: null,
   probeInterval: null,
-  suspendedBy: null,
-  lastReply: null,
+  suspension: null,
+  siteStatus: null,
   ...more,
 })
 
 const open = (sources: Partial<MetricSources> = {}) =>
-  openMetrics({ clock: systemClock, counts: () => [], destinations: () => [], commit: () => Promise.resolve(), ...sources })
+  openMetrics({
+    clock: systemClock,
+    tally: async () => EMPTY_TALLY,
+    destinations: () => [],
+    ...sources,
+  })
 
 /** The samples of a metric: labels → value. */
 async function samples(metrics: ReturnType<typeof open>, name: string): Promise<Record<string, number>> {
@@ -34,10 +42,10 @@ async function samples(metrics: ReturnType<typeof open>, name: string): Promise<
   )
 }
 
-describe('what happens is counted', () => {
+describe('counters', () => {
   const attempted: QueueEvent = {
     kind: 'attempted',
-    request: { message, destination: 'x', recipients: [], fresh: true, forcedExpire: false },
+    request: { lease: { owner: 1, until: Infinity }, message, destination: 'x', recipients: [], fresh: true, forcedExpire: false },
     result: {
       outcomes: new Map(),
       feedback: 'positive',
@@ -66,7 +74,7 @@ describe('what happens is counted', () => {
     expect((await samples(metrics, 'deferd_attempt_seconds_sum'))['{part="connection_setup"}']).toBeCloseTo(0.9)
   })
 
-  test('mail, refusals and connections', async () => {
+  test('mail, rejections and connections', async () => {
     const metrics = open()
     const events: readonly QueueEvent[] = [
       { kind: 'connected', client },
@@ -88,78 +96,89 @@ describe('what happens is counted', () => {
   })
 })
 
-describe('what is there is read when somebody asks', () => {
-  test('mail by queue and age, counted at most every ten seconds', async () => {
+describe('gauges', () => {
+  test('mail by queue and age, and where most of it waits', async () => {
+    const clock = new VirtualClock({ startsAt: NOW })
+    const waiting = [{ destination: 'far.example', recipients: 4 }]
+    const tallies: (QueueTally | null)[] = [
+      null,
+      { ...EMPTY_TALLY, queues: [{ queue: 'deferred', messages: 3, recipients: 4, oldestArrival: NOW - 90_000 }], waiting },
+      EMPTY_TALLY,
+    ]
+    const metrics = open({ clock, tally: async () => tallies.shift() ?? null })
+    const text = await metrics.render()
+    expect(text).toContain('deferd_queue_messages{queue="deferred"} 3\n')
+    expect(text).toContain('deferd_queue_messages{queue="hold"} 0\n')
+    expect(text).toContain('deferd_queue_recipients{queue="deferred"} 4\n')
+    expect(text).toContain('deferd_queue_oldest_seconds{queue="deferred"} 90\n')
+    expect(text).toContain('deferd_destination_queued_recipients{destination="far.example"} 4\n')
+    const emptied = await metrics.render()
+    expect(emptied).toContain('deferd_queue_messages{queue="deferred"} 0\n')
+    expect(emptied).not.toContain('far.example')
+  })
+
+  test('a queue that takes long to count does not hold the scrape up', async () => {
+    const clock = new VirtualClock({ startsAt: NOW })
     let asked = 0
-    const metrics = open({
-      counts: () => {
-        asked++
-        return [{ queue: 'deferred', messages: 3, recipients: 4, oldest: 90_000 }]
-      },
-    })
-    await metrics.render()
-    const none = Object.fromEntries(['incoming', 'active', 'hold', 'corrupt'].map((queue) => [`{queue="${queue}"}`, 0]))
-    expect(await samples(metrics, 'deferd_queue_messages')).toEqual({ ...none, '{queue="deferred"}': 3 })
-    expect(await samples(metrics, 'deferd_queue_oldest_seconds')).toEqual({ ...none, '{queue="deferred"}': 90 })
+    const scrape = open({ clock, tally: () => (asked++, new Promise(() => undefined)) })
+    const texts = [scrape.render(), scrape.render()]
+    expect([clock.runNext(), clock.runNext(), clock.now() - NOW]).toEqual([true, true, 1_000])
+    for (const text of texts) expect(await text).not.toContain('deferd_queue_messages{')
     expect(asked).toBe(1)
   })
 
-  test('only the twenty largest destinations by name, however many there are', async () => {
+  test('a store that cannot count does not hide the other metrics', async () => {
+    const metrics = open({ tally: () => Promise.reject(new Error('the store is closed')) })
+    expect(await samples(metrics, 'deferd_deliveries_in_flight')).toEqual({ '': 0 })
+  })
+
+  test('the twenty largest destinations are named, the rest summed', async () => {
     const many = Array.from({ length: 500 }, (_, i) => destination(`d${i}.example`, i))
-    const metrics = open({ destinations: () => [...many, destination('dead.example', 0, { deadUntil: NOW, inFlight: 0 })] })
+    const metrics = open({
+      destinations: () => [
+        ...many,
+        destination('dead.example', 0, { state: 'dead', inFlight: 0 }),
+        destination('full.example', 0, { state: 'throttled', inFlight: 0 }),
+      ],
+    })
     const shown = await samples(metrics, 'deferd_destination_waiting')
     expect(Object.keys(shown)).toHaveLength(20)
     expect(shown['{destination="d499.example"}']).toBe(499)
     expect(await samples(metrics, 'deferd_destinations')).toEqual({
-      '{condition="dead"}': 1,
-      '{condition="suspended"}': 0,
-      '{condition="open"}': 500,
+      '{state="dead"}': 1,
+      '{state="suspended"}': 0,
+      '{state="open"}': 500,
+      '{state="throttled"}': 1,
     })
     expect(await samples(metrics, 'deferd_deliveries_in_flight')).toEqual({ '': 500 })
   })
 
-  test('a store that cannot commit does not hide the rest', async () => {
-    const metrics = open({ commit: () => Promise.reject(new Error('disk full')) })
+  test('a scrape writes nothing: the time of commits is that of the health checks', async () => {
+    const metrics = open()
     expect(await samples(metrics, 'deferd_store_commit_seconds_count')).toEqual({ '': 0 })
+    metrics.committed(20)
+    metrics.committed(30)
+    expect(await samples(metrics, 'deferd_store_commit_seconds_count')).toEqual({ '': 2 })
+    expect(await samples(metrics, 'deferd_store_commit_seconds_sum')).toEqual({ '': 0.05 })
   })
 })
 
-describe('over HTTP', () => {
-  let server: HttpServer | undefined
-  afterEach(() => server?.close())
-
-  async function serve(checks: readonly HealthCheck[]): Promise<string> {
-    server = new HttpServer({ metrics: open(), checks, clock: systemClock })
-    const { address, port } = await server.listen({ address: '127.0.0.1', port: 0 })
-    return `http://${address}:${port}`
+test('the version, the balance and mail behind closed destinations are served', async () => {
+  const traffic = { ...EMPTY_TALLY.traffic, accepted: 9, delivered: 2, expired: 1 }
+  const deferred = { queue: 'deferred', messages: 5, recipients: 5, oldestArrival: NOW } as const
+  const tally: QueueTally = {
+    ...EMPTY_TALLY,
+    traffic,
+    queues: [deferred],
+    trash: { messages: 1, recipients: 1 },
+    waiting: [{ destination: 'far.example', recipients: 5 }],
   }
-
-  test('metrics are served as Prometheus reads them', async () => {
-    const response = await fetch(`${await serve([])}/metrics`)
-    expect(response.status).toBe(200)
-    expect(response.headers.get('content-type')).toContain('text/plain')
-    expect(await response.text()).toContain('# HELP deferd_attempts_total')
-  })
-
-  test('health is 200 while everything goes on', async () => {
-    const response = await fetch(`${await serve([{ name: 'store', run: () => Promise.resolve() }])}/healthz`)
-    expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({ healthy: true, store: 'ok' })
-  })
-
-  test('health is 503 with the reason when something does not', async () => {
-    const base = await serve([
-      { name: 'store', run: () => Promise.reject(new Error('disk full')) },
-      { name: 'scheduler', run: () => Promise.resolve() },
-    ])
-    const response = await fetch(`${base}/healthz`)
-    expect(response.status).toBe(503)
-    expect(await response.json()).toEqual({ healthy: false, store: 'disk full', scheduler: 'ok' })
-  })
-
-  test('nothing else is there, and nothing can be sent', async () => {
-    const base = await serve([])
-    expect((await fetch(`${base}/`)).status).toBe(404)
-    expect((await fetch(`${base}/metrics`, { method: 'POST', body: 'x' })).status).toBe(405)
-  })
+  const metrics = open({ tally: async () => tally, destinations: () => [destination('far.example', 0, { state: 'dead' })] })
+  const text = await metrics.render()
+  expect(text).toMatch(/^deferd_build_info\{version="\d+\.\d+\.\d+[^"]*",node="v\d+[^"]*"\} 1$/m)
+  for (const [term, value] of Object.entries({ accepted: 9, delivered: 2, returned: 1, deleted: 1, waiting: 5 }))
+    expect(text).toContain(`deferd_balance_recipients{term="${term}"} ${value}\n`)
+  expect(text).toContain('deferd_closed_destination_recipients{state="dead"} 5\n')
+  expect(text).toContain('deferd_closed_destination_recipients{state="suspended"} 0\n')
+  expect(text).toContain('deferd_login_failures_total{reason="missing"} 0\n')
 })

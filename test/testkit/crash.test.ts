@@ -1,4 +1,4 @@
-/** A relay that is killed leaves what it has committed and nothing else, whatever was under way in it. */
+/** A killed relay leaves exactly the state that it has committed, at any moment. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ describe.each([
     expect(world.recipient('ann@slow.example').attemptedAt).toEqual([0, 300, 900])
   })
 
-  test('tries again what was in delivery: the far side has it twice when the crash came after its dot', async () => {
+  test('retries mail in delivery: the remote server has it twice after a crash behind the end of data', async () => {
     const world = await start(store())
     world.destination('slow.example').fails({ at: 'end-of-data', delay: '10s', first: 1 })
     await send(world, 'ann@slow.example')
@@ -50,7 +50,7 @@ describe.each([
   })
 })
 
-test('a queue in SQLite without a file does not survive, and says so', async () => {
+test('a crash with SQLite in memory is refused', async () => {
   const world = await start('sqlite')
   await expect(world.crash()).rejects.toThrow(/directory/)
   worlds = []

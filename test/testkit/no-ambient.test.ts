@@ -1,6 +1,6 @@
 /**
- * Inside a world nothing of ours asks the process for time, timers or chance. The libraries may (a Message-ID, a timer
- * that never fires); who asks is seen from the stack.
+ * Inside a world, deferd's own code does not use time, timers or random numbers of the process. Libraries may (a Message-ID, a timer
+ * that never fires); the stack shows the caller.
  */
 import { createTransport } from 'nodemailer'
 import { afterEach, expect, test } from 'vitest'
@@ -20,17 +20,17 @@ afterEach(() => {
   performance.now = REAL.now
 })
 
-/** Who asks: the first frame beyond this file, if it is one of our sources. */
+/** The caller: the first frame outside this file, if it is a file of src. */
 function asker(): string | undefined {
   const frames = (new Error().stack ?? '').split('\n').slice(1)
   const caller = frames.find((frame) => !frame.includes('no-ambient.test'))
   return caller?.includes(SOURCES) === true ? caller.slice(caller.indexOf(SOURCES) + SOURCES.length).replace(/:.*$/, '') : undefined
 }
 
-/** Only src/system may ask. */
+/** Only src/system may use them. */
 const offenders = (askers: Iterable<string>): readonly string[] => [...askers].filter((file) => !file.startsWith('system/'))
 
-/** Replaces the globals by ones that note who of us uses them. */
+/** Replaces the globals by functions that record callers in src. */
 function poison(): Set<string> {
   const askers = new Set<string>()
   const noting = <T extends object>(real: T): T =>
@@ -79,16 +79,16 @@ async function twoDays(): Promise<readonly string[]> {
   return actions
 }
 
-test('none of our parts uses the time, the timers or the chance of the process', async () => {
+test('no source of deferd uses the time, the timers or the randomness of the process', async () => {
   const askers = poison()
   const actions = await twoDays()
   expect(offenders(askers)).toEqual([])
-  // The one turn of the event loop between two moments is asked for, so the net does hold.
-  expect([...askers]).toEqual(['system/turn.ts'])
+  // The one turn of the event loop between two instants is recorded, so the check works.
+  expect([...askers]).toEqual(['system/event-loop.ts'])
   expect(actions.toSorted()).toEqual(['delayed', 'failed', 'failed'])
 })
 
-test('a world that has ended leaves no timer behind', async () => {
+test('a closed world leaves no timer behind', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
   await twoDays()

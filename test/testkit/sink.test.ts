@@ -5,11 +5,11 @@ import { createTransport } from 'nodemailer'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { addSink } from '../../src/cli/commands/sink.ts'
-import type { Shell } from '../../src/cli/shell.ts'
-import { seededRandom } from '../../src/mail/random.ts'
-import { systemClock } from '../../src/system/clock.ts'
-import { systemNet } from '../../src/system/net.ts'
-import { readScript } from '../../src/testkit/far-side/script.ts'
+import type { Shell } from '../../src/cli/shell/shell.ts'
+import { seededRandom } from '../../src/system/random.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { systemNet } from '../../src/system/system-net.ts'
+import { readScript } from '../../src/testkit/remote/script.ts'
 import { Sink } from '../../src/testkit/sink.ts'
 
 async function openSink(script: string | null, names = ['sink']) {
@@ -20,7 +20,7 @@ async function openSink(script: string | null, names = ['sink']) {
     random: seededRandom(1),
     ports: names.map((mx) => ({ at: { address: '127.0.0.1', port: 0 }, mx })),
     script: script === null ? null : readScript(script, 'faults.toml'),
-    print: (event) => events.push(event as Record<string, unknown>),
+    print: (event) => events.push(event),
   })
   const ports = await sink.open()
   const send = async (to: string, port = ports[0]?.port ?? 0): Promise<string> => {
@@ -36,7 +36,7 @@ async function openSink(script: string | null, names = ['sink']) {
   return { sink, events, ports, send }
 }
 
-test('a client on TCP gets what addresses ask for, and the sink tells of it', async () => {
+test('a client on TCP gets the replies named by its addresses, and the sink reports them', async () => {
   const { sink, events, send } = await openSink(null)
   expect(await send('ann@any.example')).toMatch(/^250 2\.0\.0/)
   expect(await send('550+5.1.1+nobody@any.example')).toBe('550 5.1.1 nobody')
@@ -47,10 +47,10 @@ test('a client on TCP gets what addresses ask for, and the sink tells of it', as
   expect(sink.summary()).toMatchObject({
     connections: 5,
     messages_kept: 3,
-    kept_but_not_told: 1,
+    kept_unacknowledged: 1,
     rules: { '550+5.1.1+nobody': 1, 'first-1+451': 1, 'first-1+drop-after-dot': 1 },
   })
-  expect(events.filter(({ event }) => event === 'message').map(({ kept, told }) => [kept, told])).toEqual([
+  expect(events.filter(({ event }) => event === 'message').map(({ kept, reply_code }) => [kept, reply_code])).toEqual([
     [true, 250],
     [true, 250],
     [true, null],
@@ -64,7 +64,7 @@ test('a client on TCP gets what addresses ask for, and the sink tells of it', as
   })
 })
 
-test('a script holds on TCP as in a world, and hosts are told apart by name', async () => {
+test('a script works on TCP as in a world, and hosts are distinguished by name', async () => {
   const { sink, events, ports, send } = await openSink(
     `rule.down = { mx = "mx1.*", connect = "refused" }
      rule.garbage = { at = "greeting", mx = "mx3.*", raw = "\\u0000\\u00ff\\r\\n", drop = "rst" }
@@ -80,7 +80,7 @@ test('a script holds on TCP as in a world, and hosts are told apart by name', as
   expect(events.find(({ event }) => event === 'refused')).toMatchObject({ mx: 'mx1.them.example', how: 'refused', rule: 'down' })
 })
 
-test('a connection that would time out is kept in silence, until the sink closes', async () => {
+test('a connection that times out by rule stays open without a reply until the sink closes', async () => {
   const { sink, ports } = await openSink('rule.silent = { connect = "timeout" }')
   const [at] = ports
   const socket = await systemNet.dial({ address: at?.address ?? '', port: at?.port ?? 0, timeout: 1_000 })
@@ -96,14 +96,20 @@ test('a connection that would time out is kept in silence, until the sink closes
 })
 
 /** Runs the command in this process; `stop` is the signal. */
-function runCommand(args: readonly string[]) {
+function runCommand(args: readonly string[], columns: number | null = null) {
   const printed = { stdout: '', stderr: '' }
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
   const output = (name: keyof typeof printed) => ({
-    columns: null,
+    columns,
     write: async (data: string | Uint8Array) => void (printed[name] += String(data)),
   })
-  const shell = { clock: systemClock, stdout: output('stdout'), stderr: output('stderr'), untilStopped: () => stopped }
+  const shell = {
+    clock: systemClock,
+    uid: process.getuid?.() ?? 0,
+    stdout: output('stdout'),
+    stderr: output('stderr'),
+    untilStopped: () => stopped,
+  }
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
   addSink(program, shell as unknown as Shell)
   const done = program.parseAsync(['sink', ...args], { from: 'user' })
@@ -113,7 +119,7 @@ function runCommand(args: readonly string[]) {
 test('the command prints one JSON object per line and ends with a summary', async () => {
   const { printed, stop, done } = runCommand(['--listen', '127.0.0.1:0'])
   while (!printed.stderr.includes('\n')) await new Promise((resolve) => setTimeout(resolve, 5))
-  const port = Number(/takes mail on 127\.0\.0\.1:(\d+)/.exec(printed.stderr)?.[1])
+  const port = Number(/listens on 127\.0\.0\.1:(\d+)/.exec(printed.stderr)?.[1])
   await expect(
     createTransport({ host: '127.0.0.1', port }).sendMail({ from: 'a@us.example', to: '551@x.example', text: '' }),
   ).rejects.toThrow('551')
@@ -123,8 +129,40 @@ test('the command prints one JSON object per line and ends with a summary', asyn
   const events = lines.map((line) => JSON.parse(line) as { readonly event: string })
   expect(events.at(0)?.event).toBe('connected')
   expect(events.at(-1)).toMatchObject({ event: 'summary', connections: 1, messages_kept: 0, replies: { 551: 1 }, rules: { 551: 1 } })
-  expect(printed.stderr).toContain('1 connection taken, 0 refused; 0 messages for 0 recipients kept\n')
-  expect(printed.stderr).toContain('rules that acted: 551 × 1\n')
+  expect(printed.stderr).toContain('1 connection accepted, 0 refused; 0 messages for 0 recipients stored\n')
+  expect(printed.stderr).toContain('rules applied: 551 × 1\n')
+})
+
+test('on a terminal, the command prints lines and keeps messages for sink show', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-sink-'))
+  const { printed, stop, done } = runCommand(['--listen', '127.0.0.1:0', '--keep', folder], 80)
+  while (!printed.stderr.includes('\n')) await new Promise((resolve) => setTimeout(resolve, 5))
+  const port = Number(/listens on 127\.0\.0\.1:(\d+)/.exec(printed.stderr)?.[1])
+  const transport = createTransport({ host: '127.0.0.1', port })
+  await transport.sendMail({ from: 'a@us.example', to: 'ann@x.example', text: 'first \u001b[31mred' })
+  await expect(transport.sendMail({ from: 'a@us.example', to: '551@x.example', text: '' })).rejects.toThrow('551')
+  await expect(transport.sendMail({ from: 'a@us.example', to: 'after-dot+554@x.example', text: '' })).rejects.toThrow('554')
+  stop()
+  await done
+  expect(printed.stdout.replaceAll(/^\d\d:\d\d:\d\d {2}/gm, '').replaceAll(/\d+ B/g, 'N B')).toBe(
+    [
+      'message 1 from a@us.example to ann@x.example, N B, reply 250',
+      'RCPT TO:<551@x.example>: 551 5.0.0 as you wish (rule 551)',
+      'at end-of-data: 554 5.0.0 as you wish (rule after-dot+554)',
+      'message discarded: from a@us.example to after-dot+554@x.example, N B, reply 554',
+      '',
+    ].join('\n'),
+  )
+  const shown = runCommand(['show', '1', '--keep', folder], 80)
+  await shown.done
+  expect(shown.printed.stdout).toMatch(/^From: a@us\.example$/m)
+  expect(shown.printed.stdout).not.toContain('\u001b')
+  const piped = runCommand(['show', '1', '--keep', folder])
+  await piped.done
+  expect(piped.printed.stdout).toContain('\r\n')
+  await expect(runCommand(['show', '2', '--keep', folder]).done).rejects.toThrow(`there is no message 2 in ${folder}; stored are 1 to 1`)
+  writeFileSync(join(folder, 'file'), '')
+  await expect(runCommand(['--keep', join(folder, 'file')]).done).rejects.toThrow('name another folder with --keep')
 })
 
 test('the command refuses a script with mistakes, with file and line, and a port that is taken', async () => {
@@ -132,7 +170,7 @@ test('the command refuses a script with mistakes, with file and line, and a port
   writeFileSync(file, '[rule.x]\nat = "rcpt"\nrepply = "450 no"\n')
   await expect(runCommand(['--script', file]).done).rejects.toMatchObject({
     exitCode: 78,
-    message: 'bad.toml:3: rule x: there is no repply; did you mean reply?',
+    message: 'bad.toml:3: rule x: unknown key repply; did you mean reply?',
   })
   const { sink, ports } = await openSink(null)
   await expect(runCommand(['--listen', `127.0.0.1:${ports[0]?.port}`]).done).rejects.toMatchObject({ exitCode: 69 })

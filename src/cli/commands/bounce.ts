@@ -1,20 +1,18 @@
-/**
- * `deferd bounce preview`: a notice as a sender would get it, with the texts and names that are configured.
- */
+/** `deferd bounce preview`: prints a notice as its recipient would receive it, with the configured texts and names. */
 import { Argument, type Command } from 'commander'
 import { noticeSettings } from '../../bounce/notice-writer.ts'
-import { previewNotice } from '../../bounce/preview.ts'
-import type { Debt } from '../../queue/message.ts'
-import { configOf, subcommand } from '../command.ts'
-import type { Shell } from '../shell.ts'
-import { templatesOf } from '../../daemon/notice-texts.ts'
+import { previewNotice } from '../../bounce/notice-preview.ts'
+import type { NoticeDue } from '../../mail/message.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import type { Shell } from '../shell/shell.ts'
+import { templatesOf } from '../../daemon/notice-templates.ts'
 import { writeContent } from './queue-cat.ts'
 
 export function addBounce(program: Command, shell: Shell): void {
   const parent = program.command('bounce').description('the notices that MAILER-DAEMON sends')
-  subcommand(parent, 'preview', 'print a notice as a sender would get it')
+  subcommand(parent, 'preview', 'print a notice as the sender of a message would get it')
     .addArgument(new Argument('[kind]', 'which notice').choices(['failure', 'delay', 'success']).default('failure'))
-    .action(async (kind: Debt, _options: unknown, command: Command) => {
+    .action(async (kind: NoticeDue, _options: unknown, command: Command) => {
       const loaded = await configOf(shell, command)
       const { templates, warnings } = templatesOf(loaded)
       for (const warning of warnings) await shell.stderr.write(`deferd: warning: ${warning}\n`)

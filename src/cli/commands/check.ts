@@ -1,18 +1,33 @@
 /**
- * `deferd check`: is everything as it should be? Configuration, texts, certificates, the queue's folder and file, names.
- * Looks only; one line for each thing looked at.
+ * `deferd check`: takes the steps of a start up to the opening of queue and ports, then examines the queue and DNS. Read-only
+ * without --repair; prints one line per check.
  */
 import { X509Certificate } from 'node:crypto'
 import { resolveMx } from 'node:dns/promises'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { errorMessage } from '../../system/caught-error.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import { DAY, type Instant } from '../../mail/clock.ts'
+import { problemLine } from '../../config/problem.ts'
+import { DAY, type Instant } from '../../system/clock.ts'
+import { submissions } from '../../queue/intake/maildrop-listing.ts'
+import { refusedFolder } from '../../queue/intake/maildrop-reader.ts'
+import { isOwned } from '../../store/owner-lock.ts'
+import { repairLines, signOfDamage } from '../../store/sqlite/file/repair.ts'
+import { ANY_MESSAGE } from '../../store/queue-reader.ts'
 import { parseUsers } from '../../smtpd/users.ts'
-import { configOf, subcommand } from '../command.ts'
-import { EX, type Shell } from '../shell.ts'
-import { templatesOf } from '../../daemon/notice-texts.ts'
-import { harmless, jsonLine, plural, span } from '../text.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { Account } from '../../daemon/account.ts'
+import type { RelaySettings } from '../../daemon/relay.ts'
+import { parseNextHops } from '../../config/transport-map.ts'
+import { tryNextHop } from '../../delivery/smtp/next-hop-trial.ts'
+import { systemClock } from '../../system/system-clock.ts'
+import { PARTS, prepare, type Part, type Preparation } from '../../daemon/preparation.ts'
+import { queueFile } from '../../store/sqlite/file/database.ts'
+import type { QueueCount } from '../../store/queue-tally.ts'
+import { maskControls, jsonLine, plural, span } from '../render/text.ts'
 
 interface Finding {
   readonly what: string
@@ -20,119 +35,217 @@ interface Finding {
   readonly text: string
 }
 
-type Check = (shell: Shell, loaded: LoadedConfig) => Promise<Finding | null> | Finding | null
+/** Depth of the check of the queue. */
+type Depth = 'quick' | 'full' | 'repair'
+
+type Check = (shell: Shell, loaded: LoadedConfig, depth: Depth) => Promise<Finding | null> | Finding | null
 
 const ok = (what: string, text: string): Finding => ({ what, verdict: 'ok', text })
 const warning = (what: string, text: string): Finding => ({ what, verdict: 'warning', text })
 const error = (what: string, text: string): Finding => ({ what, verdict: 'error', text })
 
-/** A certificate that ends within this time is worth a word. */
+/** Remaining validity below which a certificate gets a warning. */
 const SOON = 21 * DAY
-
-const configuration: Check = (_shell, { file, given }) =>
-  ok('configuration', `${file ?? 'no file'}, ${plural(given.size, 'parameter')} given`)
-
-const notices: Check = (_shell, loaded) => {
-  const { warnings } = templatesOf(loaded)
-  return warnings.length > 0
-    ? warning('notices', warnings.join('; '))
-    : ok('notices', loaded.config.bounce_template_file || 'built-in texts')
-}
 
 function certificate(what: string, path: string, now: Instant): Finding | null {
   if (path === '') return null
-  const { validToDate, subject } = new X509Certificate(readFileSync(path))
+  let found: X509Certificate
+  try {
+    found = new X509Certificate(readFileSync(path))
+  } catch (cause) {
+    // A certificate that a start needs is read by the preparation.
+    return warning(what, `${path} is not used, and could not be: ${errorMessage(cause)}`)
+  }
+  const { validToDate, subject } = found
   const left = validToDate.getTime() - now
   const text = `${path} (${subject.replaceAll('\n', ', ')})`
-  if (left <= 0) return error(what, `${text} ended ${span(-left)} ago`)
+  if (left <= 0) return warning(what, `${text} ended ${span(-left)} ago: renew it, then reload`)
   return left < SOON ? warning(what, `${text} ends in ${span(left)}`) : ok(what, `${text} holds for ${span(left)}`)
 }
 
-const certificates: readonly Check[] = [
-  (shell, { config }) => certificate('certificate of the server', config.smtpd_tls_cert_file, shell.clock.now()),
-  (shell, { config }) => certificate('certificate of the client', config.smtp_tls_cert_file, shell.clock.now()),
-]
-
-const secrets: Check = (_shell, { config }) => {
-  const open = [config.smtpd_sasl_users_file, config.smtp_sasl_password_maps, config.smtpd_tls_key_file, config.smtp_tls_key_file].filter(
-    (path) => path !== '' && existsSync(path) && (statSync(path).mode & 0o004) !== 0,
-  )
-  return open.length > 0
-    ? error('secrets', `everybody may read ${[...new Set(open)].join(', ')}`)
-    : ok('secrets', 'readable by their owners only')
+/** The finding of a part of the preparation that has neither a problem nor a warning; null when it does not apply. */
+function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding | null {
+  switch (part) {
+    case 'notices':
+      return ok(part, config.bounce_template_file || 'built-in texts')
+    case 'certificate of the server':
+      return certificate(part, config.smtpd_tls_cert_file, now)
+    case 'certificate of the client':
+      return certificate(part, config.smtp_tls_cert_file, now)
+    case 'secrets':
+      return ok(part, 'readable by their owners only')
+    case 'logins':
+      return config.smtp_sasl_password_maps === '' ? null : ok(part, config.smtp_sasl_password_maps)
+    case 'users': {
+      const path = config.smtpd_sasl_users_file
+      return path === '' ? null : ok(part, plural(parseUsers(readFileSync(path, 'utf8')).size, 'user'))
+    }
+    case 'log':
+      return config.log_file === '' ? null : ok(part, config.log_file)
+    case 'queue folder': {
+      const path = config.queue_directory
+      return existsSync(path) ? ok(part, path) : warning(part, `${path} does not exist yet; deferd start creates it`)
+    }
+  }
 }
 
-const users: Check = (_shell, { config: { smtpd_sasl_users_file: path } }) =>
-  path === '' ? null : ok('users', plural(parseUsers(readFileSync(path, 'utf8')).size, 'user'))
-
-const folder: Check = (_shell, { config: { queue_directory: path } }) => {
-  if (!existsSync(path)) return warning('queue folder', `there is no ${path} yet: deferd start makes it`)
-  const { mode } = statSync(path)
-  return (mode & 0o022) !== 0 ? error('queue folder', `others may write to ${path}`) : ok('queue folder', path)
+/** Findings of the steps that `deferd start` takes before it opens the queue. */
+function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now: Instant): readonly Finding[] {
+  const problems = preparation.kind === 'refused' ? preparation.problems : []
+  return PARTS.flatMap((part) => {
+    const errors = problems.filter((problem) => problem.part === part).map((problem) => error(part, problemLine(problem)))
+    const warnings = preparation.warnings.filter((one) => one.part === part).map(({ text }) => warning(part, text))
+    if (errors.length + warnings.length > 0) return [...errors, ...warnings]
+    return [soundPart(part, loaded, now)].filter((finding) => finding !== null)
+  })
 }
 
-const queue: Check = async (shell, { config }) => {
+const queue: Check = async (_shell, { config }, depth) => {
   if (!existsSync(config.queue_directory)) return null
-  const reader = await shell.openReader(config)
-  const mail = reader.counts(shell.clock.now())
-  reader.close()
-  const { default: Database } = await import('better-sqlite3')
-  const { queueFile } = await import('../../queue/sqlite/database.ts')
-  const db = new Database(queueFile(config.queue_directory), { readonly: true })
-  const problems = db.prepare<[], string>('pragma quick_check(10)').pluck().all()
-  const journal = String(db.pragma('journal_mode', { simple: true }))
-  db.close()
-  if (problems.join() !== 'ok') return error('queue', problems.join('; '))
-  if (journal !== 'wal') return error('queue', `journal_mode is ${journal}, not wal`)
+  if (!existsSync(queueFile(config.queue_directory))) return warning('queue', 'there is no queue yet; deferd start creates it')
+  if (depth === 'repair') return repairFinding(config.queue_directory)
+  if (depth === 'full' && !isOwned(config.queue_directory)) {
+    const sign = signOfDamage(config.queue_directory)
+    if (sign !== null) return error('queue', `${sign}; ${REMEDY}`)
+  }
+  const { openStoreReadOnly } = await import('../../store/sqlite/open-store.ts')
+  const opened = openStoreReadOnly(config.queue_directory)
+  try {
+    const defects = depth === 'full' ? opened.damages() : opened.defects()
+    if (defects.length > 0) return error('queue', `${defects.join('; ')}; ${REMEDY}`)
+    return queueFinding(await opened.reader.counts())
+  } finally {
+    await opened.close()
+  }
+}
+
+const REMEDY = 'stop the daemon and run deferd check --repair'
+
+async function repairFinding(directory: string): Promise<Finding> {
+  const { repairDamage } = await import('../../store/sqlite/file/restore.ts')
+  const repair = repairDamage(directory)
+  return repair === null ? ok('queue', 'no damage was found') : warning('queue', repairLines(repair).join('; '))
+}
+
+function queueFinding(mail: readonly QueueCount[]): Finding {
   const corrupt = mail.find((one) => one.queue === 'corrupt')?.messages ?? 0
   const total = mail.reduce((sum, one) => sum + one.messages, 0)
   return corrupt > 0
-    ? warning('queue', `${plural(corrupt, 'message')} could not be read: deferd queue list --queue corrupt`)
+    ? warning('queue', `${plural(corrupt, 'message')} cannot be read; see deferd queue list --queue corrupt`)
     : ok('queue', plural(total, 'message'))
 }
 
-/** Mail to the world needs names; mail by way of relay hosts in brackets does not. */
+/** Maximum number of names listed in a finding. */
+const NAMED = 3
+
+const maildrop: Check = async (shell, { config: { queue_directory: directory } }) => {
+  let waiting = 0
+  const stale: string[] = []
+  for await (const batch of submissions(directory, ANY_MESSAGE, shell.clock.now())) {
+    for (const { name, reason } of batch) {
+      if (reason === null) waiting++
+      else stale.push(`${name} (${reason})`)
+    }
+  }
+  const refused = existsSync(refusedFolder(directory)) ? readdirSync(refusedFolder(directory)).length : 0
+  if (stale.length === 0 && refused === 0) return waiting === 0 ? null : ok('maildrop', `${plural(waiting, 'message')} not taken in yet`)
+  const more = stale.length > NAMED ? ` and ${stale.length - NAMED} more, see deferd queue list --queue maildrop` : ''
+  const problems = [
+    ...(stale.length === 0 ? [] : [`${stale.slice(0, NAMED).join(', ')}${more}`]),
+    ...(refused === 0 ? [] : [`${plural(refused, 'refused file')} in ${refusedFolder(directory)}: inspect and remove`]),
+  ]
+  return warning('maildrop', problems.join('; '))
+}
+
+/** Looks up an MX record to test DNS. Skipped when all mail is routed to relay hosts in brackets, which need no MX lookup. */
 const names: Check = async (_shell, { config }) => {
   if (config.relayhost.length > 0 && config.relayhost.every((host) => host.startsWith('['))) return null
   try {
     await resolveMx('gmail.com')
     return ok('names', 'mail exchangers can be looked up')
   } catch (cause) {
-    return warning('names', `mail exchangers cannot be looked up: ${(cause as Error).message}`)
+    return warning('names', `mail exchangers cannot be looked up: ${errorMessage(cause)}`)
   }
 }
 
 const CHECKS: readonly (readonly [string, Check])[] = [
-  ['configuration', configuration],
-  ['notices', notices],
-  ...certificates.map((check) => ['certificate', check] as const),
-  ['secrets', secrets],
-  ['users', users],
-  ['queue folder', folder],
   ['queue', queue],
+  ['maildrop', maildrop],
   ['names', names],
 ]
 
-async function lookAt([what, check]: readonly [string, Check], shell: Shell, loaded: LoadedConfig): Promise<Finding | null> {
+interface Subject {
+  readonly shell: Shell
+  readonly loaded: LoadedConfig
+  readonly depth: Depth
+}
+
+async function lookAt([what, check]: readonly [string, Check], { shell, loaded, depth }: Subject): Promise<Finding | null> {
   try {
-    return await check(shell, loaded)
+    return await check(shell, loaded, depth)
   } catch (cause) {
-    return error(what, (cause as Error).message)
+    return error(what, errorMessage(cause))
   }
 }
 
+async function* findings(subject: Subject, { user, connect }: CheckOptions): AsyncGenerator<Finding> {
+  const { shell, loaded } = subject
+  const account = user === undefined ? null : new Account(user)
+  yield ok('configuration', `${loaded.file ?? 'no file'}, ${plural(loaded.given.size, 'parameter')} given`)
+  const preparation = prepare(loaded, account)
+  const prepared = preparationFindings(preparation, loaded, shell.clock.now())
+  yield* prepared
+  const folderIsUsable = !prepared.some(({ what, verdict }) => what === 'queue folder' && verdict === 'error')
+  for (const entry of folderIsUsable ? CHECKS : CHECKS.filter(([what]) => what === 'names')) {
+    const finding = await lookAt(entry, subject)
+    if (finding !== null) yield finding
+  }
+  if (connect === true && preparation.kind === 'ready') yield* connectFindings(loaded, preparation.settings)
+}
+
+/** Connects to the relay hosts without sending mail. */
+async function* connectFindings({ config }: LoadedConfig, settings: RelaySettings): AsyncGenerator<Finding> {
+  const { SystemNet } = await import('../../system/system-net.ts')
+  const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet(), clock: systemClock }
+  if (config.relayhost.length === 0) yield warning(RELAYHOST, 'no relayhost is configured, so that there is nothing to connect to')
+  for (const hop of parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)) {
+    for (const { ok: works, text } of await tryNextHop(hop, deps)) yield works ? ok(RELAYHOST, text) : error(RELAYHOST, text)
+  }
+}
+
+const RELAYHOST = 'relayhost'
+
+interface CheckOptions {
+  readonly connect?: true
+  readonly json?: true
+  readonly full?: true
+  readonly repair?: true
+  readonly user?: string
+}
+
 export function addCheck(program: Command, shell: Shell, end: (code: number) => void): void {
-  subcommand(program, 'check', 'is everything as it should be?')
-    .option('--json', 'one JSON object per thing looked at')
-    .addHelpText('after', '\nEnds with 78 when something is wrong, 0 otherwise; warnings are not wrong.')
-    .action(async (options: { readonly json?: true }, command: Command) => {
+  subcommand(program, 'check', 'check configuration, certificates and queue as start would')
+    .option('--json', 'one JSON object per check')
+    .option('--full', 'check every page, index, row and content of the queue')
+    .option('--repair', 'the same, and rebuild a damaged queue from its readable pages; needs a stopped daemon')
+    .option('--connect', 'connect to each relayhost, start TLS and log in, without sending mail')
+    .option('--user <name>', 'user that deferd start --user gets')
+    .addHelpText(
+      'after',
+      `
+Takes the steps of deferd start up to the opening of the queue and of the ports, as the same user, with the same sentences and
+exit codes; it changes nothing, and a running daemon is no obstacle. Exit code 78 when a check fails, 69 when a relayhost fails
+with --connect, 0 otherwise; a warning is not a failure.`,
+    )
+    .action(async (options: CheckOptions, command: Command) => {
       const loaded = await configOf(shell, command)
-      for (const entry of CHECKS) {
-        const finding = await lookAt(entry, shell, loaded)
-        if (finding === null) continue
-        if (finding.verdict === 'error') end(EX.config)
+      const depth = options.repair === true ? 'repair' : options.full === true ? 'full' : 'quick'
+      for await (const finding of findings({ shell, loaded, depth }, options)) {
+        if (finding.verdict === 'error') end(finding.what === RELAYHOST ? EX.unavailable : EX.config)
         await shell.stdout.write(
-          options.json === true ? jsonLine(finding) : `${finding.verdict.padEnd(8)}${finding.what.padEnd(27)}${harmless(finding.text)}\n`,
+          options.json === true
+            ? jsonLine(finding)
+            : `${finding.verdict.padEnd(8)}${finding.what.padEnd(27)}${maskControls(finding.text)}\n`,
         )
       }
     })

@@ -1,13 +1,14 @@
 /**
- * `deferd config`: the parameters in effect, as `name = value`, the way postconf prints them.
+ * `deferd config`: prints the effective parameters as `name = value`, like postconf(1).
  */
 import type { Command } from 'commander'
 import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
 import { OPTIONS, type OptionName } from '../../config/options.ts'
-import { nearest } from '../../config/problem.ts'
-import { configOf, subcommand } from '../command.ts'
-import { CommandError, EX, type Shell } from '../shell.ts'
-import { harmless, jsonLine } from '../text.ts'
+import { unknownParameter } from '../../config/expansion.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { maskControls, jsonLine } from '../render/text.ts'
 
 interface Options {
   readonly n?: true
@@ -21,12 +22,11 @@ function chosen(names: readonly string[]): readonly OptionName[] {
   return names.map((asked) => {
     const name = NAMES.find((known) => known === asked)
     if (name !== undefined) return name
-    const meant = nearest(asked, NAMES)
-    throw new CommandError(EX.usage, `there is no parameter ${harmless(asked)}${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+    throw new CommandError(EX.usage, unknownParameter(maskControls(asked), NAMES))
   })
 }
 
-/** Does the value differ from what it would be if nothing had been given? */
+/** True when the value differs from the default. */
 const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
   JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
 
@@ -47,17 +47,17 @@ export function configLines(loaded: LoadedConfig, defaults: LoadedConfig, names:
     const value = loaded.written.get(name) ?? ''
     return options.json === true
       ? jsonLine({ name, value, default: defaults.written.get(name), given: loaded.given.has(name) })
-      : `${harmless(`${name} = ${value}`).trimEnd()}\n`
+      : `${maskControls(`${name} = ${value}`).trimEnd()}\n`
   })
   const rest =
     names.length > 0 || options.json === true
       ? []
-      : [...tables(loaded)].map((line) => `${line.startsWith('\n') ? '\n' : ''}${harmless(line.trimStart())}\n`)
+      : [...tables(loaded)].map((line) => `${line.startsWith('\n') ? '\n' : ''}${maskControls(line.trimStart())}\n`)
   return [...lines, ...rest]
 }
 
 export function addConfig(program: Command, shell: Shell): void {
-  subcommand(program, 'config [name...]', 'print the parameters in effect')
+  subcommand(program, 'config [name...]', 'print effective parameters, like postconf')
     .option('-n', 'only those that differ from the default')
     .option('--json', 'one JSON object per parameter')
     .addHelpText('after', '\nExamples:\n  deferd config -n\n  deferd config minimal_backoff_time maximal_backoff_time')

@@ -1,38 +1,44 @@
 /**
- * `deferd destination`: where mail waits, how it goes there, and the switch that suspends a destination.
+ * `deferd destination`: lists, shows, suspends and resumes destinations.
  */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import type { LiveDestination } from '../../queue/operations.ts'
-import type { DestinationLoad, QueueReader } from '../../queue/reader.ts'
-import type { DestinationRecord } from '../../queue/store.ts'
-import { configOf, subcommand } from '../command.ts'
-import { CommandError, EX, type Shell } from '../shell.ts'
-import { clipped, epochSeconds, grouped, harmless, jsonLine, localTime, relative } from '../text.ts'
-
-interface Row {
-  readonly name: string
-  readonly load: DestinationLoad | undefined
-  readonly record: DestinationRecord | undefined
-  readonly live: LiveDestination | undefined
-}
+import type { LiveDestination } from '../../store/destination-status.ts'
+import type { DestinationLoad, QueueReader } from '../../store/queue-reader.ts'
+import { healthOf, siteReason, stateText } from '../render/destination-state.ts'
+import {
+  DESTINATION_SORTS,
+  destinationTable,
+  destinationValues,
+  isIdle,
+  sorted,
+  type DestinationRow as Row,
+  type DestinationSort,
+} from '../render/destination-rows.ts'
+import { displayOf } from '../shell/display.ts'
+import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+import type { Shell } from '../shell/shell.ts'
+import type { Duration } from '../../system/clock.ts'
+import { epochSeconds, grouped, maskControls, jsonLine, localTime, relative } from '../render/text.ts'
 
 const PAGE = 500
 
-function* loads(reader: QueueReader): Generator<DestinationLoad> {
+async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
   for (let after = ''; ;) {
-    const page = reader.destinationLoads({ after, limit: PAGE })
+    const page = await reader.destinationLoads({ after, limit: PAGE })
     yield* page
     if (page.length < PAGE) return
     after = page.at(-1)?.destination ?? after
   }
 }
 
-/** Destinations with mail, by name, then those that are only remembered. */
-function* rows(reader: QueueReader, live: readonly LiveDestination[] | null): Generator<Row> {
-  const records = new Map(reader.destinationRecords().map((record) => [record.name, record]))
+/** Destinations with queued mail, by name; then destinations that have only a recorded state. */
+async function* rows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<Row> {
+  const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
-  for (const load of loads(reader)) {
+  for await (const load of loads(reader)) {
     yield { name: load.destination, load, record: records.get(load.destination), live: inMemory.get(load.destination) }
     records.delete(load.destination)
     inMemory.delete(load.destination)
@@ -44,105 +50,85 @@ function* rows(reader: QueueReader, live: readonly LiveDestination[] | null): Ge
 
 const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
 
-const lastReply = ({ live, record }: Row): string | null => live?.lastReply ?? record?.reason?.reply ?? record?.reason?.reason ?? null
-
 function toJson(row: Row): object {
-  const { name, load, record, live } = row
+  const { name, load, live } = row
+  const { state, deadUntil, probeInterval, suspension, siteStatus } = healthOf(row)
   return {
     destination: name,
+    state,
     window: live?.window ?? null,
     in_flight: live?.inFlight ?? load?.leased ?? 0,
     waiting: load?.waiting ?? 0,
     next_due_time: seconds(load?.nextDueAt),
-    dead_until: seconds(live === undefined ? record?.deadUntil : live.deadUntil),
-    probe_interval: seconds(live === undefined ? record?.probeInterval : live.probeInterval),
-    suspended_by: (live === undefined ? record?.suspendedBy : live.suspendedBy) ?? null,
-    last_reply: lastReply(row),
+    dead_until: seconds(deadUntil),
+    probe_interval: seconds(probeInterval),
+    suspended_by: suspension?.by ?? null,
+    suspended_until: seconds(suspension?.until),
+    suspend_reason: suspension?.reason ?? null,
+    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
   }
 }
 
-function condition({ record, live }: Row, now: number): string {
-  const suspendedBy = live === undefined ? record?.suspendedBy : live.suspendedBy
-  const deadUntil = live === undefined ? record?.deadUntil : live.deadUntil
-  if (suspendedBy !== null && suspendedBy !== undefined) return `suspended by ${suspendedBy}`
-  if (deadUntil !== null && deadUntil !== undefined) return `does not answer, probed ${relative(deadUntil, now)}`
-  return 'open'
-}
-
-function line(row: Row, now: number, width: number | null): string {
-  const { name, load, live } = row
-  const told = condition(row, now)
-  // While it does not answer or is suspended, due times are not kept: the condition says what happens next.
-  const next = told === 'open' ? (load?.nextDueAt ?? null) : null
-  const cells = [
-    name,
-    `${grouped(load?.waiting ?? 0)} waiting`,
-    live === undefined ? '' : `${live.inFlight}/${live.window} in flight`,
-    next === null ? '' : `next ${relative(next, now)}`,
-    told,
-    lastReply(row) ?? '',
-  ].map(harmless)
-  return width === null
-    ? cells.join('\t')
-    : clipped(
-        cells
-          .map((cell, i) => cell.padEnd([30, 14, 15, 14][i] ?? 0))
-          .join(' ')
-          .trimEnd(),
-        width,
-      )
-}
-
-async function withRows(shell: Shell, config: Config, visit: (row: Row) => Promise<boolean>): Promise<void> {
+/** The row of one destination; undefined when it has neither queued mail nor recorded state. */
+async function rowOf(shell: Shell, config: Config, name: string): Promise<Row | undefined> {
   const reader = await shell.openReader(config)
   try {
-    for (const row of rows(reader, await shell.liveDestinations(config))) if (!(await visit(row))) return
+    const { waiting, leased, ...rest } = await reader.destinationLoad(name)
+    const load = waiting + leased === 0 ? undefined : { waiting, leased, ...rest }
+    const record = (await reader.destinationRecords()).find((one) => one.name === name)
+    const live = (await shell.liveDestinations(config))?.find(({ destination }) => destination === name)
+    return load === undefined && record === undefined && live === undefined ? undefined : { name, load, record, live }
   } finally {
-    reader.close()
+    await reader.close()
   }
 }
 
-async function list(shell: Shell, options: { readonly json?: true }, command: Command): Promise<void> {
+interface ListOptions {
+  readonly all?: true
+  readonly sort?: DestinationSort
+  readonly tsv?: true
+  readonly json?: true
+}
+
+async function list(shell: Shell, { all, sort, tsv, json }: ListOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  let count = 0
-  await withRows(shell, config, async (row) => {
-    count++
-    await shell.stdout.write(options.json === true ? jsonLine(toJson(row)) : `${line(row, shell.clock.now(), shell.stdout.columns)}\n`)
-    return true
-  })
-  if (count === 0 && options.json !== true && shell.stdout.columns !== null) {
-    await shell.stdout.write('No mail waits anywhere, and nothing is remembered of any destination.\n')
+  const reader = await shell.openReader(config)
+  try {
+    const found = rows(reader, await shell.liveDestinations(config))
+    // JSON has all destinations by name, one at a time, unless an order is given.
+    if (json === true && sort === undefined) {
+      for await (const row of found) await shell.stdout.write(jsonLine(toJson(row)))
+      return
+    }
+    const known: Row[] = []
+    for await (const row of found) known.push(row)
+    const shown = sorted(all === true || json === true ? known : known.filter((row) => !isIdle(row)), sort ?? 'waiting')
+    if (json === true) return await shell.stdout.write(shown.map((row) => jsonLine(toJson(row))).join(''))
+    const facts = { now: shell.clock.now(), display: displayOf(shell) }
+    if (tsv === true) return await shell.stdout.write(shown.map((row) => `${destinationValues(row, facts)}\n`).join(''))
+    await shell.stdout.write(destinationTable(shown, known.length - shown.length, facts))
+  } finally {
+    await reader.close()
   }
-}
-
-/** Does mail wait there, or is it known from before? */
-async function isKnown(shell: Shell, config: Config, name: string): Promise<boolean> {
-  let found = false
-  await withRows(shell, config, (row) => {
-    found = row.name === name
-    return Promise.resolve(!found)
-  })
-  return found
 }
 
 async function show(shell: Shell, asked: string, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const name = asked.toLowerCase()
-  let found = false
-  await withRows(shell, config, async (row) => {
-    if (row.name !== name) return true
-    found = true
-    await shell.stdout.write(options.json === true ? jsonLine(toJson(row)) : screen(row, shell))
-    return false
-  })
-  if (!found) throw new CommandError(EX.data, `nothing waits for ${harmless(asked)}, and nothing is remembered of it`)
+  const row = await rowOf(shell, config, asked.toLowerCase())
+  if (row === undefined)
+    throw new CommandError(
+      EX.data,
+      `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
+    )
+  await shell.stdout.write(options.json === true ? jsonLine(toJson(row)) : screen(row, shell))
 }
 
 function screen(row: Row, { clock }: Shell): string {
   const now = clock.now()
   const { load, live } = row
+  const { siteStatus } = healthOf(row)
   const facts: readonly (readonly [string, string | null])[] = [
-    ['condition', condition(row, now)],
+    ['state', stateText(row, now)],
     ['waiting', `${grouped(load?.waiting ?? 0)} recipients, ${grouped(load?.leased ?? 0)} in delivery`],
     [
       'next due',
@@ -151,41 +137,82 @@ function screen(row: Row, { clock }: Shell): string {
         : `${localTime(load.nextDueAt, clock)} (${relative(load.nextDueAt, now)})`,
     ],
     ['window', live === undefined ? null : `${live.window} at once, ${live.inFlight} in flight`],
-    ['last reply', lastReply(row)],
+    ['last reply', siteStatus === null ? null : siteReason(siteStatus)],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)
-  return [row.name, ...lines].map((text) => `${harmless(text)}\n`).join('')
+  return [row.name, ...lines].map((text) => `${maskControls(text)}\n`).join('')
 }
 
-async function turn(shell: Shell, asked: string, action: 'suspend' | 'resume', command: Command): Promise<void> {
+/** Acts on a destination as the owner of the queue, or through the daemon. Returns whether the destination is known. */
+async function act(shell: Shell, config: Config, name: string, action: (client: QueueClient) => Promise<void>): Promise<boolean> {
+  const known = (await rowOf(shell, config, name)) !== undefined
+  const client = await shell.openQueueClient(config)
+  try {
+    await action(client)
+  } finally {
+    await client.close()
+  }
+  return known
+}
+
+interface SuspendOptions {
+  readonly for?: Duration
+  readonly reason?: string
+}
+
+async function suspend(shell: Shell, asked: string, options: SuspendOptions, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const { for: duration = null, reason = null } = options
+  if (duration !== null && duration <= 0) throw new CommandError(EX.usage, '--for must be longer than 0')
+  const name = asked.toLowerCase()
+  const known = await act(shell, config, name, (client) => client.suspend(name, { by: shell.user, duration, reason }))
+  const end = duration === null ? 'until `deferd destination resume`' : `until ${localTime(shell.clock.now() + duration, shell.clock)}`
+  await shell.stdout.write(`${maskControls(`${name}: suspended ${end}${reason === null ? '' : `: ${reason}`}`)}\n`)
+  // Suspending a misspelt name would have no effect, nor would suspending the domain of mail that is routed to a relay host.
+  if (!known) {
+    await shell.stderr.write(
+      'deferd: warning: no mail is queued for this destination; `deferd destination list` shows the destinations with mail\n',
+    )
+  }
+}
+
+async function resume(shell: Shell, asked: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const name = asked.toLowerCase()
-  const known = await isKnown(shell, config, name)
-  const desk = await shell.openDesk(config)
-  try {
-    await desk[action](name, shell.user)
-  } finally {
-    await desk.close()
+  if ((await rowOf(shell, config, name)) === undefined) {
+    const text = `nothing is known under the name ${maskControls(asked)}, so nothing was resumed`
+    throw new CommandError(EX.data, `${text}; deferd destination list shows all names`)
   }
-  await shell.stdout.write(`${harmless(name)}: ${action === 'suspend' ? 'suspended until `deferd destination resume`' : 'resumed'}\n`)
-  // A name that is misspelt, or the domain of mail that goes by way of a relay host, would be suspended in vain.
-  if (action === 'suspend' && !known) {
-    await shell.stderr.write('deferd: warning: no mail waits there now; `deferd destination list` names where it does\n')
-  }
+  await act(shell, config, name, (client) => client.resume(name, shell.user))
+  await shell.stdout.write(`${maskControls(name)}: resumed\n`)
 }
 
 export function addDestination(program: Command, shell: Shell): void {
-  const parent = program.command('destination').description('where mail waits, and what is known of it')
-  subcommand(parent, 'list', 'list destinations with mail, and those that are suspended or do not answer')
-    .option('--json', 'one JSON object per destination')
-    .action((options: { readonly json?: true }, command: Command) => list(shell, options, command))
-  subcommand(parent, 'show <name>', 'everything about one destination')
+  const parent = program.command('destination').description('list, show, suspend and resume destinations')
+  subcommand(parent, 'list', 'list destinations with mail, and those that are dead or suspended')
+    .option('--all', 'also destinations without mail that are neither dead nor suspended')
+    .addOption(
+      new Option('--sort <order>', 'most waiting mail first (default), or by name, state, or next attempt').choices(DESTINATION_SORTS),
+    )
+    .option('--tsv', 'exact tab-separated values, without headings')
+    .option('--json', 'one JSON object per destination, all of them')
+    .addHelpText(
+      'after',
+      `
+WAITING counts recipients. ACTIVE is the number of deliveries now, and of those allowed at once. NEXT is the time until the next
+attempt, the probe of a dead destination, or the end of a suspension. --tsv has the columns name, waiting, in flight, window, next
+attempt, state, reason.`,
+    )
+    .action((options: ListOptions, command: Command) => list(shell, options, command))
+  subcommand(parent, 'show <name>', 'show one destination')
     .option('--json', 'as a JSON object')
     .action((name: string, options: { readonly json?: true }, command: Command) => show(shell, name, options, command))
-  subcommand(parent, 'suspend <name>', 'try nothing there until it is resumed, also after a restart')
-    .addHelpText('after', '\nExample:\n  deferd destination suspend gmail.com')
-    .action((name: string, _options: unknown, command: Command) => turn(shell, name, 'suspend', command))
-  subcommand(parent, 'resume <name>', 'go on as if nothing had been').action((name: string, _options: unknown, command: Command) =>
-    turn(shell, name, 'resume', command),
+  subcommand(parent, 'suspend <name>', 'stop deliveries to a destination until it is resumed, also across restarts')
+    .option('--for <time>', 'resume automatically after this time: 30m, 2h, 1d', durationArgument)
+    .option('--reason <text>', 'reason, shown in listings and in the log')
+    .addHelpText('after', '\nExample:\n  deferd destination suspend gmail.com --for 2h --reason "rate limited"')
+    .action((name: string, options: SuspendOptions, command: Command) => suspend(shell, name, options, command))
+  subcommand(parent, 'resume <name>', 'resume deliveries to a suspended destination').action(
+    (name: string, _options: unknown, command: Command) => resume(shell, name, command),
   )
 }

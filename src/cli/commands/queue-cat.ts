@@ -1,24 +1,26 @@
 /**
- * `deferd queue cat`: a queued message as it is stored. Byte for byte into a pipe or a file; on a terminal without
- * control characters, because the text comes from strangers.
+ * `deferd queue cat`: prints a queued message. A pipe or file gets the stored bytes; on a terminal, control characters are
+ * masked.
  */
 import type { Command } from 'commander'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import { queueIdOf } from '../../queue/message.ts'
-import type { MessageStory, QueueReader } from '../../queue/reader.ts'
-import { configOf, subcommand } from '../command.ts'
-import { shownSender } from '../message-json.ts'
-import { CommandError, EX, type Output, type Shell } from '../shell.ts'
-import { harmless, isoTime } from '../text.ts'
+import { isLive, queueIdOf } from '../../mail/message.ts'
+import type { MessageDetails, QueueReader } from '../../store/queue-reader.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { shownSender } from '../render/message-json.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Output, Shell } from '../shell/shell.ts'
+import { maskControls, isoTime } from '../render/text.ts'
 
-/** The story of a message that must exist. */
-export function storyOf(reader: QueueReader, id: string, now: number): MessageStory {
-  const story = parseQueueId(id) === undefined ? undefined : reader.story(id, now)
-  if (story === undefined) throw new CommandError(EX.data, `there is no message ${harmless(id)}, neither in the queue nor in its history`)
+/** Reads a message; throws CommandError (65) when the id is unknown. */
+export async function storyOf(reader: QueueReader, id: string): Promise<MessageDetails> {
+  const story = parseQueueId(id) === undefined ? undefined : await reader.details(id)
+  if (story === undefined)
+    throw new CommandError(EX.data, `there is no message ${maskControls(id)}, neither in the queue nor in its history`)
   return story
 }
 
-export interface Parts {
+export interface ContentParts {
   readonly envelope: boolean
   readonly header: boolean
   readonly body: boolean
@@ -27,13 +29,13 @@ export interface Parts {
 const LF = 10
 const CR = 13
 
-/** Where the header ends: after the empty line, which is given to the header. Looks at lines across chunks. */
+/** Finds the end of the header, which includes the empty line after it. Lines may extend over several chunks. */
 class HeaderEnd {
-  /** Nothing but a line end since the last line end. */
+  /** True while the current line is empty. */
   #lineEmpty = true
   #found = false
 
-  /** How many bytes of the chunk belong to the header. */
+  /** Number of bytes in the chunk that belong to the header. */
   take(chunk: Uint8Array): number {
     if (this.#found) return 0
     for (const [at, byte] of chunk.entries()) {
@@ -49,11 +51,17 @@ class HeaderEnd {
   }
 }
 
-/** The content, or its header, or its body, chunk by chunk. */
-export function* contentOf(reader: QueueReader, story: MessageStory, parts: Pick<Parts, 'header' | 'body'>): Generator<Uint8Array> {
+/** Yields the message as it is sent, or only its header or body, chunk by chunk. */
+export async function* contentOf(
+  reader: QueueReader,
+  story: MessageDetails,
+  parts: Pick<ContentParts, 'header' | 'body'>,
+): AsyncGenerator<Uint8Array> {
+  const { prependedHeaders = '' } = story.message
+  if (parts.header && prependedHeaders !== '') yield Buffer.from(prependedHeaders)
   const end = new HeaderEnd()
   for (let index = 0; ; index++) {
-    const chunk = reader.readBody(story.message, index)
+    const chunk = await reader.readChunk(story.message, index)
     if (chunk === undefined) return
     const split = end.take(chunk)
     if (parts.header && split > 0) yield chunk.subarray(0, split)
@@ -62,26 +70,26 @@ export function* contentOf(reader: QueueReader, story: MessageStory, parts: Pick
   }
 }
 
-/** Writes content: raw, or with every control character but the line end masked when a terminal shows it. */
-export async function writeContent(output: Output, chunks: Iterable<Uint8Array>): Promise<void> {
+/** Writes content unchanged to a pipe. On a terminal, masks every control character except the line end. */
+export async function writeContent(output: Output, chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
   const decoder = new TextDecoder()
-  for (const chunk of chunks) {
+  for await (const chunk of chunks) {
     if (output.columns === null) await output.write(chunk)
     else await output.write(maskedLines(decoder.decode(chunk, { stream: true })))
   }
 }
 
-/** Tabs as the blanks a terminal would show for them. */
+/** Replaces tabs with the spaces that a terminal would show. */
 const withoutTabs = (line: string): string => line.split('\t').reduce((text, part) => text + ' '.repeat(8 - (text.length % 8)) + part)
 
 const maskedLines = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
     .split('\n')
-    .map((line) => harmless(withoutTabs(line)))
+    .map((line) => maskControls(withoutTabs(line)))
     .join('\n')
 
-function envelopeOf({ message, recipients, queue }: MessageStory): string {
+function envelopeOf({ message, recipients, queue }: MessageDetails): string {
   const lines = [
     `queue_id: ${queueIdOf(message)}`,
     `queue_name: ${queue}`,
@@ -91,12 +99,9 @@ function envelopeOf({ message, recipients, queue }: MessageStory): string {
     ...(message.envid === undefined ? [] : [`envid: ${message.envid}`]),
     ...(message.ret === undefined ? [] : [`ret: ${message.ret}`]),
     `sender: ${shownSender(message.sender)}`,
-    ...recipients.map(
-      ({ address, state }) =>
-        `${state === 'waiting' || state === 'leased' || state === 'parked' ? 'recipient' : 'done_recipient'}: ${address}`,
-    ),
+    ...recipients.map((one) => `${isLive(one) ? 'recipient' : 'done_recipient'}: ${one.address}`),
   ]
-  return lines.map((line) => `${harmless(line)}\n`).join('')
+  return lines.map((line) => `${maskControls(line)}\n`).join('')
 }
 
 interface CatOptions {
@@ -109,17 +114,17 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
   const { config } = await configOf(shell, command)
   const reader = await shell.openReader(config)
   try {
-    const story = storyOf(reader, id, shell.clock.now())
+    const story = await storyOf(reader, id)
     const all = options.h !== true && options.b !== true && options.e !== true
     if (options.e === true) await shell.stdout.write(envelopeOf(story))
     const parts = { header: all || options.h === true, body: all || options.b === true }
     if (!parts.header && !parts.body) return
-    if (reader.readBody(story.message, 0) === undefined) {
-      throw new CommandError(EX.data, `the content of ${id} is no longer kept: the message has left the queue`)
+    if ((await reader.readChunk(story.message, 0)) === undefined) {
+      throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
     }
     await writeContent(shell.stdout, contentOf(reader, story, parts))
   } finally {
-    reader.close()
+    await reader.close()
   }
 }
 
@@ -129,6 +134,6 @@ export function addQueueCat(parent: Command, shell: Shell): void {
     .option('-e', 'the envelope')
     .option('-h', 'the header')
     .option('-b', 'the body')
-    .addHelpText('after', '\nWithout -e, -h or -b: header and body, which is the message.')
+    .addHelpText('after', '\nWithout -e, -h or -b: header and body.')
     .action((id: string, options: CatOptions, command: Command) => cat(shell, id, options, command))
 }

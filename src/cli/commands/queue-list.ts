@@ -1,45 +1,128 @@
 /**
- * `deferd queue list`: one line per message. On a terminal in columns and for people; elsewhere separated by tabs and
- * exact; with --json for programs.
+ * `deferd queue list`: a table of messages, also in a pipe; exact tab-separated values with --tsv, and JSON with --json.
  */
-import type { Command } from 'commander'
-import { configOf, subcommand } from '../command.ts'
-import { toFilter, withFilters, type FilterOptions } from '../filters.ts'
-import { headings } from '../listed-line.ts'
-import { listing } from '../listing.ts'
-import type { Shell } from '../shell.ts'
-import { plural } from '../text.ts'
+import { Option, type Command } from 'commander'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { displayOf } from '../shell/display.ts'
+import { isFiltered, toFilter, withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { listHeading, type ListForm } from '../render/list-row.ts'
+import type { ListingOrder, Share } from '../queue-client/listing-shares.ts'
+import { maildropShares } from '../queue-client/maildrop-shares.ts'
+import { listing } from '../queue-client/queue-listing.ts'
+import { SORTS, sortedListing, type Sort } from '../queue-client/sorted-listing.ts'
+import { submissions } from '../../queue/intake/maildrop-listing.ts'
+import type { Shell } from '../shell/shell.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { jsonLine, plural } from '../render/text.ts'
 
-export async function printList(shell: Shell, command: Command, options: FilterOptions & { readonly json?: true }): Promise<void> {
+/**
+ * Options of the command. `maildrop` is an additional queue name here: it lists files that are not queued yet, and is not a
+ * filter of operations.
+ */
+type ListOptions = Omit<FilterOptions, 'queue'> & {
+  readonly queue?: FilterOptions['queue'] | 'maildrop'
+  readonly sort?: Sort
+  readonly count?: true
+  readonly wide?: true
+  readonly tsv?: true
+  readonly json?: true
+}
+
+type Order = ListingOrder & { readonly queue: ListOptions['queue'] | undefined; readonly sort: Sort | undefined }
+
+/** Lists the maildrop, then the queue, up to the limit. */
+async function* shares(reader: QueueReader, directory: string, { queue, sort, ...order }: Order): AsyncGenerator<Share> {
+  let listed = 0
+  if (queue === undefined || queue === 'maildrop') {
+    for await (const share of maildropShares(directory, order)) {
+      listed += share.count
+      yield share
+    }
+  }
+  const limit = order.limit === undefined ? undefined : order.limit - listed
+  if (queue === 'maildrop' || limit === 0) return
+  if (sort === undefined) yield* listing(reader, directory, { ...order, limit })
+  else yield* sortedListing(reader, { ...order, limit }, sort)
+}
+
+/** Number of messages that `shares` would list. */
+async function countOf(reader: QueueReader, directory: string, { queue, filter, now, limit = Infinity }: Order): Promise<number> {
+  let count = 0
+  if (queue === undefined || queue === 'maildrop') for await (const batch of submissions(directory, filter, now)) count += batch.length
+  if (queue === 'maildrop') return Math.min(count, limit)
+  for (let after = 0; count < limit;) {
+    const page = await reader.find(filter, { after, limit: PAGE })
+    count += page.length
+    if (page.length < PAGE) break
+    after = page.at(-1)?.id ?? after
+  }
+  return Math.min(count, limit)
+}
+
+const PAGE = 5_000
+
+const formOf = (shell: Shell, { json, tsv, wide }: ListOptions): ListForm => {
+  if (json === true) return { kind: 'json' }
+  return tsv === true ? { kind: 'tsv' } : { kind: 'table', display: displayOf(shell), wide: wide === true }
+}
+
+const emptyText = ({ queue, filter }: Order): string =>
+  queue === undefined && !isFiltered(filter) ? 'The queue is empty.\n' : 'No message matches.\n'
+
+/** Prints the listing; for people with headings and the number of messages. */
+async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): Promise<void> {
+  const { form } = order
+  let count = 0
+  for await (const share of listed) {
+    if (count === 0 && form.kind === 'table') await shell.stdout.write(`${listHeading(form)}\n`)
+    count += share.count
+    await shell.stdout.write(share.lines)
+  }
+  if (form.kind === 'table') await shell.stdout.write(count === 0 ? emptyText(order) : `${plural(count, 'message')}\n`)
+}
+
+export async function printList(shell: Shell, command: Command, { queue, ...options }: ListOptions): Promise<void> {
   const { config } = await configOf(shell, command)
   const now = shell.clock.now()
-  const { columns } = shell.stdout
-  const forPeople = options.json !== true && columns !== null
+  const filter = toFilter(queue === undefined || queue === 'maildrop' ? options : { ...options, queue }, now)
   const reader = await shell.openReader(config)
   try {
-    let count = 0
-    const order = { filter: toFilter(options, now), now, limit: options.limit, json: options.json === true, columns }
-    for await (const share of listing(reader, config.queue_directory, order)) {
-      if (count === 0 && forPeople) await shell.stdout.write(`${headings(columns)}\n`)
-      count += share.count
-      await shell.stdout.write(share.lines)
-    }
-    if (forPeople) await shell.stdout.write(count === 0 ? 'No message in the queue matches.\n' : `${plural(count, 'message')}\n`)
+    const order = { queue, filter, now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }
+    if (options.count === true) {
+      const messages = await countOf(reader, config.queue_directory, order)
+      await shell.stdout.write(options.json === true ? jsonLine({ messages }) : `${messages}\n`)
+    } else await write(shell, shares(reader, config.queue_directory, order), order)
   } finally {
-    reader.close()
+    await reader.close()
   }
 }
 
 export function addQueueList(parent: Command, shell: Shell): void {
-  withFilters(subcommand(parent, 'list', 'list messages, one per line'), ['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'])
+  withFilters(subcommand(parent, 'list', 'list messages, one per line'), [
+    'maildrop',
+    'incoming',
+    'active',
+    'deferred',
+    'hold',
+    'corrupt',
+    'trash',
+  ])
+    .addOption(new Option('--sort <order>', 'oldest, next due, most tried or largest first, or by address').choices(SORTS))
+    .option('--count', 'print the number of messages only')
+    .option('--wide', 'one line per message, with all recipients and the whole reason')
+    .option('--tsv', 'exact tab-separated values, without headings')
     .option('--json', 'one JSON object per line: the members of `postqueue -j`, and more')
     .addHelpText(
       'after',
       `
+A recipient's reason begins at the code of the reply. NEXT is the time until the next attempt. --tsv has the columns queue id, queue,
+size, arrival, attempts, next attempt, sender, recipients, reason.
+
 Examples:
   deferd queue list
+  deferd queue list --status 4.7.0 --younger-than 1h --count
   deferd queue list --destination gmail.com --older-than 2h
   deferd queue list --reply "greylisted" --json | jq .queue_id`,
     )
-    .action((options: FilterOptions & { readonly json?: true }, command: Command) => printList(shell, command, options))
+    .action((options: ListOptions, command: Command) => printList(shell, command, options))
 }

@@ -1,30 +1,33 @@
 /**
- * `deferd queue show`: why a message is still here and what happens next.
+ * `deferd queue show`: explains why a message is still queued and what happens next.
  */
 import type { Command } from 'commander'
-import { configOf, subcommand } from '../command.ts'
-import { recordsByName } from '../standing.ts'
-import type { Shell } from '../shell.ts'
-import { storyJson, storyText } from '../story.ts'
-import { jsonLine } from '../text.ts'
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { recordsByName } from '../render/recipient-status.ts'
+import { displayOf } from '../shell/display.ts'
+import type { Shell } from '../shell/shell.ts'
+import { storyJson, storyText } from '../render/message-details.ts'
+import { jsonLine } from '../render/text.ts'
 import { storyOf } from './queue-cat.ts'
 
 async function show(shell: Shell, id: string, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const reader = await shell.openReader(config)
   try {
-    const story = storyOf(reader, id, shell.clock.now())
+    const story = await storyOf(reader, id)
     const live = options.json === true ? null : await shell.liveDestinations(config)
-    const facts = { story, records: recordsByName(reader.destinationRecords()), live, config, clock: shell.clock }
-    await shell.stdout.write(options.json === true ? jsonLine(storyJson(facts)) : storyText(facts))
+    const policies = new DestinationPolicies(config)
+    const facts = { story, records: recordsByName(await reader.destinationRecords()), live, policies, clock: shell.clock }
+    await shell.stdout.write(options.json === true ? jsonLine(storyJson(facts)) : storyText(facts, displayOf(shell)))
   } finally {
-    reader.close()
+    await reader.close()
   }
 }
 
 export function addQueueShow(parent: Command, shell: Shell): void {
-  subcommand(parent, 'show <id>', 'everything about one message: why it is here, what happens next')
+  subcommand(parent, 'show <id>', 'explain one message: why it is queued, and what happens next')
     .option('--json', 'one JSON object: the members of `queue list --json`, all recipients, history, rule, waits_for')
-    .addHelpText('after', '\nWorks for some time after the message has left (history_retention).')
+    .addHelpText('after', '\nAlso shows messages that have left the queue, for history_retention.')
     .action((id: string, options: { readonly json?: true }, command: Command) => show(shell, id, options, command))
 }

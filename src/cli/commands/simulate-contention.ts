@@ -1,19 +1,21 @@
 /**
- * `deferd simulate contention`: what retries do to the other side. The client/server model of 2019 by default; also clients of one row
- * (AWS), a server that crashes under load (the Ethernet approach), and Postfix's experiment with a server that answers 421.
+ * `deferd simulate contention`: compares retry policies by the load they put on a server. Four models exist: clients of a server
+ * that refuses connections above a limit (default), clients that update one row (AWS), a server that crashes under load
+ * (Ethernet), and Postfix's experiment with a server that replies 421.
  */
 import { type Command, Option } from 'commander'
-import type { Duration } from '../../mail/clock.ts'
+import type { Duration } from '../../system/clock.ts'
 import { CLIENTS, runClient } from '../../simulator/contention/clients.ts'
-import { contentionPage, modelPage } from '../../simulator/contention-page.ts'
+import { contentionPage, modelPage } from '../../simulator/pages/contention-page.ts'
 import { MODELS, type ModelName, runModel } from '../../simulator/contention/models.ts'
-import { renderPage } from '../../simulator/page.ts'
+import { renderPage } from '../../simulator/pages/page.ts'
 import { Progress } from '../../simulator/progress.ts'
-import { countArgument, durationArgument } from '../command.ts'
-import { CommandError, EX, type Shell } from '../shell.ts'
-import { contentionRows, contentionTable, type Run } from '../contention-table.ts'
-import { checked, commandLine, positiveArgument, several, writeTextFile } from '../simulation-input.ts'
-import { jsonLine } from '../text.ts'
+import { countArgument, durationArgument } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { contentionRows, contentionTable, type Run } from '../render/contention-table.ts'
+import { checked, commandLine, positiveArgument, several, writeTextFile } from './simulate-options.ts'
+import { jsonLine } from '../render/text.ts'
 
 interface Options {
   readonly model: 'server' | ModelName
@@ -28,7 +30,7 @@ interface Options {
   readonly json?: true
 }
 
-/** What is compared when nothing else is asked. */
+/** Clients compared by default. */
 const DEFAULT_CLIENTS = ['fixed', 'backoff-none', 'backoff', 'token-bucket', 'tahoe', 'reno', 'postfix', 'oracle']
 
 function runAll({ clock, stderr }: Shell, clients: readonly string[], options: Options): { runs: readonly Run[]; progress: Progress } {
@@ -104,15 +106,15 @@ async function print(shell: Shell, command: Command, options: Options): Promise<
 export function addSimulateContention(parent: Command, shell: Shell): void {
   parent
     .command('contention')
-    .description('what retries do to the other side')
+    .description('compare retry policies by the load they put on a server')
     .addOption(new Option('--model <name>', 'the experiment').choices(['server', ...Object.keys(MODELS)]).default('server'))
-    .option('--client <name>', 'a client of the model, or any policy; several are compared', several)
-    .option('--seed <number>', 'of the first run', countArgument, 1)
+    .option('--client <name>', 'a client of the model or a retry policy; repeatable', several)
+    .option('--seed <number>', 'seed of the first run', countArgument, 1)
     .option('--runs <number>', 'runs per client, each with the next seed', positiveArgument, 1)
     .option('--max-busy <number>', 'connections the server holds at once', positiveArgument, 50)
-    .option('--requests <number>', 'how many requests arrive', positiveArgument, 2000)
-    .option('--clients <number>', 'how many clients there are, in the models row and crash', positiveArgument)
-    .option('--wait <time>', 'of the client fixed', durationArgument, 1000)
+    .option('--requests <number>', 'number of requests', positiveArgument, 2000)
+    .option('--clients <number>', 'number of clients (models row and crash)', positiveArgument)
+    .addOption(new Option('--wait <time>', 'wait of the client fixed').argParser(durationArgument).default(1000, '1s'))
     .option('--html <file>', 'write a page with plots')
     .option('--json', 'one JSON object per run')
     .addHelpText(

@@ -1,19 +1,19 @@
 /**
- * `deferd simulate run`: the real queue and the real SMTP client in virtual time, before mail servers that fail as a
- * scenario says. docs/choosing-retry-settings.md tells of scenarios, examples/ has some.
+ * `deferd simulate run`: runs the real queue and SMTP client in virtual time against simulated mail servers. A scenario defines
+ * how the servers fail. docs/choosing-retry-settings.md describes scenarios; examples/ has some.
  */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { renderPage } from '../../simulator/page.ts'
+import { renderPage } from '../../simulator/pages/page.ts'
 import { Progress } from '../../simulator/progress.ts'
-import { scenarioJson } from '../../simulator/scenario-figures.ts'
-import { scenarioPage } from '../../simulator/scenario-page.ts'
-import type { ScenarioResult } from '../../simulator/scenario-record.ts'
-import { countArgument, overridesOf } from '../command.ts'
-import { scenarioRows, scenarioTable } from '../scenario-table.ts'
-import type { Shell } from '../shell.ts'
-import { commandLine, readTextFile, several, writeTextFile } from '../simulation-input.ts'
-import { jsonLine, plural } from '../text.ts'
+import { scenarioJson } from '../../simulator/scenario/scenario-figures.ts'
+import { scenarioPage } from '../../simulator/pages/scenario-page.ts'
+import type { ScenarioResult } from '../../simulator/scenario/scenario-record.ts'
+import { countArgument, overridesOf } from '../shell/config-options.ts'
+import { scenarioRows, scenarioTable } from '../render/scenario-table.ts'
+import type { Shell } from '../shell/shell.ts'
+import { commandLine, readTextFile, several, writeTextFile } from './simulate-options.ts'
+import { jsonLine, plural } from '../render/text.ts'
 
 interface Options {
   readonly seed: number
@@ -22,9 +22,9 @@ interface Options {
 }
 
 async function run({ clock, stderr }: Shell, path: string, overrides: readonly string[], seed: number): Promise<ScenarioResult> {
-  // The far side and the relay are large, and no other simulation needs them.
-  const { readScenario } = await import('../../simulator/scenario-file.ts')
-  const { runScenario } = await import('../../simulator/scenario-run.ts')
+  // Loaded on demand, because the relay and the simulated servers load slowly and other simulations do not need them.
+  const { readScenario } = await import('../../simulator/scenario/scenario-file.ts')
+  const { runScenario } = await import('../../simulator/scenario/scenario-run.ts')
   const scenario = readScenario(readTextFile(path), basename(path), overrides)
   const messages = scenario.streams.reduce((sum, stream) => sum + stream.messages, 0)
   const progress = new Progress(stderr, clock)
@@ -48,15 +48,15 @@ async function print(shell: Shell, command: Command, path: string, options: Opti
 export function addSimulateRun(parent: Command, shell: Shell): void {
   parent
     .command('run <scenario.toml>')
-    .description('what becomes of mail while the far side fails as a scenario says')
-    .option('--seed <number>', 'of everything that is left to chance', countArgument, 1)
-    .option('-o <name=value>', 'set a parameter in place of the scenario; may be given several times', several)
+    .description('deliver mail in virtual time to servers that fail as a scenario defines')
+    .option('--seed <number>', 'seed of all random numbers', countArgument, 1)
+    .option('-o <name=value>', 'override a parameter of the scenario; repeatable', several)
     .option('--html <file>', 'write a page with plots')
     .option('--json', 'one JSON object')
     .addHelpText(
       'after',
       `
-A scenario says which mail comes in, how the relay is configured, and how the far side fails:
+A scenario defines the incoming mail, the configuration of the relay, and the failures of the remote servers:
   [mail]           messages = 20000, to = "provider.example", over = "1h"
   [config]         as in deferd.toml
   [rule.NAME]      as in a script of deferd sink

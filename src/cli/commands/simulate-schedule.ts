@@ -1,23 +1,25 @@
 /**
- * `deferd simulate schedule`: when a message that nobody takes is tried, what outages cost, when the sender hears of it; side by side for
- * several policies, for what is configured, and for what a main.cf or Exim's rules say. Also searches settings for a goal.
+ * `deferd simulate schedule`: prints the attempt times of an undeliverable message, the cost of outages, and the times of
+ * notices. It compares several policies side by side: the configured settings, and settings from main.cf or Exim rules. It can
+ * also search for settings that meet a goal.
  */
 import { basename } from 'node:path'
-import type { Command } from 'commander'
-import { compileAlone, compileRetryPolicy } from '../../backoff/index.ts'
-import { settingsFor } from '../../config/destination-settings.ts'
+import { type Command, Option } from 'commander'
+import { compileAlone, compileRetryPolicy } from '../../backoff/retry-policy.ts'
+import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import type { Duration } from '../../mail/clock.ts'
-import { readEximRetry, readMainCf } from '../../simulator/foreign-settings.ts'
-import { DEFAULT_GOAL, type Goal, goalIsMet, searchGoal } from '../../simulator/goal.ts'
-import { renderPage } from '../../simulator/page.ts'
+import type { Duration } from '../../system/clock.ts'
+import { readEximRetry, readMainCf } from '../../simulator/import-settings.ts'
+import { DEFAULT_GOAL, type Goal, goalIsMet, searchGoal } from '../../simulator/goal-search.ts'
+import { renderPage } from '../../simulator/pages/page.ts'
 import { type Plan, planOf, type Setup } from '../../simulator/plan.ts'
-import { schedulePage } from '../../simulator/schedule-page.ts'
-import { configOf, countArgument, durationArgument, subcommand } from '../command.ts'
-import { planRows, planTable } from '../plan-table.ts'
-import { CommandError, EX, type Shell } from '../shell.ts'
-import { checked, commandLine, percentArgument, positiveArgument, readTextFile, several, writeTextFile } from '../simulation-input.ts'
-import { jsonLine, span } from '../text.ts'
+import { schedulePage } from '../../simulator/pages/schedule-page.ts'
+import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
+import { planRows, planTable } from '../render/plan-table.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { checked, commandLine, percentArgument, positiveArgument, readTextFile, several, writeTextFile } from './simulate-options.ts'
+import { jsonLine, span } from '../render/text.ts'
 
 interface Options {
   readonly policy?: readonly string[]
@@ -35,17 +37,13 @@ interface Options {
   readonly json?: true
 }
 
-/** What is configured, for the relay and for each destination that has settings of its own. */
+/** The configured policies: the global one, and one for each destination with settings of its own. */
 function configuredSetups({ config }: LoadedConfig, options: Options): readonly Setup[] {
+  const policies = new DestinationPolicies(config)
   const places = [null, ...config.destination.keys()]
   return places.map((place) => {
-    const { values } = settingsFor(config, place ?? '', place ?? '')
+    const { settings: values, retry: policy } = policies.for(place ?? '')
     const name = place === null ? values.retry_backoff : `${values.retry_backoff} at ${place}`
-    const policy = compileRetryPolicy({
-      retry_backoff: values.retry_backoff,
-      minimal: values.minimal_backoff_time,
-      maximal: values.maximal_backoff_time,
-    })
     return {
       name,
       schedule: { policy, lifetime: values.maximal_queue_lifetime, jitter: values.retry_jitter, seed: options.seed },
@@ -54,7 +52,10 @@ function configuredSetups({ config }: LoadedConfig, options: Options): readonly 
   })
 }
 
-/** A policy alone has its own defaults; as soon as backoff times are set it is planned as a queue keeps it. */
+/**
+ * A policy given on the command line. Alone, it has its own defaults; when backoff times are given, it is planned as the queue
+ * applies it.
+ */
 function policySetup(text: string, { config, given }: LoadedConfig, { queue, grid, seed }: Options): Setup {
   const inQueue = queue === true || given.has('minimal_backoff_time') || given.has('maximal_backoff_time')
   const backoff = { retry_backoff: text, minimal: config.minimal_backoff_time, maximal: config.maximal_backoff_time }
@@ -81,7 +82,7 @@ function setupsOf(loaded: LoadedConfig, options: Options): readonly Setup[] {
 
 const inSeconds = (duration: Duration | null): number | null => (duration === null ? null : Math.round(duration * 1000) / 1e6)
 
-/** The contract, and with `full` all the rest that is known. */
+/** The documented JSON members; with `full`, also all other members. */
 export function planJson(plan: Plan, full: boolean): object {
   const contract = { policy: plan.name, attempts: plan.attempts.map(inSeconds) }
   if (!full) return contract
@@ -110,9 +111,9 @@ async function printGoal(shell: Shell, { config }: LoadedConfig, options: Option
       jsonLine({ met: goalIsMet(goal, found), ...settings, tries: found?.tries ?? null, share: found?.share ?? null }),
     )
   }
-  const wish = `${100 * share} % within ${span(within)} of the end of an outage of ${span(outage)}`
+  const wish = `${Number((100 * share).toFixed(3))} % within ${span(within)} of the end of an outage of ${span(outage)}`
   if (found === null) {
-    const reason = outage > goal.lifetime ? `mail is returned after ${span(goal.lifetime)}` : 'not even a try each minute does'
+    const reason = outage > goal.lifetime ? `mail is returned after ${span(goal.lifetime)}` : 'not even one attempt per minute does'
     return shell.stdout.write(`No settings deliver ${wish}: ${reason}.\n`)
   }
   const settings = `minimal_backoff_time = "${found.minimal / 1000}s"\nmaximal_backoff_time = "${found.maximal / 1000}s"\n`
@@ -132,18 +133,24 @@ async function print(shell: Shell, command: Command, options: Options): Promise<
 }
 
 export function addSimulateSchedule(parent: Command, shell: Shell): void {
-  subcommand(parent, 'schedule', 'when mail is tried, and what outages cost')
-    .option('--policy <policy>', 'a policy such as doubling or "thain(T=5m,F=2,M=4h)"; several are compared', several)
+  subcommand(parent, 'schedule', 'print attempt times and the delay after outages')
+    .option('--policy <policy>', 'a policy such as doubling or "thain(T=5m,F=2,M=4h)"; repeatable', several)
     .option('--main-cf <file>', "Postfix's settings, as in main.cf or from postconf -n", several)
     .option('--exim <file>', "Exim's retry rules, alone or in an exim.conf", several)
     .option('--queue', 'clamp policies between minimal_backoff_time and maximal_backoff_time, as retry_backoff does')
-    .option('--grid <time>', 'try at multiples of this only, as Postfix does (policy age)', durationArgument)
-    .option('--seed <number>', 'of the chance in policies', countArgument, 1)
-    .option('--within <time>', 'search the settings that deliver so soon after recovery with the fewest tries', durationArgument)
-    .option('--tries <number>', 'the most tries the search may spend on mail that nobody takes', positiveArgument)
-    .option('--share <percent>', 'the share of mail the search is about', percentArgument, DEFAULT_GOAL.share)
-    .option('--outage <time>', 'the outage the search is about', durationArgument, DEFAULT_GOAL.outage)
-    .option('--plan', 'with --json: outages, greylisting and notices, too')
+    .option('--grid <time>', 'attempts at multiples of this time only, as with the queue runs of Postfix (policy age)', durationArgument)
+    .option('--seed <number>', 'seed of random policies', countArgument, 1)
+    .option('--within <time>', 'search settings that deliver within this time after recovery with the fewest attempts', durationArgument)
+    .option('--tries <number>', 'maximum number of attempts for undeliverable mail in the search', positiveArgument)
+    .addOption(
+      new Option('--share <percent>', 'share of the mail of the outage that must be delivered within --within after its end, in percent')
+        .argParser(percentArgument)
+        .default(DEFAULT_GOAL.share, '99'),
+    )
+    .addOption(
+      new Option('--outage <time>', 'length of the outage in the search').argParser(durationArgument).default(DEFAULT_GOAL.outage, '12h'),
+    )
+    .option('--plan', 'with --json: add outages, greylisting and notices')
     .option('--html <file>', 'write a page with plots')
     .option('--json', 'one JSON object per policy')
     .action((options: Options, command: Command) => print(shell, command, options))

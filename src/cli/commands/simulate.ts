@@ -1,13 +1,13 @@
-/** `deferd simulate`: the planner of retries, whole scenarios, and the contention simulator. */
+/** `deferd simulate`: the retry planner, scenario runs and the contention simulator. */
 import type { Command } from 'commander'
-import type { Shell } from '../shell.ts'
+import type { Shell } from '../shell/shell.ts'
 import { addSimulateContention } from './simulate-contention.ts'
 import { addSimulateRun } from './simulate-run.ts'
 import { addSimulateSchedule } from './simulate-schedule.ts'
 
-/** Returns the group, to which others add their simulations. */
+/** Adds the `simulate` command with its subcommands. */
 export function addSimulate(program: Command, shell: Shell): Command {
-  const simulate = program.command('simulate').description('plan retries, and simulate what they do to the other side')
+  const simulate = program.command('simulate').description('plan retries and simulate failures')
   addSimulateSchedule(simulate, shell)
   addSimulateRun(simulate, shell)
   addSimulateContention(simulate, shell)

@@ -1,26 +1,32 @@
 /**
- * `deferd sink`: mail servers that fail as told, on real ports, in front of any client. What happens is printed as one
- * JSON object per line on standard output; what people want to know goes to standard error.
+ * `deferd sink`: runs scripted SMTP servers on real ports. On a terminal, prints a line for each fault and each message, and stores
+ * the last messages. In a pipe and with --json, prints one JSON object per event. Messages for the user are printed on standard
+ * error.
  */
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { seededRandom } from '../../mail/random.ts'
+import { seededRandom } from '../../system/random.ts'
 import { parseListen } from '../../config/endpoints.ts'
-import type { Sink, SinkPort, SinkSummary } from '../../testkit/sink.ts'
-import { countArgument } from '../command.ts'
-import { CommandError, EX, type Output, type Shell } from '../shell.ts'
-import { readTextFile } from '../simulation-input.ts'
-import { jsonLine, plural } from '../text.ts'
+import type { Sink, SinkEvent, SinkPort, SinkSummary } from '../../testkit/sink.ts'
+import { countArgument } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Output, Shell } from '../shell/shell.ts'
+import { readTextFile } from './simulate-options.ts'
+import { sinkLine } from '../render/sink-line.ts'
+import { jsonLine, plural } from '../render/text.ts'
+import { addSinkShow, defaultFolder, KEPT_MESSAGES, SinkFolder } from './sink-show.ts'
 
 interface Options {
   readonly listen: readonly SinkPort[]
   readonly script?: string
   readonly seed: number
+  readonly json?: true
+  readonly keep?: string
 }
 
 const DEFAULT_PORT: SinkPort = { at: { address: '127.0.0.1', port: 2526 }, mx: 'sink' }
 
-/** `127.0.0.1:2526`, or with the name of the host that is played there: `mx1.example=127.0.0.1:2526`. */
+/** Parses `127.0.0.1:2526`, optionally with the name of the simulated host: `mx1.example=127.0.0.1:2526`. */
 function portArgument(text: string, previous: readonly SinkPort[]): readonly SinkPort[] {
   const [, name = 'sink', place = text] = /^([\w.-]+)=(.*)$/.exec(text) ?? []
   try {
@@ -32,23 +38,25 @@ function portArgument(text: string, previous: readonly SinkPort[]): readonly Sin
 }
 
 export function addSink(program: Command, shell: Shell): void {
-  program
+  const sink = program
     .command('sink')
-    .description('mail servers that fail as told, for testing any client')
+    .description('scripted SMTP servers that fail on request, for testing any client')
     .addOption(
-      new Option('--listen <[name=]address:port>', 'where to listen, and as which host; may be given several times')
+      new Option('--listen <[name=]address:port>', 'address and port, and the name of the host that listens there; repeatable')
         .default([DEFAULT_PORT], '127.0.0.1:2526')
         .argParser(portArgument),
     )
-    .option('--script <file>', 'how to fail; without one, addresses say what they want')
-    .option('--seed <number>', 'the seed of probabilities', countArgument, 1)
+    .option('--script <file>', 'script of failures; without one, recipient addresses define them')
+    .option('--seed <number>', 'seed of random numbers', countArgument, 1)
+    .option('--json', 'print all events as JSON; the default when the output is not a terminal')
+    .option('--keep <folder>', `folder for the last ${KEPT_MESSAGES} messages; in a terminal, one for temporary files by default`)
     .addHelpText(
       'after',
       `
-Without a script the recipients' addresses say what they want:
+Without a script, recipient addresses define the failure:
   550@…  451+4.7.1+not+now@…  greylist+5m@…  first-2+451@…  slow+10s@…  drop-after-dot@…  full@…
 
-SIGINT or SIGTERM ends it with a summary.
+SIGINT and SIGTERM print a summary and exit.
 
 Examples:
   deferd sink
@@ -56,23 +64,26 @@ Examples:
   deferd sink --listen mx1.example=127.0.0.1:2526 --listen mx2.example=127.0.0.1:2527`,
     )
     .action((options: Options) => runSink(shell, options))
+  addSinkShow(sink, shell)
 }
 
 async function runSink(shell: Shell, options: Options): Promise<void> {
-  // The far side is large, and no other command needs it.
-  const { readScript } = await import('../../testkit/far-side/script.ts')
+  // Loaded on demand, because the scripted server loads slowly and other commands do not need it.
+  const { readScript } = await import('../../testkit/remote/script.ts')
   const { Sink: RealSink } = await import('../../testkit/sink.ts')
-  const { systemNet } = await import('../../system/net.ts')
+  const { systemNet } = await import('../../system/system-net.ts')
   const { script: path } = options
   const script = path === undefined ? null : readScript(readTextFile(path), basename(path))
   const lines = new LineOutput(shell.stdout)
+  const printed = printerOf(shell, options)
   const sink = new RealSink({
     net: systemNet,
     clock: shell.clock,
     random: seededRandom(options.seed),
     ports: options.listen,
     script,
-    print: (event) => lines.print(event),
+    print: (event) => lines.print(printed.line(event)),
+    keep: printed.folder && ((content) => printed.folder?.add(content)),
   })
   try {
     await open(sink, shell)
@@ -81,16 +92,36 @@ async function runSink(shell: Shell, options: Options): Promise<void> {
     await sink.close()
   }
   const summary = sink.summary()
-  lines.print({ event: 'summary', ...summary })
+  if (printed.json) lines.print(jsonLine({ event: 'summary', ...summary }))
   await lines.flushed()
   await shell.stderr.write(inWords(summary))
+}
+
+/** Form of the events, and the folder for messages. */
+interface Printer {
+  readonly json: boolean
+  readonly folder: SinkFolder | undefined
+  line(event: SinkEvent): string
+}
+
+function printerOf({ clock, stdout, uid }: Shell, options: Options): Printer {
+  const json = options.json === true || stdout.columns === null
+  const path = options.keep ?? (json ? undefined : defaultFolder(uid))
+  const folder = path === undefined ? undefined : new SinkFolder(path, uid)
+  let messages = 0
+  const line = (event: SinkEvent): string => {
+    const kept = event.event === 'message' && event.kept
+    if (kept) messages++
+    return json ? jsonLine(event) : sinkLine(event, { clock, number: kept ? messages : null })
+  }
+  return { json, folder, line }
 }
 
 async function open(sink: Sink, shell: Shell): Promise<void> {
   try {
     const places = await sink.open()
     const shown = places.map(({ address, port }) => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`))
-    await shell.stderr.write(`deferd sink takes mail on ${shown.join(', ')}\n`)
+    await shell.stderr.write(`deferd sink listens on ${shown.join(', ')}\n`)
   } catch (cause) {
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause
     throw new CommandError(EX.unavailable, `cannot listen: ${cause.message}`, { cause })
@@ -110,17 +141,17 @@ function inWords({
       .map(([name, count]) => `${name} × ${count}`)
       .join(', ')
   return [
-    `${plural(connections, 'connection')} taken, ${refused} refused; ${plural(messages, 'message')} for ${plural(recipients, 'recipient')} kept`,
+    `${plural(connections, 'connection')} accepted, ${refused} refused; ${plural(messages, 'message')} for ${plural(recipients, 'recipient')} stored`,
     `replies: ${counted(replies) || 'none'}`,
-    `rules that acted: ${counted(rules) || 'none'}`,
+    `rules applied: ${counted(rules) || 'none'}`,
   ]
     .map((line) => `${line}\n`)
     .join('')
 }
 
-/** Events come faster than they can be written now and then; they are written in order, many at a time. */
+/** Writes lines in order. All pending lines are written together. */
 class LineOutput {
-  /** Rejects when nobody reads any more. */
+  /** Rejects with BrokenPipe when the reader closes the pipe. */
   readonly broken: Promise<never>
   readonly #output: Output
   readonly #fail: (error: unknown) => void
@@ -134,8 +165,9 @@ class LineOutput {
     this.#fail = reject
   }
 
-  print(event: object): void {
-    this.#waiting += jsonLine(event)
+  print(line: string): void {
+    if (line === '') return
+    this.#waiting += line
     this.#writing ??= this.#write()
   }
 

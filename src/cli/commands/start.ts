@@ -1,44 +1,83 @@
 /**
- * `deferd start`: the relay in the foreground. Says where it listens and how to try it; SIGTERM and SIGINT end it in
- * order, SIGHUP makes it read its configuration again.
+ * `deferd start`: runs the relay in the foreground and prints the listening addresses and, for a new queue on a
+ * terminal, first commands. SIGTERM and SIGINT stop
+ * the relay after running deliveries; SIGHUP reloads the configuration.
  */
 import type { Command } from 'commander'
-import { configFlags, configOf, subcommand } from '../command.ts'
-import type { Described, Shell } from '../shell.ts'
+import { configFlags, configOf, subcommand } from '../shell/config-options.ts'
+import type { Config } from '../../config/options.ts'
+import type { Described, RunningDaemon, Shell } from '../shell/shell.ts'
 
 const at = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
 
-/** What somebody who started it for the first time wants to know; `deferd` stands for how to start this program again. */
-export function welcome({ listeners, queueDirectory, http }: Described, deferd: string, flags: string): string {
-  return [
-    `deferd takes mail on ${listeners.map(({ address, port }) => at(address, port)).join(', ')}`,
-    `the queue is in ${queueDirectory}${http === null ? '' : `, metrics are at http://${http}/metrics`}`,
-    'send a first mail, then look at it:',
-    `  printf 'Subject: hello\\n\\nIt works.\\n' | ${deferd} sendmail${flags} -f me@example.com you@example.com`,
-    `  ${deferd} queue list${flags}`,
-    `  ${deferd} queue show${flags} ID`,
-  ]
-    .map((line) => `${line}\n`)
-    .join('')
+/** Text printed at start: addresses and queue directory. */
+const addressLines = ({ listeners, queueDirectory, http }: Described): string =>
+  `deferd listens on ${listeners.map(({ address, port }) => at(address, port)).join(', ')}
+queue directory: ${queueDirectory}${http === null ? '' : `; metrics: http://${http}/metrics`}
+`
+
+/** An address literal at which no host answers: 192.0.2.0/24 is reserved for documentation (RFC 5737). Mail to it stays deferred. */
+const FIRST_RECIPIENT = 'you@[192.0.2.1]'
+
+/** Commands for a first mail. `deferd` is the command that runs this program, `flags` its configuration. */
+const firstMailLines = (deferd: string, flags: string): string =>
+  `
+Send a first mail from another terminal. It stays deferred, because no host answers at 192.0.2.1:
+  printf 'Subject: hello\\n\\nIt works.\\n' | ${deferd} sendmail -v${flags} -f me@example.com '${FIRST_RECIPIENT}'
+
+`
+
+/** Commands for the first mail of a queue. */
+const nextLines = (queueId: string, deferd: string, flags: string): string =>
+  `
+The mail ${queueId} is queued. List the queue, see why the mail waits, and try it again:
+  ${deferd} queue list${flags}
+  ${deferd} queue show ${queueId}${flags}
+  ${deferd} queue flush ${queueId}${flags}
+
+`
+
+/** True when mail for an address literal is sent to that address. With a next hop of the configuration, the mail would be sent there. */
+const sendsToLiterals = ({ relayhost, transport_maps: transports }: Config): boolean => relayhost.length === 0 && transports.size === 0
+
+/** Suggests a first mail, and the next commands when it is queued. Only on a terminal, and only for a new queue. */
+async function guide(shell: Shell, daemon: RunningDaemon, config: Config, flags: string): Promise<void> {
+  if (shell.stdout.columns === null || !daemon.described().isNewQueue || !sendsToLiterals(config)) return
+  await shell.stdout.write(firstMailLines(shell.program, flags))
+  daemon.firstAccepted.then((queueId) => shell.stdout.write(nextLines(queueId, shell.program, flags))).catch(() => undefined)
 }
 
 export function addStart(program: Command, shell: Shell): void {
   subcommand(program, 'start', 'run the relay in the foreground')
+    .option('--user <name>', 'user to run as after the ports are open; only root can name one')
     .addHelpText(
       'after',
       `
-SIGTERM or SIGINT ends it in order, SIGHUP makes it read its configuration again.
+SIGTERM and SIGINT stop the relay in order. SIGHUP reloads the configuration, with listeners, certificates and http_listen, and
+opens log_file again; a change of queue_directory needs a restart. While a command owns the queue, the start waits up to 5
+seconds for it, then ends with 75.
+
+With --user, root reads the configuration and keys and opens the ports; the queue is opened as the user, who must own its
+folder. For a reload the user must be able to read the configuration.
 
 Examples:
   deferd start
   deferd start --config /etc/deferd/deferd.toml
+  deferd start --user deferd
   deferd start -o relayhost=[smtp.example.com]:587 -o log_format=json`,
     )
-    .action(async (_options: unknown, command: Command) => {
-      const daemon = await shell.startDaemon(await configOf(shell, command), () => configOf(shell, command))
-      const flags = configFlags(command)
-      await shell.stdout.write(welcome(daemon.described(), shell.program, flags))
-      await shell.untilStopped(() => daemon.reload())
+    .action(async ({ user }: { readonly user?: string }, command: Command) => {
+      // A signal before the ports are open takes effect when they are.
+      let wanted = false
+      let reload = (): void => void (wanted = true)
+      const stopped = shell.untilStopped(() => reload())
+      const loaded = await configOf(shell, command)
+      const daemon = await shell.startDaemon(loaded, () => configOf(shell, command), user)
+      reload = () => daemon.reload()
+      if (wanted) reload()
+      await shell.stdout.write(addressLines(daemon.described()))
+      await guide(shell, daemon, loaded.config, configFlags(command))
+      await stopped
       await daemon.stop()
     })
 }

@@ -1,33 +1,35 @@
 /**
- * `deferd user`: who may log in to send mail. Passwords come from standard input or a terminal, never from the command
- * line, and only their scrypt hashes are kept.
+ * `deferd user`: manages SMTP AUTH users. Passwords are read from standard input or a terminal, never from the command line. Only
+ * their scrypt hashes are stored.
  */
 import { chown, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { hashPassword, isUserName, parseUsers } from '../../smtpd/users.ts'
-import { configOf, subcommand } from '../command.ts'
-import { CommandError, EX, type Shell } from '../shell.ts'
-import { harmless, jsonLine } from '../text.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { maskControls, jsonLine } from '../render/text.ts'
 
 async function usersFile(shell: Shell, command: Command): Promise<string> {
   const { config } = await configOf(shell, command)
   if (config.smtpd_sasl_users_file === '')
-    throw new CommandError(EX.config, 'smtpd_sasl_users_file is not set: say in the configuration where users are kept')
+    throw new CommandError(EX.config, 'smtpd_sasl_users_file is not set: set it in the configuration to the path of the users file')
   return config.smtpd_sasl_users_file
 }
 
-/** The text of the file and the users in it; a file that is not there yet has none. */
+/** Reads the users file. A missing file has no users. */
 async function readUsers(path: string): Promise<{ readonly text: string; readonly users: ReadonlyMap<string, string> }> {
   try {
     const text = await readFile(path, 'utf8')
     return { text, users: parseUsers(text) }
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return { text: '', users: new Map() }
-    throw new CommandError(EX.config, `cannot read ${path}: ${(cause as Error).message}`, { cause })
+    if (errorCode(cause) === 'ENOENT') return { text: '', users: new Map() }
+    throw new CommandError(EX.config, `cannot read ${path}: ${errorMessage(cause)}`, { cause })
   }
 }
 
-/** Replaces the file as a whole; it keeps its owner and its mode, and is nobody else's business when it is new. */
+/** Replaces the file atomically. Owner and mode are kept; a new file gets mode 0600. */
 async function writeUsers(path: string, text: string): Promise<void> {
   const before = await stat(path).catch(() => null)
   const partial = `${path}.partial`
@@ -41,13 +43,13 @@ async function writeUsers(path: string, text: string): Promise<void> {
     await rename(partial, path)
   } catch (cause) {
     await rm(partial, { force: true })
-    throw new CommandError(EX.config, `cannot write ${path}: ${(cause as Error).message}`, { cause })
+    throw new CommandError(EX.config, `cannot write ${path}: ${errorMessage(cause)}`, { cause })
   }
 }
 
 const nameOn = (line: string): string => line.trim().split(/\s+/)[0] ?? ''
 
-/** The lines without those of a user; comments stay. */
+/** The lines without those of one user. Comments are kept. */
 const without = (text: string, name: string): readonly string[] =>
   text
     .replace(/\n$/, '')
@@ -65,8 +67,7 @@ async function readPassword(shell: Shell): Promise<string> {
 }
 
 async function add(shell: Shell, name: string, command: Command): Promise<void> {
-  if (!isUserName(name))
-    throw new CommandError(EX.usage, 'a user name is made of printable ASCII without blanks, and does not begin with #')
+  if (!isUserName(name)) throw new CommandError(EX.usage, 'invalid user name: use printable ASCII without blanks, not beginning with #')
   const path = await usersFile(shell, command)
   const { text, users } = await readUsers(path)
   const known = users.has(name)
@@ -80,7 +81,7 @@ async function add(shell: Shell, name: string, command: Command): Promise<void> 
 async function remove(shell: Shell, name: string, command: Command): Promise<void> {
   const path = await usersFile(shell, command)
   const { text, users } = await readUsers(path)
-  if (!users.has(name)) throw new CommandError(EX.data, `there is no user ${harmless(name)}`)
+  if (!users.has(name)) throw new CommandError(EX.data, `there is no user ${maskControls(name)}`)
   await writeUsers(
     path,
     without(text, name)
@@ -91,18 +92,18 @@ async function remove(shell: Shell, name: string, command: Command): Promise<voi
 }
 
 export function addUser(program: Command, shell: Shell): void {
-  const parent = program.command('user').description('who may log in to send mail (smtpd_sasl_users_file)')
-  subcommand(parent, 'add <name>', 'let a user log in, or give a new password')
-    .addHelpText('after', '\nThe password is asked for, or read from standard input:\n  deferd user add app < password.txt')
+  const parent = program.command('user').description('manage SMTP AUTH users (smtpd_sasl_users_file)')
+  subcommand(parent, 'add <name>', 'add a user, or set a new password')
+    .addHelpText('after', '\nThe password is read from the terminal or from standard input:\n  deferd user add app < password.txt')
     .action((name: string, _options: unknown, command: Command) => add(shell, name, command))
-  subcommand(parent, 'remove <name>', 'let a user no longer log in').action((name: string, _options: unknown, command: Command) =>
+  subcommand(parent, 'remove <name>', 'remove a user').action((name: string, _options: unknown, command: Command) =>
     remove(shell, name, command),
   )
-  subcommand(parent, 'list', 'print the names')
+  subcommand(parent, 'list', 'print user names')
     .option('--json', 'one JSON object per user')
     .action(async (options: { readonly json?: true }, command: Command) => {
       const { users } = await readUsers(await usersFile(shell, command))
       const names = [...users.keys()]
-      await shell.stdout.write(names.map((name) => (options.json === true ? jsonLine({ name }) : `${harmless(name)}\n`)).join(''))
+      await shell.stdout.write(names.map((name) => (options.json === true ? jsonLine({ name }) : `${maskControls(name)}\n`)).join(''))
     })
 }

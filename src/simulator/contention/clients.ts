@@ -1,6 +1,7 @@
-/** The clients of the contention simulator by name; every policy of deferd/backoff is one, too. */
-import { isPolicyName, PolicyError } from '../../backoff/index.ts'
-import { mulberry32 } from '../../mail/random.ts'
+/** Clients of the contention simulator by name. Every retry policy can be used as a client too. */
+import { PolicyError } from '../../backoff/policy.ts'
+import { isPolicyName } from '../../backoff/policy-text.ts'
+import { mulberry32 } from '../../system/random.ts'
 import { type Client, type ContentionResult, runContention } from './contention.ts'
 import {
   decorrelatedJitter,
@@ -19,9 +20,9 @@ export interface ClientSettings {
   readonly client: string
   readonly seed: number
   readonly requests: number
-  /** Connections the server holds at once. */
+  /** Number of connections that the server serves concurrently. */
   readonly maxBusy: number
-  /** Of the client `fixed`, in microseconds; 1 s when absent. */
+  /** Wait of the client `fixed`, in microseconds; default 1 s. */
   readonly wait?: number
   readonly maxAttempts?: number
   readonly onProgress?: (done: number) => void
@@ -37,7 +38,7 @@ const retrying = (about: string, wait: Wait): NamedClient => ({
   make: ({ requests, seed }) => new RetryingClient(requests, wait, mulberry32(seed)),
 })
 
-/** Postfix's window begins at 20, as that of TCP does here, and has no limit. */
+/** Postfix's feedback with a window that starts at 20, like the simulated TCP window, and has no limit. */
 const postfix = { feedback: perConcurrency, initial: 20, limit: Infinity, halfStep: false }
 
 export const CLIENTS: Readonly<Record<string, NamedClient>> = {
@@ -46,7 +47,7 @@ export const CLIENTS: Readonly<Record<string, NamedClient>> = {
   'backoff-equal': retrying('doubling, equal jitter', equalJitter),
   'backoff-decorrelated': retrying('decorrelated jitter', decorrelatedJitter),
   'token-bucket': {
-    about: 'full jitter, retries paid from a bucket',
+    about: 'full jitter, with a token bucket for retries',
     make: ({ requests, seed }) => new TokenBucketClient(requests, mulberry32(seed)),
   },
   fixed: {
@@ -55,9 +56,12 @@ export const CLIENTS: Readonly<Record<string, NamedClient>> = {
   },
   tahoe: { about: "TCP Tahoe's window", make: ({ requests }) => new CongestionClient(requests, 'tahoe') },
   reno: { about: "TCP Reno's window", make: ({ requests }) => new CongestionClient(requests, 'reno') },
-  postfix: { about: "Postfix's window, feedback 1/N, as its README has it", make: ({ requests }) => new PostfixClient(requests, postfix) },
+  postfix: {
+    about: "Postfix's window, feedback 1/N, as in its SCHEDULER_README",
+    make: ({ requests }) => new PostfixClient(requests, postfix),
+  },
   'postfix-program': {
-    about: "the same as Postfix's program rounds it",
+    about: "the same with the rounding of Postfix's program",
     make: ({ requests }) => new PostfixClient(requests, { ...postfix, halfStep: true }),
   },
   'postfix-constant': {
@@ -67,7 +71,7 @@ export const CLIENTS: Readonly<Record<string, NamedClient>> = {
   oracle: { about: 'a fixed window of the right size', make: ({ requests, maxBusy }) => new FixedWindowClient(requests, maxBusy) },
 }
 
-/** Attempts after which a run counts as collapsed. */
+/** Number of attempts after which a run is ended as collapsed. */
 const mostAttempts = (requests: number): number => Math.max(400_000, 200 * requests)
 
 export function runClient(settings: ClientSettings): ContentionResult {
@@ -79,6 +83,6 @@ function clientFor(settings: ClientSettings): Client {
   const named = Object.hasOwn(CLIENTS, settings.client) ? CLIENTS[settings.client] : undefined
   if (named !== undefined) return named.make(settings)
   if (!isPolicyName(settings.client))
-    throw new PolicyError(`there is no client "${settings.client}"; there are ${Object.keys(CLIENTS).join(', ')}, and every policy`)
+    throw new PolicyError(`unknown client "${settings.client}"; the clients are ${Object.keys(CLIENTS).join(', ')}, and every retry policy`)
   return new RetryingClient(settings.requests, policyWait(settings.client), mulberry32(settings.seed))
 }

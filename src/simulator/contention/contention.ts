@@ -1,9 +1,9 @@
 /**
- * The client/server model of 2019: requests arrive, one each millisecond, at a server that serves so many at a time and refuses the
- * rest. A service holds a slot for 500 ms, a refusal holds one for 50 ms: the server counts open connections. How refused requests come
- * back is the client's business. All times in whole microseconds; the rules are exact, so that the same seed gives the same run anywhere.
+ * Client/server model of contention (2019): one request per millisecond arrives at a server with a limited number of connections; it
+ * refuses the rest. A service holds a connection for 500 ms, a refusal for 50 ms. The client decides when refused requests are sent
+ * again. Times are whole microseconds and the rules exact: equal seeds give equal runs on every machine.
  */
-import { EventQueue } from '../event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 export const ARRIVAL_GAP = 1_000
 export const SERVICE_TIME = 500_000
@@ -11,37 +11,38 @@ export const REFUSAL_TIME = 50_000
 
 export interface ContentionSettings {
   readonly requests: number
-  /** Connections the server holds at once. */
+  /** Number of connections that the server serves concurrently. */
   readonly maxBusy: number
-  /** Gives up on the run after so many attempts: a collapsed run would never end. */
+  /** Number of attempts after which the run ends, because a collapsed run would not end. */
   readonly maxAttempts: number
-  /** Told now and then, as a share of 1. */
+  /** Called at each sample with the progress, from 0 to 1. */
   readonly onProgress?: (done: number) => void
 }
 
-/** What the model offers to a client. */
+/** The functions of the model that a client calls. */
 export interface Wire {
   /** Microseconds since the first arrival. */
   readonly now: number
-  /** Tries a request now. */
+  /** Sends a request at the current time. */
   send(request: number): void
-  /** Tells the client `due(request)` after so many microseconds. */
+  /** Calls the client's `due(request)` after `wait` microseconds. */
   later(wait: number, request: number): void
 }
 
+/** A client; the model calls it at each event of a request. */
 export interface Client {
   arrived(request: number, wire: Wire): void
-  /** A wait asked for is over. */
+  /** Called at the end of a wait requested with `later`. */
   due(request: number, wire: Wire): void
   succeeded(request: number, wire: Wire): void
   refused(request: number, wire: Wire): void
-  /** The size of the window, for those that have one. */
+  /** Size of the window; absent for clients without one. */
   window?(): number
 }
 
-/** One point of the story of a run. */
+/** State of a run at one time. */
 export interface Sample {
-  /** Seconds. */
+  /** Seconds since the first arrival. */
   readonly time: number
   readonly busy: number
   readonly completed: number
@@ -50,11 +51,11 @@ export interface Sample {
 }
 
 export interface ContentionResult {
-  /** Microseconds from the first arrival to the last success, or to the end of a run that was given up. */
+  /** Microseconds from the first arrival to the last success, or to the end of a collapsed run. */
   readonly makespan: number
   readonly attempts: number
   readonly completed: number
-  /** Of each completed request, in microseconds, in the order of completion. */
+  /** Latency of each completed request in microseconds, in the order of completion. */
   readonly latencies: Float64Array
   readonly samples: readonly Sample[]
 }
@@ -64,7 +65,7 @@ const DUE = 1
 const SUCCEEDED = 2
 const REFUSED = 3
 
-/** How much time lies between two samples, in microseconds. */
+/** Microseconds between two samples. */
 const SAMPLE_GAP = 100_000
 
 class Contention implements Wire {

@@ -1,11 +1,11 @@
 /**
- * The Ethernet approach to grid computing (D. Thain and M. Livny, 2003), as a model: submitters hand jobs to a queue that works them off
- * at 20 a second. An open submission holds 20 of 8,000 file descriptors; when they run out the server crashes, every open submission is
- * lost, and it is back after 10 s. A fixed client tries again after a second; Aloha doubles from 1 s to 1 h, times a random 1 … 2; Ethernet
- * does the same and listens first: below 1,000 free descriptors it does not even try. All but the rates of 400 and 1,000 is our choice.
+ * Model of "The Ethernet Approach to Grid Computing" (D. Thain and M. Livny, 2003): clients submit jobs to a queue that processes 20 per
+ * second. An open submission holds 20 of 8,000 file descriptors; without free ones the server crashes, loses every open submission and
+ * restarts after 10 s. A fixed client retries after 1 s. Aloha doubles from 1 s to 1 h, times a random 1 … 2. Ethernet does the same, and
+ * sends only if at least 1,000 descriptors are free. The article gives the 400 clients and the 1,000 descriptors; the rest is chosen here.
  */
-import { mulberry32 } from '../../mail/random.ts'
-import { EventQueue } from '../event-queue.ts'
+import { mulberry32 } from '../../system/random.ts'
+import { EventQueue } from './event-queue.ts'
 
 export const DISCIPLINES = ['fixed', 'aloha', 'ethernet'] as const
 export type Discipline = (typeof DISCIPLINES)[number]
@@ -14,7 +14,7 @@ export interface CrashingServerSettings {
   readonly clients: number
   readonly discipline: Discipline
   readonly seed: number
-  /** Seconds of the experiment; 300 when absent. */
+  /** Seconds of the experiment; default 300. */
   readonly duration?: number
 }
 
@@ -35,7 +35,10 @@ const RESTART = 10 * SECOND
 const FIRST_WAIT = SECOND
 const LONGEST_WAIT = 3_600 * SECOND
 
-/** Events: a client tries (its number), or one of these; a job carries the incarnation of the server that took it. */
+/**
+ * Event codes. A non-negative event is the number of a client that sends. A job event carries the incarnation of the server that
+ * accepted the job.
+ */
 const RESTARTED = -1
 const jobDone = (incarnation: number): number => -2 - incarnation
 
@@ -43,7 +46,7 @@ class CrashingServer {
   readonly #settings: CrashingServerSettings
   readonly #draw: () => number
   readonly #events = new EventQueue()
-  /** Open submissions, first in first out; only the first one is worked on. */
+  /** Open submissions, first in, first out. Only the first one is processed. */
   #open: number[] = []
   readonly #failures: Uint32Array
   #incarnation = 0
@@ -76,7 +79,7 @@ class CrashingServer {
     if (event >= 0) this.#try(event)
     else if (event === RESTARTED) this.#up = true
     else if (event === jobDone(this.#incarnation)) this.#finishJob()
-    // What remains is a job of a server that has crashed since.
+    // Ignores a job of an earlier incarnation of the server.
   }
 
   #try(client: number): void {
@@ -95,7 +98,7 @@ class CrashingServer {
     this.#up = false
     this.#incarnation++
     this.#events.put(this.#events.now + RESTART, RESTARTED)
-    // Who waits for an answer notices the silence within a second, each on its own: clients do not march in step.
+    // Each client notices the crash at its own time within a second, so that clients are not synchronized.
     for (const client of lost) this.#failed(client, Math.floor(this.#draw() * SECOND))
   }
 

@@ -1,15 +1,15 @@
 /**
- * Postfix's own experiment (SCHEDULER_README, "impact of active server concurrency limiter"): 1,000 deliveries of two recipients, a
- * second each, to a server that takes five connections and answers 421 to the others at once. What is refused is deferred and not
- * tried again. Shows how feedback by 1/N keeps the share of deferred mail low.
+ * Experiment of Postfix's SCHEDULER_README ("impact of active server concurrency limiter"): 1,000 deliveries of two recipients, one second
+ * each, to a server that accepts five connections and replies 421 to further ones at once. A refused delivery is deferred and not retried.
+ * Shows how feedback of 1/N keeps the share of deferred mail low.
  */
-import { mulberry32 } from '../../mail/random.ts'
-import { EventQueue } from '../event-queue.ts'
+import { mulberry32 } from '../../system/random.ts'
+import { EventQueue } from './event-queue.ts'
 import { type Feedback, PostfixWindow } from './window-clients.ts'
 
 export interface LimitedServerSettings {
   readonly feedback: Feedback
-  /** Rounds in the middle of a step, as today's program does; not as the README says. */
+  /** True to round at the middle of a step, as Postfix's program does and SCHEDULER_README does not. */
   readonly halfStep: boolean
   readonly seed: number
   readonly deliveries?: number
@@ -18,7 +18,7 @@ export interface LimitedServerSettings {
 export interface LimitedServerResult {
   /** Share of deliveries that were deferred. */
   readonly deferred: number
-  /** Of the window, over the deliveries that ended. */
+  /** Mean number of deliveries in flight. */
   readonly concurrency: number
   readonly deviation: number
 }
@@ -26,9 +26,9 @@ export interface LimitedServerResult {
 const SERVER_LIMIT = 5
 const INITIAL = 5
 const CLIENT_LIMIT = 20
-/** Two recipients, a second each. */
+/** Microseconds: two recipients, one second each. */
 const SERVICE_TIME = 2_000_000
-/** Without a little noise clients march in step. */
+/** Relative spread of the service time, so that deliveries are not synchronized. */
 const NOISE = 0.02
 
 export function runLimitedServer({ feedback, halfStep, seed, deliveries = 1000 }: LimitedServerSettings): LimitedServerResult {

@@ -1,5 +1,5 @@
-/** The other three experiments by name, for the command line: what can be asked of each, and its results as flat records. */
-import { PolicyError } from '../../backoff/index.ts'
+/** Three further models by name, for the command line. Each has clients, columns, and results as flat records. */
+import { PolicyError } from '../../backoff/policy.ts'
 import { DISCIPLINES, runCrashingServer } from './crashing-server.ts'
 import { runLimitedServer } from './limited-server.ts'
 import { ROW_BACKOFFS, runSharedRow } from './shared-row.ts'
@@ -8,23 +8,23 @@ import { constantOne, type Feedback, perConcurrency, perRoot } from './window-cl
 export type ModelName = 'row' | 'crash' | 'limit'
 
 export interface ModelOptions {
-  /** Of the model's own; all of them when absent. */
+  /** Names of the model's clients; default all. */
   readonly client?: readonly string[]
   readonly seed: number
-  /** The mean of so many runs, each with the next seed. */
+  /** Number of runs, with consecutive seeds; results are means. */
   readonly runs: number
   readonly clients?: number
 }
 
-/** One line of results; every figure is a mean over the runs. */
+/** One row of results; every figure is a mean over the runs. */
 export type ModelResult = Readonly<Record<string, string | number>>
 
 interface Model {
   readonly about: string
-  /** Heading, member of the result, decimals. */
+  /** Columns of the table: heading, member of the result, decimals. */
   readonly columns: readonly (readonly [heading: string, member: string, digits: number])[]
   readonly names: readonly string[]
-  /** One run of one client; figures only. */
+  /** Runs one client once; returns figures only. */
   run(name: string, options: ModelOptions, seed: number): readonly Readonly<Record<string, number>>[]
 }
 
@@ -39,7 +39,7 @@ const FEEDBACKS: ReadonlyMap<string, readonly [feedback: Feedback, halfStep: boo
 
 export const MODELS: Readonly<Record<ModelName, Model>> = {
   row: {
-    about: 'Clients that all change one row under optimistic locking, base 5 ms, cap 2 s (AWS Architecture Blog, 2015).',
+    about: 'Clients that change one row with optimistic locking, base 5 ms, cap 2 s (AWS Architecture Blog, 2015).',
     columns: [
       ['BACKOFF', 'client', 0],
       ['CLIENTS', 'clients', 0],
@@ -54,7 +54,7 @@ export const MODELS: Readonly<Record<ModelName, Model>> = {
     },
   },
   crash: {
-    about: 'Jobs done in 300 s by a queue of 20 jobs/s that crashes when 400 submissions are open (Thain and Livny, 2003).',
+    about: 'Jobs processed in 300 s by a queue of 20 jobs/s that crashes when 400 submissions are open (Thain and Livny, 2003).',
     columns: [
       ['DISCIPLINE', 'client', 0],
       ['CLIENTS', 'clients', 0],
@@ -73,7 +73,7 @@ export const MODELS: Readonly<Record<ModelName, Model>> = {
     },
   },
   limit: {
-    about: "Share of 1,000 deliveries deferred by a server that answers 421 to the sixth connection (Postfix's SCHEDULER_README).",
+    about: "Share of 1,000 deliveries deferred by a server that replies 421 to the sixth connection (Postfix's SCHEDULER_README).",
     columns: [
       ['FEEDBACK', 'client', 0],
       ['DEFERRED %', 'deferred', 1],

@@ -1,14 +1,16 @@
-/** Clients that let each refused request wait on its own: fixed waits, backoff with each jitter, any policy, a bucket of tokens. */
-import { compileAlone, exactWait } from '../../backoff/index.ts'
+/**
+ * Clients whose refused requests wait independently: fixed waits, backoff with each jitter, any retry policy, and a token bucket.
+ */
+import { compileAlone, exactWait } from '../../backoff/retry-policy.ts'
 import type { Client, Wire } from './contention.ts'
 
-/** The wait after a failure, in microseconds. `failures` counts those of this request, this one included. */
+/** Wait after a failure, in microseconds. `failures` counts the failures of the request, the last one included. */
 export type Wait = (failures: number, previous: number, draw: () => number) => number
 
 const FIRST = 50_000
 const CAP = 30_000_000
 
-/** Doubled before the first wait: 100 ms, 200 ms … 30 s. */
+/** Upper limit of a wait: 100 ms, 200 ms, and so on, up to 30 s. */
 const ceiling = (failures: number): number => Math.min(FIRST * 2 ** failures, CAP)
 
 export const fixedWait =
@@ -21,14 +23,14 @@ export const equalJitter: Wait = (failures, _, draw) => Math.floor((ceiling(fail
 export const decorrelatedJitter: Wait = (_, previous, draw) =>
   Math.floor(Math.min(CAP, FIRST + draw() * (3 * Math.max(previous, FIRST) - FIRST)))
 
-/** Any policy of deferd/backoff, with its own settings. */
+/** Wait of a retry policy with its own defaults. */
 export function policyWait(text: string): Wait {
   const policy = compileAlone(text)
   return (failures, previous, draw) =>
     Math.floor(exactWait(policy, { step: failures, age: 0, previousWait: failures === 1 ? null : previous / 1000, draw }) * 1000)
 }
 
-/** Every refused request waits as told and comes back by itself. */
+/** Sends each refused request again after its own wait. */
 export class RetryingClient implements Client {
   readonly #wait: Wait
   readonly #draw: () => number
@@ -60,15 +62,16 @@ export class RetryingClient implements Client {
   }
 }
 
-/** The bucket: how much it holds, what a success brings back, what trickles in per second when nothing succeeds. */
+/** Token bucket: capacity, tokens per success, tokens per second. */
 const TOKENS = 500
 const PER_SUCCESS = 0.1
 const PER_SECOND = 20
 
 /**
- * Full jitter, and a bucket of tokens in front of every retry: a retry costs one, a success brings back a tenth, so that retries add
- * little to the load while all goes well. Mail is not dropped when the bucket is empty: it waits once more, and the bucket fills by itself.
- * Source: M. Brooker, "Fixing retries with token buckets and circuit breakers", 2022; the trickle is ours.
+ * Full jitter with a token bucket. A retry costs one token and a success returns a tenth of a token, so that retries add at most
+ * a tenth to a normal load. A retry without a token waits once more; it is not dropped. The bucket also fills with time.
+ *
+ * Source: M. Brooker, "Fixing retries with token buckets and circuit breakers", 2022. Filling with time is an addition.
  */
 export class TokenBucketClient implements Client {
   readonly #inner: RetryingClient

@@ -1,10 +1,10 @@
 /**
- * The contention model of the AWS Architecture Blog (M. Brooker, 2015): clients that all want to change one row under optimistic
- * locking. A client reads the version, writes with it, and fails when another one was faster; then it backs off and begins again. Every
- * message takes N(10, 2) ms. Base 5 ms, cap 2 s, the exponent being the number of failures. Times in milliseconds.
+ * Contention model of the AWS Architecture Blog (M. Brooker, 2015): clients change one row with optimistic locking. A client reads the
+ * version and writes with it; the write fails if the version has changed, and the client backs off and starts again. Every message takes
+ * N(10, 2) ms. Base 5 ms, cap 2 s; the exponent is the number of failures. Times are milliseconds.
  */
-import { mulberry32 } from '../../mail/random.ts'
-import { EventQueue } from '../event-queue.ts'
+import { mulberry32 } from '../../system/random.ts'
+import { EventQueue } from './event-queue.ts'
 
 export const ROW_BACKOFFS = ['none', 'exponential', 'equal', 'decorrelated', 'full'] as const
 export type RowBackoff = (typeof ROW_BACKOFFS)[number]
@@ -16,7 +16,7 @@ export interface SharedRowSettings {
 }
 
 export interface SharedRowResult {
-  /** Writes, those in vain included. */
+  /** Number of writes, failed ones included. */
   readonly calls: number
   /** Milliseconds until the last client has succeeded. */
   readonly time: number
@@ -27,7 +27,7 @@ const CAP = 2_000
 const NET_MEAN = 10
 const NET_DEVIATION = 2
 
-/** A normal number, by Box and Muller. */
+/** Normally distributed random number (Box and Muller). */
 const normal = (draw: () => number): number => Math.sqrt(-2 * Math.log(1 - draw())) * Math.cos(2 * Math.PI * draw())
 
 function sleepFor(backoff: RowBackoff, failures: number, previous: number, draw: () => number): number {
@@ -43,8 +43,6 @@ function sleepFor(backoff: RowBackoff, failures: number, previous: number, draw:
       return Math.min(CAP, BASE + draw() * (3 * previous - BASE))
     case 'full':
       return draw() * exponential
-    default:
-      throw new Error(`no backoff: ${String(backoff satisfies never)}`)
   }
 }
 

@@ -1,7 +1,10 @@
-/** Clients that keep a queue and a window: TCP's Tahoe and Reno, and Postfix's concurrency feedback. No timers, no chance. */
+/**
+ * Clients with a queue and a concurrency window: TCP Tahoe, TCP Reno, and Postfix's concurrency feedback. They use no timers and
+ * no random numbers.
+ */
 import type { Client, Wire } from './contention.ts'
 
-/** Requests that wait their turn, first in, first out; a request is in it at most once. */
+/** Queue of waiting requests, first in, first out. It holds a request at most once. */
 class Pending {
   readonly #ring: Int32Array
   #head = 0
@@ -34,7 +37,7 @@ abstract class WindowClient implements Client {
   abstract window(): number
   protected abstract mayStart(): boolean
   protected abstract started(request: number): void
-  /** `flight` counts the request itself. */
+  /** Applies a result. `flight` is the number of requests in flight, including this one. */
   protected abstract learn(request: number, served: boolean, flight: number): void
 
   arrived(request: number, wire: Wire): void {
@@ -67,19 +70,19 @@ abstract class WindowClient implements Client {
   }
 }
 
-/** After a cut: Reno goes on from half, Tahoe starts slowly again from one. */
+/** Window after a loss: Reno continues from half, Tahoe restarts from one with slow start. */
 export type Recovery = 'reno' | 'tahoe'
 
 /**
- * TCP's congestion control (RFC 5681): cwnd grows by one per success below ssthresh, above it by one per window; a refusal halves it, once
- * per window, since the others in flight then were sent by the same mistake.
+ * TCP congestion control (RFC 5681): below ssthresh, cwnd grows by one per success; above ssthresh, by one per window.
+ * A refusal halves cwnd, at most once per window, because requests already in flight were sent under the same window.
  */
 export class CongestionClient extends WindowClient {
   readonly #recovery: Recovery
-  /** When each request was sent last, counted in sends. */
+  /** Sequence number of the last send of each request. */
   readonly #sentAs: Float64Array
   #sends = 0
-  /** Sends up to this one were in flight at the last cut: their failure says nothing new. */
+  /** Number of the last send before the last cut. Failures of this send and earlier ones do not cut again. */
   #ignoredUpTo = 0
   #cwnd = 20
   #ssthresh = 1024
@@ -95,7 +98,7 @@ export class CongestionClient extends WindowClient {
     return this.#cwnd
   }
 
-  /** The one about to be sent is not counted, so up to ⌊cwnd⌋ + 1 are in flight. */
+  /** Compares without the request to be sent, so that up to ⌊cwnd⌋ + 1 requests are in flight. */
   protected mayStart(): boolean {
     return this.inFlight <= this.#cwnd
   }
@@ -117,7 +120,7 @@ export class CongestionClient extends WindowClient {
   }
 }
 
-/** How much one delivery moves Postfix's window of size N. */
+/** Amount by which one delivery changes Postfix's window of size N. */
 export type Feedback = (window: number) => number
 export const perConcurrency: Feedback = (window) => 1 / window
 export const perRoot: Feedback = (window) => 1 / Math.sqrt(window)
@@ -127,11 +130,11 @@ export interface FeedbackSettings {
   readonly feedback: Feedback
   readonly initial: number
   readonly limit: number
-  /** Postfix's program rounds in the middle of a step; its SCHEDULER_README does not. */
+  /** True to round at the middle of a step, as Postfix's program does and SCHEDULER_README does not. */
   readonly halfStep: boolean
 }
 
-/** Postfix's concurrency feedback without its limit of failed cohorts: grows at the end of a run of successes, shrinks at the start of one of failures. */
+/** Postfix's concurrency feedback without the failed cohort limit: grows at the end of a run of successes, shrinks at the start of a run of failures. */
 export class PostfixWindow {
   readonly #settings: FeedbackSettings
   #successes = 0
@@ -143,7 +146,7 @@ export class PostfixWindow {
     this.size = settings.initial
   }
 
-  /** `busy` counts the delivery that has just ended. */
+  /** Applies a success. `busy` is the number of deliveries in flight, including the one that has ended. */
   succeeded(busy: number): void {
     const { feedback, initial, limit, halfStep } = this.#settings
     if (this.size >= limit || this.size >= busy + initial) return
@@ -194,7 +197,7 @@ export class PostfixClient extends WindowClient {
   }
 }
 
-/** A window that never learns: the oracle's, when its size is right, and a collapse when it is not. */
+/** Fixed window. A size equal to the server's limit is optimal; a larger one collapses. */
 export class FixedWindowClient extends WindowClient {
   readonly #size: number
 

@@ -1,13 +1,13 @@
-/** What is accepted is kept, ends once, and ends as the far side said: S1–S6, S17–S19 of failure testing. */
-import { queueIdOf, type RecipientId } from '../../../src/queue/message.ts'
-import type { ListedMessage } from '../../../src/queue/reader.ts'
-import type { Settled } from '../../../src/queue/store.ts'
-import { isLive, type ModelMessage, type ModelRecipient } from '../model.ts'
+/** Accepted mail is kept, each recipient has one final state, and the state matches the reply of the remote server. */
+import { isLive, queueIdOf, type RecipientId } from '../../../src/mail/message.ts'
+import type { ListedMessage } from '../../../src/store/queue-reader.ts'
+import type { Settled } from '../../../src/store/queue-store.ts'
+import { type ModelMessage, type ModelRecipient } from '../model.ts'
 import type { OutcomeFacts, ResultFacts } from '../record.ts'
 import type { Scenario } from '../scenario.ts'
-import type { Complain, Invariant, Scene, UnderWay } from '../witness.ts'
+import type { Complain, Invariant, Scene, UnderWay } from '../replay.ts'
 
-/** 250 is said only of what is on disk, with all who are to have it. */
+/** A message is answered 250 only when it is committed with all its recipients. */
 export const acknowledgedIsOnDisk = (complain: Complain, { steps }: Scenario): Invariant => ({
   see({ where, event }, { queue }) {
     if (where !== 'test' || event.did !== 'answered') return
@@ -23,7 +23,7 @@ export const acknowledgedIsOnDisk = (complain: Complain, { steps }: Scenario): I
   },
 })
 
-/** Nobody is lost, nobody comes back, and everybody stands where the commits have put them. */
+/** No recipient is lost, none returns after its final state, and each has the state that the commits define. */
 export const queueIsAsCommitted = (complain: Complain): Invariant => ({
   see({ where, event }, { queue }) {
     if (where !== 'test' || event.did !== 'looked') return
@@ -54,7 +54,7 @@ function compare(expected: ModelRecipient, found: ListedMessage['recipients'][nu
   }
 }
 
-/** Only what waits, and is due, is taken up; nobody is in delivery twice; what an operator gave up is not tried. */
+/** Only waiting and due recipients are claimed; none is in delivery twice; mail that an operator expired is not attempted. */
 export const takenUpRightly = (complain: Complain): Invariant => ({
   see({ where, event }, { queue, underWay }) {
     if (where !== 'test') return
@@ -76,18 +76,18 @@ export const takenUpRightly = (complain: Complain): Invariant => ({
   },
 })
 
-/** A copy that the far side has. */
+/** A copy that a remote server accepted. */
 interface Copy {
   readonly attempt: UnderWay
   readonly address: string
   readonly acknowledged: boolean
 }
 
-/** Outcomes are as the far side told them, and what it has taken is not sent again without a reason. */
+/** Outcomes match the replies of the remote server, and an accepted copy is not sent again without a reason. */
 export function outcomesAreTrue(complain: Complain): Invariant {
   const results = new Map<number, ResultFacts>()
   let copies: Copy[] = []
-  const judge = (settled: Settled, attempt: UnderWay, scene: Scene): void => {
+  const checkSettled = (settled: Settled, attempt: UnderWay, scene: Scene): void => {
     const one = scene.queue.recipient(settled.recipient)
     const result = results.get(attempt.attempt)
     const outcome = result?.outcomes.find(({ recipient }) => recipient === settled.recipient)
@@ -103,12 +103,12 @@ export function outcomesAreTrue(complain: Complain): Invariant {
   }
   return {
     see({ where, event }, scene) {
-      if (where === 'far side' && event.event === 'message' && event.kept) {
+      if (where === 'remote' && event.event === 'message' && event.kept) {
         for (const address of event.recipients) {
           const attempt = attemptFor(scene, event.message_id, address)
-          if (attempt === undefined && event.told === null) continue // its sender gave up waiting for the reply
+          if (attempt === undefined && event.reply_code === null) continue // its sender gave up waiting for the reply
           if (attempt === undefined) complain(`${address} received ${event.message_id}, and nobody was sending it`)
-          else copies.push({ attempt, address, acknowledged: event.told !== null && event.told < 300 })
+          else copies.push({ attempt, address, acknowledged: event.reply_code !== null && event.reply_code < 300 })
         }
       }
       if (where !== 'test') return
@@ -117,8 +117,8 @@ export function outcomesAreTrue(complain: Complain): Invariant {
       for (const settled of event.settlement.recipients) {
         const attempt = [...scene.underWay.values()].find(({ recipients }) => recipients.some(({ id }) => id === settled.recipient))
         if (scene.queue.recipient(settled.recipient)?.state !== 'leased') continue
-        if (attempt === undefined) givenUpRightly(settled, scene, complain)
-        else judge(settled, attempt, scene)
+        if (attempt === undefined) mayExpireUntried(settled, scene, complain)
+        else checkSettled(settled, attempt, scene)
       }
       copies = copies.filter(({ attempt }) => scene.underWay.has(attempt.attempt))
     },
@@ -142,20 +142,20 @@ function misjudged({ outcome, reply, stage, softBounce }: OutcomeFacts, state: S
   return state === 'waiting' ? undefined : 'its lifetime was not over'
 }
 
-/** Without a last attempt only what an operator gave up, what nobody could be asked about, or what never got its turn. */
-function givenUpRightly({ recipient, state }: Settled, { queue, closed, now, at, wallSetAt, settings }: Scene, complain: Complain): void {
+/** Expiry without a last attempt is allowed only for a forced expiry, a closed destination, or mail that waited too long for a slot. */
+function mayExpireUntried({ recipient, state }: Settled, { queue, closed, now, settings }: Scene, complain: Complain): void {
   const one = queue.recipient(recipient)
   const held = [...queue.messages.values()].find(({ recipients }) => recipients.some(({ id }) => id === recipient))
   if (one === undefined || held === undefined) return
   if (state !== 'expired') return complain(`${nameOf(one)} became ${state} without an attempt`)
-  if (held.forcedExpire || at - wallSetAt < 60_000) return
+  if (held.forcedExpire) return
   const late = now - one.expiresAt
   if (late < 0) complain(`${nameOf(one)} expired ${-late} ms before its time`)
   const patience = settings.duration(one.destination, 'minimal_backoff_time', '300s')
   if (!closed.has(one.destination) && late < patience) complain(`${nameOf(one)} expired without its last attempt`)
 }
 
-/** What arrives is what was handed in, byte for byte, beyond the trace header. */
+/** Delivered content equals the submitted content, byte for byte, after the Received field. */
 export function contentIsIntact(complain: Complain): Invariant {
   const handedIn = new Map<string, string>()
   return {
@@ -171,7 +171,7 @@ export function contentIsIntact(complain: Complain): Invariant {
   }
 }
 
-/** Whoever was accepted and not removed by an operator has a mail in the mailbox, or has failed. */
+/** Each accepted recipient that no operator removed has the mail in the mailbox, or has failed. */
 export function deliveredHasArrived(complain: Complain): Invariant {
   const arrived = new Set<string>()
   return {
@@ -183,8 +183,8 @@ export function deliveredHasArrived(complain: Complain): Invariant {
       for (const held of queue.messages.values()) {
         for (const one of held.recipients) {
           if (isLive(one) && held.placement !== 'trash') complain(`${nameOf(one)} is still ${one.state} in the end`)
-          if (one.debt !== undefined && held.placement !== 'trash')
-            complain(`${nameOf(one)}: a ${one.debt} notice is still owed in the end`)
+          if (one.noticeDue !== undefined && held.placement !== 'trash')
+            complain(`${nameOf(one)}: a ${one.noticeDue} notice is still owed in the end`)
           if (one.state === 'delivered' && !arrived.has(`${one.address} ${messageIdOf(held)}`))
             complain(`${nameOf(one)} was delivered, and did not arrive`)
         }

@@ -1,9 +1,9 @@
-/** How much at once, and to whom: S14, S16, and the bounds of the active queue. */
-import { SECOND } from '../../../src/mail/clock.ts'
-import type { DestinationName, RecipientId } from '../../../src/queue/message.ts'
-import type { Complain, Invariant, Scene } from '../witness.ts'
+/** Limits of concurrent deliveries, closed destinations, and the bounds of the active queue. */
+import { SECOND } from '../../../src/system/clock.ts'
+import type { DestinationName, RecipientId } from '../../../src/mail/message.ts'
+import type { Complain, Invariant, Scene } from '../replay.ts'
 
-/** No more deliveries at once than the process, the destination and its pauses allow. */
+/** The number of concurrent deliveries is within the process limit, the window and the rate delay. */
 export function limitsHold(complain: Complain): Invariant {
   const suspects = new Set<RecipientId>()
   return {
@@ -27,7 +27,7 @@ export function limitsHold(complain: Complain): Invariant {
   }
 }
 
-/** Pauses between deliveries are kept; suspects go beside them. */
+/** Rate delays between deliveries are kept; deliveries of suspect mail are exempt. */
 export function pausesAreKept(complain: Complain): Invariant {
   const lastEnded = new Map<DestinationName, number>()
   const suspects = new Set<RecipientId>()
@@ -50,13 +50,14 @@ export function pausesAreKept(complain: Complain): Invariant {
   }
 }
 
-/** Nobody asks where nobody is to be asked: not a suspended destination, a dead one only by one probe in its time. */
+/** No delivery goes to a suspended destination, and only one probe at its time to a dead one. */
 export function closedIsLeftAlone(complain: Complain): Invariant {
   const deadUntil = new Map<DestinationName, number>()
   return {
     see(entry, scene) {
       if (entry.where === 'queue' && entry.event.kind === 'died') {
-        const { destination, until } = entry.event
+        const { destination } = entry.event
+        const until = entry.event.until - scene.wallSetBy
         deadUntil.set(destination, until)
         const least = scene.settings.duration(destination, 'minimal_backoff_time', '300s')
         if (until - scene.now < least)
@@ -64,26 +65,26 @@ export function closedIsLeftAlone(complain: Complain): Invariant {
       }
       if (entry.where !== 'test') return
       const deed: { readonly did: string } = entry.event
-      // What a relay had only in mind, because it died or because the disk was full, is not known to the next one.
+      // State that was only in memory at a crash or on a full disk is lost at the restart.
       if (deed.did === 'started again' || deed.did === 'restarted') {
         for (const { name, deadUntil: until } of scene.queue.remembered.values()) deadUntil.set(name, until ?? 0)
       }
-      if (entry.event.did === 'began') judge(entry.event.destination, entry.event.recipients.length, scene)
+      if (entry.event.did === 'began') check(entry.event.destination, entry.event.recipients.length, scene)
     },
   }
-  function judge(destination: DestinationName, recipients: number, { closed, underWay, now, at, wallSetAt }: Scene): void {
+  function check(destination: DestinationName, recipients: number, { closed, underWay, now }: Scene): void {
     const how = closed.get(destination)
     if (how === 'suspended') complain(`${destination} was tried while it is suspended`)
     if (how !== 'dead') return
     const until = deadUntil.get(destination) ?? 0
-    if (now < until && at - wallSetAt > SECOND) complain(`${destination} is dead, and was tried ${until - now} ms before its time`)
+    if (now < until) complain(`${destination} is dead, and was tried ${until - now} ms before its time`)
     if ([...underWay.values()].some((other) => other.destination === destination))
       complain(`${destination} is dead, and is probed twice at once`)
     if (recipients > 1) complain(`${destination} is dead, and was probed with ${recipients} recipients`)
   }
 }
 
-/** Leases are bounded by the active queue, whatever happens at once; a look at what has expired takes a page more, for a moment. */
+/** The number of leases is at most the size of the active queue; a claim of expired mail adds at most a page for a short time. */
 export const leasesAreBounded = (complain: Complain): Invariant => {
   const expired = new Set<RecipientId>()
   return {

@@ -1,15 +1,15 @@
-/** What senders are told: S7–S11. */
+/** Notices to senders. */
 import type { Notify } from '../../../src/mail/envelope.ts'
-import { type Debt, type RecipientId } from '../../../src/queue/message.ts'
-import { isLive, type ModelMessage, type ModelRecipient } from '../model.ts'
+import { isLive, messageOf, type NoticeDue, type RecipientId } from '../../../src/mail/message.ts'
+import { type ModelMessage, type ModelRecipient } from '../model.ts'
 import type { CommitOf, NoticeEntry } from '../record.ts'
-import type { Complain, Invariant, Scene } from '../witness.ts'
+import type { Complain, Invariant, Scene } from '../replay.ts'
 import { nameOf } from './accounts.ts'
 
-const wants = (notify: Notify | undefined, what: Debt): boolean =>
+const wants = (notify: Notify | undefined, what: NoticeDue): boolean =>
   notify === undefined ? what !== 'success' : notify !== 'never' && notify.includes(what)
 
-const ACTION: Readonly<Record<Debt, readonly string[]>> = {
+const ACTION: Readonly<Record<NoticeDue, readonly string[]>> = {
   failure: ['failed'],
   delay: ['delayed'],
   success: ['relayed', 'delivered', 'expanded'],
@@ -17,7 +17,7 @@ const ACTION: Readonly<Record<Debt, readonly string[]>> = {
 
 const isOfPostmaster = (address: string): boolean => address.startsWith('double-bounce@')
 
-/** Each failure is told once, to whom it concerns, of whom it concerns, in the words of the far side. */
+/** Each failure is reported once, to its sender, for its recipient, with the reply of the remote server. */
 export function noticesAreRight(complain: Complain): Invariant {
   const told = new Map<string, number>()
   const seeReport = (report: CommitOf<'report'>, scene: Scene): void => {
@@ -25,12 +25,13 @@ export function noticesAreRight(complain: Complain): Invariant {
     if (held === undefined) return complain(`a notice about message ${report.message}, which is not there`)
     if (held.message.sender !== '' && isOfPostmaster(held.message.sender) && report.notices.length > 0)
       complain(`a notice about mail to the postmaster`)
-    for (const { recipient, debt } of report.paid) {
+    for (const { recipient, noticeDue } of report.noticesSettled) {
       const one = scene.queue.recipient(recipient)
-      if (one === undefined || !mayBeTold(one, debt)) complain(`${recipient} is told of as ${debt}, and is ${one?.state ?? 'unknown'}`)
-      const key = `${recipient} ${debt}`
+      if (one === undefined || !mayBeTold(one, noticeDue))
+        complain(`${recipient} is told of as ${noticeDue}, and is ${one?.state ?? 'unknown'}`)
+      const key = `${recipient} ${noticeDue}`
       told.set(key, (told.get(key) ?? 0) + 1)
-      if (debt !== 'delay' && (told.get(key) ?? 0) > 1) complain(`${recipient}: the ${debt} is told twice`)
+      if (noticeDue !== 'delay' && (told.get(key) ?? 0) > 1) complain(`${recipient}: the ${noticeDue} is told twice`)
     }
     for (const notice of report.notices) judgeNotice(notice, held, report, scene, complain)
   }
@@ -51,16 +52,22 @@ export function noticesAreRight(complain: Complain): Invariant {
   }
 }
 
-/** A warning may quote the attempt before the last, when that ended while the warning was being written. */
+/** A warning may quote the attempt before the last one, when the last one ended while the warning was composed. */
 const isJustTried = ({ since }: ModelRecipient, { at, scenario }: Scene): boolean =>
   at - since <= 4 * scenario.commitTakes && scenario.commitTakes > 0
 
-function mayBeTold(one: ModelRecipient, debt: Debt): boolean {
-  if (debt === 'delay') return isLive(one)
-  return debt === 'success' ? one.state === 'delivered' : one.state === 'bounced' || one.state === 'expired'
+function mayBeTold(one: ModelRecipient, noticeDue: NoticeDue): boolean {
+  if (noticeDue === 'delay') return isLive(one)
+  return noticeDue === 'success' ? one.state === 'delivered' : one.state === 'bounced' || one.state === 'expired'
 }
 
-function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf<'report'>, scene: Scene, complain: Complain): void {
+function judgeNotice(
+  notice: NoticeEntry,
+  held: ModelMessage,
+  { noticesSettled }: CommitOf<'report'>,
+  scene: Scene,
+  complain: Complain,
+): void {
   const [to] = notice.recipients
   const name = `the notice to ${to?.address ?? 'nobody'} about message ${held.message.id}`
   if (notice.recipients.length !== 1 || to === undefined) return complain(`${name} has ${notice.recipients.length} recipients`)
@@ -71,13 +78,13 @@ function judgeNotice(notice: NoticeEntry, held: ModelMessage, { paid }: CommitOf
   if (!toSender && !isOfPostmaster(notice.message.sender)) complain(`${name} comes from ${notice.message.sender}`)
   if (!toSender && !to.address.startsWith('postmaster@')) complain(`${name} should go to the postmaster`)
   const action = notice.says[0]?.action ?? ''
-  const kind = (['failure', 'delay', 'success'] as const).find((debt) => ACTION[debt].includes(action))
+  const kind = (['failure', 'delay', 'success'] as const).find((noticeDue) => ACTION[noticeDue].includes(action))
   if (kind === undefined) return complain(`${name} says ${action}`)
-  const concerned = paid.flatMap(({ recipient, debt }) => {
-    const one = debt === kind ? scene.queue.recipient(recipient) : undefined
+  const concerned = noticesSettled.flatMap(({ recipient, noticeDue }) => {
+    const one = noticeDue === kind ? scene.queue.recipient(recipient) : undefined
     return one === undefined || (toSender && kind !== 'success' && !wants(one.notify, kind)) ? [] : [one]
   })
-  // A warning also names who is late with those that brought it up.
+  // A warning also lists other late recipients of the message.
   if (kind === 'delay') concerned.push(...held.recipients.filter((one) => isNamedToo(one, notice, toSender) && !concerned.includes(one)))
   const [listed, expected] = [notice.says.map(({ recipient }) => recipient), concerned.map(({ address }) => address)].map((all) =>
     all.toSorted().join(' '),
@@ -107,25 +114,24 @@ const isNamedToo = (one: ModelRecipient, { says }: NoticeEntry, toSender: boolea
 
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
 
-/** How long a warning may take: a round lasts a minute at most, and mail that was just being tried is looked at again after another. */
+/** Maximum delay of a warning: a round lasts at most a minute, and mail in delivery is checked again after another minute. */
 const PATIENCE = 3 * 60_000
 
-/** At most one warning for each time, never before it; and one that is due comes, by a failed attempt or for mail that waits behind a closed door. */
+/** At most one warning for each warning time and never before it; a due warning is sent, after a failed attempt or for mail at a closed destination. */
 export function warningsComeInTime(complain: Complain): Invariant {
-  /** When a message was warned of, counted from its arrival. */
+  /** Times of a message's warnings, counted from its arrival. */
   const warned = new Map<number, number[]>()
-  /** Recipients whose sender must hear of the delay, since when on the stopwatch. */
+  /** Recipients whose sender must receive a delay warning, with the time since when on the monotonic clock. */
   const owed = new Map<RecipientId, number>()
-  const seeReport = (report: CommitOf<'report'>, { queue, now, settings, scenario }: Scene): void => {
+  const seeReport = (report: CommitOf<'report'>, { queue, now, settings }: Scene): void => {
     if (report.notices.length === 0 || report.late.length === 0) return
     const held = queue.messages.get(report.message)
     if (held === undefined) return
     const before = warned.get(report.message) ?? []
     const due = settings.warningAges[before.length === 0 ? held.warnings : Math.max(before.length, held.warnings)]
     const age = now - held.message.arrivedAt
-    const slack = scenario.steps.some((step) => step.do === 'set the clock') ? Infinity : 0
     if (due === undefined) complain(`message ${report.message} is warned of once too often`)
-    else if (age < due - slack) complain(`message ${report.message} is warned of ${due - age} ms too early`)
+    else if (age < due) complain(`message ${report.message} is warned of ${due - age} ms too early`)
     warned.set(report.message, [...before, age])
     for (const one of held.recipients) owed.delete(one.id)
   }
@@ -150,7 +156,7 @@ export function warningsComeInTime(complain: Complain): Invariant {
     if (upSince === null || at - Math.max(upSince, diskFullUntil) < PATIENCE) return
     for (const [id, since] of owed) {
       const one = queue.recipient(id)
-      const held = queue.messages.get(Math.floor(id / 131_072))
+      const held = queue.messages.get(messageOf(id))
       if (one === undefined || !isLive(one) || held?.placement !== 'queued' || at - since < PATIENCE) continue
       owed.delete(id)
       complain(`${nameOf(one)} was tried in vain after the warning time, and its sender was not warned`)

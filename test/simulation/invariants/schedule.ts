@@ -1,13 +1,14 @@
-/** When mail is tried again and when it is given up: S12, S13, S20, L1, L2, and "nothing is ever stuck". */
-import { SECOND, type Instant } from '../../../src/mail/clock.ts'
-import type { Settled } from '../../../src/queue/store.ts'
-import type { LiveDestination } from '../../../src/queue/operations.ts'
+/** Times of retries and of expiry, and progress of all live mail. */
+import { SECOND, type Instant } from '../../../src/system/clock.ts'
+import { messageOf } from '../../../src/mail/message.ts'
+import type { Settled } from '../../../src/store/queue-store.ts'
+import type { LiveDestination } from '../../../src/store/destination-status.ts'
 import type { ModelRecipient } from '../model.ts'
 import type { ResultFacts } from '../record.ts'
-import type { Complain, Invariant, Scene, UnderWay } from '../witness.ts'
+import type { Complain, Invariant, Scene, UnderWay } from '../replay.ts'
 import { nameOf } from './accounts.ts'
 
-/** After a failure the next try is due when the policy says, to the millisecond; flushes and refusals that only ask to wait cost no step. */
+/** After a failure the next attempt is due at the time of the policy, to the millisecond; flushes and congestion are not steps. */
 export function scheduleIsKept(complain: Complain): Invariant {
   const results = new Map<number, { readonly result: ResultFacts; readonly others: boolean; readonly served: boolean }>()
   return {
@@ -43,9 +44,9 @@ interface Ended {
   readonly scene: Scene
   readonly attempt: UnderWay
   readonly result: ResultFacts
-  /** Others of the destination were leased. */
+  /** True when other recipients of the destination were leased. */
   readonly others: boolean
-  /** Others were just being served there. */
+  /** True when other deliveries to the destination were in progress. */
   readonly served: boolean
 }
 
@@ -70,12 +71,12 @@ function rescheduled(
   return isDueAfter(settled.steps, settled.dueAt, one, scene, result.endedAt)
 }
 
-/** The waits of the policies that a scenario can have, told once more. */
+/** Waits of the policies that a scenario can have, computed independently. */
 function isDueAfter(step: number, dueAt: Instant, one: ModelRecipient, scene: Scene, endedAt: Instant): string | undefined {
   const { settings, queue } = scene
   const minimum = settings.duration(one.destination, 'minimal_backoff_time', '300s')
   const maximum = settings.duration(one.destination, 'maximal_backoff_time', '4000s')
-  const age = endedAt - (queue.messages.get(Math.floor(one.id / 131_072))?.message.createdAt ?? endedAt)
+  const age = endedAt - (queue.messages.get(messageOf(one.id))?.message.createdAt ?? endedAt)
   const waits: Readonly<Record<string, readonly [number, number]>> = {
     doubling: both(Math.min(maximum, minimum * 2 ** (step - 1))),
     fixed: both(minimum),
@@ -90,10 +91,10 @@ function isDueAfter(step: number, dueAt: Instant, one: ModelRecipient, scene: Sc
 
 const both = (wait: number): readonly [number, number] => [wait, wait]
 
-/** How late mail may be when nothing keeps it: a few commits. */
+/** Maximum lateness of mail without a cause of delay: a few commits. */
 const grace = ({ scenario }: Scene): number => SECOND + 100 * scenario.commitTakes
 
-/** Every live recipient is due later, leased, parked, waits for a probe, or for a place that others have. */
+/** Every live recipient is due later, leased, parked, or waits for a probe or for a slot that others have. */
 export const nothingIsStuck = (complain: Complain): Invariant => ({
   see({ where, event }, scene) {
     if (where !== 'test' || event.did !== 'looked' || !isCalm(scene)) return
@@ -104,12 +105,12 @@ export const nothingIsStuck = (complain: Complain): Invariant => ({
       const destination = destinations.get(one.destination)
       const late = scene.now - one.dueAt
       const patience = scene.settings.duration(one.destination, 'minimal_backoff_time', '300s') + 2 * grace(scene)
-      const isClosed = destination !== undefined && (destination.deadUntil !== null || destination.suspendedBy !== null)
+      const isClosed = destination !== undefined && (destination.deadUntil !== null || destination.suspension !== null)
       if (isClosed && scene.at - since > patience && scene.now - one.expiresAt > patience)
         complain(`${nameOf(one)} waits behind a closed door, and should have expired ${scene.now - one.expiresAt} ms ago`)
       else if (scene.now - one.expiresAt > 2 * grace(scene) && !mayWait(destination, scene))
         complain(`${nameOf(one)} should have expired ${scene.now - one.expiresAt} ms ago`)
-      else if (late > grace(scene) && !mayWait(destination, scene) && one.starts < 2)
+      else if (late > grace(scene) && !mayWait(destination, scene) && one.deliveryStarts < 2)
         complain(`${nameOf(one)} was due ${late} ms ago, and nothing keeps it`)
     }
     for (const destination of event.destinations)
@@ -117,18 +118,15 @@ export const nothingIsStuck = (complain: Complain): Invariant => ({
   },
 })
 
-/** The relay is up and has had time to look round. */
+/** True when the relay has been up long enough to claim due mail. */
 const isCalm = (scene: Scene): boolean =>
-  scene.upSince !== null &&
-  scene.at - scene.upSince > 10 * SECOND &&
-  scene.at - scene.wallSetAt > 10 * SECOND &&
-  scene.at > scene.diskFullUntil + 5 * SECOND
+  scene.upSince !== null && scene.at - scene.upSince > 10 * SECOND && scene.at > scene.diskFullUntil + 5 * SECOND
 
 function mayWait(destination: LiveDestination | undefined, scene: Scene): boolean {
   if (destination === undefined) return false
   const { settings, queue, underWay } = scene
-  const { destination: name, deadUntil, suspendedBy, inFlight, window } = destination
-  if (deadUntil !== null || suspendedBy !== null) return true
+  const { destination: name, deadUntil, suspension, inFlight, window } = destination
+  if (deadUntil !== null || suspension !== null) return true
   const number = (parameter: string, byDefault: number) => settings.number(name, parameter, byDefault)
   if (inFlight >= window || underWay.size >= number('default_process_limit', 100)) return true
   if (settings.duration(name, 'default_destination_rate_delay', '0') > 0 || number('default_destination_message_rate_limit', 0) > 0)
@@ -140,7 +138,9 @@ function mayWait(destination: LiveDestination | undefined, scene: Scene): boolea
 function isForgotten({ deadUntil, nextDueAt, inFlight, destination }: LiveDestination, scene: Scene): boolean {
   const here = [...scene.queue.live()].flatMap(([one]) => (one.destination === destination ? [one] : []))
   if (deadUntil === null || inFlight > 0 || here.some(({ state }) => state === 'leased')) return false
-  const waits = here.some(({ state, starts, since }) => state === 'waiting' && starts < 2 && scene.at - since > grace(scene))
-  // While its mail is being claimed, nothing more is expected: for as long as a commit takes, there is no time to show.
+  const waits = here.some(
+    ({ state, deliveryStarts, since }) => state === 'waiting' && deliveryStarts < 2 && scene.at - since > grace(scene),
+  )
+  // While its mail is claimed, the destination has no due time: for the duration of a commit.
   return waits && Math.max(deadUntil, nextDueAt ?? deadUntil) < scene.now - grace(scene)
 }

@@ -1,8 +1,8 @@
-/** Windows move by Postfix's arithmetic, worked out once more from what deliveries ended with: S15. */
-import type { Duration } from '../../../src/mail/clock.ts'
-import { messageOf, type DestinationName } from '../../../src/queue/message.ts'
+/** Windows change by Postfix's arithmetic, computed independently from the results of deliveries. */
+import type { Duration } from '../../../src/system/clock.ts'
+import { messageOf, type DestinationName } from '../../../src/mail/message.ts'
 import type { ResultFacts } from '../record.ts'
-import type { Complain, Invariant, Scene } from '../witness.ts'
+import type { Complain, Invariant, Scene } from '../replay.ts'
 
 interface State {
   size: number
@@ -10,14 +10,14 @@ interface State {
   failure: number
   cohorts: number
   endedAt: number | null
-  /** Sizes that are to be announced, in this order. */
+  /** Sizes that must be reported, in this order. */
   announced: number[]
 }
 
 export function windowsFollowTheFeedback(complain: Complain): Invariant {
   const states = new Map<DestinationName, State>()
   const unclear = new Set<DestinationName>()
-  /** When somebody last answered: who revives a destination otherwise is an operator. */
+  /** Time of the last positive delivery; a destination revived without one was resumed by an operator. */
   const answeredAt = new Map<DestinationName, Duration>()
   return {
     see({ where, event, at }, scene) {
@@ -25,9 +25,9 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
       const deed: { readonly did?: string } = where === 'test' ? event : {}
       if (deed.did === 'killed' || deed.did === 'restarted') states.clear()
       else if ('destination' in event && unclear.has(event.destination)) return
-      // What still answers at a suspended destination moves a window that nobody uses: it starts anew when it is resumed.
+      // A delivery that ends at a suspended destination changes an unused window, which is reset when the destination is resumed.
       else if (where === 'queue' && event.kind === 'window' && scene.closed.has(event.destination)) return
-      else if (where === 'queue' && 'destination' in event) {
+      else if (where === 'queue' && event.kind !== 'deferred' && 'destination' in event) {
         const state = stateOf(states, event.destination, scene)
         if (event.kind === 'window') announce(event.destination, event.window, state, complain)
         if (event.kind === 'died') states.delete(event.destination)
@@ -51,7 +51,7 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
           const destination = scene.queue.recipient(recipient)?.destination
           const forced = scene.queue.messages.get(messageOf(recipient))?.forcedExpire === true
           if (attempt !== undefined) stateOf(states, attempt.destination, scene).endedAt = at
-          // Mail that is given up in its turn keeps the window, mail that never got one does not: here they look the same.
+          // Mail that expires in its slot keeps the window, mail that never got a slot does not; the records do not differ.
           else if (destination !== undefined && !forced) unclear.add(destination)
         }
       }
@@ -62,7 +62,7 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
 const countAt = (destination: DestinationName, { underWay }: Scene): number =>
   [...underWay.values()].filter((one) => one.destination === destination).length
 
-/** Who else was being served when a dead destination answered; undefined when nobody was. */
+/** Number of other deliveries in progress when a dead destination answered; undefined for none. */
 const othersAt = (destination: DestinationName, scene: Scene): number | undefined => {
   const others = countAt(destination, scene) - 1
   return others > 0 ? others : undefined
@@ -132,7 +132,7 @@ function narrow(destination: DestinationName, state: State, scene: Scene): void 
 function fail(destination: DestinationName, state: State, scene: Scene): void {
   const limit = scene.settings.number(destination, 'default_destination_concurrency_failed_cohort_limit', 1)
   state.cohorts += 1 / state.size
-  // Dead, or alone and then as if nothing were known of it: what follows tells.
+  // The destination is dead, or the delivery was alone and the window is reset: the next event decides.
   if (limit > 0 && state.cohorts >= limit - 1e-9) Object.assign(state, fresh(scene, destination), { announced: state.announced })
   else narrow(destination, state, scene)
 }

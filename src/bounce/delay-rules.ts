@@ -1,0 +1,47 @@
+/**
+ * Selects the recipients of a delay warning. A message gets one warning per configured age, and the warning lists all recipients
+ * that are late at that time. An attempt that was in flight when the warning was composed causes no second warning. Pure.
+ */
+import type { Instant } from '../system/clock.ts'
+import type { DestinationName, Recipient } from '../mail/message.ts'
+import type { MessageWithNoticesDue } from '../store/queue-store.ts'
+import { noticeDueFor, nextWarning } from './notice.ts'
+import type { NoticeSettings } from './notice-writer.ts'
+
+export interface LateFacts {
+  readonly now: Instant
+  readonly settings: Pick<NoticeSettings, 'warningAges' | 'rules'>
+  /** True for a dead or suspended destination. */
+  readonly closed: (destination: DestinationName) => boolean
+}
+
+/** True when the sender or the postmaster requested delay notices for the recipient. */
+export function wantsWarning(
+  { message }: MessageWithNoticesDue,
+  { notify }: Recipient,
+  { settings }: Pick<LateFacts, 'settings'>,
+): boolean {
+  return noticeDueFor({ outcome: 'deferred', sender: message.sender, notify }, settings.rules) === 'delay'
+}
+
+/**
+ * True after a failed attempt, and for a recipient at a dead or suspended destination. Recipients of held mail are never late.
+ */
+export const isLate = ({ state, attempts, destination }: Recipient, { closed }: Pick<LateFacts, 'closed'>): boolean =>
+  (state === 'waiting' && (attempts > 0 || closed(destination))) || (state === 'leased' && attempts > 0)
+
+/**
+ * Adds delay notices for all late recipients when a delay notice is due for one of them. When this age has had its warning,
+ * removes the delay notices instead.
+ */
+export function withLateRecipients(due: MessageWithNoticesDue, facts: LateFacts): MessageWithNoticesDue {
+  if (!due.recipients.some(({ noticeDue }) => noticeDue === 'delay')) return due
+  const warnAt = nextWarning(facts.settings.warningAges, due.message.arrivedAt, due.warnings)
+  const isDue = warnAt !== null && warnAt <= facts.now
+  const recipients = due.recipients.map((one): Recipient => {
+    if (one.noticeDue === undefined)
+      return isDue && isLate(one, facts) && wantsWarning(due, one, facts) ? { ...one, noticeDue: 'delay' } : one
+    return one.noticeDue === 'delay' && !isDue ? { ...one, noticeDue: undefined } : one
+  })
+  return { ...due, recipients }
+}

@@ -1,0 +1,85 @@
+/**
+ * Writes the second part of a notice, message/delivery-status (RFC 3464; RFC 6533 for mail with SMTPUTF8). The fields and their
+ * order are those of Postfix, with mail_name in the X- fields.
+ */
+import type { Instant } from '../system/clock.ts'
+import { isEnhancedStatus } from '../mail/smtp-reply.ts'
+import { queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
+import { ascii, fold, oneLine } from './text-folding.ts'
+import { originalAddress, typedAddress } from './dsn-address.ts'
+
+/** The reporting MTA: the relay that sends the notice. */
+export interface ReportingMta {
+  readonly myhostname: string
+  readonly myorigin: string
+  readonly mailName: string
+}
+
+export interface StatusFacts {
+  readonly kind: NoticeDue
+  readonly message: Message
+  readonly recipients: readonly Recipient[]
+  readonly reportingMta: ReportingMta
+  readonly date: (at: Instant) => string
+}
+
+export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed'
+
+/** mail_name as the prefix of field names, for example `X-Deferd`. */
+export const fieldName = (mailName: string): string => `X-${mailName.replace(/[^A-Za-z0-9!#$%&'*+/=?^_`{|}~-]/g, '-')}`
+
+/** Sender address, with a replacement for the null sender in fields that need an address. */
+export const senderShown = (sender: string, reportingMta: ReportingMta): string =>
+  sender === '' ? `MAILER-DAEMON@${reportingMta.myhostname}` : sender
+
+/** The Action of a recipient (RFC 3464 §2.3.3): `delivered` only after final delivery, `relayed` after SMTP. */
+export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destination'>): Action {
+  if (kind !== 'success') return kind === 'failure' ? 'failed' : 'delayed'
+  return /^(?:lmtp|discard):/.test(recipient.destination) ? 'delivered' : 'relayed'
+}
+
+const CLASS: Readonly<Record<NoticeDue, string>> = { failure: '5', delay: '4', success: '2' }
+
+/** Status of a recipient as received from the remote server, also for expired mail. */
+function statusFor(kind: NoticeDue, { last, state }: Recipient): string {
+  if (last !== null && isEnhancedStatus(last.status)) return last.status
+  return `${state === 'expired' ? '4' : CLASS[kind]}.0.0`
+}
+
+/** The lines of the part, without line ends; an empty line separates groups of fields. */
+export function statusBlock(facts: StatusFacts): string[] {
+  const { message, reportingMta, date } = facts
+  const x = fieldName(reportingMta.mailName)
+  const text = message.smtputf8 ? oneLine : (raw: string, limit?: number) => ascii(oneLine(raw, limit))
+  const lines = [`Reporting-MTA: dns; ${text(reportingMta.myhostname, 255)}`]
+  if (message.envid !== undefined) lines.push(`Original-Envelope-Id: ${text(message.envid, 300)}`)
+  lines.push(`${x}-Queue-ID: ${queueIdOf(message)}`)
+  lines.push(`${x}-Sender: ${typedAddress(senderShown(message.sender, reportingMta), message.smtputf8)}`)
+  lines.push(`Arrival-Date: ${date(message.arrivedAt)}`)
+  for (const recipient of facts.recipients) lines.push('', ...recipientBlock(recipient, facts, text))
+  return lines
+}
+
+type AsText = (raw: string, limit?: number) => string
+
+function recipientBlock(recipient: Recipient, facts: StatusFacts, text: AsText): string[] {
+  const { kind, message, reportingMta, date } = facts
+  const { last } = recipient
+  const lines = [
+    `Final-Recipient: ${typedAddress(recipient.address, message.smtputf8)}`,
+    `Original-Recipient: ${originalAddress(recipient.orcpt ?? `rfc822;${recipient.address}`, message.smtputf8)}`,
+    `Action: ${actionFor(kind, recipient)}`,
+    `Status: ${statusFor(kind, recipient)}`,
+  ]
+  if (last?.reply !== undefined) {
+    if (last.remoteMta !== undefined) lines.push(`Remote-MTA: dns; ${text(last.remoteMta, 255)}`)
+    lines.push(...fold(`Diagnostic-Code: smtp; ${text(last.reply)}`))
+  } else {
+    lines.push(...fold(`Diagnostic-Code: ${fieldName(reportingMta.mailName)}; ${text(last?.reason ?? NEVER_TRIED)}`))
+  }
+  if (kind === 'delay') lines.push(`Will-Retry-Until: ${date(recipient.expiresAt)}`)
+  return lines
+}
+
+/** Reason shown for mail without an attempt. */
+export const NEVER_TRIED = 'no delivery was attempted'

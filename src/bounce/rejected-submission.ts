@@ -1,0 +1,92 @@
+/**
+ * Returns to its sender a message that was submitted through the maildrop and cannot be accepted. `sendmail` has already ended
+ * with exit code 0, so only a notice can inform the sender (Postfix pickup(8) and cleanup(8), CLEANUP_FLAG_BOUNCE).
+ */
+import type { Clock } from '../system/clock.ts'
+import type { Envelope } from '../mail/envelope.ts'
+import { recipientId, type Message, type Recipient } from '../mail/message.ts'
+import { statusOf, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { Events } from '../telemetry/events.ts'
+import { noticeDueFor, noticesFor } from './notice.ts'
+import { NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
+
+export interface RejectedSubmission {
+  readonly envelope: Envelope
+  /** The reply that an SMTP client would have received. */
+  readonly reply: SmtpReply
+  /** Size of the content in bytes. */
+  readonly size: number
+  /** A chunk of the content by its number from 0; undefined after the last one. */
+  readonly chunk: (index: number) => Promise<Uint8Array | undefined>
+  /** Key of the maildrop file that held the message. */
+  readonly maildropFile: string
+}
+
+export interface SubmissionReturnerDeps {
+  readonly store: Pick<QueueStore, 'enqueue'>
+  readonly clock: Clock
+  readonly events: Events
+  readonly entry: NoticeEntry
+  readonly settings: () => NoticeSettings
+}
+
+export class SubmissionReturner {
+  readonly #deps: SubmissionReturnerDeps
+
+  constructor(deps: SubmissionReturnerDeps) {
+    this.#deps = deps
+  }
+
+  /** Queues the notices, which are durable when it resolves. Queues none when the sender is null or NOTIFY requests none. */
+  async return(rejected: RejectedSubmission): Promise<void> {
+    const { entry, settings, clock, events } = this.#deps
+    const { rules } = settings()
+    const message = messageOf(rejected, entry.begin())
+    const recipients = bouncedRecipients(rejected, message, settings())
+    const store = { readChunk: (_content: number, index: number) => rejected.chunk(index) }
+    const writer = new NoticeWriter({ store, clock, entry, settings })
+    const written = await writer.write(message, noticesFor({ message, recipients, warnings: 0 }, rules))
+    // The notice to the sender is committed last, together with the key of the file. A crash before that commit repeats all
+    // notices.
+    for (const one of written.toReversed()) await this.#enqueue(one, one === written[0] ? rejected.maildropFile : undefined)
+    for (const { notice, queueId } of written) {
+      events.emit({ kind: 'notice-sent', message, notice: notice.kind, to: notice.to, noticeId: queueId })
+    }
+  }
+
+  async #enqueue({ entry: notice }: WrittenNotice, maildropFile: string | undefined): Promise<void> {
+    const { store, entry } = this.#deps
+    try {
+      await store.enqueue({ ...notice, maildropFile })
+    } catch (error) {
+      entry.withdrawn(notice)
+      throw error
+    }
+    entry.entered(notice)
+  }
+}
+
+function messageOf({ envelope, size }: RejectedSubmission, { id, arrivedAt }: ReturnType<NoticeEntry['begin']>): Message {
+  const { sender, ret, envid, smtputf8 = false, body: bodyType } = envelope
+  return { id, createdAt: arrivedAt, arrivedAt, sender, size, contentId: id, ret, envid, smtputf8, bodyType, messageId: undefined }
+}
+
+function bouncedRecipients({ envelope, reply }: RejectedSubmission, message: Message, { rules }: NoticeSettings): readonly Recipient[] {
+  const last = { status: statusOf(reply), reason: reply.text.replace(/^Error: /, ''), stage: 'queue' } as const
+  const { sender, id, arrivedAt: at } = message
+  return envelope.recipients.map((recipient, position) => ({
+    ...recipient,
+    id: recipientId(id, position),
+    destination: '',
+    state: 'bounced',
+    dueAt: at,
+    expiresAt: at,
+    steps: 0,
+    attempts: 0,
+    deliveryStarts: 0,
+    last,
+    settledAt: at,
+    noticeDue: noticeDueFor({ outcome: 'bounced', notify: recipient.notify, sender }, rules),
+  }))
+}

@@ -1,0 +1,41 @@
+/** `deferd help TOPIC`: the help of a command, or the documentation of a parameter, also of one that only Postfix has. */
+import type { Command } from 'commander'
+import { isOption } from '../../config/expansion.ts'
+import { OPTIONS, type OptionName } from '../../config/options.ts'
+import { postfixOnly } from '../../config/postfix-parameters.ts'
+import { nearest } from '../../config/problem.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { maskControls } from '../render/text.ts'
+
+interface HelpContext {
+  readonly shell: Shell
+  readonly end: (code: number) => void
+  readonly again: (argv: readonly string[]) => Promise<number>
+  /** Names of the commands. */
+  readonly commands: readonly string[]
+}
+
+function parameterHelp(name: OptionName): string {
+  const { about, default: byDefault, perDestination } = OPTIONS[name]
+  const tables = perDestination ? `\nAllowed in [destination."…"] as ${name.replace(/^default_/, '')}.` : ''
+  return `${name}: ${about}\nDefault: ${byDefault === '' ? '(empty)' : byDefault}${tables}\n`
+}
+
+export function addHelp(program: Command, { shell, end, again, commands }: HelpContext): void {
+  program
+    .command('help [topic...]')
+    .description('help on a command or a parameter')
+    .addHelpText('after', '\nExamples:\n  deferd help queue list\n  deferd help relayhost')
+    .action(async (topic: readonly string[]) => {
+      const [name] = topic
+      if (name === undefined) return end(await again(['--help']))
+      if (isOption(name)) return shell.stdout.write(parameterHelp(name))
+      const remedy = postfixOnly(name)
+      if (remedy !== undefined) return shell.stdout.write(`${remedy}\n`)
+      if (commands.includes(name)) return end(await again([...topic, '--help']))
+      const meant = nearest(name, [...commands, ...Object.keys(OPTIONS)])
+      const hint = meant === undefined ? 'deferd --help lists the commands, deferd config the parameters' : `did you mean ${meant}?`
+      throw new CommandError(EX.usage, `there is no help on ${maskControls(name)}; ${hint}`)
+    })
+}

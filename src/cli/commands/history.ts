@@ -1,0 +1,92 @@
+/**
+ * `deferd history list`: mail that has left the queue, the last one first.
+ */
+import { Option, type Command } from 'commander'
+import type { FinalState, Recipient } from '../../mail/message.ts'
+import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../../store/queue-reader.ts'
+import type { Duration, Instant } from '../../system/clock.ts'
+import { addressPattern, senderPattern } from '../queue-client/filters.ts'
+import { historyHeadings, historyJson, historyLine, historyValues } from '../render/history-line.ts'
+import { jsonLine, plural } from '../render/text.ts'
+import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
+import { displayOf } from '../shell/display.ts'
+import type { Shell } from '../shell/shell.ts'
+
+interface Options {
+  readonly sender?: string
+  readonly recipient?: string
+  readonly outcome?: FinalState
+  readonly since?: Duration
+  readonly limit?: number
+  readonly tsv?: true
+  readonly json?: true
+}
+
+const PAGE = 500
+const OUTCOMES: readonly FinalState[] = ['delivered', 'bounced', 'expired', 'removed']
+
+const filterOf = ({ sender, recipient, outcome, since }: Options, now: Instant): HistoryFilter => ({
+  sender: sender === undefined ? null : senderPattern(sender),
+  recipient: recipient === undefined ? null : addressPattern(recipient),
+  outcome: outcome ?? null,
+  since: since === undefined ? null : now - since,
+})
+
+async function* departures(reader: QueueReader, filter: HistoryFilter, limit: number): AsyncGenerator<readonly MessageDetails[]> {
+  let left = limit
+  for (let before: number | null | undefined; before !== null && left > 0;) {
+    const { messages, next } = await reader.departed(filter, { before: before ?? null, limit: Math.min(PAGE, left) })
+    left -= messages.length
+    before = next
+    yield messages
+  }
+}
+
+async function list(shell: Shell, options: Options, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const { json, tsv } = options
+  const display = displayOf(shell)
+  const isTable = json !== true && tsv !== true
+  const filter = filterOf(options, shell.clock.now())
+  const reader = await shell.openReader(config)
+  let count = 0
+  try {
+    for await (const messages of departures(reader, filter, options.limit ?? Infinity)) {
+      if (isTable && count === 0 && messages.length > 0) await shell.stdout.write(`${historyHeadings(display)}\n`)
+      count += messages.length
+      const lines = messages.flatMap((one) => {
+        const recipients = departedRecipients(filter, one)
+        if (json === true) return [jsonLine(historyJson(one, recipients))]
+        const line = (recipient: Recipient) => (isTable ? historyLine(one, recipient, shell.clock, display) : historyValues(one, recipient))
+        return recipients.map((recipient) => `${line(recipient)}\n`)
+      })
+      await shell.stdout.write(lines.join(''))
+    }
+  } finally {
+    await reader.close()
+  }
+  if (isTable) await shell.stdout.write(count === 0 ? 'No message in the history matches.\n' : `${plural(count, 'message')}\n`)
+}
+
+export function addHistory(program: Command, shell: Shell): void {
+  const parent = program.command('history').description('list mail that has left the queue')
+  subcommand(parent, 'list', 'list mail that has left the queue, the last one first')
+    .option('--sender <address>', 'envelope sender; * stands for anything, <> for the null sender')
+    .option('--recipient <address>', 'recipient; * stands for anything')
+    .addOption(new Option('--outcome <name>', 'outcome of the recipient; removed: deleted or requeued').choices(OUTCOMES))
+    .option('--since <time>', 'left the queue less than this ago: 30m, 2h, 1d', durationArgument)
+    .option('--limit <n>', 'at most so many messages', countArgument)
+    .option('--tsv', 'exact tab-separated values, without headings: time, queue id, outcome, sender, recipient, reply')
+    .option('--json', 'one JSON object per message, with the recipients that match')
+    .addHelpText(
+      'after',
+      `
+A message leaves the queue when all its recipients have an outcome; deferd queue show ID prints all its attempts. The history
+reaches back history_retention and history_limit.
+
+Examples:
+  deferd history list --recipient ann@example.com --since 2d
+  deferd history list --outcome bounced --since 1h --json`,
+    )
+    .action((options: Options, command: Command) => list(shell, options, command))
+}

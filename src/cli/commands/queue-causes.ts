@@ -1,0 +1,52 @@
+/**
+ * `deferd queue causes`: replies for which mail waits, grouped by destination, with the filter that selects each group.
+ */
+import type { Command } from 'commander'
+import { waitingCauses } from '../../queue/waiting-causes.ts'
+import { causeJson, causeList } from '../render/cause-list.ts'
+import { recordsByName } from '../render/recipient-status.ts'
+import { jsonLine } from '../render/text.ts'
+import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
+import { displayOf } from '../shell/display.ts'
+import type { Shell } from '../shell/shell.ts'
+
+interface Options {
+  readonly destination?: string
+  readonly limit: number
+  readonly json?: true
+}
+
+const LIMIT = 10
+
+async function print(shell: Shell, { destination, limit, json }: Options, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const reader = await shell.openReader(config)
+  try {
+    const causes = await waitingCauses(reader, destination?.toLowerCase() ?? null)
+    if (json === true) return await shell.stdout.write(causes.map((cause) => jsonLine(causeJson(cause))).join(''))
+    const records = recordsByName(await reader.destinationRecords())
+    const live = new Map((await shell.liveDestinations(config))?.map((one) => [one.destination, one]))
+    const known = (name: string) => ({ live: live.get(name), record: records.get(name) })
+    const facts = { now: shell.clock.now(), display: displayOf(shell), known, limit }
+    await shell.stdout.write(causes.length === 0 ? 'No mail waits.\n' : causeList(causes, facts))
+  } finally {
+    await reader.close()
+  }
+}
+
+export function addQueueCauses(parent: Command, shell: Shell): void {
+  subcommand(parent, 'causes', 'print the replies for which mail waits, with the filter that selects each')
+    .option('--destination <name>', 'only this destination')
+    .option('--limit <n>', 'causes shown per destination', countArgument, LIMIT)
+    .option('--json', 'one JSON object per cause, all of them')
+    .addHelpText(
+      'after',
+      `
+Replies that differ in numbers, ids, addresses, hosts and URLs only are one cause. The line of options below a cause selects
+its recipients in other commands as it is:
+  deferd queue hold --destination gmail.com --reply 'unusual rate of mail'
+
+"since" and "last" are the earliest and the latest attempt of the waiting mail with this cause.`,
+    )
+    .action((options: Options, command: Command) => print(shell, options, command))
+}

@@ -1,0 +1,223 @@
+/**
+ * `deferd queue flush`, `hold`, `release`, `requeue`, `expire`, `delete` and `restore`: bulk operations on messages. On a
+ * terminal, they ask for confirmation when more than 1,000 messages are selected. All print the number of changed messages.
+ */
+import type { Command } from 'commander'
+import type { Config } from '../../config/options.ts'
+import type { OperationName, BulkOperation, Selection, OperationSummary } from '../../queue/operations.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { isFiltered, toFilter, withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { ANY_MESSAGE } from '../../store/queue-reader.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+import { pages } from '../queue-client/list-pages.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import { displayOf } from '../shell/display.ts'
+import type { Shell } from '../shell/shell.ts'
+import { recordsByName } from '../render/recipient-status.ts'
+import { grouped, maskControls, jsonLine, plural } from '../render/text.ts'
+import { listHeading, listRow } from '../render/list-row.ts'
+
+interface Verb {
+  readonly operation: OperationName
+  readonly summary: string
+  readonly past: string
+  readonly note: string
+}
+
+const VERBS: readonly Verb[] = [
+  {
+    operation: 'flush',
+    summary: 'try messages now, also at dead destinations',
+    past: 'flushed',
+    note: 'A flushed attempt that fails does not change the retry schedule.',
+  },
+  {
+    operation: 'hold',
+    summary: 'put messages on hold: no attempts, no expiry',
+    past: 'put on hold',
+    note: 'Undo with `deferd queue release`.',
+  },
+  {
+    operation: 'release',
+    summary: 'release messages from hold',
+    past: 'released',
+    note: 'Messages keep their schedule; due recipients are tried at once.',
+  },
+  {
+    operation: 'requeue',
+    summary: 'give messages a new queue id, a new schedule and their full lifetime',
+    past: 'requeued',
+    note: 'Delivered recipients are not tried again; the arrival time is kept.',
+  },
+  {
+    operation: 'expire',
+    summary: 'expire messages: return them to their senders without another attempt',
+    past: 'expired',
+    note: 'Messages are returned when they become due; `deferd queue flush` afterwards returns them at once.',
+  },
+  {
+    operation: 'delete',
+    summary: 'delete messages without a notice to the sender',
+    past: 'deleted',
+    note: 'Deleted messages stay in the trash for trash_lifetime, unless --now is given. Undo with `deferd queue restore`.',
+  },
+  {
+    operation: 'restore',
+    summary: 'restore deleted messages from the trash',
+    past: 'restored',
+    note: 'Recipients delivered before the deletion are not tried again. `deferd queue list --queue trash` lists the trash.',
+  },
+]
+
+interface Options extends FilterOptions {
+  readonly all?: true
+  readonly dryRun?: true
+  readonly now?: true
+  readonly yes?: true
+  readonly json?: true
+}
+
+/** The selected messages and the options of one command line. */
+interface Request {
+  readonly ids: readonly string[]
+  readonly options: Options
+}
+
+/** Number of messages above which the command asks for confirmation on a terminal. */
+const ASK_ABOVE = 1_000
+/** Maximum number of messages that a dry run lists. */
+const SHOWN = 20
+
+function selectionOf(ids: readonly string[], options: Options, now: number): Selection {
+  const filter = toFilter(options, now)
+  const filtered = isFiltered(filter)
+  if (ids.length > 0 && (filtered || options.all === true)) throw new CommandError(EX.usage, 'give either queue ids or filters, not both')
+  if (ids.length > 0) return { kind: 'ids', ids }
+  if (!filtered && options.all !== true) throw new CommandError(EX.usage, 'no messages selected: give queue ids, filters, or --all')
+  return { kind: 'filter', filter, limit: options.limit ?? null }
+}
+
+const filterOptions = ({ all: _all, dryRun: _dryRun, now: _now, yes: _yes, json: _json, ...filters }: Options): FilterOptions => filters
+
+/** The operation as a command line, for the audit log. */
+function wordsOf(ids: readonly string[], options: Options): string {
+  const named = ids.length > 20 ? [...ids.slice(0, 20), `and ${ids.length - 20} more`] : ids
+  const given = Object.entries({ ...filterOptions(options), all: options.all, now: options.now })
+  return [
+    ...named,
+    ...given.filter(([, value]) => value !== undefined).map(([name, value]) => (value === true ? `--${name}` : `--${name}=${value}`)),
+  ].join(' ')
+}
+
+/** Number of messages between two progress lines. */
+const TELL_EVERY = 10_000
+
+/** Prints progress lines on a terminal. */
+function progressLine(shell: Shell, past: string): (soFar: OperationSummary) => void {
+  let shown = 0
+  return ({ matched }) => {
+    if (shell.stderr.columns === null || matched - shown < TELL_EVERY) return
+    shown = matched
+    void shell.stderr.write(`${grouped(matched)} ${past} so far …\n`)
+  }
+}
+
+async function confirmed(shell: Shell, client: QueueClient, order: BulkOperation, options: Options): Promise<boolean> {
+  if (options.yes === true || shell.stdout.columns === null) return true
+  const { matched } = await client.perform({ ...order, dryRun: true })
+  if (matched <= ASK_ABOVE) return true
+  const answer = await shell.ask(`${order.operation} ${plural(matched, 'message')}? [y/N] `)
+  return answer === null || /^y(es)?$/i.test(answer.trim())
+}
+
+/** Counts the selected messages and prints the first ones, without changing any. */
+async function rehearse(shell: Shell, config: Config, client: QueueClient, order: BulkOperation): Promise<OperationSummary> {
+  const shown: string[] = []
+  const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, SHOWN - shown.length)))
+  const reader = await shell.openReader(config)
+  try {
+    const now = shell.clock.now()
+    const facts = {
+      now,
+      records: recordsByName(await reader.destinationRecords()),
+      form: { kind: 'table', display: displayOf(shell), wide: false } as const,
+    }
+    const queue = order.operation === 'restore' ? ('trash' as const) : null
+    if (shown.length > 0) await shell.stdout.write(`${listHeading(facts.form)}\n`)
+    const filters = shown.map((queueId) => ({ ...ANY_MESSAGE, queueId, queue }))
+    for (const filter of filters) {
+      for await (const page of pages(reader, { filter, limit: 1 })) {
+        await shell.stdout.write(page.map((listed) => `${listRow(listed, facts)}\n`).join(''))
+      }
+    }
+  } finally {
+    await reader.close()
+  }
+  return tally
+}
+
+async function report(shell: Shell, verb: Verb, tally: OperationSummary, options: Options): Promise<void> {
+  if (options.json === true) await shell.stdout.write(jsonLine({ operation: verb.operation, dry_run: options.dryRun === true, ...tally }))
+  else if (options.dryRun === true)
+    await shell.stdout.write(`${plural(tally.matched, 'message')} would be ${verb.past}; nothing was changed\n`)
+  else
+    await shell.stdout.write(
+      `${plural(tally.changed, 'message')} ${verb.past}${tally.matched > tally.changed ? ` of ${grouped(tally.matched)}` : ''}\n`,
+    )
+  if (tally.unknown.length > 0) {
+    const [first = ''] = tally.unknown
+    const others = tally.unknown.length > 1 ? ` and ${grouped(tally.unknown.length - 1)} more` : ''
+    throw new CommandError(EX.data, `no such message in the queue: ${maskControls(first)}${others}`)
+  }
+}
+
+async function operate(shell: Shell, config: Config, verb: Verb, { ids, options }: Request): Promise<void> {
+  const selection = selectionOf(ids, options, shell.clock.now())
+  const { operation } = verb
+  const order: BulkOperation = {
+    operation,
+    selection,
+    queues: null,
+    purge: options.now === true,
+    dryRun: options.dryRun === true,
+    who: shell.user,
+    commandLine: wordsOf(ids, options),
+  }
+  const client = await shell.openQueueClient(config)
+  try {
+    if (options.dryRun === true) {
+      const tally = options.json === true ? await client.perform(order) : await rehearse(shell, config, client, order)
+      return await report(shell, verb, tally, options)
+    }
+    if (!(await confirmed(shell, client, order, options))) {
+      await shell.stdout.write('Nothing was changed.\n')
+      return
+    }
+    await report(shell, verb, await client.perform(order, progressLine(shell, verb.past)), options)
+  } finally {
+    await client.close()
+  }
+}
+
+export function addQueueOperations(parent: Command, shell: Shell): void {
+  for (const verb of VERBS) {
+    const command = withFilters(subcommand(parent, `${verb.operation} [id...]`, verb.summary))
+      .option('--all', 'all messages')
+      .option('--dry-run', 'count and show messages, change nothing')
+      .option('--yes', 'do not ask for confirmation')
+      .option('--json', 'print the outcome as a JSON object')
+      .addHelpText('after', `\n${verb.note}\n\nExamples:\n${examples(verb.operation)}`)
+      .action(async (ids: readonly string[], options: Options, self: Command) => {
+        const { config } = await configOf(shell, self)
+        await operate(shell, config, verb, { ids, options })
+      })
+    if (verb.operation === 'delete') command.option('--now', 'delete at once, without the trash')
+  }
+}
+
+const examples = (operation: OperationName): string =>
+  [
+    `  deferd queue ${operation} 4SVLCh0sf8z7Qhl`,
+    `  deferd queue ${operation} --destination gmail.com --older-than 2h --dry-run`,
+    `  deferd queue ${operation} --all`,
+  ].join('\n')

@@ -1,0 +1,108 @@
+/**
+ * `deferd queue shape`: the age of queued mail by destination or sender domain, as Postfix's qshape(1) counts it.
+ */
+import type { Command } from 'commander'
+import type { Config } from '../../config/options.ts'
+import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { addressName, domainName, Shape, type ShapeLayout } from '../render/qshape-table.ts'
+import { maskControls, jsonLine } from '../render/text.ts'
+import type { QueueName } from '../../mail/message.ts'
+
+interface ShapeOrder {
+  readonly layout: ShapeLayout
+  readonly queues: readonly QueueName[]
+  /** True to count messages by sender domain. */
+  readonly bySender: boolean
+  /** Counts by whole addresses instead of domains. */
+  readonly byAddress?: boolean
+  readonly json?: true | undefined
+}
+
+const PAGE = 2_000
+const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
+
+/**
+ * Parses queue names. `maildrop` is accepted as in Postfix, but no messages are counted for it. Throws CommandError (64) for
+ * unknown names.
+ */
+export function queuesOf(names: readonly string[], byDefault: readonly QueueName[]): readonly QueueName[] {
+  if (names.length === 0) return byDefault
+  return names
+    .filter((name) => name !== 'maildrop')
+    .map((name) => {
+      const queue = QUEUES.find((known) => known === name)
+      if (queue === undefined) throw new CommandError(EX.usage, `there is no queue ${maskControls(name)}; there are ${QUEUES.join(', ')}`)
+      return queue
+    })
+}
+
+export async function printShape(
+  shell: Shell,
+  config: Config,
+  { layout, queues, bySender, byAddress = false, json }: ShapeOrder,
+): Promise<void> {
+  const reader = await shell.openReader(config)
+  const now = shell.clock.now()
+  const shape = new Shape(layout, byAddress ? addressName : domainName)
+  try {
+    let lastMessage = -1
+    for (let after = 0; queues.length > 0;) {
+      const page = await reader.ages({ after, limit: PAGE, queues })
+      for (const { sender, address, arrivedAt, message } of page) {
+        if (!bySender) shape.count(address, now - arrivedAt)
+        else if (message !== lastMessage) shape.count(sender, now - arrivedAt)
+        lastMessage = message
+      }
+      if (page.length < PAGE) break
+      after = page.at(-1)?.cursor ?? after
+    }
+  } finally {
+    await reader.close()
+  }
+  await shell.stdout.write(json === true ? shape.toJson().map(jsonLine).join('') : `${shape.toString()}\n`)
+}
+
+interface Options {
+  readonly senders?: true
+  readonly addresses?: true
+  readonly parents?: true
+  readonly buckets?: number
+  readonly minutes?: number
+  readonly linear?: true
+  readonly json?: true
+}
+
+export function addQueueShape(parent: Command, shell: Shell): void {
+  subcommand(parent, 'shape [queue...]', 'print the age of queued mail by destination domain (qshape)')
+    .option('--senders', 'count messages by sender domain')
+    .option('--addresses', 'count by whole addresses instead of domains')
+    .option('--parents', 'add rows for parent domains with at least five subdomains')
+    .option('--buckets <n>', 'age columns (10)', countArgument)
+    .option('--minutes <n>', 'minutes in the first column (5)', countArgument)
+    .option('--linear', 'columns of equal width instead of doubling widths')
+    .option('--json', 'one JSON object per row, the total first')
+    .addHelpText('after', '\nAll queues by default. Column headings are upper limits in minutes.')
+    .action(async (names: readonly string[], options: Options, command: Command) => {
+      if (options.addresses === true && options.parents === true)
+        throw new CommandError(EX.usage, '--parents counts domains: give either --parents or --addresses')
+      const { config } = await configOf(shell, command)
+      await printShape(shell, config, {
+        queues: queuesOf(
+          names,
+          QUEUES.filter((name) => name !== 'corrupt'),
+        ),
+        bySender: options.senders === true,
+        byAddress: options.addresses === true,
+        json: options.json,
+        layout: {
+          buckets: Math.max(1, options.buckets ?? 10),
+          minutes: Math.max(1, options.minutes ?? 5),
+          linear: options.linear === true,
+          width: Math.max(80, shell.stdout.columns ?? 80),
+          parents: options.parents === true ? 5 : null,
+        },
+      })
+    })
+}

@@ -1,0 +1,87 @@
+/**
+ * `deferd status`: one screen about the queue; `deferd top`: the same, repeated while the daemon runs.
+ */
+import { type Command, Option } from 'commander'
+import { readStatus, type QueueStatus } from '../../queue/queue-status.ts'
+import type { Config } from '../../config/options.ts'
+import { SECOND, sleep, type Duration } from '../../system/clock.ts'
+import { jsonLine } from '../render/text.ts'
+import { statusJson, statusScreen } from '../render/status-screen.ts'
+import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import { displayOf } from '../shell/display.ts'
+import type { Shell } from '../shell/shell.ts'
+
+interface Options {
+  readonly json?: true
+}
+
+interface TopOptions extends Options {
+  readonly interval: Duration
+  readonly count?: number
+}
+
+/** Least width of the screen. */
+const LEAST_WIDTH = 60
+/** Clears a terminal and moves the cursor to its begin (ECMA-48 CUP, ED). */
+const CLEAR = '\u001b[H\u001b[2J'
+
+function print(shell: Shell, config: Config, status: QueueStatus, json: boolean): string {
+  if (json) return jsonLine(statusJson(status))
+  const display = displayOf(shell)
+  return statusScreen(status, {
+    name: config.myhostname,
+    clock: shell.clock,
+    display: { ...display, width: Math.max(LEAST_WIDTH, display.width) },
+  })
+}
+
+async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const reader = await shell.openReader(config)
+  try {
+    const status = await readStatus(reader, await shell.liveStatus(config), shell.clock.now())
+    await shell.stdout.write(print(shell, config, status, json === true))
+  } finally {
+    await reader.close()
+  }
+}
+
+async function top(shell: Shell, { json, interval, count = Infinity }: TopOptions, command: Command): Promise<void> {
+  if (interval < SECOND / 10) throw new CommandError(EX.usage, '--interval must be at least 100ms')
+  const { config } = await configOf(shell, command)
+  const reader = await shell.openReader(config)
+  const clear = json === true || shell.stdout.columns === null ? '' : CLEAR
+  try {
+    for (let shown = 0; shown < count; shown++) {
+      if (shown > 0) await sleep(shell.clock, interval)
+      const live = await shell.liveStatus(config)
+      if (live === null)
+        throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
+      await shell.stdout.write(clear + print(shell, config, await readStatus(reader, live, shell.clock.now()), json === true))
+    }
+  } finally {
+    await reader.close()
+  }
+}
+
+export function addStatus(program: Command, shell: Shell): void {
+  subcommand(program, 'status', 'print rates, queues, closed destinations and the balance')
+    .option('--json', 'as a JSON object')
+    .addHelpText(
+      'after',
+      `
+Figures are recipients. Without a running daemon there are no rates. The balance accounts for every recipient since the queue was
+created: accepted = delivered + returned + deleted + waiting. Notices count as accepted; deleted includes the trash.`,
+    )
+    .action((options: Options, command: Command) => show(shell, options, command))
+}
+
+export function addTop(program: Command, shell: Shell): void {
+  subcommand(program, 'top', 'print the status of a running daemon again and again')
+    .addOption(new Option('--interval <time>', 'time between two screens').argParser(durationArgument).default(SECOND, '1s'))
+    .option('--count <n>', 'number of screens; unlimited by default', countArgument)
+    .option('--json', 'one JSON object per screen')
+    .addHelpText('after', '\nThe line of +, - and x below a destination is its last attempts: delivered, deferred, bounced or expired.')
+    .action((options: TopOptions, command: Command) => top(shell, options, command))
+}

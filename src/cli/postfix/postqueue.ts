@@ -1,0 +1,151 @@
+/**
+ * `postqueue` and `mailq` with Postfix's options and output (postqueue(1)).
+ */
+import type { LoadedConfig } from '../../config/load.ts'
+import type { Clock } from '../../system/clock.ts'
+import { parseQueueId } from '../../mail/queue-id.ts'
+import { submissions } from '../../queue/intake/maildrop-listing.ts'
+import { ANY_MESSAGE, type ListedMessage, type QueueFilter, type QueueReader } from '../../store/queue-reader.ts'
+import { loadShellConfig } from '../shell/config-options.ts'
+import { getopt } from './getopt.ts'
+import { maildropShares } from '../queue-client/maildrop-shares.ts'
+import { listing } from '../queue-client/queue-listing.ts'
+import { pages } from '../queue-client/list-pages.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { EMPTY, footer, HEADING, showqMessage, showqSubmission } from './showq.ts'
+import { recordsByName } from '../render/recipient-status.ts'
+import type { QueueName } from '../../mail/message.ts'
+
+/** Queues in the order of Postfix's listing. The maildrop is listed before them. */
+const ORDER: readonly QueueName[] = ['active', 'incoming', 'deferred', 'hold']
+
+async function* everything(reader: QueueReader): AsyncGenerator<readonly ListedMessage[]> {
+  for (const queue of ORDER) yield* pages(reader, { filter: { ...ANY_MESSAGE, queue } })
+}
+
+async function withReader(shell: Shell, { config }: LoadedConfig, use: (reader: QueueReader) => Promise<void>): Promise<void> {
+  const reader = await shell.openReader(config)
+  try {
+    await use(reader)
+  } finally {
+    await reader.close()
+  }
+}
+
+interface ShowqEntry {
+  readonly text: string
+  readonly size: number
+}
+
+/** Formatted entries in Postfix's order, in batches. */
+async function* showqEntries(reader: QueueReader, directory: string, clock: Clock): AsyncGenerator<readonly ShowqEntry[]> {
+  const now = clock.now()
+  const records = recordsByName(await reader.destinationRecords())
+  for await (const batch of submissions(directory, ANY_MESSAGE, now)) {
+    yield batch.map((submission) => ({ text: showqSubmission(submission, clock), size: submission.size }))
+  }
+  for await (const page of everything(reader)) {
+    yield page.map((listed) => ({ text: showqMessage(listed, records, clock), size: listed.message.size }))
+  }
+}
+
+/** `postqueue -p` */
+export const printQueue = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
+  withReader(shell, loaded, async (reader) => {
+    let bytes = 0
+    let messages = 0
+    for await (const entries of showqEntries(reader, loaded.config.queue_directory, shell.clock)) {
+      let output = ''
+      for (const { text, size } of entries) {
+        output += (messages++ === 0 ? HEADING : '\n') + text
+        bytes += size
+      }
+      await shell.stdout.write(output)
+    }
+    await shell.stdout.write(messages === 0 ? EMPTY : footer(bytes, messages))
+  })
+
+/** `postqueue -j` */
+const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
+  withReader(shell, loaded, async (reader) => {
+    const now = shell.clock.now()
+    const { queue_directory: directory } = loaded.config
+    const all = { filter: ANY_MESSAGE, now, form: { kind: 'json' } as const }
+    for await (const { lines } of maildropShares(directory, all)) await shell.stdout.write(lines)
+    for (const queue of ORDER) {
+      const order = { ...all, filter: { ...ANY_MESSAGE, queue } }
+      for await (const { lines } of listing(reader, directory, order)) await shell.stdout.write(lines)
+    }
+  })
+
+async function flush(
+  shell: Shell,
+  { config }: LoadedConfig,
+  selection: { id: string } | { filter: QueueFilter },
+  commandLine: string,
+): Promise<void> {
+  const client = await shell.openQueueClient(config)
+  try {
+    await client.perform({
+      operation: 'flush',
+      selection: 'id' in selection ? { kind: 'ids', ids: [selection.id] } : { kind: 'filter', filter: selection.filter, limit: null },
+      queues: null,
+      purge: false,
+      dryRun: false,
+      who: shell.user,
+      commandLine,
+    })
+  } finally {
+    await client.close()
+  }
+}
+
+export const flushAll = (shell: Shell, loaded: LoadedConfig): Promise<void> => flush(shell, loaded, { filter: ANY_MESSAGE }, '--all')
+
+/** Flushes a message. An unknown queue id is not an error, as in Postfix. */
+export async function flushMessage(shell: Shell, loaded: LoadedConfig, id: string): Promise<void> {
+  if (!/^\w+$/.test(id)) throw new CommandError(EX.usage, 'invalid queue id')
+  if (parseQueueId(id) !== undefined) await flush(shell, loaded, { id }, id)
+}
+
+/** Flushes a domain. All domains are eligible, because deferd does not have Postfix's fast_flush_domains. */
+export async function flushSite(shell: Shell, loaded: LoadedConfig, site: string): Promise<void> {
+  if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\w.:]+\])$/.test(site))
+    throw new CommandError(EX.usage, 'invalid site: give a host name or [address]')
+  const recipient = `*@${site.toLowerCase().replace(/\.$/, '')}`
+  await flush(shell, loaded, { filter: { ...ANY_MESSAGE, recipient } }, `--recipient=*@${site}`)
+}
+
+const USAGE = 'usage: postqueue -f | postqueue -i queue_id | postqueue -j | postqueue -p | postqueue -s site (and -c FILE, -o name=value)'
+
+export async function postqueue(shell: Shell, args: readonly string[]): Promise<void> {
+  const { options, operands } = getopt('postqueue', args, 'c:fi:jo:ps:v')
+  const modes = options.filter(({ name }) => 'fijps'.includes(name))
+  const [mode] = modes
+  if (mode === undefined || modes.length > 1 || operands.length > 0) throw new CommandError(EX.usage, USAGE)
+  const loaded = await configFor(shell, 'postqueue', options)
+  switch (mode.name) {
+    case 'p':
+      return printQueue(shell, loaded)
+    case 'j':
+      return printJson(shell, loaded)
+    case 'f':
+      return flushAll(shell, loaded)
+    case 'i':
+      return flushMessage(shell, loaded, mode.value)
+    default:
+      return flushSite(shell, loaded, mode.value)
+  }
+}
+
+/** Loads the configuration of a tool that was called with `-c FILE` (as in Postfix), `--config FILE` or `-o name=value`. */
+export function configFor(
+  shell: Shell,
+  tool: string,
+  options: readonly { readonly name: string; readonly value: string }[],
+): Promise<LoadedConfig> {
+  const file = options.findLast(({ name }) => name === 'config' || name === 'c')?.value
+  const overrides = options.filter(({ name }) => name === 'o').map(({ value }) => value)
+  return loadShellConfig(shell, { file, overrides, calledAs: tool })
+}

@@ -1,0 +1,167 @@
+/**
+ * `sendmail` and `mailq`: the submission interface of Postfix's sendmail(1). Mail is sent to the daemon over SMTP, or written to
+ * the maildrop when no daemon accepts it. Exit code 0 means that the message is stored durably.
+ */
+import type { LoadedConfig } from '../../config/load.ts'
+import { isInternational } from '../../mail/address.ts'
+import { addressesIn } from '../../mail/address-list.ts'
+import type { Envelope, Notify } from '../../mail/envelope.ts'
+import { fieldsOf } from '../../mail/headers.ts'
+import { getopt, type Parsed } from './getopt.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { Shell } from '../shell/shell.ts'
+import { fromField, normalizeInput, readAddresses, recipientFields } from './sendmail-input.ts'
+import { bridge } from './sendmail-bs.ts'
+import { submit } from './submit.ts'
+import { maskControls } from '../render/text.ts'
+import { configFor, flushAll, flushMessage, flushSite, printQueue } from './postqueue.ts'
+
+/** Options of sendmail(1). A colon follows an option with a value. `-n` is refused as in Postfix. */
+const SPEC = 'A:B:C:F:GIL:N:O:R:UV:X:b:ce:f:h:imo:p:r:tvq:x'
+
+type Options = Parsed['options']
+
+const valueOf = (options: Options, ...letters: readonly string[]): string | undefined =>
+  options.findLast(({ name }) => letters.includes(name))?.value
+
+const has = (options: Options, letter: string): boolean => options.some(({ name }) => name === letter)
+
+const warn = (shell: Shell, text: string): Promise<void> => shell.stderr.write(`sendmail: warning: ${maskControls(text)}\n`)
+
+/** Adds a placeholder value to a bare `-q` (flush all), because getopt requires a value. */
+const markBareFlush = (args: readonly string[]): readonly string[] => args.map((word) => (word === '-q' ? '-q!' : word))
+
+/** Distinguishes `-o name=value`, which sets a parameter, from sendmail options such as `-oi`. */
+const isOurs = (value: string): boolean => /^[a-z0-9_]{3,}\s*=/.test(value)
+
+export async function sendmail(shell: Shell, args: readonly string[]): Promise<void> {
+  const parsed = getopt('sendmail', markBareFlush(args), SPEC)
+  const ours = parsed.options
+    .filter(({ name, value }) => name !== 'o' || isOurs(value))
+    .map(({ name, value }) => ({ name: name === 'C' ? 'config' : name, value }))
+  const loaded = await configFor(shell, 'sendmail', ours)
+  const mode = valueOf(parsed.options, 'b') ?? 'm'
+  if (has(parsed.options, 'q')) return flushAs(shell, loaded, valueOf(parsed.options, 'q') ?? '')
+  switch (mode) {
+    case 'm':
+      return send(shell, loaded, parsed)
+    case 'p':
+      return printQueue(shell, loaded)
+    case 's':
+      return bridge(shell, loaded.config)
+    case 'h':
+    case 'H':
+    case 'i':
+      // deferd has no host status and no alias database.
+      return
+    default:
+      throw new CommandError(EX.usage, `sendmail: -b${maskControls(mode)} is not supported; start the daemon with "deferd start"`)
+  }
+}
+
+export const mailq = (shell: Shell, args: readonly string[]): Promise<void> => sendmail(shell, ['-bp', ...args])
+
+/** Handles `-q`, `-qI id` and `-qR site`. An interval (`-q15m`) is refused, because it would start a daemon. */
+async function flushAs(shell: Shell, loaded: LoadedConfig, value: string): Promise<void> {
+  if (value === '!') return flushAll(shell, loaded)
+  if (value.startsWith('I')) return flushMessage(shell, loaded, value.slice(1))
+  if (value.startsWith('R')) return flushSite(shell, loaded, value.slice(1))
+  if (!/^\d/.test(value)) throw new CommandError(EX.usage, `sendmail: -q${maskControls(value)} is not supported`)
+}
+
+async function send(shell: Shell, { config }: LoadedConfig, { options, operands }: Parsed): Promise<void> {
+  const dotEnds = !has(options, 'i') && !options.some(({ name, value }) => name === 'o' && value === 'i')
+  const content = normalizeInput(await readAll(shell.stdin, config.message_size_limit), dotEnds)
+  if (content.includes('\0')) throw new CommandError(EX.data, 'sendmail: fatal: the message has NUL characters and was not sent')
+  const fields = [...fieldsOf(Buffer.from(content, 'latin1'))]
+  const origin = config.myorigin
+  const addresses = recipientsOf(has(options, 't') ? [...operands, ...recipientFields(fields)] : operands, operands, origin)
+  const sender = senderOf(valueOf(options, 'f', 'r') ?? shell.login, origin)
+  const envelope = await envelopeOf(shell, options, sender, addresses)
+  const header = fields.some(({ name }) => name === 'from') || has(options, 'G') ? '' : missingFrom(shell, options, sender)
+  // The empty line that a message without a header lacks.
+  const gap = fields.length > 0 || header === '' || content.startsWith('\r\n') ? '' : '\r\n'
+  // latin1 preserves every byte of the input.
+  const whole = Buffer.concat([Buffer.from(header), Buffer.from(gap + content, 'latin1')])
+  const stored = await submit(shell, config, envelope, whole)
+  if (has(options, 'v')) await shell.stdout.write(`${stored}\n`)
+}
+
+/** Recipients of all lists. Throws when one is malformed, because a message is sent to all its recipients or to none. */
+function recipientsOf(lists: readonly string[], operands: readonly string[], origin: string): readonly string[] {
+  const { addresses, malformed } = readAddresses(lists, origin)
+  const empty = operands.filter((operand) => addressesIn(operand).length === 0)
+  const bad = [...malformed, ...empty].map((text) => `sendmail: fatal: bad recipient address syntax: ${maskControls(text)}`)
+  if (bad.length > 0) throw new CommandError(EX.data, `${bad.join('\n')}\nsendmail: fatal: the message was not sent`)
+  if (addresses.length === 0) throw new CommandError(EX.usage, 'sendmail: fatal: no recipient addresses')
+  return addresses
+}
+
+/** Completes the sender address. The null sender `<>` gives an empty text. */
+function senderOf(given: string, origin: string): string {
+  if (addressesIn(given).length === 0) return ''
+  const { addresses, malformed } = readAddresses([given], origin)
+  const [sender] = addresses
+  if (sender === undefined || addresses.length > 1 || malformed.length > 0)
+    throw new CommandError(EX.data, `sendmail: fatal: bad sender address syntax: ${maskControls(given)}`)
+  return sender
+}
+
+/** From field for mail without one. Mail from the null sender gets it from the daemon. */
+function missingFrom(shell: Shell, options: Options, sender: string): string {
+  if (sender === '') return ''
+  return fromField(valueOf(options, 'F') ?? shell.env['NAME'] ?? shell.fullName(), sender)
+}
+
+async function envelopeOf(shell: Shell, options: Options, sender: string, addresses: readonly string[]): Promise<Envelope> {
+  const notify = await notifyOf(shell, valueOf(options, 'N'))
+  const envid = valueOf(options, 'V')
+  // -XV and the old -V… request VERP, which is not supported.
+  const usable = envid === undefined || /^[!-~ ]{1,100}$/.test(envid)
+  if (!usable) await warn(shell, `ignoring unusable envelope id: ${envid}`)
+  return {
+    sender,
+    recipients: addresses.map((address) => ({ address, ...(notify === undefined ? {} : { notify }) })),
+    ...(usable && envid !== undefined ? { envid } : {}),
+    ...retOf(valueOf(options, 'R')),
+    ...bodyOf(valueOf(options, 'B')),
+    ...([sender, ...addresses].some(isInternational) ? { smtputf8: true } : {}),
+  }
+}
+
+function retOf(value: string | undefined): Pick<Envelope, 'ret'> {
+  const word = value?.toLowerCase()
+  if (word === undefined) return {}
+  if (word === 'full' || word === 'hdrs') return { ret: word }
+  throw new CommandError(EX.usage, `sendmail: fatal: invalid -R option value: ${maskControls(word)}`)
+}
+
+function bodyOf(value: string | undefined): Pick<Envelope, 'body'> {
+  const word = value?.toLowerCase()
+  if (word === undefined) return {}
+  if (word === '7bit' || word === '8bitmime') return { body: word }
+  throw new CommandError(EX.usage, `sendmail: fatal: invalid -B option value: ${maskControls(word)}`)
+}
+
+async function notifyOf(shell: Shell, value: string | undefined): Promise<Notify | undefined> {
+  if (value === undefined) return undefined
+  const words = value.toLowerCase().split(',')
+  if (words.length === 1 && words[0] === 'never') return 'never'
+  const known = (['success', 'failure', 'delay'] as const).filter((word) => words.includes(word))
+  if (known.length === new Set(words).size) return known
+  await warn(shell, `bad -N option value -- ignored: ${value}`)
+  return undefined
+}
+
+/** Reads the whole input as latin1, which preserves every byte. */
+async function readAll(input: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of input) {
+    size += chunk.length
+    if (limit > 0 && size > limit)
+      throw new CommandError(EX.unavailable, `sendmail: fatal: the message is larger than message_size_limit (${limit})`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('latin1')
+}

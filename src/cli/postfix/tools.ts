@@ -1,0 +1,61 @@
+/**
+ * Commands with Postfix's names, as `deferd postqueue …` or when the executable is called by that name. This file holds their
+ * option summaries for `--help` and docs/commands.md, and loads a tool's module when the tool is called.
+ */
+import type { Shell } from '../shell/shell.ts'
+
+export type Tool = (shell: Shell, args: readonly string[]) => Promise<void>
+
+export interface PostfixName {
+  readonly load: () => Promise<Tool>
+  /** Option summary in Markdown. */
+  readonly options: string
+}
+
+export const POSTFIX_NAMES: ReadonlyMap<string, PostfixName> = new Map<string, PostfixName>([
+  [
+    'sendmail',
+    {
+      load: async () => (await import('./sendmail.ts')).sendmail,
+      options:
+        '`-t`, `-i`, `-f`, `-F`, `-N`, `-R`, `-V`, `-B`, `-v` (print the queue id), `-bp`, `-bs`, `-q`, `-qIID`, `-qRSITE`; other options are accepted and ignored where Postfix does. Arguments and fields are lists of addresses as for Postfix; when one address is malformed, nothing is sent and the exit code is 65. Exit code 0 means that the message is stored durably, in the maildrop while no daemon runs',
+    },
+  ],
+  [
+    'mailq',
+    {
+      load: async () => (await import('./sendmail.ts')).mailq,
+      options: 'as `postqueue -p`',
+    },
+  ],
+  [
+    'postqueue',
+    {
+      load: async () => (await import('./postqueue.ts')).postqueue,
+      options: '`-p` list, `-j` list as JSON, `-f` flush, `-i ID` flush one message, `-s SITE` flush mail to a domain',
+    },
+  ],
+  [
+    'postsuper',
+    {
+      load: async () => (await import('./postsuper.ts')).postsuper,
+      options:
+        '`-d` delete (to the trash), `-h` hold, `-H` release, `-r` requeue, `-e` expire, `-f` expire and release; an id, `-` for ids on standard input, or `ALL`; queue names restrict the scope',
+    },
+  ],
+  [
+    'postcat',
+    {
+      load: async () => (await import('./postcat.ts')).postcat,
+      options: '`-q ID`, with `-e` envelope, `-h` header, `-b` body',
+    },
+  ],
+  [
+    'qshape',
+    {
+      load: async () => (await import('./qshape.ts')).qshape,
+      options:
+        '`-s` by sender, `-b N` columns, `-t N` minutes in the first column, `-l` columns of equal width, `-p` parent domains, `-m N`, `-w N`, `-n N`; queue names',
+    },
+  ],
+])

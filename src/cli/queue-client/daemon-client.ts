@@ -1,0 +1,160 @@
+/**
+ * Two implementations of QueueClient: one that calls a running daemon over its control socket, and a direct one for a command
+ * that owns the queue. Both run the same operations.
+ */
+import type { IncomingMessage } from 'node:http'
+import { createInterface } from 'node:readline'
+import { errorCode } from '../../system/caught-error.ts'
+import { maskControls } from '../../mail/smtp-reply.ts'
+import { VERSION } from '../../system/version.ts'
+import { controlPath } from '../../daemon/control-socket-path.ts'
+import type { OperationReply } from '../../daemon/control-server.ts'
+import type { Operations, BulkOperation, Progress, OperationSummary, SuspensionRequest } from '../../queue/operations.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+import type { Duration } from '../../system/clock.ts'
+import type { LiveStatus } from '../../queue/queue-status.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+
+// Importing node:http as a module takes 20 ms, because it evaluates all exports, including WebSocket, and loads fetch.
+const { request: httpRequest } = process.getBuiltinModule('node:http')
+
+/** Time without data from the daemon, in ms, after which a query or an operation is abandoned. */
+const QUERY_LIMIT = 5_000
+/** The same for the status: the first count of a large queue takes seconds. */
+const STATUS_LIMIT: Duration = 30_000
+const OPERATION_LIMIT = 60_000
+
+/** The daemon does not answer, although the kernel accepts connections for it (EX_TEMPFAIL). */
+class DaemonSilent extends CommandError {
+  constructor(limit: number) {
+    const text = `the daemon has not answered for ${limit / 1000} seconds: the process is stopped (SIGSTOP) or overloaded`
+    super(
+      EX.temporary,
+      `${text}; an operation that it has received may still be carried out: check \`deferd audit\`, then repeat the command`,
+    )
+  }
+}
+
+type Failed = Extract<OperationReply, { kind: 'failed' }>
+
+/** The error of a refused request. A daemon of another version may not know the request, or its form. */
+function refusal({ exitCode, why }: Failed, { headers }: IncomingMessage): CommandError {
+  const running = headers['deferd-version']
+  if (exitCode !== EX.software || running === VERSION) return new CommandError(exitCode, why)
+  const daemon = typeof running === 'string' ? `deferd ${maskControls(running)}` : 'an older deferd'
+  return new CommandError(
+    EX.unavailable,
+    `the daemon is ${daemon} and does not understand this command of deferd ${VERSION} (${why}): restart the daemon, or use the command of its version`,
+  )
+}
+
+/** Client of a running daemon. */
+class DaemonClient implements QueueClient {
+  readonly #socketPath: string
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath
+  }
+
+  async perform(order: BulkOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
+    try {
+      const response = await this.#ask('POST', '/operations', order, OPERATION_LIMIT)
+      for await (const line of createInterface({ input: response })) {
+        const reply = JSON.parse(line) as OperationReply
+        if (reply.kind === 'failed') throw refusal(reply, response)
+        if (reply.kind === 'done') return reply.summary
+        progress(reply.soFar)
+      }
+    } catch (error) {
+      // The daemon ended while the operation was running.
+      if (errorCode(error) !== 'ECONNRESET') throw error
+    }
+    throw new CommandError(
+      EX.temporary,
+      'lost connection to the daemon; the operation may be partly applied: check `deferd audit`, then repeat the command',
+    )
+  }
+
+  async suspend(destination: string, request: SuspensionRequest): Promise<void> {
+    await this.#json('POST', '/suspend', { destination, ...request })
+  }
+
+  async resume(destination: string, who: string): Promise<void> {
+    await this.#json('POST', '/resume', { destination, who })
+  }
+
+  async destinations(): Promise<readonly LiveDestination[]> {
+    return (await this.#json('GET', '/destinations')) as readonly LiveDestination[]
+  }
+
+  async status(): Promise<LiveStatus> {
+    return (await this.#json('GET', '/status', undefined, STATUS_LIMIT)) as LiveStatus
+  }
+
+  async close(): Promise<void> {
+    // There is no connection to close, because each request has its own.
+  }
+
+  async #json(method: string, path: string, body?: object, limit = QUERY_LIMIT): Promise<unknown> {
+    const response = await this.#ask(method, path, body, limit)
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
+    const value: unknown = JSON.parse(text)
+    if (response.statusCode === 200) return value
+    throw refusal(value as Failed, response)
+  }
+
+  #ask(method: string, path: string, body?: object, limit = QUERY_LIMIT): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({ socketPath: this.#socketPath, method, path, agent: false }, resolve)
+      request.on('error', reject)
+      request.setTimeout(limit, () => request.destroy(new DaemonSilent(limit)))
+      request.end(body === undefined ? undefined : JSON.stringify(body))
+    })
+  }
+}
+
+/** Returns a client of the running daemon; null when no daemon listens for this queue. */
+export async function openDaemonClient(queueDirectory: string): Promise<QueueClient | null> {
+  const client = new DaemonClient(controlPath(queueDirectory))
+  return (await answerOf(() => client.destinations())) === null ? null : client
+}
+
+/** Answer of the daemon; null when no daemon runs. */
+async function answerOf<T>(ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask()
+  } catch (cause) {
+    const code = errorCode(cause)
+    if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'ENOTDIR') return null
+    if (code === 'EACCES')
+      throw new CommandError(EX.notPermitted, 'permission denied: only root or the user who runs the daemon may do this', { cause })
+    throw cause
+  }
+}
+
+/** Destinations in the daemon's memory. Empty when the user may not use the control socket or the daemon does not answer; null when no daemon runs. */
+export async function askForDestinations(queueDirectory: string): Promise<readonly LiveDestination[] | null> {
+  try {
+    return await answerOf(() => new DaemonClient(controlPath(queueDirectory)).destinations())
+  } catch (error) {
+    if (error instanceof DaemonSilent || (error instanceof CommandError && error.exitCode === EX.notPermitted)) return []
+    throw error
+  }
+}
+
+/** Status of the running daemon; null when no daemon runs. */
+export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null> =>
+  answerOf(() => new DaemonClient(controlPath(queueDirectory)).status())
+
+/** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
+export function directClient(operations: Operations, close: () => Promise<void>): QueueClient {
+  return {
+    perform: (order, progress) => operations.perform(order, progress),
+    suspend: (name, request) => operations.suspend(name, request),
+    resume: (name, who) => operations.resume(name, who),
+    destinations: () => Promise.resolve(null),
+    close,
+  }
+}

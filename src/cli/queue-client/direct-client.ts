@@ -1,0 +1,25 @@
+/**
+ * Opens the queue for the duration of a command while no daemon runs. The command holds the daemon's lock and performs the
+ * operation itself.
+ */
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
+import type { MachineClock } from '../../system/clock.ts'
+import { QueueClock } from '../../system/queue-clock.ts'
+import { Operations, offlineScheduler } from '../../queue/operations.ts'
+import { openStore } from '../../store/sqlite/open-store.ts'
+import { Events } from '../../telemetry/events.ts'
+import { directClient } from './daemon-client.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+
+/** Takes ownership of the queue until the client is closed. Does not create a missing queue (NoSuchQueue). */
+export async function openDirectClient(config: Config, machine: MachineClock): Promise<QueueClient> {
+  const { store, reader, close } = await openStore(config.queue_directory, { threads: false, create: false })
+  const clock = new QueueClock(machine)
+  clock.resume(await reader.clockRecord(), config.maximal_backoff_time)
+  // Events have no listener here, because the command prints its result and the audit log records it.
+  const events = new Events(() => clock.now())
+  const policies = new DestinationPolicies(config)
+  const scheduler = offlineScheduler(store)
+  return directClient(new Operations({ store, reader, events, clock, policies: () => policies, scheduler }), close)
+}

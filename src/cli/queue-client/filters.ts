@@ -1,0 +1,65 @@
+/** Filter options that select messages. A message must match all given filters. */
+import { Option, type Command } from 'commander'
+import type { Duration, Instant } from '../../system/clock.ts'
+import { normalizeAddress } from '../../mail/address.ts'
+import { conditionsIn, type QueueFilter } from '../../store/queue-reader.ts'
+import { countArgument, durationArgument } from '../shell/config-options.ts'
+
+export interface FilterOptions {
+  readonly sender?: string
+  readonly recipient?: string
+  readonly destination?: string
+  readonly queue?: NonNullable<QueueFilter['queue']>
+  readonly olderThan?: Duration
+  readonly youngerThan?: Duration
+  readonly attemptsOver?: number
+  readonly status?: string
+  readonly reply?: string
+  readonly limit?: number
+}
+
+const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
+
+/** The option of each condition; null for a condition that has another form on the command line. */
+const optionsFor = (queues: readonly string[]) =>
+  ({
+    queueId: null,
+    sender: new Option('--sender <address>', 'envelope sender; * matches any text, <> is the null sender'),
+    recipient: new Option('--recipient <address>', 'a recipient without a final outcome; * matches any text'),
+    destination: new Option('--destination <name>', 'destination of a recipient, as in `deferd destination list`; * matches any text'),
+    queue: new Option('--queue <name>', 'queue that holds the message').choices(queues),
+    arrivedBefore: new Option('--older-than <time>', 'arrived longer ago than this: 30m, 2h, 1d').argParser(durationArgument),
+    arrivedAfter: new Option('--younger-than <time>', 'arrived less long ago than this: 30m, 2h, 1d').argParser(durationArgument),
+    attemptsOver: new Option('--attempts-over <n>', 'more attempts for a recipient than this number').argParser(countArgument),
+    status: new Option('--status <code>', 'enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text'),
+    reply: new Option('--reply <text>', 'text in the last reply or reason of a recipient'),
+  }) satisfies Record<keyof QueueFilter, Option | null>
+
+export function withFilters(command: Command, queues: readonly string[] = QUEUES): Command {
+  for (const option of Object.values(optionsFor(queues))) if (option !== null) command.addOption(option)
+  return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
+}
+
+/** True when the filter has a condition. A filter without conditions matches all mail. */
+export const isFiltered = (filter: QueueFilter): boolean => conditionsIn(filter).length > 0
+
+const nullSender = (address: string): string => (address === '<>' || address.toLowerCase() === 'mailer-daemon' ? '' : address)
+
+/** Pattern of an address that an option names. */
+export const addressPattern = (address: string): string => normalizeAddress(address)
+
+/** Pattern of an envelope sender that an option names. */
+export const senderPattern = (address: string): string => normalizeAddress(nullSender(address))
+
+export const toFilter = (options: FilterOptions, now: Instant): QueueFilter => ({
+  queueId: null,
+  sender: options.sender === undefined ? null : senderPattern(options.sender),
+  recipient: options.recipient === undefined ? null : addressPattern(options.recipient),
+  destination: options.destination?.toLowerCase() ?? null,
+  queue: options.queue ?? null,
+  arrivedBefore: options.olderThan === undefined ? null : now - options.olderThan,
+  arrivedAfter: options.youngerThan === undefined ? null : now - options.youngerThan,
+  attemptsOver: options.attemptsOver ?? null,
+  status: options.status ?? null,
+  reply: options.reply ?? null,
+})

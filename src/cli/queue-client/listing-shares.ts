@@ -1,0 +1,47 @@
+/** Formats the lines of a listing in shares. A share is the text of one page of messages. */
+import type { Instant } from '../../system/clock.ts'
+import type { MessageId } from '../../mail/message.ts'
+import type { ListedMessage, QueueFilter, QueueReader } from '../../store/queue-reader.ts'
+import { listRow, type ListForm } from '../render/list-row.ts'
+import { messageJson } from '../render/message-json.ts'
+import { pages } from './list-pages.ts'
+import { recordsByName, type DestinationRecords } from '../render/recipient-status.ts'
+import { jsonLines } from '../render/text.ts'
+
+export interface ListingOrder {
+  readonly filter: QueueFilter
+  readonly now: Instant
+  /** Maximum number of messages; no limit when absent. */
+  readonly limit?: number | undefined
+  readonly form: ListForm
+}
+
+/** Ids greater than `after`, up to and including `through`. */
+export interface IdRange {
+  readonly after: MessageId
+  readonly through: MessageId
+}
+
+export interface Share {
+  /** Number of messages. */
+  readonly count: number
+  readonly lines: Uint8Array
+}
+
+/** Yields one share per page of the range. Without a range, lists the whole queue. */
+export async function* sharesOf(reader: QueueReader, order: ListingOrder, range?: IdRange): AsyncGenerator<Share> {
+  const records = recordsByName(await reader.destinationRecords())
+  for await (const page of pages(reader, { ...order, ...range })) {
+    yield { count: page.length, lines: formatPage(page, records, order) }
+  }
+}
+
+/** The lines of messages. */
+export function formatPage(
+  page: readonly ListedMessage[],
+  records: DestinationRecords,
+  { form, now }: Pick<ListingOrder, 'form' | 'now'>,
+): Uint8Array {
+  if (form.kind === 'json') return jsonLines(page.map((listed) => messageJson(listed, records)))
+  return new TextEncoder().encode(page.map((listed) => `${listRow(listed, { now, records, form })}\n`).join(''))
+}

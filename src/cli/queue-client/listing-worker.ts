@@ -1,0 +1,26 @@
+/** Worker thread of a long listing: formats slices of the queue on request. */
+import { workerData } from 'node:worker_threads'
+import { openQueueReader } from '../../store/sqlite/sqlite-reader.ts'
+import { onWallClock } from '../../store/wall-reader.ts'
+import { systemClock } from '../../system/system-clock.ts'
+import { answering } from '../../system/worker-rpc.ts'
+import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
+
+export interface ListingPlace {
+  readonly directory: string
+  readonly order: ListingOrder
+  /** Non-zero when the listing was cancelled. */
+  readonly over: Int32Array
+}
+
+const { directory, order, over } = workerData as ListingPlace
+const reader = await onWallClock(openQueueReader(directory), systemClock)
+
+answering(
+  async (range: IdRange) => {
+    const shares: Share[] = []
+    if (Atomics.load(over, 0) === 0) for await (const share of sharesOf(reader, order, range)) shares.push(share)
+    return { answer: shares, transfer: shares.map(({ lines }) => lines.buffer as ArrayBuffer) }
+  },
+  () => reader.close(),
+)

@@ -1,0 +1,35 @@
+/**
+ * Lists the queue as text, page by page of messages; the text of a page is a Share. A long listing is formatted by several worker
+ * threads, each with its own connection to the database, because formatting takes most of the time.
+ */
+import { exactDestination, type QueueFilter, type QueueReader } from '../../store/queue-reader.ts'
+import { sharesOf, type ListingOrder, type Share } from './listing-shares.ts'
+
+/** Maximum number of messages for which one thread is faster than several. */
+const FEW = 100_000
+/**
+ * Maximum number of recipients at one destination for which one thread is faster: it uses an index, while workers read the whole
+ * queue.
+ */
+const FEW_AT_DESTINATION = 20_000
+
+/** Queues with little mail, in which most slices would be empty. */
+const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])
+
+/** Yields shares in the order of the messages. `directory` is the queue folder that `reader` reads. */
+export async function* listing(reader: QueueReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
+  if (order.limit !== undefined || RARE.has(order.filter.queue) || (await isShort(reader, order.filter)))
+    return yield* sharesOf(reader, order)
+  const { listingInThreads } = await import('./parallel-listing.ts')
+  yield* listingInThreads(reader, directory, order)
+}
+
+async function isShort(reader: QueueReader, filter: QueueFilter): Promise<boolean> {
+  const destination = exactDestination(filter)
+  if (destination !== null) {
+    const { waiting, leased } = await reader.destinationLoad(destination)
+    if (waiting + leased < FEW_AT_DESTINATION) return true
+  }
+  const end = await reader.sliceEnd(0, FEW)
+  return end === null || (await reader.sliceEnd(end, 1)) === null
+}

@@ -1,0 +1,92 @@
+/**
+ * Causes of waiting mail as text, one block per destination, and as JSON.
+ */
+import type { WaitingCause } from '../../queue/waiting-causes.ts'
+import type { Instant } from '../../system/clock.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { healthOf, stateText, type KnownDestination } from './destination-state.ts'
+import { painted, roleOfDestination, type Display } from './style.ts'
+import { clipped, epochSeconds, grouped, maskControls, plural, relative, shellWord } from './text.ts'
+import { wrapped } from './wrapping.ts'
+
+/** Width of the column of counts. */
+const COUNT_WIDTH = 9
+const INDENT = ' '.repeat(COUNT_WIDTH + 2)
+
+export interface CauseListFacts {
+  readonly now: Instant
+  readonly display: Display
+  readonly known: (destination: DestinationName) => KnownDestination
+  /** Maximum number of causes shown per destination. */
+  readonly limit: number
+}
+
+/** The options of queue commands that select a cause; null when there are none. */
+export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
+  filter === null ? null : `--destination ${shellWord(filter.destination ?? '')} --reply ${shellWord(filter.reply ?? '')}`
+
+const lines = (text: string, width: number): readonly string[] => wrapped(maskControls(text), width - INDENT.length)
+
+function causeBlock(cause: WaitingCause, { now, display: { width } }: CauseListFacts): readonly string[] {
+  const { recipients, since, last, example } = cause
+  const [head = '', ...rest] = lines(cause.cause ?? 'not tried yet, or one of many rare causes', width)
+  const options = filterOptionsOf(cause)
+  return [
+    `${grouped(recipients).padStart(COUNT_WIDTH)}  ${head}`,
+    ...rest.map((line) => `${INDENT}${line}`),
+    ...(since === null || last === null
+      ? []
+      : lines(`since ${relative(since, now)}, last ${relative(last, now)}`, width).map((line) => `${INDENT}${line}`)),
+    ...(example === null ? [] : [`${INDENT}${clipped(maskControls(`e.g. ${example.queueId} ${example.address}`), width - INDENT.length)}`]),
+    // Not wrapped: the line is pasted as it is.
+    ...(options === null ? [] : [`${INDENT}${options}`]),
+    ...(cause.isExact ? [] : [`${INDENT}(this filter also selects other causes of the destination)`]),
+  ]
+}
+
+/** The list for people, destinations with the most recipients first. */
+export function causeList(causes: readonly WaitingCause[], facts: CauseListFacts): string {
+  const total = (those: readonly WaitingCause[]) => those.reduce((sum, { recipients }) => sum + recipients, 0)
+  const blocks = [...Map.groupBy(causes, ({ destination }) => destination)]
+    .toSorted(([, a], [, b]) => total(b) - total(a))
+    .map(([destination, those]) => {
+      const hidden = those.slice(facts.limit)
+      const more =
+        hidden.length === 0 ? [] : [`${INDENT}${plural(hidden.length, 'further cause')}, ${plural(total(hidden), 'recipient')} (--limit)`]
+      const known = facts.known(destination)
+      const head = `${destination}: ${plural(total(those), 'recipient')}, ${stateText(known, facts.now)}`
+      return [
+        ...wrapped(maskControls(head), facts.display.width).map((line) =>
+          painted(line, roleOfDestination[healthOf(known).state], facts.display),
+        ),
+        ...those.slice(0, facts.limit).flatMap((cause) => causeBlock(cause, facts)),
+        ...more,
+      ]
+    })
+  return blocks.map((block) => `${block.join('\n')}\n`).join('\n')
+}
+
+const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
+
+/** One object per cause. `options` select its recipients in queue commands. */
+export const causeJson = (cause: WaitingCause): object => ({
+  destination: cause.destination,
+  cause: cause.cause,
+  recipients: cause.recipients,
+  since: seconds(cause.since),
+  last_time: seconds(cause.last),
+  stage: cause.example?.status.stage ?? null,
+  last_status: cause.example?.status.status ?? null,
+  example:
+    cause.example === null
+      ? null
+      : {
+          queue_id: cause.example.queueId,
+          recipient: cause.example.address,
+          reply: cause.example.status.reply ?? null,
+          reason: cause.example.status.reason,
+        },
+  filter: cause.filter,
+  filter_is_exact: cause.isExact,
+  options: filterOptionsOf(cause),
+})

@@ -1,0 +1,85 @@
+/** Table of contention simulator runs: one line per client, with the curve of the client's open connections. */
+import type { ContentionResult } from '../../simulator/contention/contention.ts'
+import { blockRow } from '../../simulator/terminal-plot.ts'
+import { clipped, grouped } from './text.ts'
+
+export interface Run {
+  readonly client: string
+  readonly seed: number
+  readonly result: ContentionResult
+}
+
+export interface ServerSize {
+  readonly maxBusy: number
+  readonly requests: number
+}
+
+const HEADINGS = ['CLIENT', 'MAKESPAN', 'ATTEMPTS', 'DONE', '99 % BY']
+const WIDTHS = [20, 16, 10, 7, 9]
+
+const line = (cells: readonly string[]): string =>
+  cells
+    .map((cell, i) => cell.padEnd(WIDTHS[i] ?? 0))
+    .join(' ')
+    .trimEnd()
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length)
+
+const runsOf = (runs: readonly Run[], client: string): readonly Run[] => runs.filter((run) => run.client === client)
+
+/**
+ * Means of each client over its runs. With several runs, the 5th and 95th percentiles of the makespan are added. `99 % BY` is the
+ * time of the first run.
+ */
+export function contentionRows(
+  runs: readonly Run[],
+  { requests }: ServerSize,
+): { headings: readonly string[]; rows: readonly (readonly string[])[] } {
+  const rows = [...new Set(runs.map(({ client }) => client))].map((client) => {
+    const results = runsOf(runs, client).map(({ result }) => result)
+    const makespans = results.map(({ makespan }) => makespan / 1e6)
+    const band = results.length > 1 ? ` ${percentile(makespans, 0.05).toFixed(0)}–${percentile(makespans, 0.95).toFixed(0)}` : ''
+    const collapsed = results.some(({ completed }) => completed < requests)
+    return [
+      client,
+      collapsed ? 'collapsed' : `${mean(makespans).toFixed(1)} s${band}`,
+      grouped(Math.round(mean(results.map(({ attempts }) => attempts)))),
+      grouped(Math.round(mean(results.map(({ completed }) => completed)))),
+      `${(percentile([...(results[0]?.latencies ?? [])], 0.99) / 1e6).toFixed(1)} s`,
+    ]
+  })
+  return { headings: HEADINGS, rows }
+}
+
+/** Maximum length of a curve. */
+const LONGEST_CURVE = 240
+
+export function contentionTable(runs: readonly Run[], size: ServerSize, columns: number): string {
+  const { headings, rows } = contentionRows(runs, size)
+  const finished = runs.filter(({ result }) => result.completed === size.requests)
+  const longest = (finished.length > 0 ? finished : runs).reduce((most, { result }) => Math.max(most, result.makespan / 1e6), 1)
+  const bounds = { x: Math.min(LONGEST_CURVE, longest), y: 2 * size.maxBusy }
+  const width = Math.max(10, columns - WIDTHS.reduce((sum, cell) => sum + cell + 1, 0) - 1)
+  const curve = (client: string): string => {
+    const samples = runsOf(runs, client)[0]?.result.samples ?? []
+    return blockRow(
+      samples.map(({ time, busy }) => ({ x: time, y: busy })),
+      bounds,
+      width,
+    )
+  }
+  return [
+    line([...headings, 'OPEN CONNECTIONS']),
+    ...rows.map(([client = '', ...cells]) => line([clipped(client, WIDTHS[0] ?? 0), ...cells, curve(client)])),
+    '',
+    `${grouped(size.requests)} requests, one each millisecond, at a server of ${size.maxBusy} connections; ${((size.requests * 0.5) / size.maxBusy).toFixed(1)} s would do.`,
+    `The curves go from 0 to ${bounds.x.toFixed(0)} s; a full block is ${bounds.y} connections or more.`,
+  ]
+    .map((text) => `${text}\n`)
+    .join('')
+}

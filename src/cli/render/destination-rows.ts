@@ -1,0 +1,108 @@
+/** Destinations as a table for people, with the reason of a state below its destination, and as tab-separated values. Pure. */
+import type { DestinationLoad } from '../../store/queue-reader.ts'
+import type { Instant } from '../../system/clock.ts'
+import { healthOf, siteReason, stateText, type KnownDestination } from './destination-state.ts'
+import { roleOfDestination, type Display } from './style.ts'
+import { tableHeading, tableRow, widthBeside, type Column } from './table.ts'
+import { grouped, isoTime, maskControls, plural, span } from './text.ts'
+import { hanging } from './wrapping.ts'
+
+/** A destination with its queued mail; `load` is undefined when it has none. */
+export interface DestinationRow extends KnownDestination {
+  readonly name: string
+  readonly load: DestinationLoad | undefined
+}
+
+export interface TableFacts {
+  readonly now: Instant
+  readonly display: Display
+}
+
+export const DESTINATION_SORTS = ['waiting', 'name', 'state', 'next'] as const
+export type DestinationSort = (typeof DESTINATION_SORTS)[number]
+
+const STATES = ['dead', 'suspended', 'throttled', 'open'] as const
+
+const FIGURES: readonly Column[] = [
+  { heading: 'STATE', width: 9 },
+  { heading: 'WAITING', width: 9, align: 'right' },
+  { heading: 'ACTIVE', width: 7, align: 'right' },
+  { heading: 'NEXT', width: 7, align: 'right' },
+]
+/** Most columns of a name. */
+const LONGEST_NAME = 60
+const INDENT = 4
+
+/** True for an open or throttled destination without mail. */
+export const isIdle = (row: DestinationRow): boolean => {
+  const { state } = healthOf(row)
+  return (row.load?.waiting ?? 0) + (row.load?.leased ?? 0) + (row.live?.inFlight ?? 0) === 0 && (state === 'open' || state === 'throttled')
+}
+
+/** Time of the next attempt, of the probe, or of the end of the suspension; null for none. */
+function nextAt(row: DestinationRow): Instant | null {
+  const { state, deadUntil, suspension } = healthOf(row)
+  if (state === 'suspended') return suspension?.until ?? null
+  return state === 'dead' ? deadUntil : (row.load?.nextDueAt ?? null)
+}
+
+const byName = (a: DestinationRow, b: DestinationRow): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
+
+function compared(a: DestinationRow, b: DestinationRow, sort: DestinationSort): number {
+  switch (sort) {
+    case 'waiting':
+      return (b.load?.waiting ?? 0) - (a.load?.waiting ?? 0)
+    case 'name':
+      return 0
+    case 'state':
+      return STATES.indexOf(healthOf(a).state) - STATES.indexOf(healthOf(b).state)
+    case 'next':
+      return Math.sign((nextAt(a) ?? Infinity) - (nextAt(b) ?? Infinity)) || 0
+  }
+}
+
+/** Destinations in an order; equal ones by name. */
+export const sorted = (rows: readonly DestinationRow[], sort: DestinationSort): readonly DestinationRow[] =>
+  rows.toSorted((a, b) => compared(a, b, sort) || byName(a, b))
+
+/** Reason of the state: that of the suspension, or the reply of the host. Empty for none. */
+function reasonOf(row: DestinationRow, now: Instant): string {
+  const { state, siteStatus } = healthOf(row)
+  if (state === 'suspended') return stateText(row, now)
+  return siteStatus === null ? '' : siteReason(siteStatus)
+}
+
+const activeOf = ({ live, load }: DestinationRow): string =>
+  live === undefined ? String(load?.leased ?? 0) : `${live.inFlight}/${live.window}`
+
+function nextText(row: DestinationRow, now: Instant): string {
+  const at = nextAt(row)
+  if (at === null) return '-'
+  return at <= now ? 'now' : span(at - now, 2)
+}
+
+/** The table. `hidden` is the number of destinations that it leaves out. */
+export function destinationTable(rows: readonly DestinationRow[], hidden: number, { now, display }: TableFacts): string {
+  const idle = hidden === 0 ? '' : `${plural(hidden, 'idle destination')} not shown (--all)\n`
+  if (rows.length === 0)
+    return idle === '' ? 'No destination has queued mail or recorded state.\n' : `No destination has queued mail.\n${idle}`
+  const longest = rows.reduce((most, { name }) => Math.max(most, name.length), 'DESTINATION'.length)
+  const width = Math.max(8, Math.min(longest, LONGEST_NAME, widthBeside(FIGURES, display)))
+  const columns: readonly Column[] = [{ heading: 'DESTINATION', width, cut: 'middle' }, ...FIGURES]
+  const lines = rows.flatMap((row) => {
+    const { state } = healthOf(row)
+    const figures = [grouped(row.load?.waiting ?? 0), activeOf(row), nextText(row, now)]
+    const reason = maskControls(reasonOf(row, now)).trimEnd()
+    const line = tableRow([row.name, [state, roleOfDestination[state]], ...figures], columns, display)
+    return reason === '' ? [line] : [line, ...hanging(' '.repeat(INDENT), reason, { width: display.width, indent: INDENT })]
+  })
+  return `${[tableHeading(columns, display), ...lines].join('\n')}\n${idle}`
+}
+
+/** Name, waiting, in flight, window, next attempt, state and reason, exact and separated by tabs. */
+export function destinationValues(row: DestinationRow, { now }: Pick<TableFacts, 'now'>): string {
+  const { live, load } = row
+  const at = nextAt(row)
+  const counts = [load?.waiting ?? 0, live?.inFlight ?? load?.leased ?? 0, live?.window ?? '-', at === null ? '-' : isoTime(at)]
+  return [row.name, ...counts, healthOf(row).state, reasonOf(row, now)].map((cell) => maskControls(String(cell))).join('\t')
+}

@@ -1,0 +1,167 @@
+/** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Clock, Instant } from '../../system/clock.ts'
+import { differingOrcpt } from '../../mail/envelope.ts'
+import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../mail/message.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+import type { MessageDetails } from '../../store/queue-reader.ts'
+import type { AttemptRecord } from '../../store/queue-store.ts'
+import { formatDelay } from '../../telemetry/delays.ts'
+import { healthOf, siteReason, stateText } from './destination-state.ts'
+import { attemptJson, messageJson, shownSender } from './message-json.ts'
+import { remedyFor, ruleFor } from './next-attempt-reason.ts'
+import { nextAttemptAt, waitsFor, type DestinationRecords, type WaitsFor } from './recipient-status.ts'
+import { painted, roleOfDestination, roleOfQueue, type Display, type Role } from './style.ts'
+import { byteSize, maskControls, localTime, plural, relative } from './text.ts'
+import { hanging } from './wrapping.ts'
+
+export interface StoryFacts {
+  readonly story: MessageDetails
+  readonly records: DestinationRecords
+  /** Destinations in the daemon's memory; null when no daemon runs. */
+  readonly live: readonly LiveDestination[] | null
+  readonly policies: DestinationPolicies
+  readonly clock: Clock
+}
+
+/** The live recipient with the earliest next attempt. */
+function firstToBeTried({ story, records }: StoryFacts): Recipient | undefined {
+  const at = (recipient: Recipient) => nextAttemptAt(recipient, story.queue, records) ?? Infinity
+  return story.recipients.filter(isLive).toSorted((a, b) => at(a) - at(b) || a.id - b.id)[0]
+}
+
+/** Builds the object of `queue show --json`. */
+export function storyJson(facts: StoryFacts): object {
+  const { story, records, policies } = facts
+  const addresses = new Map(story.recipients.map(({ id, address }) => [id, address]))
+  const first = firstToBeTried(facts)
+  const waits: WaitsFor = first === undefined ? 'nothing' : waitsFor(first, story.queue, records)
+  return {
+    ...messageJson(story, records),
+    history: story.history.map((attempt) => attemptJson(attempt, addresses.get(attempt.recipient) ?? '')),
+    rule:
+      first === undefined ? null : ruleFor({ recipient: first, story, waits, next: nextAttemptAt(first, story.queue, records), policies }),
+    waits_for: waits,
+  }
+}
+
+const NAME_WIDTH = 14
+
+/** Lines of a width. Text that is longer continues at an indent. */
+class Screen {
+  readonly #lines: string[] = []
+  readonly #display: Display
+
+  constructor(display: Display) {
+    this.#display = display
+  }
+
+  /** Adds text after `indent` blanks. Continuation lines have two blanks more. */
+  line(text = '', role: Role | null = null, indent = 0): void {
+    this.#add(' '.repeat(indent), text, indent + 2, role)
+  }
+
+  fact(name: string, value: string | null | undefined): void {
+    if (value !== null && value !== undefined && value !== '') this.#add(`  ${name.padEnd(NAME_WIDTH)}`, value, NAME_WIDTH + 2)
+  }
+
+  #add(prefix: string, text: string, indent: number, role: Role | null = null): void {
+    const { width } = this.#display
+    for (const line of hanging(prefix, maskControls(text), { width, indent })) this.#lines.push(painted(line, role, this.#display))
+  }
+
+  toString(): string {
+    return `${this.#lines.join('\n')}\n`
+  }
+}
+
+const timeAndDistance = (at: Instant, clock: Clock): string => `${localTime(at, clock)} (${relative(at, clock.now())})`
+
+/** Builds the text of `queue show`. */
+export function storyText(facts: StoryFacts, display: Display): string {
+  const { story, clock } = facts
+  const { message } = story
+  const screen = new Screen(display)
+  screen.line(`${queueIdOf(message)}  ${story.queue}${story.forcedExpire ? ', forced to expire' : ''}`, roleOfQueue[story.queue])
+  screen.fact('from', message.sender === '' ? '<> (a notice or another message without return path)' : shownSender(message.sender))
+  screen.fact('size', byteSize(message.size))
+  screen.fact('message-id', message.messageId)
+  screen.fact('envid', message.envid)
+  screen.fact('arrived', timeAndDistance(message.arrivedAt, clock))
+  if (message.createdAt !== message.arrivedAt) screen.fact('requeued', timeAndDistance(message.createdAt, clock))
+  if (story.leftAt !== undefined) screen.fact('left', timeAndDistance(story.leftAt, clock))
+  if (story.warnings > 0) screen.fact('warnings', `${plural(story.warnings, 'delay warning')} sent to the sender`)
+  for (const recipient of story.recipients) writeRecipient(screen, recipient, facts)
+  const destinations = new Set(story.recipients.filter(isLive).map(({ destination }) => destination))
+  for (const destination of destinations) writeDestination(screen, destination, facts)
+  return screen.toString()
+}
+
+function writeRecipient(screen: Screen, recipient: Recipient, { story, records, policies, clock }: StoryFacts): void {
+  const waits = waitsFor(recipient, story.queue, records)
+  const next = nextAttemptAt(recipient, story.queue, records)
+  screen.line()
+  screen.line(`to ${recipient.address}: ${statusText(recipient, waits)}`, roleOf(recipient, waits))
+  screen.fact('original', differingOrcpt(recipient))
+  if (recipient.settledAt !== undefined) screen.fact('since', timeAndDistance(recipient.settledAt, clock))
+  if (isLive(recipient)) {
+    screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
+    screen.fact('by rule', ruleFor({ recipient, story, waits, next, policies }))
+    // Held and corrupt mail does not expire.
+    if (recipient.state !== 'parked') screen.fact('expires', timeAndDistance(recipient.expiresAt, clock))
+  }
+  if (recipient.noticeDue !== undefined) screen.fact('notice', `${recipient.noticeDue} notice to the sender is due`)
+  screen.fact('last reply', recipient.last?.reply ?? recipient.last?.reason)
+  screen.fact('remedy', remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)))
+  const attempts = story.history.filter((attempt) => attempt.recipient === recipient.id)
+  screen.line(
+    `${plural(recipient.attempts, 'attempt')}${attempts.length < recipient.attempts ? `, ${attempts.length} shown` : ''}`,
+    null,
+    2,
+  )
+  for (const attempt of attempts) writeAttempt(screen, attempt, clock)
+}
+
+const STATUS_TEXTS: Readonly<Record<WaitsFor, string>> = {
+  'due-time': 'waits for its next attempt',
+  delivery: 'is in delivery',
+  probe: 'waits behind a dead destination',
+  resume: 'waits behind a suspended destination',
+  release: 'is on hold',
+  inspection: 'is corrupt: it cannot be read',
+  restore: 'is in the trash',
+  nothing: '',
+}
+
+const statusText = (recipient: Recipient, waits: WaitsFor): string => (waits === 'nothing' ? recipient.state : STATUS_TEXTS[waits])
+
+function roleOf({ state }: Recipient, waits: WaitsFor): Role | null {
+  if (waits === 'nothing') return state === 'delivered' ? 'good' : 'bad'
+  if (waits === 'delivery') return 'good'
+  return waits === 'release' || waits === 'resume' ? 'stopped' : 'waiting'
+}
+
+function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: AttemptRecord, clock: Clock): void {
+  const parts = delays.map(formatDelay).join('/')
+  screen.line(
+    `${localTime(at, clock)}  ${outcome} ${status.status}  at ${relay ?? 'no host'}, stage ${status.stage}, delays ${parts}`,
+    null,
+    4,
+  )
+  screen.line(status.reply ?? status.reason, null, 6)
+}
+
+function writeDestination(screen: Screen, name: DestinationName, { records, live, clock }: StoryFacts): void {
+  const known = { record: records.get(name), live: live?.find(({ destination }) => destination === name) }
+  const { deadUntil, siteStatus } = healthOf(known)
+  screen.line()
+  screen.line(`destination ${name}`, roleOfDestination[healthOf(known).state])
+  screen.fact('state', stateText(known, clock.now()))
+  if (deadUntil !== null) screen.fact('dead until', timeAndDistance(deadUntil, clock))
+  if (known.live !== undefined) {
+    const { window, inFlight, waiting } = known.live
+    screen.fact('window', `${window} at once, ${inFlight} in flight, ${waiting} waiting for a slot`)
+  }
+  if (siteStatus !== null) screen.fact('last reply', siteReason(siteStatus))
+  if (live === null) screen.fact('daemon', 'not running: no attempts until it is started')
+}

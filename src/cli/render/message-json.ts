@@ -1,0 +1,81 @@
+/**
+ * Formats a message as JSON: first the members of Postfix in Postfix's order (postqueue -j), then those of deferd. Names and
+ * order are a stable interface.
+ */
+import type { Instant } from '../../system/clock.ts'
+import { differingOrcpt } from '../../mail/envelope.ts'
+import { isLive, queueIdOf } from '../../mail/message.ts'
+import type { ListedMessage, ListedRecipient, MessageDetails } from '../../store/queue-reader.ts'
+import type { AttemptRecord } from '../../store/queue-store.ts'
+import { delayReason, nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
+import { epochSeconds } from './text.ts'
+
+/** Sender shown in listings. The null sender is shown as in Postfix (`empty_address_recipient`). */
+export const shownSender = (sender: string): string => (sender === '' ? 'MAILER-DAEMON' : sender)
+
+const optionalSeconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
+
+type Queue = MessageDetails['queue']
+
+/**
+ * Builds a recipient's object. Absent members are undefined instead of omitted, because long listings are faster with objects of
+ * one shape.
+ */
+function recipientJson(recipient: ListedRecipient, next: Instant | null, records: DestinationRecords): object {
+  const reason = delayReason(recipient, records) ?? undefined
+  const isBounced = recipient.state === 'bounced'
+  return {
+    orig_address: differingOrcpt(recipient) ?? undefined,
+    address: recipient.address,
+    bounce_reason: isBounced ? reason : undefined,
+    delay_reason: isBounced ? undefined : reason,
+    destination: recipient.destination,
+    state: recipient.state,
+    attempts: recipient.attempts,
+    next_attempt_time: optionalSeconds(next),
+    last_status: recipient.last?.status ?? null,
+  }
+}
+
+/** Builds the object of `queue list --json` and `postqueue -j`. */
+export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly queue: Queue }, records: DestinationRecords): object {
+  const { message, queue } = listed
+  const recipients: object[] = []
+  let attempts = 0
+  let expiry: Instant | null = null
+  let earliest: Instant | null = null
+  for (const recipient of listed.recipients) {
+    const next = nextAttemptAt(recipient, queue, records)
+    recipients.push(recipientJson(recipient, next, records))
+    attempts = Math.max(attempts, recipient.attempts)
+    if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
+    if (next !== null) earliest = Math.min(earliest ?? next, next)
+  }
+  return {
+    queue_name: queue,
+    queue_id: queueIdOf(message),
+    arrival_time: Math.floor(message.arrivedAt / 1000),
+    message_size: message.size,
+    forced_expire: listed.forcedExpire,
+    sender: shownSender(message.sender),
+    recipients,
+    expire_time: optionalSeconds(expiry),
+    attempts,
+    next_attempt_time: optionalSeconds(earliest),
+  }
+}
+
+/** Builds one entry of `history` in `queue show --json`. */
+export function attemptJson(attempt: AttemptRecord, address: string): object {
+  return {
+    time: epochSeconds(attempt.at),
+    recipient: address,
+    host: attempt.relay,
+    stage: attempt.status.stage,
+    reply: attempt.status.reply ?? null,
+    status: attempt.status.status,
+    outcome: attempt.outcome,
+    delays: attempt.delays.map(epochSeconds),
+    reason: attempt.status.reason,
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
+ * change it.
+ */
+import { formatDuration } from '../../system/duration.ts'
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Instant } from '../../system/clock.ts'
+import type { Recipient } from '../../mail/message.ts'
+import type { MessageDetails } from '../../store/queue-reader.ts'
+import type { DestinationRecord } from '../../store/queue-store.ts'
+import type { WaitsFor } from './recipient-status.ts'
+
+interface RuleFacts {
+  readonly recipient: Recipient
+  readonly story: MessageDetails
+  readonly waits: WaitsFor
+  /** Time of the next attempt; null when an operator must act first. */
+  readonly next: Instant | null
+  readonly policies: DestinationPolicies
+}
+
+/** The rule that determined the time of the next attempt; null for a recipient in a final state. */
+export function ruleFor(facts: RuleFacts): string | null {
+  switch (facts.waits) {
+    case 'nothing':
+      return null
+    case 'release':
+    case 'inspection':
+    case 'restore':
+      return 'no attempts while the message is on hold, corrupt or in the trash'
+    case 'resume':
+      return 'no attempts while the destination is suspended'
+    case 'due-time':
+    case 'probe':
+    case 'delivery':
+      return scheduledBy(facts)
+  }
+}
+
+/** The rule for a recipient whose next attempt is scheduled. */
+function scheduledBy({ recipient, story, waits, next, policies }: RuleFacts): string {
+  const { settings: values, table } = policies.for(recipient.destination)
+  const source = table === null ? '' : ` ([destination."${table}"])`
+  const lifetime = story.message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
+  if (story.forcedExpire) return 'forced to expire by an operator: returned to the sender without another attempt'
+  const limits = `minimal_backoff_time = ${formatDuration(values.minimal_backoff_time)}, maximal_backoff_time = ${formatDuration(values.maximal_backoff_time)}`
+  // The due time is in the past or before the probe, so the destination determines the time.
+  if (waits === 'probe' && next !== recipient.dueAt)
+    return `due, but the destination is dead and probed at doubling intervals; ${limits}${source}`
+  if (recipient.dueAt >= recipient.expiresAt)
+    return `last attempt, at the end of ${lifetime} = ${formatDuration(values[lifetime])}${source}`
+  if (recipient.steps === 0) return 'first attempt of new mail, at once'
+  const jitter = values.retry_jitter > 0 ? `, retry_jitter = ${values.retry_jitter}` : ''
+  return `wait ${recipient.steps} of retry_backoff = ${values.retry_backoff}${waited(recipient, story)}; ${limits}${jitter}${source}`
+}
+
+/** Length of the current wait since the last attempt in the history; null without an attempt. */
+function waited(recipient: Recipient, { history }: MessageDetails): string {
+  const last = history.findLast((attempt) => attempt.recipient === recipient.id)
+  return last === undefined || recipient.dueAt <= last.at ? '' : `: ${formatDuration(recipient.dueAt - last.at)} after the last attempt`
+}
+
+/** The command that would end the wait earlier; null when there is none. */
+export function remedyFor(waits: WaitsFor, queueId: string, record: DestinationRecord | undefined): string | null {
+  switch (waits) {
+    case 'due-time':
+      return `to try now: deferd queue flush ${queueId}`
+    case 'probe':
+      return `waits until a probe of ${record?.name ?? 'the destination'} succeeds; to try now: deferd queue flush ${queueId}`
+    case 'resume':
+      return `deferd destination resume ${record?.name ?? ''}`
+    case 'release':
+      return `deferd queue release ${queueId}`
+    case 'restore':
+      return `deferd queue restore ${queueId}`
+    case 'inspection':
+      return `unreadable (see the log); to remove it: deferd queue delete ${queueId}`
+    case 'delivery':
+    case 'nothing':
+      return null
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Status of a recipient: the event that ends its wait, the time of its next attempt, and the reason for listings. It is derived
+ * from the recipient, the queue of its message and the recorded state of its destination. Pure.
+ */
+import type { Instant } from '../../system/clock.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { ListedRecipient, MessageDetails } from '../../store/queue-reader.ts'
+import type { DestinationRecord } from '../../store/queue-store.ts'
+
+/** Recorded states of dead and suspended destinations, by name. */
+export type DestinationRecords = ReadonlyMap<DestinationName, DestinationRecord>
+
+export const recordsByName = (records: readonly DestinationRecord[]): DestinationRecords =>
+  new Map(records.map((record) => [record.name, record]))
+
+export type WaitsFor = 'due-time' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
+
+/** The event for which the recipient waits. */
+export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): WaitsFor {
+  if (recipient.state === 'leased') return 'delivery'
+  if (recipient.state !== 'waiting' && recipient.state !== 'parked') return 'nothing'
+  if (queue === 'hold') return 'release'
+  if (queue === 'corrupt') return 'inspection'
+  if (queue === 'trash') return 'restore'
+  const record = records.get(recipient.destination)
+  if (record !== undefined && record.suspension !== null) return 'resume'
+  return record !== undefined && record.deadUntil !== null ? 'probe' : 'due-time'
+}
+
+/** Time of the next attempt; null when an operator must act first. */
+export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): Instant | null {
+  const waiting = waitsFor(recipient, queue, records)
+  if (waiting === 'due-time' || waiting === 'delivery') return recipient.dueAt
+  const resumedAt = waiting === 'resume' ? (records.get(recipient.destination)?.suspension?.until ?? null) : null
+  if (resumedAt !== null) return Math.max(recipient.dueAt, resumedAt)
+  if (waiting === 'probe') return Math.max(recipient.dueAt, records.get(recipient.destination)?.deadUntil ?? 0)
+  return null
+}
+
+/**
+ * Reason of a recipient in one line, which begins at the code of a reply. Null during a delivery. The state of a closed destination
+ * precedes its reason, as in `delayReason`.
+ */
+export function shortReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
+  if (recipient.state === 'leased') return null
+  const own = recipient.last === null ? null : (recipient.last.reply ?? recipient.last.reason)
+  const record = records.get(recipient.destination)
+  if (record === undefined || recipient.state !== 'waiting') return own
+  if (record.suspension !== null) return delayReason(recipient, records)
+  if (record.deadUntil === null || record.siteStatus === null) return own
+  return record.siteStatus.reply ?? record.siteStatus.reason
+}
+
+/**
+ * Reason of a recipient in listings. Null during a delivery, as in Postfix. Mail that waits for a suspended destination has the
+ * operator and the reason of the suspension. Mail that waits for a dead destination has the destination's site status as its
+ * reason, unless its own last attempt had that result.
+ */
+export function delayReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
+  if (recipient.state === 'leased') return null
+  const record = records.get(recipient.destination)
+  const own = recipient.last?.reason ?? null
+  if (record === undefined || recipient.state !== 'waiting') return own
+  if (record.suspension !== null) {
+    const { by, reason: given } = record.suspension
+    return `delivery temporarily suspended: by ${by}${given === null ? '' : `: ${given}`}`
+  }
+  const reason = record.deadUntil === null ? null : (record.siteStatus?.reason ?? 'the destination does not answer')
+  return reason === null || reason === own ? own : `delivery temporarily suspended: ${reason}`
+}

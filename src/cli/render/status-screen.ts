@@ -1,0 +1,145 @@
+/** The status of a queue as one screen, and as JSON. */
+import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts'
+import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
+import type { Clock } from '../../system/clock.ts'
+import { healthOf, siteReason, stateText } from './destination-state.ts'
+import { painted, roleOfDestination, type Display } from './style.ts'
+import { cutMiddle } from './table.ts'
+import { clipped, epochSeconds, grouped, localTime, maskControls, span } from './text.ts'
+import { wrapped } from './wrapping.ts'
+
+const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
+/** Destinations shown. */
+const SHOWN = 10
+const NAME_WIDTH = 28
+const COUNT_WIDTH = 11
+
+const cells = (name: string, ...values: readonly string[]): string =>
+  `${name.padEnd(12)}${values.map((value) => value.padStart(COUNT_WIDTH + 2)).join('')}`
+
+const rate = (perSecond: number): string => `${perSecond < 9.95 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))}/s`
+
+function trafficTable({ running, lastHour }: QueueStatus): readonly string[] {
+  const kinds = TRAFFIC_KINDS.filter((kind) => kind !== 'deleted')
+  if (running === null) return [cells('RECIPIENTS', 'last hour'), ...kinds.map((kind) => cells(kind, grouped(lastHour[kind])))]
+  const { last10s, last5min } = running.rates
+  const row = (kind: keyof Traffic) => cells(kind, rate(last10s[kind]), rate(last5min[kind]), grouped(lastHour[kind]))
+  return [cells('RECIPIENTS', 'last 10 s', 'last 5 min', 'last hour'), ...kinds.map(row)]
+}
+
+function queueTable({ queues, trash, at }: QueueStatus): readonly string[] {
+  const row = (name: string, messages: number, recipients: number, oldest: string) =>
+    cells(name, grouped(messages), grouped(recipients), oldest)
+  const counted = QUEUES.map((name) => {
+    const count = queues.find(({ queue }) => queue === name)
+    return count === undefined ? row(name, 0, 0, '-') : row(name, count.messages, count.recipients, span(at - count.oldestArrival))
+  })
+  return [cells('QUEUE', 'messages', 'recipients', 'oldest'), ...counted, row('trash', trash.messages, trash.recipients, '-')]
+}
+
+/** `++-x`: the last outcomes, delivered, deferred or failed. */
+const outcomesText = ({ recent }: StatusDestination): string =>
+  (recent?.outcomes ?? []).map((outcome) => (outcome === 'delivered' ? '+' : outcome === 'deferred' ? '-' : 'x')).join('')
+
+function destinationLines(one: StatusDestination, now: number, display: Display): readonly string[] {
+  const { width } = display
+  const { live } = one
+  const { siteStatus, state } = healthOf(one)
+  const flight = live === undefined ? '' : `, ${live.inFlight}/${live.window} in flight`
+  const name = maskControls(one.destination)
+  const head = `${cutMiddle(name, NAME_WIDTH).padEnd(NAME_WIDTH)}${grouped(one.waiting).padStart(COUNT_WIDTH)}`
+  const indent = ' '.repeat(NAME_WIDTH + COUNT_WIDTH + 2)
+  const why = state === 'suspended' || siteStatus === null ? '' : `: ${siteReason(siteStatus)}`
+  const [first = '', ...rest] = wrapped(maskControls(`${stateText(one, now)}${flight}${why}`), width - indent.length)
+  const outcomes = outcomesText(one)
+  return [
+    painted(`${head}  ${first}`, state === 'open' ? null : roleOfDestination[state], display),
+    ...rest.map((line) => `${indent}${line}`),
+    ...(outcomes === '' ? [] : [`${indent}${outcomes.slice(-(width - indent.length))}`]),
+  ]
+}
+
+function destinationTable(heading: string, those: readonly StatusDestination[], now: number, display: Display): readonly string[] {
+  if (those.length === 0) return []
+  const more = those.length > SHOWN ? [`and ${grouped(those.length - SHOWN)} more: deferd destination list`] : []
+  const title = `${heading.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
+  return ['', painted(title, 'heading', display), ...those.slice(0, SHOWN).flatMap((one) => destinationLines(one, now, display)), ...more]
+}
+
+function balanceLines({ balance }: QueueStatus, width: number): readonly string[] {
+  const { accepted, delivered, returned, deleted, waiting, difference } = balance
+  const terms = [
+    `delivered ${grouped(delivered)}`,
+    `returned ${grouped(returned)}`,
+    `deleted ${grouped(deleted)}`,
+    `waiting ${grouped(waiting)}`,
+  ]
+  const text = `BALANCE  accepted ${grouped(accepted)} = ${terms.join(' + ')}`
+  const warning =
+    difference === 0 ? [] : [`warning: ${grouped(Math.abs(difference))} recipients are ${difference > 0 ? 'missing' : 'counted twice'}`]
+  return ['', ...wrapped(text, width), ...warning.flatMap((line) => wrapped(line, width))]
+}
+
+const headed = ([heading = '', ...rows]: readonly string[], display: Display): readonly string[] => [
+  painted(heading, 'heading', display),
+  ...rows,
+]
+
+/** The screen, of at most the width of the display. */
+export function statusScreen(
+  status: QueueStatus,
+  { name, clock, display }: { readonly name: string; readonly clock: Clock; readonly display: Display },
+): string {
+  const { running, closed, largest, at } = status
+  const state = running === null ? 'no daemon runs' : `deferd ${running.version} is running`
+  const { width } = display
+  const open = largest.filter(({ destination }) => !closed.some((one) => one.destination === destination))
+  const lines = [
+    clipped(maskControls(`${name}: ${state}, ${localTime(at, clock)}`), width),
+    '',
+    ...headed(trafficTable(status), display),
+    '',
+    ...headed(queueTable(status), display),
+    ...destinationTable('DEAD AND SUSPENDED', closed, at, display),
+    ...destinationTable('OTHER DESTINATIONS', open, at, display),
+    ...balanceLines(status, width),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+const destinationJson = (one: StatusDestination): object => {
+  const { state, deadUntil, suspension, siteStatus } = healthOf(one)
+  return {
+    destination: one.destination,
+    state,
+    waiting: one.waiting,
+    window: one.live?.window ?? null,
+    in_flight: one.live?.inFlight ?? null,
+    dead_until: deadUntil === null ? null : epochSeconds(deadUntil),
+    suspended_by: suspension?.by ?? null,
+    suspended_until: suspension === null || suspension.until === null ? null : epochSeconds(suspension.until),
+    suspend_reason: suspension?.reason ?? null,
+    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
+    last_outcomes: one.recent?.outcomes ?? null,
+    last_causes: one.recent?.causes ?? null,
+  }
+}
+
+export const statusJson = ({ at, running, queues, trash, oldestArrival, lastHour, closed, largest, balance }: QueueStatus): object => ({
+  time: epochSeconds(at),
+  running: running !== null,
+  version: running?.version ?? null,
+  rates: running === null ? null : { last_10s: running.rates.last10s, last_5min: running.rates.last5min },
+  last_hour: lastHour,
+  queues: queues.map(({ queue, messages, recipients, oldestArrival: oldest }) => ({
+    queue_name: queue,
+    messages,
+    recipients,
+    oldest_arrival_time: Math.floor(oldest / 1000),
+  })),
+  trash,
+  oldest_arrival_time: oldestArrival === null ? null : Math.floor(oldestArrival / 1000),
+  closed_destinations: closed.map(destinationJson),
+  largest_destinations: largest.map(destinationJson),
+  balance,
+})

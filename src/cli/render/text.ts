@@ -1,0 +1,93 @@
+/**
+ * Formats times, spans, sizes and JSON. `maskControls` masks text from the network before a terminal prints it. JSON output
+ * escapes the control characters that JSON.stringify does not escape.
+ */
+import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import { largestUnits } from '../../system/duration.ts'
+import { civilTime, MONTHS } from '../../mail/mail-date.ts'
+import { escapeControls } from '../../mail/smtp-reply.ts'
+
+export { isoInstant as isoTime } from '../../mail/mail-date.ts'
+export { maskControls } from '../../mail/smtp-reply.ts'
+
+const two = (value: number): string => String(value).padStart(2, '0')
+
+/** Formats local time: `2026-11-20 10:00:00`. */
+export function localTime(at: Instant, clock: Clock): string {
+  const { year, month, day, hour, minute, second } = civilTime(at, clock.zone(at).offset)
+  return `${year}-${two(month)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`
+}
+
+/** Formats like ctime(3) without the year: `Fri Nov 20 10:00:00`. A one-digit day is padded with a space. */
+export function ctime(at: Instant, clock: Clock): string {
+  const { month, day, hour, minute, second, weekday } = civilTime(at, clock.zone(at).offset)
+  return `${weekday} ${MONTHS[month - 1] ?? ''} ${String(day).padStart(2)} ${two(hour)}:${two(minute)}:${two(second)}`
+}
+
+/** Formats a duration in its two largest units, or in `units`: `3h 12m`, `2d`, `45s`, `0s`. */
+export const span = (duration: Duration, units = 2): string =>
+  largestUnits(duration, units)
+    .map(({ figure, unit }) => `${figure}${unit.charAt(0)}`)
+    .join(' ') || '0s'
+
+/** Formats a distance in time: `in 12m`, `3h 5m ago`, `now`. */
+export function relative(at: Instant, now: Instant): string {
+  const text = span(Math.abs(at - now))
+  if (text === '0s') return 'now'
+  return at > now ? `in ${text}` : `${text} ago`
+}
+
+/** Formats a size: `512 B`, `2.1 kB`, `10 MB`. */
+export function byteSize(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`
+  let value = bytes
+  let unit = ''
+  for (const next of ['kB', 'MB', 'GB', 'TB']) {
+    if (value < 999.5) break
+    value /= 1000
+    unit = next
+  }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
+}
+
+/** Formats a count: `1,234,567`. Intl is not used, because it takes 10 ms to load. */
+export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+
+export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+
+/** Converts to seconds since 1970 with a fraction, the unit of times in deferd's JSON. */
+export const epochSeconds = (at: Instant): number => at / 1000
+
+const LF = 0x0a
+const DEL = 0x7f
+/** Maximum number of bytes of a UTF-8 character. */
+const LONGEST_CHARACTER = 4
+
+/** One line of JSON in which the line end is the only unescaped control character. */
+export const jsonLine = (value: unknown): string => `${escapeControls(JSON.stringify(value))}\n`
+
+/** Encodes several JSON lines into one buffer. */
+export function jsonLines(values: readonly unknown[]): Uint8Array {
+  const lines = values.map((value) => JSON.stringify(value))
+  return plainLines(lines) ?? new TextEncoder().encode(lines.map((line) => `${escapeControls(line)}\n`).join(''))
+}
+
+/** Encodes lines that are ASCII without DEL. Undefined when a line has other characters. */
+function plainLines(lines: readonly string[]): Uint8Array | undefined {
+  // The extra bytes let `write` return a number larger than the line's length when a line is not ASCII.
+  const bytes = Buffer.allocUnsafeSlow(lines.reduce((sum, line) => sum + line.length + 1, LONGEST_CHARACTER))
+  let end = 0
+  for (const line of lines) {
+    if (bytes.write(line, end) !== line.length) return undefined
+    end += line.length
+    bytes[end++] = LF
+  }
+  const plain = bytes.subarray(0, end)
+  return plain.includes(DEL) ? undefined : plain
+}
+
+/** Limits a text to a width. A shortened text ends with an ellipsis. */
+export const clipped = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`)
+
+/** An argument, quoted for a shell where that is needed. */
+export const shellWord = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -1,0 +1,71 @@
+/**
+ * Runs the daemon in this process, with the log on standard error, socket activation, notification of the service manager, and
+ * reload on SIGHUP.
+ */
+import { errorMessage } from '../system/caught-error.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { Account } from '../daemon/account.ts'
+import { startDaemon } from '../daemon/daemon.ts'
+import { inheritedSockets, InheritedSockets, ServiceManager } from '../daemon/systemd.ts'
+import { systemClock } from '../system/system-clock.ts'
+import { SystemNet } from '../system/system-net.ts'
+import { Events } from '../telemetry/events.ts'
+import { queueIdOf } from '../mail/message.ts'
+import { EX } from './shell/exit.ts'
+import { ProcessLog } from './process-log.ts'
+import type { RunningDaemon } from './shell/shell.ts'
+
+/** Starts the daemon. `readAgain` loads the configuration again at SIGHUP. */
+export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon> {
+  const { config } = loaded
+  const { env, pid } = process
+  const log = new ProcessLog(config, user === undefined ? null : new Account(user))
+  const events = new Events(() => systemClock.now())
+  events.listen(log.listen)
+  const firstAccepted = firstIn(events)
+  const note = (level: 'warning' | 'error' | 'panic', text: string) => events.emit({ kind: 'note', level, text })
+  // After an uncaught exception, the state in memory is unknown, but all acknowledged mail is on disk. The process exits with 70,
+  // and the supervisor restarts it.
+  process.once('uncaughtException', (error) => {
+    note('panic', error.stack ?? String(error))
+    log.flush()
+    process.exit(EX.software)
+  })
+  const net = new InheritedSockets(new SystemNet(), inheritedSockets(env, pid))
+  const daemon = await startDaemon({ loaded, events, net, user })
+  void daemon.failed.then(({ exitCode }) => {
+    log.flush()
+    process.exit(exitCode)
+  })
+  const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => note('warning', text) })
+  manager.ready()
+  const reload = async () => {
+    try {
+      // The file is opened again whatever the configuration holds, so that it can be rotated.
+      log.reopen()
+      const changed = await readAgain()
+      await daemon.reload(changed)
+      log.reopen(changed.config)
+    } catch (error) {
+      for (const line of errorMessage(error).split('\n')) note('error', `reload failed, the old configuration stays in effect: ${line}`)
+    }
+  }
+  return {
+    described: () => daemon,
+    firstAccepted,
+    reload: () => void reload(),
+    stop: async () => {
+      manager.stopping()
+      await daemon.stop()
+      log.flush()
+    },
+  }
+}
+
+/** Queue id of the first message that these events report as accepted. */
+const firstIn = (events: Events): Promise<string> =>
+  new Promise((resolve) => {
+    events.listen((event) => {
+      if (event.kind === 'accepted') resolve(queueIdOf(event.message))
+    })
+  })

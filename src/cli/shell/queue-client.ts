@@ -1,0 +1,12 @@
+/** QueueClient: changes to the queue. The running daemon makes them, or the command itself while no daemon runs. */
+import type { BulkOperation, Progress, OperationSummary, SuspensionRequest } from '../../queue/operations.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+
+export interface QueueClient {
+  perform(order: BulkOperation, progress?: (soFar: Progress) => void): Promise<OperationSummary>
+  suspend(name: string, request: SuspensionRequest): Promise<void>
+  resume(name: string, who: string): Promise<void>
+  /** Destinations in the scheduler's memory; null when no daemon runs. */
+  destinations(): Promise<readonly LiveDestination[] | null>
+  close(): Promise<void>
+}

@@ -1,0 +1,81 @@
+/**
+ * The Shell is the environment of a command: streams, environment variables, time, and the queue. Commands use nothing else, so
+ * that tests can run them in the test process.
+ */
+import type { Clock } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import type { Config } from '../../config/options.ts'
+import type { DefaultFiles } from '../../config/sources.ts'
+import type { SubmissionFiles } from '../../queue/intake/maildrop-writer.ts'
+import type { LiveStatus } from '../../queue/queue-status.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { Endpoint } from '../../system/net.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+import type { QueueClient } from './queue-client.ts'
+
+/** An output stream. `write` resolves when the stream has accepted the data, so that long output is not buffered in memory. */
+export interface Output {
+  write(data: string | Uint8Array): Promise<void>
+  /** Width of the terminal; null for a pipe or file. */
+  readonly columns: number | null
+}
+
+export interface Shell {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly uid: number
+  /** Configuration files that are read when the command line names none. */
+  readonly defaultFiles: DefaultFiles
+  /** User name for the audit log. */
+  readonly user: string
+  /** Login name, used as the sender of the user's mail. */
+  readonly login: string
+  /** Full name of the user, from the password file; empty when it has none. */
+  readonly fullName: () => string
+  readonly pid: number
+  readonly clock: Clock
+  readonly random: Random
+  readonly stdin: AsyncIterable<Uint8Array>
+  readonly stdout: Output
+  readonly stderr: Output
+  /** The file system functions that submissions use. */
+  readonly files: SubmissionFiles
+  /** Asks a question at the terminal; null without a terminal. `hidden` disables the echo. */
+  ask(question: string, options?: { readonly hidden: boolean }): Promise<string | null>
+  /** Opens the queue for reading, with or without a running daemon. */
+  openReader(config: Config): Promise<QueueReader>
+  /** Opens the queue for changes: through the daemon when one runs, else as the owner of the queue. */
+  openQueueClient(config: Config): Promise<QueueClient>
+  /**
+   * Destination states in the memory of the running daemon. Empty when the user may not use the control socket or the daemon does
+   * not answer; null when no daemon runs.
+   */
+  liveDestinations(config: Config): Promise<readonly LiveDestination[] | null>
+  /** State of the running daemon; null when no daemon runs. */
+  liveStatus(config: Config): Promise<LiveStatus | null>
+  /** Starts the relay. `readAgain` loads the configuration again at SIGHUP. */
+  startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon>
+  /** Resolves at SIGTERM or SIGINT. Calls `reload` at each SIGHUP. */
+  untilStopped(reload: () => void): Promise<void>
+  /** The command that runs this program, for examples in the output. */
+  readonly program: string
+}
+
+/** Addresses and queue directory of a running daemon. */
+export interface Described {
+  readonly listeners: readonly Endpoint[]
+  readonly queueDirectory: string
+  /** Address and port of /metrics and /healthz; null when disabled. */
+  readonly http: string | null
+  /** True when the queue had never held mail at the start. */
+  readonly isNewQueue: boolean
+}
+
+export interface RunningDaemon {
+  described(): Described
+  /** Queue id of the first message that is accepted after the start. */
+  readonly firstAccepted: Promise<string>
+  /** Reloads the configuration. Problems are reported, and the previous configuration then stays in effect. */
+  reload(): void
+  stop(): Promise<void>
+}

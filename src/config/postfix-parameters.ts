@@ -1,0 +1,99 @@
+/**
+ * Parameters of Postfix that deferd does not have, with what to write instead (postconf(5)). The table holds those that the main.cf
+ * of a relay commonly contains, so that a moved configuration is answered with the remedy, not with a similar name. Pure.
+ */
+
+const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
+const NO_REWRITING = 'deferd does not rewrite addresses; remove it, or let the next hop rewrite them'
+const NO_FILTER = 'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd'
+const NO_COPIES = 'deferd adds no recipients; remove it, or add them in the application or at the next hop'
+const RELAY_RULES =
+  'deferd has no restriction lists; remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
+const TLS_VERSIONS = 'remove it: TLS 1.2 or newer with the ciphers of Node (node --tls-min-v1.3 for more)'
+const IN_MEMORY = 'remove it: deferd keeps TLS sessions in memory'
+const BUILT_IN = 'remove it: deferd always does so'
+const FOLDERS = 'remove it: deferd needs no folder but queue_directory'
+const ROUTES = 'write [transport_maps] with "*" = "smtp:[host]:port", or relayhost'
+const NO_LOG_LEVEL = 'remove it: queue show and log_format = "json" have the details of each attempt'
+const SASL_SERVER = 'remove it: deferd checks logins itself; set smtpd_sasl_users_file and add users by deferd user'
+
+/** Remedies, each with the names that it answers, separated by blanks. */
+const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
+  ['smtp_sasl_auth_enable', 'not needed: deferd logs in at next hops that smtp_sasl_password_maps names; remove it, set that'],
+  ['smtp_sasl_tls_security_options', 'remove it: over TLS every mechanism of smtp_sasl_mechanism_filter is allowed'],
+  ['smtp_sasl_type smtp_sasl_path', 'remove it: deferd has its own client for PLAIN, LOGIN, CRAM-MD5 and XOAUTH2'],
+  ['smtp_use_tls', 'write smtp_tls_security_level = "may"'],
+  ['smtp_enforce_tls', 'write smtp_tls_security_level = "encrypt"'],
+  ['smtp_tls_per_site', 'write smtp_tls_policy_maps'],
+  ['smtp_tls_CApath smtpd_tls_CApath smtpd_tls_CAfile', 'write smtp_tls_CAfile, one file; certificates of clients are not checked'],
+  ['smtp_tls_wrappermode', 'deferd starts TLS by STARTTLS only: remove it, and use port 587 of the next hop'],
+  ['smtpd_tls_loglevel smtp_tls_note_starttls_offer debug_peer_level debug_peer_list debugger_command', NO_LOG_LEVEL],
+  [
+    'smtp_tls_protocols smtp_tls_mandatory_protocols smtp_tls_ciphers smtp_tls_mandatory_ciphers smtpd_tls_protocols smtpd_tls_mandatory_protocols smtpd_tls_ciphers smtpd_tls_mandatory_ciphers smtpd_tls_eecdh_grade smtpd_tls_dh1024_param_file',
+    TLS_VERSIONS,
+  ],
+  ['smtp_tls_session_cache_database smtpd_tls_session_cache_database smtp_tls_session_cache_timeout', IN_MEMORY],
+  ['smtpd_use_tls', 'write smtpd_tls_security_level = "may"'],
+  ['smtpd_enforce_tls', 'write smtpd_tls_security_level = "encrypt"'],
+  ['smtpd_tls_wrappermode', 'write a [[smtpd]] table with tls = "wrapper"'],
+  ['smtpd_tls_chain_files', 'write smtpd_tls_cert_file and smtpd_tls_key_file'],
+  ['smtp_tls_chain_files', 'write smtp_tls_cert_file and smtp_tls_key_file'],
+  ['smtpd_tls_auth_only smtpd_tls_received_header smtputf8_enable enable_long_queue_ids smtp_always_send_ehlo', BUILT_IN],
+  ['smtpd_sasl_type smtpd_sasl_path smtpd_sasl_local_domain smtpd_sasl_security_options smtpd_sasl_authenticated_header', SASL_SERVER],
+  ['inet_interfaces', 'write smtpd_listen = ["127.0.0.1:25"], addresses with ports'],
+  ['inet_protocols', 'write the addresses into smtpd_listen; smtp_address_preference selects the family of deliveries'],
+  ['mynetworks_style', 'write the networks into mynetworks'],
+  ['mydestination', NO_LOCAL],
+  ['local_recipient_maps local_transport mailbox_transport mailbox_command mailbox_size_limit home_mailbox mail_spool_directory', NO_LOCAL],
+  ['alias_maps alias_database luser_relay virtual_mailbox_domains virtual_mailbox_maps virtual_mailbox_base virtual_transport', NO_LOCAL],
+  ['unknown_local_recipient_reject_code forward_path recipient_delimiter biff allow_percent_hack swap_bangpath', NO_LOCAL],
+  ['virtual_alias_maps virtual_alias_domains virtual_maps canonical_maps sender_canonical_maps recipient_canonical_maps', NO_REWRITING],
+  ['smtp_generic_maps masquerade_domains masquerade_exceptions masquerade_classes', NO_REWRITING],
+  ['remote_header_rewrite_domain relocated_maps', NO_REWRITING],
+  ['content_filter smtpd_proxy_filter smtpd_milters non_smtpd_milters milter_default_action milter_protocol', NO_FILTER],
+  ['header_checks body_checks mime_header_checks nested_header_checks smtp_header_checks receive_override_options', NO_FILTER],
+  ['always_bcc sender_bcc_maps recipient_bcc_maps', NO_COPIES],
+  ['smtpd_recipient_restrictions smtpd_relay_restrictions smtpd_client_restrictions smtpd_helo_restrictions', RELAY_RULES],
+  ['smtpd_sender_restrictions smtpd_data_restrictions smtpd_end_of_data_restrictions', RELAY_RULES],
+  ['smtpd_delay_reject smtpd_helo_required strict_rfc821_envelopes smtpd_restriction_classes', RELAY_RULES],
+  ['smtpd_sender_login_maps smtpd_reject_unlisted_recipient relay_recipient_maps', RELAY_RULES],
+  ['relay_transport default_transport', ROUTES],
+  [
+    'sender_dependent_relayhost_maps sender_dependent_default_transport_maps',
+    'deferd routes by recipient: write [transport_maps] or relayhost',
+  ],
+  ['smtp_host_lookup', 'remove it: names of hosts are resolved as the system does'],
+  ['smtp_destination_concurrency_limit relay_destination_concurrency_limit', 'write default_destination_concurrency_limit'],
+  ['smtp_destination_recipient_limit relay_destination_recipient_limit', 'write default_destination_recipient_limit'],
+  ['smtp_destination_rate_delay relay_destination_rate_delay', 'write default_destination_rate_delay'],
+  ['smtp_connection_cache_destinations', 'remove it: smtp_connection_cache_on_demand keeps connections where mail follows'],
+  ['fallback_relay', 'write smtp_fallback_relay'],
+  ['maillog_file', 'write log_file'],
+  ['syslog_facility maillog_file_rotate_suffix', 'remove it: the log is written to standard error, or to log_file'],
+  [
+    'compatibility_level mail_owner default_privs setgid_group',
+    'remove it: the user of the service, or deferd start --user, owns the queue',
+  ],
+  ['readme_directory html_directory manpage_directory sample_directory data_directory command_directory daemon_directory', FOLDERS],
+  ['meta_directory shlib_directory sendmail_path newaliases_path mailq_path', FOLDERS],
+  ['parent_domain_matches_subdomains', 'remove it: deferd finds the mail of a destination by an index'],
+]
+
+const BY_NAME: ReadonlyMap<string, string> = new Map(
+  REMEDIES.flatMap(([names, remedy]) => names.split(' ').map((name) => [name, remedy] as const)),
+)
+
+/** Names in the table. */
+export const POSTFIX_ONLY: ReadonlySet<string> = new Set(BY_NAME.keys())
+
+/** The problem of a parameter that Postfix has and deferd has not; undefined for other names. */
+export function postfixOnly(name: string): string | undefined {
+  const remedy = BY_NAME.get(name) ?? (name.startsWith('postscreen_') ? 'deferd has no postscreen; remove it' : undefined)
+  return remedy === undefined ? undefined : `deferd does not have Postfix’s parameter ${name}: ${remedy}`
+}
+
+const TABLE_TYPE =
+  /^(?:proxy:|unionmap:|pipemap:)?(hash|btree|lmdb|cdb|dbm|sdbm|regexp|pcre|cidr|mysql|pgsql|sqlite|ldap|memcache|nis|static|tcp|socketmap|randmap|environ|fail|internal):/
+
+/** Type of a lookup table of Postfix that deferd cannot read (DATABASE_README), such as `hash`; undefined for other text. */
+export const foreignTableType = (text: string): string | undefined => TABLE_TYPE.exec(text.trim())?.[1]

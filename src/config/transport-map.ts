@@ -1,0 +1,66 @@
+/**
+ * Parses the right-hand sides of transport_maps (transport(5)) and lists of next hops. Pure: no lookups.
+ */
+import { parseNextHop, type NextHop, type Origin } from './next-hop.ts'
+import type { Config } from './options.ts'
+
+/** A right-hand side of transport_maps. */
+export type Transport =
+  | { readonly kind: 'smtp' | 'lmtp'; readonly nexthops: readonly NextHop[] }
+  | { readonly kind: 'discard'; readonly text: string }
+  | { readonly kind: 'error'; readonly status: string; readonly text: string }
+
+const LMTP_PORT = 24
+type RoutingConfig = Pick<Config, 'smtp_tcp_port' | 'relayhost'>
+
+/** Parses next hops; throws an Error that names `origin` when one of them is invalid. */
+export function parseNextHops(texts: readonly string[], origin: Origin, port: number, mx: boolean): NextHop[] {
+  return texts.map((text) => {
+    const hop = parseNextHop(text, { port, origin, mx })
+    if (hop === undefined) throw new Error(`${origin}: ${JSON.stringify(text)} is not a next hop like "[host]:port" or "domain"`)
+    return hop
+  })
+}
+
+const split = (text: string): string[] => text.split(/[,\s]+/).filter((part) => part !== '')
+
+function parseLmtp(rest: string): Transport {
+  if (rest.startsWith('unix:/')) {
+    return { kind: 'lmtp', nexthops: [{ host: rest.slice('unix:'.length), port: 0, mx: false, origin: 'transport_maps' }] }
+  }
+  return { kind: 'lmtp', nexthops: parseNextHops(split(rest.replace(/^inet:/, '')), 'transport_maps', LMTP_PORT, false) }
+}
+
+/** `unstated` is the status of a text without one. */
+function parseError(rest: string, unstated: string): Transport {
+  const match = /^([45]\.\d{1,3}\.\d{1,3})(?:\s+(.*))?$/s.exec(rest)
+  return { kind: 'error', status: match?.[1] ?? unstated, text: (match === null ? rest : match[2]) || 'Address is undeliverable' }
+}
+
+/**
+ * Parses `transport:nexthop`; throws an Error when it is invalid. Without a transport, only the next hop is replaced. Without
+ * both, mail is routed as if transport_maps had no entry (transport(5)).
+ */
+export function parseTransport(text: string, config: RoutingConfig): Transport {
+  const colon = text.indexOf(':')
+  const rest = text.slice(colon + 1).trim()
+  if (colon <= 0 && rest === '') return { kind: 'smtp', nexthops: parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true) }
+  switch (colon < 0 ? 'none' : text.slice(0, colon).trim().toLowerCase()) {
+    case '':
+    case 'smtp':
+    case 'relay':
+      return { kind: 'smtp', nexthops: parseNextHops(split(rest), 'transport_maps', config.smtp_tcp_port, true) }
+    case 'lmtp':
+      return parseLmtp(rest)
+    case 'discard':
+      return { kind: 'discard', text: rest }
+    case 'error':
+      return parseError(rest, '5.0.0')
+    case 'retry':
+      return parseError(rest, '4.0.0')
+    default:
+      throw new Error(
+        `transport_maps: ${JSON.stringify(text)} names no transport; known are smtp:, relay:, lmtp:, discard:, error: and retry:`,
+      )
+  }
+}

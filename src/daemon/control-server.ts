@@ -1,0 +1,179 @@
+/**
+ * Control socket of the daemon, which commands use because only the daemon may change the queue while it runs. The protocol is
+ * HTTP on a Unix socket of mode 0600. The response to a bulk operation is a sequence of JSON lines that report progress; the last
+ * line has the outcome.
+ */
+import { rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import { z } from 'zod'
+import type { Clock, Duration } from '../system/clock.ts'
+import {
+  OPERATIONS,
+  type Operations,
+  type BulkOperation,
+  type Progress,
+  type OperationSummary,
+  type SuspensionRequest,
+} from '../queue/operations.ts'
+import type { QueueFilter } from '../store/queue-reader.ts'
+import type { LiveStatus } from '../queue/queue-status.ts'
+import { controlPath } from './control-socket-path.ts'
+import { routeListener, type Failure } from './route-server.ts'
+import { route, type Answer, type Route } from './route-table.ts'
+
+/** One line of the response to a bulk operation. */
+export type OperationReply =
+  | { readonly kind: 'progress'; readonly soFar: Progress }
+  | { readonly kind: 'done'; readonly summary: OperationSummary }
+  | Failure
+
+const textOrNull = z.string().nullable()
+
+const queueShape = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
+
+const filterShape = z.strictObject({
+  queueId: textOrNull,
+  sender: textOrNull,
+  recipient: textOrNull,
+  destination: textOrNull,
+  queue: queueShape.or(z.literal('trash')).nullable(),
+  arrivedBefore: z.number().nullable(),
+  arrivedAfter: z.number().nullable(),
+  attemptsOver: z.number().nullable(),
+  status: textOrNull,
+  reply: textOrNull,
+} satisfies Record<keyof QueueFilter, z.ZodType>)
+
+/**
+ * The shape is strict and no key has a default. A request of another version is refused as a whole instead of being executed in
+ * part.
+ */
+const operationShape: z.ZodType<BulkOperation> = z.strictObject({
+  operation: z.enum(OPERATIONS),
+  selection: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string()) }),
+    z.strictObject({ kind: z.literal('filter'), filter: filterShape, limit: z.number().nullable() }),
+  ]),
+  queues: z.array(queueShape).nullable(),
+  purge: z.boolean(),
+  dryRun: z.boolean(),
+  who: z.string(),
+  commandLine: z.string(),
+} satisfies Record<keyof BulkOperation, z.ZodType>)
+
+const destinationShape = z.strictObject({ destination: z.string().min(1), who: z.string() })
+
+const suspensionShape = z.strictObject({
+  destination: z.string().min(1),
+  by: z.string(),
+  duration: z.number().positive().nullable(),
+  reason: textOrNull,
+} satisfies Record<keyof SuspensionRequest | 'destination', z.ZodType>)
+
+/** Maximum size of a request body in bytes. A million queue ids fit. */
+const BODY_LIMIT = 32 * 1024 * 1024
+
+/** Minimum time between two progress lines. */
+const PROGRESS_INTERVAL: Duration = 100
+
+export interface ControlServerDeps {
+  readonly queueDirectory: string
+  readonly operations: Operations
+  /** State of the running daemon. */
+  readonly status: () => Promise<LiveStatus>
+  readonly clock: Clock
+}
+
+export class ControlServer {
+  readonly #deps: ControlServerDeps
+  readonly #path: string
+  readonly #server: Server
+
+  constructor(deps: ControlServerDeps) {
+    this.#deps = deps
+    this.#path = controlPath(deps.queueDirectory)
+    this.#server = createServer(routeListener(this.#routes(), ['local']))
+  }
+
+  /**
+   * Opens the socket. The caller holds the lock of the queue, so an existing socket file was left by a killed daemon and is
+   * removed.
+   */
+  async start(): Promise<void> {
+    await rm(this.#path, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      // The umask gives the socket its mode at creation. A later chmod would leave time for other users to connect.
+      const mask = process.umask(0o177)
+      this.#server.listen(this.#path, resolve)
+      process.umask(mask)
+    })
+  }
+
+  /** Closes the socket. Resolves when the running operations have ended. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
+    this.#server.closeIdleConnections()
+    await closed
+  }
+
+  #routes(): readonly Route[] {
+    const { operations } = this.#deps
+    const destinationBody = { shape: destinationShape, limit: BODY_LIMIT }
+    const done: Answer = { kind: 'json', status: 200, value: {} }
+    return [
+      route({
+        method: 'GET',
+        path: '/destinations',
+        role: 'local',
+        handler: () => ({ kind: 'json', status: 200, value: operations.destinations() }),
+      }),
+      route({
+        method: 'GET',
+        path: '/status',
+        role: 'local',
+        handler: async () => ({ kind: 'json', status: 200, value: await this.#deps.status() }),
+      }),
+      route({
+        method: 'POST',
+        path: '/operations',
+        role: 'local',
+        body: { shape: operationShape, limit: BODY_LIMIT },
+        handler: ({ body }) => ({ kind: 'lines', produce: (send) => this.#perform(body, send) }),
+      }),
+      route({
+        method: 'POST',
+        path: '/suspend',
+        role: 'local',
+        body: { shape: suspensionShape, limit: BODY_LIMIT },
+        handler: async ({ body: { destination, ...request } }) => (await operations.suspend(destination, request), done),
+      }),
+      route({
+        method: 'POST',
+        path: '/resume',
+        role: 'local',
+        body: destinationBody,
+        handler: async ({ body: { destination, who } }) => (await operations.resume(destination, who), done),
+      }),
+    ]
+  }
+
+  /** Runs an operation and sends the changed ids of every round, also when a later round fails. */
+  async #perform(operation: BulkOperation, send: (reply: OperationReply) => void): Promise<void> {
+    const { operations, clock } = this.#deps
+    let unsent: Progress = { matched: 0, changed: 0, unknown: [], ids: [] }
+    let sentAt = clock.monotonic()
+    const sendProgress = () => {
+      send({ kind: 'progress', soFar: unsent })
+      unsent = { ...unsent, ids: [] }
+      sentAt = clock.monotonic()
+    }
+    const running = operations.perform(operation, ({ matched, changed, ids }) => {
+      unsent = { matched, changed, unknown: [], ids: [...unsent.ids, ...ids] }
+      if (clock.monotonic() - sentAt >= PROGRESS_INTERVAL) sendProgress()
+    })
+    const summary = await running.finally(sendProgress)
+    send({ kind: 'done', summary })
+  }
+}

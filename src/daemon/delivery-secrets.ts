@@ -1,0 +1,65 @@
+/**
+ * Reads the key and password files named in the configuration. Only deliveries use their contents: neither the log nor `deferd
+ * config` prints them.
+ */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { errorMessage } from '../system/caught-error.ts'
+import type { Config } from '../config/options.ts'
+import { malformedLogins } from '../delivery/tls/sasl-credentials.ts'
+import type { TlsFiles } from '../delivery/tls/tls-policy.ts'
+
+type SecretFiles = Pick<Config, 'smtp_sasl_password_maps' | 'smtp_tls_CAfile' | 'smtp_tls_cert_file' | 'smtp_tls_key_file'>
+
+/** The contents of smtp_sasl_password_maps; undefined without one. Throws an Error that names parameter and path. */
+export function readPasswords(config: Pick<Config, 'smtp_sasl_password_maps'>): string | undefined {
+  const path = pathOf(config.smtp_sasl_password_maps)
+  const passwords = read('smtp_sasl_password_maps', path)
+  const [malformed] = malformedLogins(passwords ?? '')
+  if (malformed !== undefined) throw new Error(`smtp_sasl_password_maps: ${path} ${malformed}`)
+  return passwords
+}
+
+/** The files for TLS to next hops. Throws an Error that names parameter and path. */
+export function readTlsFiles(config: Omit<SecretFiles, 'smtp_sasl_password_maps'>): TlsFiles {
+  const { smtp_tls_CAfile: caFile, smtp_tls_cert_file: certFile, smtp_tls_key_file: keyFile } = config
+  const ca = read('smtp_tls_CAfile', caFile)
+  const cert = read('smtp_tls_cert_file', certFile)
+  const key = read('smtp_tls_key_file', keyFile)
+  if (ca !== undefined) attempt(() => new X509Certificate(ca), `smtp_tls_CAfile: ${caFile} has no certificate (PEM)`)
+  if (key !== undefined && cert === undefined) throw new Error(`smtp_tls_key_file: ${keyFile} has no use without smtp_tls_cert_file`)
+  if (cert !== undefined) {
+    const names = `smtp_tls_cert_file: ${certFile} and ${keyFile || certFile} are no certificate and its key`
+    attempt(() => createSecureContext({ cert, key: key ?? cert }), names)
+  }
+  return { ca, cert, key }
+}
+
+function attempt(use: () => unknown, failure: string): void {
+  try {
+    use()
+  } catch (cause) {
+    throw new Error(`${failure}: ${errorMessage(cause)}`, { cause })
+  }
+}
+
+/** The path of a table without its type. */
+const pathOf = (table: string): string => table.replace(/^(?:texthash|file):/, '')
+
+type PrivateFiles = Pick<Config, 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtp_tls_key_file'>
+
+/** Files with passwords or keys that every local user can read. */
+export function readableSecrets(config: PrivateFiles): readonly string[] {
+  const paths = [config.smtpd_sasl_users_file, pathOf(config.smtp_sasl_password_maps), config.smtpd_tls_key_file, config.smtp_tls_key_file]
+  return [...new Set(paths)].filter((path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0)
+}
+
+function read(parameter: string, path: string): string | undefined {
+  if (path === '') return undefined
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Error(`${parameter}: cannot read ${path}: ${errorMessage(cause)}`, { cause })
+  }
+}

@@ -1,0 +1,42 @@
+/** The port of http_listen, which a reload opens, moves or closes. */
+import { openPort, parseListen } from '../config/endpoints.ts'
+import type { HttpServer } from './http-server.ts'
+
+export class HttpPort {
+  readonly #newServer: () => HttpServer
+  #address = ''
+  #server: HttpServer | null = null
+  #bound: string | null = null
+
+  /** `newServer` returns a server without a port. */
+  constructor(newServer: () => HttpServer) {
+    this.#newServer = newServer
+  }
+
+  /** `address:port` of the open port; null without one. */
+  get bound(): string | null {
+    return this.#bound
+  }
+
+  /** Opens the port of http_listen; empty for none. Rejects with CannotListen, and the former port then stays open. */
+  async apply(address: string): Promise<void> {
+    if (address === this.#address) return
+    const former = this.#server
+    if (address === '') [this.#server, this.#bound] = [null, null]
+    else await this.#open(address)
+    this.#address = address
+    await former?.close()
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.close()
+  }
+
+  async #open(text: string): Promise<void> {
+    const at = parseListen(text, 'http_listen')
+    const server = this.#newServer()
+    const { address, port } = await openPort('http_listen', at, () => server.listen(at))
+    this.#bound = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+    this.#server = server
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * HTTP server of http_listen: `/metrics` and `/healthz`, read-only and without authentication.
+ */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { errorMessage } from '../system/caught-error.ts'
+import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import type { Endpoint } from '../system/net.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { routeListener } from './route-server.ts'
+import { route, type Answer, type Route } from './route-table.ts'
+
+/** A health condition. It fails when `run` rejects or does not settle within TIMEOUT. */
+export interface HealthCheck {
+  readonly name: string
+  readonly run: () => Promise<void>
+}
+
+export interface HttpServerDeps {
+  readonly metrics: Pick<Metrics, 'contentType' | 'render'>
+  readonly checks: readonly HealthCheck[]
+  readonly clock: Clock
+}
+
+/** Time limit of a health check, and of receiving a request. */
+const TIMEOUT: Duration = 5_000
+/** Maximum age of a health result that is served again, because a check costs a disk sync. */
+const HEALTH_AGE: Duration = 1_000
+/** Maximum number of connections. Further ones are closed on accept. */
+const MAX_CONNECTIONS = 64
+
+export class HttpServer {
+  readonly #deps: HttpServerDeps
+  readonly #server: Server
+  readonly #closing = new AbortController()
+  /** The last run of the health checks, with its start time on the monotonic clock. */
+  #lastHealth: { readonly at: Duration; readonly answer: Promise<Answer> } | null = null
+
+  constructor(deps: HttpServerDeps) {
+    this.#deps = deps
+    this.#server = createServer(routeListener(this.#routes(), ['anyone']))
+    this.#server.headersTimeout = TIMEOUT
+    this.#server.requestTimeout = TIMEOUT
+    this.#server.maxConnections = MAX_CONNECTIONS
+  }
+
+  /** Opens the port and resolves with its address. Rejects with the system's error. */
+  async listen({ address, port }: Endpoint): Promise<Endpoint> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(port, address, resolve)
+    })
+    const bound = this.#server.address() as AddressInfo
+    return { address: bound.address, port: bound.port }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    this.#closing.abort()
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  #routes(): readonly Route[] {
+    const { metrics } = this.#deps
+    return [
+      route({
+        method: 'GET',
+        path: '/metrics',
+        role: 'anyone',
+        handler: async () => ({ kind: 'text', status: 200, contentType: metrics.contentType, text: await metrics.render() }),
+      }),
+      route({ method: 'GET', path: '/healthz', role: 'anyone', handler: () => this.#health() }),
+    ]
+  }
+
+  #health(): Promise<Answer> {
+    const now = this.#deps.clock.monotonic()
+    if (this.#lastHealth === null || now - this.#lastHealth.at >= HEALTH_AGE) this.#lastHealth = { at: now, answer: this.#checkHealth() }
+    return this.#lastHealth.answer
+  }
+
+  async #checkHealth(): Promise<Answer> {
+    const results = await Promise.all(this.#deps.checks.map(async (check) => [check.name, await this.#result(check)] as const))
+    const healthy = results.every(([, result]) => result === 'ok')
+    return { kind: 'json', status: healthy ? 200 : 503, value: { healthy, ...Object.fromEntries(results) } }
+  }
+
+  /** `ok`, or the reason why the check failed. */
+  async #result({ run }: HealthCheck): Promise<string> {
+    const result = run().then(() => 'ok', errorMessage)
+    return (await withTimeout(result, this.#deps.clock, TIMEOUT, this.#closing.signal)) ?? `no answer within ${TIMEOUT / 1000} s`
+  }
+}

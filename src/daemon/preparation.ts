@@ -1,0 +1,172 @@
+/**
+ * Everything that a start does before it opens the queue and its ports: reads and validates the files named in the configuration,
+ * and examines the queue folder. `deferd check`, start and reload call this one function, so that they agree. It changes nothing.
+ */
+import { dirname } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { ConfigError, type LoadedConfig } from '../config/load.ts'
+import type { OptionName } from '../config/options.ts'
+import { inLineOrder, type Problem } from '../config/problem.ts'
+import { parseNextHop } from '../config/next-hop.ts'
+import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
+import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
+import { blocksOf, readCertificate } from '../smtpd/listeners.ts'
+import { parseUsers } from '../smtpd/users.ts'
+import { folderProblem } from '../store/queue-folder.ts'
+import { errorMessage } from '../system/caught-error.ts'
+import { logFileProblem } from '../telemetry/log-file.ts'
+import { Account } from './account.ts'
+import { controlPath } from './control-socket-path.ts'
+import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
+import { templatesOf } from './notice-templates.ts'
+import type { RelaySettings } from './relay.ts'
+
+/** Parts of the preparation. `deferd check` prints a line for each. */
+export const PARTS = [
+  'notices',
+  'certificate of the server',
+  'certificate of the client',
+  'secrets',
+  'logins',
+  'users',
+  'log',
+  'queue folder',
+] as const
+export type Part = (typeof PARTS)[number]
+
+interface PartProblem extends Problem {
+  readonly part: Part
+}
+
+interface Warning {
+  readonly part: Part
+  readonly text: string
+}
+
+export type Preparation =
+  | { readonly kind: 'ready'; readonly settings: RelaySettings; readonly warnings: readonly Warning[] }
+  | { readonly kind: 'refused'; readonly problems: readonly PartProblem[]; readonly warnings: readonly Warning[] }
+
+class Steps {
+  readonly problems: PartProblem[] = []
+  readonly warnings: Warning[] = []
+  readonly #loaded: LoadedConfig
+
+  constructor(loaded: LoadedConfig) {
+    this.#loaded = loaded
+  }
+
+  /**
+   * Returns the result of `step`. When `step` throws, returns undefined and records a problem at the parameter whose name begins
+   * the error message, or at `parameter` when no name does.
+   */
+  take<T>(part: Part, parameter: OptionName, step: () => T): T | undefined {
+    try {
+      return step()
+    } catch (error) {
+      if (error instanceof ConfigError) this.problems.push(...error.problems.map((problem) => ({ ...problem, part })))
+      else this.refuse(part, parameter, errorMessage(error))
+      return undefined
+    }
+  }
+
+  refuse(part: Part, parameter: OptionName, text: string): void {
+    const { config, whereOf } = this.#loaded
+    const named = /^\w+(?=: )/.exec(text)?.[0] ?? parameter
+    const where = Object.hasOwn(config, named) ? whereOf(named as OptionName) : ''
+    this.problems.push({ part, where: where === '' ? whereOf(parameter) : where, text })
+  }
+
+  warn(part: Part, ...texts: readonly string[]): void {
+    this.warnings.push(...texts.map((text) => ({ part, text })))
+  }
+}
+
+/** Prepares a reload: the files only, since the queue is open. */
+export function prepareFiles(loaded: LoadedConfig): Preparation {
+  const steps = new Steps(loaded)
+  return result(steps, readFiles(loaded, steps))
+}
+
+/** Prepares a start as `account`; null for the user of the process. */
+export function prepare(loaded: LoadedConfig, account: Account | null): Preparation {
+  const steps = new Steps(loaded)
+  const settings = readFiles(loaded, steps)
+  examineFolder(loaded.config.queue_directory, account?.uid ?? process.geteuid?.() ?? 0, steps)
+  return result(steps, settings)
+}
+
+/** The settings. Throws ConfigError with all problems. */
+export function readySettings(preparation: Preparation): RelaySettings {
+  if (preparation.kind === 'refused') throw new ConfigError(preparation.problems)
+  return preparation.settings
+}
+
+function result({ problems, warnings }: Steps, settings: RelaySettings | undefined): Preparation {
+  if (problems.length > 0 || settings === undefined) return { kind: 'refused', problems: inLineOrder(problems), warnings }
+  return { kind: 'ready', settings, warnings }
+}
+
+function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefined {
+  const { config } = loaded
+  checkNodemailer()
+  const notices = steps.take('notices', 'bounce_template_file', () => templatesOf(loaded))
+  steps.warn('notices', ...(notices?.warnings ?? []))
+  steps.take('certificate of the server', 'smtpd_tls_cert_file', () => readCertificate(config))
+  const tls = steps.take('certificate of the client', 'smtp_tls_cert_file', () => readTlsFiles(config))
+  const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
+  steps.warn('secrets', ...readableSecrets(config).map((path) => `${path} is readable by every local user: chmod o-r ${path}`))
+  if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
+  readUsers(loaded, steps)
+  const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
+  if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
+  if (notices === undefined || tls === undefined || passwords === undefined) return undefined
+  return { config, templates: notices.templates, secrets: { passwords: passwords.text, tls } }
+}
+
+/** Ports of submission (RFC 6409, RFC 8314), which require a login. */
+const SUBMISSION_PORTS: ReadonlySet<number> = new Set([465, 587])
+
+/** A sentence for each relayhost that probably requires a login, and for which there is none. */
+function relayhostsWithoutLogin({ config }: LoadedConfig, passwords: string | undefined): readonly string[] {
+  const logins = new SaslCredentials(passwords ?? '', config)
+  const bySender = config.smtp_sender_dependent_authentication && passwords !== undefined
+  return config.relayhost.flatMap((text) => {
+    const hop = parseNextHop(text, { port: config.smtp_tcp_port, origin: 'relayhost', mx: true })
+    if (hop === undefined || bySender || logins.find(hop, '') !== undefined) return []
+    if (passwords === undefined && !SUBMISSION_PORTS.has(hop.port)) return []
+    const remedy = passwords === undefined ? 'set smtp_sasl_password_maps to a file with' : 'add to smtp_sasl_password_maps'
+    return [`relayhost ${text} has no credentials: ${remedy} the line "${text} USER:PASSWORD"`]
+  })
+}
+
+function readUsers({ config }: LoadedConfig, steps: Steps): void {
+  const path = config.smtpd_sasl_users_file
+  const offering = blocksOf(config).filter(({ auth }) => auth !== 'none')
+  const unprotected = offering.filter(({ tls }) => tls === 'none').map(({ address }) => address)
+  if (unprotected.length > 0) steps.warn('users', `AUTH is offered over TLS only, and ${unprotected.join(', ')} has no TLS: set it to may`)
+  if (path !== '') {
+    steps.take('users', 'smtpd_sasl_users_file', () => {
+      try {
+        parseUsers(readFileSync(path, 'utf8'))
+      } catch (cause) {
+        throw new Error(`smtpd_sasl_users_file: cannot use ${path}: ${errorMessage(cause)}`, { cause })
+      }
+    })
+  } else if (offering.length > 0) {
+    const text = 'smtpd_sasl_users_file: a listener offers AUTH, but there is no file of users: set it, then deferd user add NAME'
+    steps.refuse('users', config.smtpd_sasl_auth_enable ? 'smtpd_sasl_auth_enable' : 'smtpd', text)
+  }
+}
+
+/** Maximum length of a Unix socket address in bytes (unix(7)). */
+const SOCKET_ADDRESS = 107
+
+function examineFolder(directory: string, uid: number, steps: Steps): void {
+  const problem = folderProblem(directory, uid)
+  if (problem !== null) steps.refuse('queue folder', 'queue_directory', `cannot use ${directory} as the queue folder: ${problem}`)
+  const socket = controlPath(directory)
+  if (Buffer.byteLength(socket) <= SOCKET_ADDRESS) return
+  const text = `the path of the control socket in ${dirname(socket)} is longer than the ${SOCKET_ADDRESS} bytes of a socket address`
+  steps.refuse('queue folder', 'queue_directory', `queue_directory: ${text}: name a shorter path`)
+}

@@ -1,0 +1,222 @@
+/**
+ * Finds the hosts of a next hop (RFC 5321 §5.1, RFC 7505, Postfix smtp_addr.c): the mail exchangers and their addresses, or a
+ * status when there are none. It makes lookups on demand, a bounded number per next hop. It returns addresses, so that a
+ * connection is made to the address that was checked.
+ */
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import type { Config } from '../../config/options.ts'
+import { betterThanRelay, byPreference, inOrder, type Host, type Ordering } from './host-order.ts'
+import { OwnHosts } from './own-address.ts'
+import type { Lookup, MxRecord, Net } from '../../system/net.ts'
+import type { NextHop } from '../../config/next-hop.ts'
+import { isPublicAddress } from './public-address.ts'
+
+/** Number of DNS queries that remain for one next hop. */
+export interface QueryBudget {
+  left: number
+}
+
+/**
+ * Maximum number of DNS queries per next hop. It suffices for thirty exchangers and limits the load that a hostile domain can
+ * cause (Postfix limits only addresses).
+ */
+export const QUERIES_PER_HOP = 64
+
+export type HostSearch =
+  | { readonly kind: 'found'; readonly hosts: readonly Host[]; readonly relayIsListed: boolean }
+  | {
+      readonly kind: 'failed'
+      readonly status: string
+      readonly reason: string
+      /** True when no other next hop may be tried, because the domain accepts no mail or mail for it would loop. */
+      readonly final: boolean
+    }
+
+type Failed = Extract<HostSearch, { kind: 'failed' }>
+
+const failed = (status: string, reason: string, final = false): Failed => ({ kind: 'failed', status, reason, final })
+
+interface Exchanger {
+  readonly name: string
+  readonly preference: number
+}
+
+const SMTP_PORT = 25
+const TOO_MANY_LOOKUPS = 'too many DNS look-ups for one next hop'
+const HOSTNAME = /^(?=.{1,253}\.?$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?$/i
+
+function nameServiceError(name: string, type: string, found: Exclude<Lookup<unknown>, { kind: 'found' }>): string {
+  const text =
+    found.kind === 'none' ? (found.nxdomain ? 'Host not found' : 'Host found but no data record of requested type') : failureText(found)
+  return `Host or domain name not found. Name service error for name=${name} type=${type}: ${text}`
+}
+
+const failureText = ({ soft, reason }: { readonly soft: boolean; readonly reason: string }): string =>
+  `${soft ? 'Host not found, try again' : 'Look-up refused'} (${reason})`
+
+/** Failed lookups of addresses. A temporary failure takes precedence over permanent failures. */
+class LookupFailures {
+  #worst: { readonly rank: number; readonly failed: Failed } | undefined
+
+  add(name: string, type: string, found: Exclude<Lookup<unknown>, { kind: 'found' }>): void {
+    const reason = nameServiceError(name, type, found)
+    if (found.kind === 'none') this.put(1, failed('5.4.4', reason))
+    else this.put(found.soft ? 3 : 2, failed(found.soft ? '4.4.3' : '5.4.3', reason))
+  }
+
+  put(rank: number, failure: Failed): void {
+    if (this.#worst === undefined || rank > this.#worst.rank) this.#worst = { rank, failed: failure }
+  }
+
+  result(name: string): Failed {
+    return this.#worst?.failed ?? failed('5.4.4', `Host or domain name not found: ${name}`)
+  }
+}
+
+export class HostFinder {
+  readonly #net: Net
+  readonly #config: Config
+  readonly #draw: () => number
+  readonly #own: OwnHosts
+
+  constructor({ net, config, draw }: { readonly net: Net; readonly config: Config; readonly draw: () => number }) {
+    this.#net = net
+    this.#config = config
+    this.#draw = draw
+    this.#own = new OwnHosts({
+      listening: [...config.smtpd_listen, ...config.smtpd.map(({ address }) => address)],
+      interfaces: () => net.ownAddresses(),
+      proxies: config.proxy_interfaces,
+      names: new Set([config.myhostname.toLowerCase(), config.smtp_helo_name.toLowerCase()]),
+    })
+  }
+
+  async find(hop: NextHop, addressLimit: number, budget: QueryBudget): Promise<HostSearch> {
+    const ordering = this.#ordering(addressLimit)
+    if (hop.host.startsWith('/')) return found([{ name: hop.host, address: hop.host, port: 0, preference: 0, best: true }])
+    if (isIP(hop.host) !== 0) return this.#choose(hop, [this.#host(hop, hop.host, hop.host, 0)], new LookupFailures(), ordering)
+    const name = domainToASCII(hop.host)
+    if (name === '' || !HOSTNAME.test(name)) return failed('5.4.4', `${hop.host} is not the name of a host or domain`)
+    const exchangers = hop.mx ? await this.#exchangers(name, ordering, budget) : { only: true, list: [{ name, preference: 0 }] }
+    if ('kind' in exchangers) return exchangers
+    const failures = new LookupFailures()
+    const addresses = await this.#addresses(hop, exchangers.list, { failures, budget, limit: addressLimit })
+    const search = this.#choose(hop, addresses, failures, ordering)
+    if (search.kind === 'found' || exchangers.only || !this.#config.smtp_defer_if_no_mx_address_found) return search
+    return { ...search, status: search.status.replace(/^5/, '4') }
+  }
+
+  #ordering(limit: number): Ordering {
+    const { smtp_randomize_addresses, smtp_address_preference, smtp_balance_inet_protocols } = this.#config
+    return {
+      randomize: smtp_randomize_addresses,
+      family: smtp_address_preference,
+      balance: smtp_balance_inet_protocols,
+      limit,
+      draw: this.#draw,
+    }
+  }
+
+  /** The mail exchangers of a domain, best preference first. A domain without MX records is its own exchanger (RFC 5321 §5.1). */
+  async #exchangers(name: string, ordering: Ordering, budget: QueryBudget): Promise<Failed | { only: boolean; list: Exchanger[] }> {
+    const itself = { only: true, list: [{ name, preference: 0 }] }
+    if (budget.left-- <= 0) return failed('4.4.3', TOO_MANY_LOOKUPS)
+    const answer = await this.#net.lookupMx(name)
+    switch (answer.kind) {
+      case 'none':
+        return itself
+      case 'failed':
+        if (this.#config.ignore_mx_lookup_error) return itself
+        return failed(answer.soft ? '4.4.3' : '5.4.3', nameServiceError(name, 'MX', answer))
+      case 'found':
+        return usable(name, answer.records, ordering)
+    }
+  }
+
+  /** Addresses of the exchangers, best preference first. Stops when there are enough addresses or no queries remain. */
+  async #addresses(
+    hop: NextHop,
+    exchangers: readonly Exchanger[],
+    { failures, budget, limit }: { readonly failures: LookupFailures; readonly budget: QueryBudget; readonly limit: number },
+  ): Promise<Host[]> {
+    const hosts: Host[] = []
+    let group = exchangers[0]?.preference
+    for (const exchanger of exchangers) {
+      const { name, preference } = exchanger
+      // The search stops only between preferences. Hosts of equal preference share the load, and one of them may be this relay.
+      if (limit > 0 && hosts.length >= limit && preference !== group) break
+      group = preference
+      if (budget.left < 2) {
+        failures.put(3, failed('4.4.3', TOO_MANY_LOOKUPS))
+        break
+      }
+      budget.left -= 2
+      const answers = await Promise.all([this.#net.lookupAddresses(name, 4), this.#net.lookupAddresses(name, 6)])
+      hosts.push(...this.#known(hop, exchanger, answers, failures))
+    }
+    const best = exchangers[0]?.preference ?? 0
+    return hosts.map((host) => ({ ...host, best: host.preference === best }))
+  }
+
+  #known(hop: NextHop, { name, preference }: Exchanger, answers: readonly Lookup<string>[], failures: LookupFailures): Host[] {
+    const hosts = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+    if (hosts.length === 0) {
+      answers.forEach((answer, i) => answer.kind !== 'found' && failures.add(name, i === 0 ? 'A' : 'AAAA', answer))
+    }
+    return hosts.map((address) => this.#host(hop, name, address, preference))
+  }
+
+  #host(hop: NextHop, name: string, address: string, preference: number): Host {
+    return { name, address, port: hop.port, preference, best: true }
+  }
+
+  #choose(hop: NextHop, all: readonly Host[], failures: LookupFailures, ordering: Ordering): HostSearch {
+    const { hosts, listed } = betterThanRelay(all, this.#isRelay(hop))
+    if (hosts.length === 0 && listed) {
+      // An exchanger of better preference exists, but the lookup of its address failed temporarily.
+      if (all.every((host) => !host.best)) return failed('4.4.4', `unable to find primary relay for ${hop.host}`, true)
+      return failed('5.4.6', `mail for ${hop.host} loops back to myself`, true)
+    }
+    const allowed = hosts.filter((host) => this.#mayDial(hop, host.address))
+    const [blocked] = hosts
+    if (allowed.length === 0 && blocked !== undefined) {
+      // A recipient's address literal always stays non-public, while a DNS record can be corrected. So the failure is permanent
+      // for the literal only.
+      return failed(
+        isIP(hop.host) === 0 ? '4.4.4' : '5.4.4',
+        `${blocked.name}[${blocked.address}] is not a public address; see smtp_allow_private_addresses`,
+      )
+    }
+    return allowed.length === 0 ? failures.result(hop.host) : { kind: 'found', hosts: inOrder(allowed, ordering), relayIsListed: listed }
+  }
+
+  /**
+   * Returns a test for hosts that are this relay. As in Postfix, a configured next hop at a port other than 25 may be another
+   * mail system on this machine.
+   */
+  #isRelay({ mx, origin, port }: NextHop): (host: Host) => boolean {
+    const byExchanger = mx && (origin === 'recipient' || port === SMTP_PORT)
+    return (host) => (byExchanger && this.#own.isExchanger(host)) || this.#own.isListener(host)
+  }
+
+  #mayDial(hop: NextHop, address: string): boolean {
+    return hop.origin !== 'recipient' || this.#config.smtp_allow_private_addresses || isPublicAddress(address)
+  }
+}
+
+const found = (hosts: readonly Host[]): HostSearch => ({ kind: 'found', hosts, relayIsListed: false })
+
+/**
+ * The MX records that name a host, best preference first. Fails for a null MX, which means that the domain accepts no mail (RFC
+ * 7505).
+ */
+function usable(name: string, records: readonly MxRecord[], ordering: Ordering): Failed | { only: boolean; list: Exchanger[] } {
+  if (records.some(({ exchange }) => exchange === '' || exchange === '.')) {
+    return failed('5.1.0', `Domain ${name} does not accept mail (nullMX)`, true)
+  }
+  const hosts = records.filter(({ exchange }) => HOSTNAME.test(exchange) && isIP(exchange) === 0)
+  if (hosts.length === 0) return failed('5.4.4', `Name service error for ${name}: invalid host or domain name in MX record`)
+  const list = hosts.map(({ exchange, preference }) => ({ name: exchange.toLowerCase().replace(/\.$/, ''), preference }))
+  return { only: false, list: byPreference(list, ordering) }
+}

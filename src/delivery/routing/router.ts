@@ -1,0 +1,123 @@
+/**
+ * Routes an address by transport_maps, by relayhost, or to the mail exchangers of its domain. The route names the destination,
+ * which is the unit for counting and throttling mail. Makes no DNS lookups.
+ */
+import { ownTable } from '../../config/destination-settings.ts'
+import type { Config } from '../../config/options.ts'
+import { domainOf, lookupKeys } from '../../mail/address.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { formatNextHop, parseNextHop, type NextHop } from '../../config/next-hop.ts'
+import { parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
+
+interface RouteBase {
+  readonly destination: DestinationName
+  /** The recipient domain of the route. */
+  readonly domain: string
+}
+
+export type Route =
+  | (RouteBase & {
+      readonly transport: 'smtp' | 'lmtp'
+      /** Next hops in the order in which they are tried. Each may have several hosts. */
+      readonly nexthops: readonly NextHop[]
+      /** Next hops of smtp_fallback_relay, tried when `nexthops` cannot be found or reached. */
+      readonly fallback: readonly NextHop[]
+    })
+  | (RouteBase & { readonly transport: 'discard'; readonly text: string })
+  | (RouteBase & { readonly transport: 'error'; readonly status: string; readonly text: string })
+
+/** Maximum number of cached routes, by domain. A full cache is emptied. */
+const CACHE_SIZE = 10_000
+
+export class Router {
+  readonly #config: Config
+  readonly #transports: ReadonlyMap<string, Transport>
+  /** True when transport_maps has entries for full addresses, which are looked up first (transport(5)). */
+  readonly #hasAddresses: boolean
+  readonly #relayhost: readonly NextHop[]
+  readonly #fallback: readonly NextHop[]
+  readonly #routes = new Map<string, Route>()
+  /** double_bounce_sender with its domain, in lower case. Notices addressed to it are discarded. */
+  readonly #doubleBounce: string
+
+  /** Throws an error for the operator when a next hop or a transport in the configuration is malformed. */
+  constructor(config: Config) {
+    const port = config.smtp_tcp_port
+    this.#config = config
+    this.#doubleBounce = `${config.double_bounce_sender}@${config.myhostname}`.toLowerCase()
+    this.#transports = new Map([...config.transport_maps].map(([key, text]) => [key, parseTransport(text, config)]))
+    this.#hasAddresses = [...this.#transports.keys()].some((key) => key.includes('@'))
+    this.#relayhost = parseNextHops(config.relayhost, 'relayhost', port, true)
+    this.#fallback = parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', port, true)
+  }
+
+  route(address: string): Route {
+    const domain = domainOf(address) || this.#config.myorigin.toLowerCase()
+    if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#discard(domain)
+    const own = this.#hasAddresses ? this.#transports.get(address.toLowerCase()) : undefined
+    if (own !== undefined) return this.#routeBy(own, domain, null)
+    const known = this.#routes.get(domain)
+    if (known !== undefined) return known
+    if (this.#routes.size >= CACHE_SIZE) this.#routes.clear()
+    const route = this.#decide(domain)
+    this.#routes.set(domain, route)
+    return route
+  }
+
+  #decide(domain: string): Route {
+    const transport = this.#transportOf(domain) ?? { kind: 'smtp', nexthops: this.#relayhost }
+    return this.#routeBy(transport, domain, ownTable(this.#config, domain))
+  }
+
+  /**
+   * Builds a route. `table` is the recipient domain's own [destination] table, which makes the domain a destination of its own.
+   */
+  #routeBy(transport: Transport, domain: string, table: string | null): Route {
+    if ('nexthops' in transport) return this.#relay(transport, domain, table)
+    const destination = table === null ? `${transport.kind}:${domain}` : domain
+    const base = { destination, domain }
+    return transport.kind === 'error'
+      ? { ...base, transport: 'error', status: transport.status, text: transport.text }
+      : { ...base, transport: 'discard', text: transport.text }
+  }
+
+  #discard(domain: string): Route {
+    const destination = `discard:${this.#doubleBounce}`
+    return { destination, domain, transport: 'discard', text: 'undeliverable postmaster notification' }
+  }
+
+  #transportOf(domain: string): Transport | undefined {
+    for (const key of lookupKeys(domain)) {
+      const transport = this.#transports.get(key)
+      if (transport !== undefined) return transport
+    }
+    return undefined
+  }
+
+  #relay(
+    { kind: transport, nexthops: configured }: Extract<Transport, { nexthops: unknown }>,
+    domain: string,
+    table: string | null,
+  ): Route {
+    // An empty next hop stands for the recipient domain (transport(5)).
+    const nexthops = configured.length > 0 ? configured : this.#ownHops(domain)
+    const destination = table === null ? this.#nameOf(transport, nexthops, domain) : domain
+    const fallback = transport === 'smtp' ? this.#fallback : []
+    return { transport, domain, destination, nexthops, fallback }
+  }
+
+  /** The domain as a next hop. None when the domain is malformed or contains a port, which a sender may not choose. */
+  #ownHops(domain: string): readonly NextHop[] {
+    const own = parseNextHop(domain, { port: this.#config.smtp_tcp_port, origin: 'recipient', mx: true })
+    return own === undefined || /:[\w-]+$/.test(domain) ? [] : [own]
+  }
+
+  /** Name of the destination: the domain alone for delivery to its mail exchangers, `smtp:[host]:port` otherwise. */
+  #nameOf(transport: 'smtp' | 'lmtp', nexthops: readonly NextHop[], domain: string): DestinationName {
+    const port = this.#config.smtp_tcp_port
+    const [first] = nexthops
+    if (first === undefined) return domain
+    if (nexthops.length === 1 && first.mx && first.port === port && transport === 'smtp') return first.host
+    return `${transport}:${nexthops.map((hop) => formatNextHop(hop, port)).join(',')}`
+  }
+}

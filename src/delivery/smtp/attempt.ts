@@ -1,0 +1,317 @@
+/**
+ * One delivery attempt over the network. Tries the next hops and their hosts in turn until every recipient has a final outcome or
+ * no host is left (RFC 5321 §5.1, Postfix smtp_connect.c).
+ */
+import type { Socket } from 'node:net'
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Settings } from '../../config/destination-settings.ts'
+import type { Config } from '../../config/options.ts'
+import { SECOND, withTimeout, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import { hard, classify, classifyFailure, type Policy, type Verdict } from '../classify.ts'
+import type { ConnectionCache } from './connection-cache.ts'
+import type { AttemptResult, DeliveryOptions } from '../delivery-agent.ts'
+import { isSendable } from './envelope-commands.ts'
+import type { Host } from '../routing/host-order.ts'
+import { MessageContent, type ReadChunk } from './message-content.ts'
+import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
+import type { Net } from '../../system/net.ts'
+import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import { OutcomeTracker } from '../outcome-tracker.ts'
+import type { Route } from '../routing/router.ts'
+import { SmtpSession } from './smtp-session.ts'
+import { systemErrorText } from './error-text.ts'
+import type { SaslCredentials } from '../tls/sasl-credentials.ts'
+import type { TlsConnection } from '../tls/tls-connection.ts'
+import { NO_TLS, type TlsPolicies, type TlsTerms } from '../tls/tls-policy.ts'
+import type { TlsSessionCache } from '../tls/tls-session-cache.ts'
+import type { Peer, Transcript, SessionFailure } from '../transcript.ts'
+
+/** Dependencies that all attempts share. */
+export interface AttemptDeps {
+  readonly config: Config
+  readonly policies: DestinationPolicies
+  readonly net: Net
+  readonly clock: Clock
+  readonly finder: HostFinder
+  readonly cache: ConnectionCache
+  /** Connections that are open after QUIT was sent. */
+  readonly quitting: Set<Socket>
+  readonly tls: TlsPolicies
+  readonly tickets: TlsSessionCache
+  readonly passwords: SaslCredentials
+  readonly readChunk: ReadChunk
+  readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
+  readonly note: (text: string, level?: 'info' | 'warning') => void
+  /** Called for each TLS connection when smtp_tls_loglevel is 1. */
+  readonly secured: (relay: string, connection: TlsConnection) => void
+  /** Destinations that a host without 8BITMIME was reported for. */
+  readonly withoutEightBit: Set<string>
+}
+
+/** Maximum number of destinations kept in `withoutEightBit`. */
+const DESTINATIONS_REPORTED = 10_000
+
+export type RelayRoute = Extract<Route, { nexthops: unknown }>
+
+/**
+ * Rate in bytes per second. The transfer time of a message at this rate is added to smtp_attempt_time_limit (Postfix
+ * smtp_min_data_rate).
+ */
+const MIN_DATA_RATE = 500
+
+export class Attempt {
+  readonly #deps: AttemptDeps
+  readonly #route: RelayRoute
+  readonly #settings: Settings
+  readonly #request: DeliveryRequest
+  readonly #options: DeliveryOptions
+  readonly #outcomes: OutcomeTracker
+  readonly #startedAt: Instant
+  readonly #endBy: Duration
+  /** Number of sessions with hosts of the current next hop that completed the handshake (smtp_mx_session_limit). */
+  #sessions = 0
+  /** Hosts with which this attempt had a session. */
+  readonly #usedHosts = new Set<string>()
+  #relayIsListed = false
+  /** True while the configuration names the current next hop. */
+  #configured = false
+  #over = false
+  #relay: string | null = null
+  #connectionUse = 1
+  #transmittingAt: Instant | undefined
+  #possiblySent = false
+  #unreadable: string | undefined
+
+  constructor(deps: AttemptDeps, route: RelayRoute, request: DeliveryRequest, options: DeliveryOptions) {
+    this.#deps = deps
+    this.#route = route
+    this.#settings = deps.policies.for(route.destination).settings
+    this.#request = request
+    this.#options = options
+    this.#outcomes = new OutcomeTracker(request.recipients)
+    this.#startedAt = deps.clock.now()
+    const time = this.#settings.smtp_attempt_time_limit + (request.message.size / MIN_DATA_RATE) * SECOND
+    this.#endBy = deps.clock.monotonic() + Math.ceil(time)
+  }
+
+  async run(): Promise<AttemptResult> {
+    this.#bounceUnsendable()
+    for (const hop of this.#route.nexthops) if (!this.#ended) await this.#tryHop(hop)
+    if (!this.#relayIsListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
+    const endedAt = this.#deps.clock.now()
+    return {
+      ...this.#outcomes.close(),
+      relay: this.#relay,
+      connectionUse: this.#connectionUse,
+      times: { startedAt: this.#startedAt, transmittingAt: this.#transmittingAt ?? endedAt, endedAt },
+      ...(this.#possiblySent ? { possiblySent: true } : {}),
+      ...(this.#unreadable === undefined ? {} : { unreadable: this.#unreadable }),
+    }
+  }
+
+  get #ended(): boolean {
+    return this.#over || this.#outcomes.settled || this.#options.signal.aborted || this.#deps.clock.monotonic() >= this.#endBy
+  }
+
+  /** Bounces recipients whose address cannot be sent in RCPT or whose domain is invalid. */
+  #bounceUnsendable(): void {
+    const nowhere = this.#route.nexthops.length === 0
+    const [status, reason] = nowhere ? ['5.1.2', 'bad recipient domain'] : ['5.1.3', 'bad recipient address syntax']
+    const verdict = { ...hard({ status, reason, stage: 'route' }, this.#policy(true)), elsewhere: false }
+    const bad = this.#outcomes.open.filter(({ address }) => nowhere || !isSendable(address))
+    if (bad.length > 0) this.#outcomes.record({ verdicts: new Map(bad.map(({ id }) => [id, verdict])), completed: false })
+  }
+
+  async #tryHop(hop: NextHop): Promise<void> {
+    this.#sessions = 0
+    this.#configured = hop.origin !== 'recipient'
+    const key = this.#cacheKey(hop)
+    const values = this.#settings
+    for (let session = this.#deps.cache.take(key, values); session !== undefined; session = this.#deps.cache.take(key, values)) {
+      // A cached connection that proves closed is not a failure of the host.
+      if (await this.#transact(session, key, this.#policy(true))) break
+    }
+    if (this.#ended || this.#sessionsUsedUp) return
+    const { clock, finder } = this.#deps
+    const lookup = finder.find(hop, values.smtp_mx_address_limit, { left: QUERIES_PER_HOP })
+    const search = await withTimeout(lookup, clock, this.#endBy - clock.monotonic(), this.#options.signal)
+    if (search === undefined) return this.#lookupTimedOut(hop)
+    if (search.kind === 'failed') return this.#lookupFailed(hop, search)
+    this.#relayIsListed ||= search.relayIsListed && hop.origin === 'recipient'
+    for (const host of search.hosts) {
+      if (this.#ended || this.#sessionsUsedUp) return
+      // A cached connection may already have used this host.
+      if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, hop, key)
+    }
+  }
+
+  get #sessionsUsedUp(): boolean {
+    const limit = this.#settings.smtp_mx_session_limit
+    return limit > 0 && this.#sessions >= limit
+  }
+
+  #lookupTimedOut({ host }: NextHop): void {
+    const aborted = this.#options.signal.aborted
+    const reason = aborted ? `delivery was aborted while looking up ${host}` : `Name service error for name=${host}: no answer in time`
+    const status: DeliveryStatus = { status: aborted ? '4.3.2' : '4.4.3', reason, stage: 'dns' }
+    this.#outcomes.recordAll({ outcome: 'deferred', status, elsewhere: true }, aborted ? undefined : status, aborted)
+  }
+
+  #lookupFailed(hop: NextHop, { status, reason, final }: Extract<HostSearch, { kind: 'failed' }>): void {
+    this.#logReasons()
+    const isConfigured = hop.origin === 'relayhost' || hop.origin === 'smtp_fallback_relay'
+    // A configured host that does not exist is an error of the configuration, not of the mail (Postfix smtp_connect.c). Its
+    // status is temporary.
+    const found: DeliveryStatus = { status: isConfigured && status.startsWith('5') ? '4.3.5' : status, reason, stage: 'dns' }
+    const verdict: Verdict = found.status.startsWith('5')
+      ? hard(found, this.#policy(true))
+      : { outcome: 'deferred', status: found, elsewhere: true }
+    this.#outcomes.recordAll({ ...verdict, elsewhere: true }, verdict.outcome === 'deferred' ? found : undefined)
+    this.#over = final && !isConfigured
+  }
+
+  async #tryHost(host: Host, hop: NextHop, key: string): Promise<void> {
+    this.#logReasons()
+    const tls = this.#deps.tls.termsFor(hop, host.name, this.#settings.smtp_tls_security_level)
+    let session = await this.#connect(host, hop, tls)
+    if (!(session instanceof SmtpSession) && session.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
+      this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${session.why}; trying in clear`)
+      session = await this.#connect(host, hop, NO_TLS)
+    }
+    if (session instanceof SmtpSession) {
+      await this.#transact(session, key, this.#policy(host.best, tls))
+      return
+    }
+    const withoutFeedback = session.kind === 'aborted' || (session.kind === 'tls' && !tls.required)
+    this.#outcomes.record(classifyFailure(session, this.#outcomes.open, host, this.#policy(host.best, tls)), withoutFeedback)
+  }
+
+  /**
+   * True when mail may be sent without TLS after a failed handshake: the level is `may`, no login is configured, and the mail is
+   * older than minimal_backoff_time (Postfix TLS_README).
+   */
+  #mayTryInClear(hop: NextHop, tls: TlsTerms): boolean {
+    const { message } = this.#request
+    const age = this.#startedAt - message.arrivedAt
+    const waited = age >= this.#settings.minimal_backoff_time
+    return !tls.required && waited && this.#deps.passwords.find(hop, message.sender) === undefined
+  }
+
+  async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | SessionFailure> {
+    const { clock, config, passwords, secured, tickets } = this.#deps
+    const socket = await this.#dial(host)
+    if ('kind' in socket) return socket
+    this.#relay = relayName(host)
+    const ticketKey = `${this.#cacheKey(hop)} ${this.#relay}`
+    const options = {
+      peer: host,
+      clock,
+      settings: this.#settings,
+      helo: config.smtp_helo_name,
+      lmtp: this.#route.transport === 'lmtp',
+      tls,
+      secured: config.smtp_tls_loglevel > 0 ? (connection: TlsConnection) => secured(relayName(host), connection) : undefined,
+      ticket: { offered: tickets.offer(ticketKey), keep: (ticket: Buffer) => tickets.keep(ticketKey, ticket) },
+      credentials: passwords.find(hop, this.#request.message.sender),
+      detectLoop: hop.port === config.smtp_tcp_port && this.#route.transport === 'smtp',
+      endBy: this.#endBy,
+      quitting: this.#deps.quitting,
+    }
+    const session = await SmtpSession.open(socket, options, this.#options.signal)
+    if (!(session instanceof SmtpSession) && session.kind === 'tls') tickets.forget(ticketKey)
+    return session
+  }
+
+  async #dial({ address, port }: Host): Promise<Socket | SessionFailure> {
+    const { clock, net } = this.#deps
+    const { smtp_connect_timeout, smtp_bind_address, smtp_bind_address6 } = this.#settings
+    const localAddress = (address.includes(':') ? smtp_bind_address6 : smtp_bind_address) || undefined
+    const timeout = Math.max(1, Math.min(smtp_connect_timeout, this.#endBy - clock.monotonic()))
+    try {
+      const socket = await net.dial({ address, port, localAddress, timeout })
+      if (!this.#options.signal.aborted) return socket
+      socket.destroy()
+      return { kind: 'aborted', stage: 'connect' }
+    } catch (error) {
+      return { kind: 'unreachable', why: systemErrorText(error) }
+    }
+  }
+
+  /** Runs a mail transaction. Returns false when the connection was a cached one that proved closed. */
+  async #transact(session: SmtpSession, key: string, policy: Policy): Promise<boolean> {
+    const { message } = this.#request
+    const content = new MessageContent(message, this.#deps.readChunk, this.#deps.cachedContent?.(message))
+    const { smtp_line_length_limit: lineLimit } = this.#settings
+    const mail = { message, recipients: this.#outcomes.open, content, lmtp: this.#route.transport === 'lmtp', lineLimit }
+    const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
+    if (transcript.stale && !this.#options.signal.aborted) return false
+    this.#recordSession(session, transcript)
+    if (message.bodyType === '8bitmime' && !transcript.eightBit && transcript.mailAt !== undefined) this.#warnOfEightBit()
+    const withoutFeedback = transcript.unreadable !== undefined || transcript.failure?.kind === 'aborted'
+    this.#outcomes.record(classify(transcript, session.peer, policy), withoutFeedback)
+    this.#keepOrQuit(session, key)
+    return true
+  }
+
+  #recordSession(session: SmtpSession, transcript: Transcript): void {
+    this.#sessions++
+    this.#relay = relayName(session.peer)
+    this.#usedHosts.add(this.#relay)
+    this.#connectionUse = session.uses
+    this.#transmittingAt = transcript.mailAt ?? this.#transmittingAt
+    this.#possiblySent ||= transcript.possiblySent
+    if (transcript.unreadable?.lasting === true) this.#unreadable = transcript.unreadable.why
+    if (transcript.unreadable !== undefined) this.#over = true
+  }
+
+  /** Once for each destination: the content is sent as it is, as by Postfix with disable_mime_output_conversion = yes. */
+  #warnOfEightBit(): void {
+    const { withoutEightBit, note } = this.#deps
+    const { destination, message } = this.#request
+    if (withoutEightBit.has(destination)) return
+    if (withoutEightBit.size >= DESTINATIONS_REPORTED) withoutEightBit.clear()
+    withoutEightBit.add(destination)
+    const text = `${queueIdOf(message)}: 8-bit content sent to ${this.#relay}, which does not offer 8BITMIME; reported once for ${destination}`
+    note(text, 'warning')
+  }
+
+  #keepOrQuit(session: SmtpSession, key: string): void {
+    const values = this.#settings
+    const keep = session.usable && this.#options.keepConnection && values.smtp_connection_cache_on_demand
+    if (keep) this.#deps.cache.put(key, session, values)
+    else session.quit()
+  }
+
+  /** Logs the reasons of the last host before another host is tried. */
+  #logReasons(): void {
+    for (const reason of this.#outcomes.takeReasons()) this.#deps.note(`${queueIdOf(this.#request.message)}: ${reason}`)
+  }
+
+  #policy(best: boolean, tls: TlsTerms = NO_TLS): Policy {
+    const { smtp_skip_5xx_greeting, smtp_sasl_auth_soft_bounce } = this.#settings
+    return {
+      softBounce: this.#deps.config.soft_bounce,
+      skip5xxGreeting: smtp_skip_5xx_greeting,
+      softAuth: smtp_sasl_auth_soft_bounce,
+      configured: this.#configured,
+      tlsOptional: !tls.required,
+      domain: this.#route.domain,
+      best,
+    }
+  }
+
+  /** Cache key. Connections with equal transport, next hop, TLS level, login and local address are interchangeable. */
+  #cacheKey(hop: NextHop): string {
+    const { smtp_bind_address, smtp_bind_address6, smtp_tls_security_level } = this.#settings
+    const level = this.#deps.tls.levelFor(hop, smtp_tls_security_level)
+    const user = this.#deps.passwords.find(hop, this.#request.message.sender)?.user ?? ''
+    return [this.#route.transport, formatNextHop(hop, 0), hop.origin, level, user, smtp_bind_address, smtp_bind_address6].join(' ')
+  }
+}
+
+/** Name of a host for the log: `mx.example[192.0.2.1]:25`. */
+function relayName({ name, address, port }: Peer): string {
+  return port === 0 ? `${name}[${address}]` : `${name}[${address}]:${port}`
+}

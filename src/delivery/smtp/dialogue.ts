@@ -1,0 +1,161 @@
+/**
+ * Enforces the order of an SMTP dialogue: the reply that is awaited, its time limit, and the command that the reply belongs to. A
+ * reply that is impossible at its position ends the dialogue. Has no socket.
+ */
+import type { Settings } from '../../config/destination-settings.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
+import type { Stage } from '../../mail/smtp-reply.ts'
+import { Deadline } from './stage-deadline.ts'
+import type { Step } from './mail-transaction.ts'
+import { ReplyReader, type ServerReply } from '../reply-reader.ts'
+import type { SessionFailure } from '../transcript.ts'
+
+export type Waiting = Step | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'body' | 'idle'
+
+/** Name of the parameter that limits each wait. */
+const TIMEOUTS = {
+  greeting: 'smtp_helo_timeout',
+  ehlo: 'smtp_helo_timeout',
+  auth: 'smtp_helo_timeout',
+  starttls: 'smtp_starttls_timeout',
+  rset: 'smtp_rset_timeout',
+  mail: 'smtp_mail_timeout',
+  rcpt: 'smtp_rcpt_timeout',
+  data: 'smtp_data_init_timeout',
+  body: 'smtp_data_xfer_timeout',
+  bdat: 'smtp_data_xfer_timeout',
+  'end-of-data': 'smtp_data_done_timeout',
+} as const satisfies Record<Exclude<Waiting, 'idle'>, keyof Settings>
+
+/** True when RFC 5321 §4.3.2 allows the reply here. Any other reply is a protocol error. */
+function isPossible(waiting: Waiting, { code }: ServerReply): boolean {
+  if (waiting === 'data') return code === 354 || code >= 400
+  if (waiting === 'greeting') return code === 220 || code >= 400
+  if (waiting === 'body') return false
+  return code < 300 || code >= 400 || (waiting === 'auth' && code === 334)
+}
+
+type Answered = (reply: ServerReply | undefined) => void
+
+export interface DialogueDeps {
+  readonly clock: Clock
+  readonly settings: Settings
+  /** Ends the connection at once. */
+  readonly disconnect: () => void
+  /** Called with the lines of a reply to the greeting, EHLO, STARTTLS or AUTH. */
+  readonly handshake: (lines: readonly string[]) => void
+}
+
+export class Dialogue {
+  readonly #deps: DialogueDeps
+  readonly #reader = new ReplyReader()
+  readonly #deadline: Deadline
+  readonly #expected: { readonly step: Step; readonly answered: Answered }[] = []
+  #waiting: Waiting = 'greeting'
+  #over = false
+  #failure: SessionFailure | undefined
+  /** Last reply of the handshake, which consists of the greeting, EHLO, STARTTLS and AUTH. */
+  lastReply: ServerReply | undefined
+  /** Called once, when the dialogue has ended. */
+  onOver: () => void = () => {}
+
+  constructor(deps: DialogueDeps) {
+    this.#deps = deps
+    this.#deadline = new Deadline(deps.clock, () => this.fail({ kind: 'timeout', stage: this.stage }))
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  get failure(): SessionFailure | undefined {
+    return this.#failure
+  }
+
+  get stage(): Stage {
+    if (this.#waiting === 'bdat') return 'body'
+    return this.#waiting === 'idle' || this.#waiting === 'rset' ? 'mail' : this.#waiting
+  }
+
+  /** Sets the end of the attempt, on the monotonic clock. No wait lasts longer. */
+  endBy(at: Duration): void {
+    this.#deadline.limit(at)
+  }
+
+  /** Starts to wait for a reply, with the time limit of its parameter. */
+  await(what: Waiting): void {
+    this.#waiting = what
+    if (what === 'idle') this.#deadline.clear()
+    else this.#deadline.set(this.#deps.settings[TIMEOUTS[what]])
+  }
+
+  /**
+   * Returns the reply to a mail command that is about to be sent. Replies arrive in the order of the calls. Resolves with
+   * undefined when the dialogue ends first.
+   */
+  expect(step: Step): Promise<ServerReply | undefined> {
+    if (this.#over) return Promise.resolve(undefined)
+    if (this.#expected.length === 0) this.await(step)
+    return new Promise((answered) => this.#expected.push({ step, answered }))
+  }
+
+  /**
+   * Parses received bytes. When `isCurrent` returns false, because TLS has replaced the connection, the rest of the bytes is
+   * ignored.
+   */
+  receive(chunk: Buffer, isCurrent: () => boolean): void {
+    this.#reader.feed(chunk)
+    while (!this.#over && isCurrent()) {
+      const reading = this.#reader.next()
+      if (reading === undefined) return
+      if (reading.kind === 'protocol-error') return this.protocolError(reading.what)
+      this.#answer(reading.reply, reading.lines)
+    }
+  }
+
+  /** Discards all bytes received before TLS, because they may be an injection (CVE-2011-0411). */
+  discard(): void {
+    this.#reader.discard()
+  }
+
+  protocolError(what: string): void {
+    this.fail({ kind: 'protocol-error', stage: this.stage, what })
+  }
+
+  /** Ends the dialogue with a failure. Later failures are ignored. */
+  fail(failure: SessionFailure): void {
+    if (!this.#over) this.#failure = failure
+    this.end()
+  }
+
+  /** Ends the dialogue and closes the connection. */
+  end(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#deadline.close()
+    this.#deps.disconnect()
+    for (const { answered } of this.#expected.splice(0)) answered(undefined)
+    this.onOver()
+  }
+
+  /** Ends the dialogue after QUIT. Later replies are ignored, and the connection is closed separately. */
+  quit(): void {
+    this.#over = true
+    this.#deadline.close()
+  }
+
+  #answer(reply: ServerReply, lines: readonly string[]): void {
+    const waiting = this.#waiting
+    // The server may refuse before the end of the content, and may send 421 on an idle connection.
+    if (waiting === 'body' && reply.code >= 400) return this.fail({ kind: 'refused', stage: 'body', reply })
+    if (waiting === 'idle' && reply.code === 421) return this.fail({ kind: 'refused', stage: 'mail', reply })
+    if (waiting === 'idle' || !isPossible(waiting, reply)) return this.protocolError(reply.raw)
+    const expected = this.#expected.shift()
+    if (expected === undefined) {
+      this.lastReply = reply
+      return this.#deps.handshake(lines)
+    }
+    this.await(this.#expected[0]?.step ?? 'idle')
+    expected.answered(reply)
+  }
+}

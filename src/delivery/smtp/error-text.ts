@@ -1,0 +1,27 @@
+/** Texts of system and TLS errors as Postfix logs them (strerror(3)). */
+
+const TEXTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'Connection refused',
+  ETIMEDOUT: 'Connection timed out',
+  EHOSTUNREACH: 'No route to host',
+  ENETUNREACH: 'Network is unreachable',
+  ECONNRESET: 'Connection reset by peer',
+  EADDRNOTAVAIL: 'Cannot assign requested address',
+  EACCES: 'Permission denied',
+  ENOENT: 'No such file or directory',
+}
+
+export function systemErrorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error ? String(error.code) : ''
+  return TEXTS[code] ?? error.message
+}
+
+/**
+ * Text of a TLS error. OpenSSL's message begins with a thread id and ends with a source line; Node's `reason` is the text between
+ * them.
+ */
+export function tlsErrorText(error: Error): string {
+  if (!('library' in error && 'reason' in error)) return error.message
+  return typeof error.reason === 'string' ? error.reason : error.message
+}

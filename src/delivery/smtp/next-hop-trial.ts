@@ -1,0 +1,83 @@
+/**
+ * Tries a configured next hop without mail: finds its hosts, connects, starts TLS and logs in as a delivery would, then sends QUIT. For
+ * `deferd check --connect`.
+ */
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import type { Config } from '../../config/options.ts'
+import { seconds, type Clock, type Duration } from '../../system/clock.ts'
+import type { Net } from '../../system/net.ts'
+import { verdictOfFailure } from '../classify.ts'
+import { HostFinder, QUERIES_PER_HOP } from '../routing/host-finder.ts'
+import type { Host } from '../routing/host-order.ts'
+import { SaslCredentials } from '../tls/sasl-credentials.ts'
+import { TlsPolicies } from '../tls/tls-policy.ts'
+import { systemErrorText } from './error-text.ts'
+import type { DeliverySecrets } from './smtp-agent.ts'
+import { SmtpSession } from './smtp-session.ts'
+import type { SessionFailure } from '../transcript.ts'
+
+/** Time limit for the session with one host. */
+const LIMIT: Duration = seconds(30)
+
+export interface TrialDeps {
+  readonly config: Config
+  readonly secrets: DeliverySecrets
+  readonly net: Net
+  readonly clock: Clock
+}
+
+/** Result with one host, or with the next hop as a whole when no host was found. */
+export interface Trial {
+  readonly ok: boolean
+  readonly text: string
+}
+
+/** Tries each host of the next hop. */
+export async function tryNextHop(hop: NextHop, deps: TrialDeps): Promise<readonly Trial[]> {
+  const { config, net } = deps
+  // The order of equal preferences does not matter, because all hosts are tried.
+  const search = await new HostFinder({ net, config, draw: () => 0 }).find(hop, config.smtp_mx_address_limit, { left: QUERIES_PER_HOP })
+  if (search.kind === 'failed') return [{ ok: false, text: search.reason }]
+  const trials: Trial[] = []
+  for (const host of search.hosts) trials.push(await tryHost(host, hop, deps))
+  return trials
+}
+
+async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial> {
+  const { config, secrets } = deps
+  const settings = new DestinationPolicies(config).for(`smtp:${formatNextHop(hop, 0)}`).settings
+  const tls = new TlsPolicies(config, secrets.tls ?? {}).termsFor(hop, host.name, settings.smtp_tls_security_level)
+  const credentials = new SaslCredentials(secrets.passwords ?? '', config).find(hop, '')
+  const session = await connect(host, { ...deps, settings, tls, credentials })
+  if (!(session instanceof SmtpSession)) {
+    const policy = {
+      softBounce: false,
+      skip5xxGreeting: true,
+      softAuth: true,
+      configured: true,
+      tlsOptional: !tls.required,
+      domain: hop.host,
+      best: true,
+    }
+    return { ok: false, text: verdictOfFailure(session, host, policy).status.reason }
+  }
+  session.quit()
+  const login = credentials === undefined ? 'no login' : session.authenticated ? `logged in as ${credentials.user}` : 'AUTH is not offered'
+  return { ok: true, text: `${host.name}[${host.address}]:${host.port}: ${session.secure ? 'TLS' : 'no TLS'}, ${login}` }
+}
+
+type ConnectDeps = TrialDeps & Pick<Parameters<typeof SmtpSession.open>[1], 'settings' | 'tls' | 'credentials'>
+
+async function connect(host: Host, { config, net, clock, settings, tls, credentials }: ConnectDeps): Promise<SmtpSession | SessionFailure> {
+  const { smtp_bind_address: bind, smtp_bind_address6: bind6, smtp_connect_timeout: timeout } = settings
+  const localAddress = (host.address.includes(':') ? bind6 : bind) || undefined
+  try {
+    const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, LIMIT) })
+    const session = { peer: host, clock, settings, helo: config.smtp_helo_name, lmtp: false, tls, credentials, detectLoop: false }
+    const end = { endBy: clock.monotonic() + LIMIT, quitting: new Set<typeof socket>() }
+    return await SmtpSession.open(socket, { ...session, ...end }, new AbortController().signal)
+  } catch (error) {
+    return { kind: 'unreachable', why: systemErrorText(error) }
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * The DeliveryAgent of the daemon: SMTP and LMTP over the Net port, and the two transports without a network, `discard:` and
+ * `error:`. A request is routed by its first recipient, because all its recipients have the same destination.
+ */
+import type { Socket } from 'node:net'
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
+import type { DeliveryRequest, Message } from '../../mail/message.ts'
+import { Attempt, type AttemptDeps } from './attempt.ts'
+import { ConnectionCache } from './connection-cache.ts'
+import type { AttemptResult, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { ReadChunk } from './message-content.ts'
+import { HostFinder } from '../routing/host-finder.ts'
+import { checkNodemailer } from './smtp-session.ts'
+import type { Net } from '../../system/net.ts'
+import type { Route, Router } from '../routing/router.ts'
+import { SaslCredentials } from '../tls/sasl-credentials.ts'
+import type { TlsConnection } from '../tls/tls-connection.ts'
+import { TlsPolicies, type TlsFiles } from '../tls/tls-policy.ts'
+import { TlsSessionCache } from '../tls/tls-session-cache.ts'
+
+/** Contents of files named in the configuration. daemon/delivery-secrets.ts reads them. */
+export interface DeliverySecrets {
+  /** smtp_sasl_password_maps */
+  readonly passwords?: string | undefined
+  readonly tls?: TlsFiles | undefined
+}
+
+export interface SmtpAgentDeps {
+  readonly config: Config
+  readonly router: Router
+  readonly policies: DestinationPolicies
+  readonly net: Net
+  readonly clock: Clock
+  readonly random: Random
+  readonly readChunk: ReadChunk
+  /** Returns the content of a message while it is in memory; see ContentCache. */
+  readonly cachedContent?: ((message: Message) => readonly Uint8Array[] | undefined) | undefined
+  /** Required when the configuration names key or password files. */
+  readonly secrets?: DeliverySecrets | undefined
+  /** Writes a line to the log. */
+  readonly note: (text: string, level?: 'info' | 'warning') => void
+  /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
+  readonly secured: (relay: string, connection: TlsConnection) => void
+}
+
+export class SmtpAgent implements DeliveryAgent {
+  readonly #router: Router
+  readonly #clock: Clock
+  readonly #cache: ConnectionCache
+  readonly #quitting = new Set<Socket>()
+  readonly #deps: AttemptDeps
+
+  /** Throws an error for the operator when nodemailer, TLS policies or passwords are unusable. */
+  constructor({ config, router, policies, net, clock, random, readChunk, cachedContent, secrets = {}, note, secured }: SmtpAgentDeps) {
+    checkNodemailer()
+    this.#router = router
+    this.#clock = clock
+    this.#cache = new ConnectionCache(clock)
+    const finder = new HostFinder({ net, config, draw: random.stream('hosts of equal preference') })
+    if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
+    const tls = new TlsPolicies(config, secrets.tls ?? {})
+    const passwords = new SaslCredentials(secrets.passwords ?? '', config)
+    const shared = { cache: this.#cache, quitting: this.#quitting, tickets: new TlsSessionCache() }
+    this.#deps = {
+      config,
+      policies,
+      net,
+      clock,
+      finder,
+      ...shared,
+      tls,
+      passwords,
+      readChunk,
+      cachedContent,
+      note,
+      secured,
+      withoutEightBit: new Set(),
+    }
+  }
+
+  async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {
+    const route = this.#router.route(request.recipients[0]?.address ?? '')
+    switch (route.transport) {
+      case 'smtp':
+      case 'lmtp':
+        return new Attempt(this.#deps, route, request, options).run()
+      case 'discard':
+        return this.#offline(request, 'delivered', { status: '2.0.0', reason: discardText(route), stage: 'route' })
+      case 'error': {
+        const outcome = route.status.startsWith('4') || this.#deps.config.soft_bounce ? 'deferred' : 'bounced'
+        const status = outcome === 'deferred' ? route.status.replace(/^5/, '4') : route.status
+        return this.#offline(request, outcome, { status, reason: route.text, stage: 'route' })
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#cache.close()
+    // Connections on which QUIT was sent are closed without waiting for the server.
+    for (const socket of this.#quitting) socket.destroySoon()
+  }
+
+  /** Returns the same outcome for every recipient, without a connection. */
+  #offline(request: DeliveryRequest, outcome: RecipientOutcome['outcome'], status: DeliveryStatus): AttemptResult {
+    const now = this.#clock.now()
+    return {
+      outcomes: new Map(request.recipients.map(({ id }) => [id, { outcome, status }])),
+      feedback: 'positive',
+      relay: null,
+      connectionUse: 1,
+      times: { startedAt: now, transmittingAt: now, endedAt: now },
+    }
+  }
+}
+
+const discardText = ({ text }: Extract<Route, { transport: 'discard' }>): string =>
+  `delivered via discard service${text === '' ? '' : `: ${text}`}`

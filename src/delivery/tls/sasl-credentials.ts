@@ -1,0 +1,71 @@
+/**
+ * Logins for next hops (smtp_sasl_password_maps, Postfix SASL_README), as lines `KEY USER:PASSWORD`. Keys are tried in this
+ * order: the sender address (with smtp_sender_dependent_authentication), the next hop as written, the host name. Empty lines and
+ * lines that begin with `#` are skipped.
+ */
+import type { Config } from '../../config/options.ts'
+import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+
+export interface Credentials {
+  readonly user: string
+  readonly password: string
+  /** Allowed mechanisms in upper case. An empty list allows all except XOAUTH2. */
+  readonly mechanisms: readonly string[]
+  /** True when passwords may be sent without TLS. */
+  readonly plaintext: boolean
+}
+
+type SaslConfig = Pick<Config, 'smtp_sender_dependent_authentication' | 'smtp_sasl_mechanism_filter' | 'smtp_sasl_security_options'>
+
+function parseLine(line: string): readonly [key: string, login: string] | undefined {
+  const match = /^(\S+)\s+(\S.*)$/.exec(line.trim())
+  return match?.[1] === undefined || match[2] === undefined || line.startsWith('#') ? undefined : [match[1].toLowerCase(), match[2]]
+}
+
+/** Problems of the lines of a password file, each with its line number. The texts contain no password. */
+export function malformedLogins(text: string): readonly string[] {
+  return text.split(/\r?\n/).flatMap((line, i) => {
+    if (line.trim() === '' || line.startsWith('#')) return []
+    const login = parseLine(line)?.[1]
+    return login?.includes(':') === true ? [] : [`line ${i + 1}: expected NEXTHOP-OR-SENDER USER:PASSWORD`]
+  })
+}
+
+export class SaslCredentials {
+  readonly #logins: ReadonlyMap<string, string>
+  readonly #config: SaslConfig
+
+  constructor(text: string, config: SaslConfig) {
+    this.#logins = new Map(text.split(/\r?\n/).flatMap((line) => [parseLine(line)].filter((entry) => entry !== undefined)))
+    this.#config = config
+  }
+
+  /** The login for a next hop; undefined when mail is sent without one. */
+  find(hop: NextHop, sender: string): Credentials | undefined {
+    const bySender = this.#config.smtp_sender_dependent_authentication && sender !== '' ? [sender.toLowerCase()] : []
+    const keys = [...bySender, formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
+    for (const key of keys) {
+      const login = this.#logins.get(key)
+      if (login === undefined) continue
+      const colon = login.indexOf(':')
+      return {
+        user: colon < 0 ? login : login.slice(0, colon),
+        password: colon < 0 ? '' : login.slice(colon + 1),
+        mechanisms: this.#config.smtp_sasl_mechanism_filter.map((name) => name.toUpperCase()),
+        plaintext: !this.#config.smtp_sasl_security_options.includes('noplaintext'),
+      }
+    }
+    return undefined
+  }
+}
+
+/** Mechanisms that send the password, or a token equivalent to it, in clear text. */
+const PLAINTEXT: ReadonlySet<string> = new Set(['PLAIN', 'LOGIN', 'XOAUTH2'])
+
+/** The first mechanism that is both offered and allowed; undefined when there is none. */
+export function chooseMechanism(offered: readonly string[], { mechanisms, plaintext }: Credentials, secure: boolean): string | undefined {
+  return offered.find((name) => {
+    const wanted = mechanisms.length > 0 ? mechanisms.includes(name) : name !== 'XOAUTH2'
+    return wanted && (secure || plaintext || !PLAINTEXT.has(name))
+  })
+}

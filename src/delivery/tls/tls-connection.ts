@@ -1,0 +1,41 @@
+/** TLS connection of a delivery, in the terms of Postfix's log (smtp_tls_loglevel = 1, tls_log_summary). */
+import type { TLSSocket } from 'node:tls'
+import type { TlsLevel } from '../../config/tls-policy-map.ts'
+
+/** TLS of one connection to a next hop. */
+export interface TlsConnection {
+  /**
+   * Certificate of the server: not from a trusted CA; from a trusted CA; from a trusted CA and with the required name (levels
+   * `verify` and `secure`). Postfix's `Anonymous` does not occur, because Node offers no cipher without a certificate.
+   */
+  readonly trust: 'Untrusted' | 'Trusted' | 'Verified'
+  /** True when the TLS session of an earlier connection was resumed. */
+  readonly reused: boolean
+  /** `TLSv1.2` or `TLSv1.3`. */
+  readonly protocol: string
+  /** OpenSSL's name of the cipher. */
+  readonly cipher: string
+  /** Length of the cipher's key. */
+  readonly bits: number
+}
+
+/** Describes a socket after its handshake. */
+export function tlsConnection(socket: TLSSocket, level: TlsLevel): TlsConnection {
+  const cipher = socket.getCipher().name
+  return {
+    trust: trustOf(socket, level),
+    reused: socket.isSessionReused(),
+    protocol: socket.getProtocol() ?? 'unknown',
+    cipher,
+    // OpenSSL's names have no length for ciphers of one length, which is 256 (CHACHA20).
+    bits: cipher.includes('128') ? 128 : 256,
+  }
+}
+
+function trustOf(socket: TLSSocket, level: TlsLevel): TlsConnection['trust'] {
+  // The handshake fails at these levels unless the certificate is trusted and has the name.
+  if (level === 'verify' || level === 'secure') return 'Verified'
+  // At the other levels the name is not required. Node checks it after the chain.
+  const isTrusted = socket.authorized || String(socket.authorizationError) === 'ERR_TLS_CERT_ALTNAME_INVALID'
+  return isTrusted ? 'Trusted' : 'Untrusted'
+}

@@ -1,0 +1,57 @@
+/**
+ * Cause of a failure: the text of the reply, or the reason without one, in which everything that differs from message to message
+ * is replaced by a placeholder. Failures with the same cause are counted together.
+ */
+import type { DeliveryStatus } from './smtp-reply.ts'
+
+/** Maximum length of a cause in characters; a longer one is cut. */
+const LENGTH = 240
+/** Characters of the reply that are read. */
+const READ = 1_000
+/** Minimum length of a word with a digit that is taken for an id. */
+const ID_LENGTH = 8
+
+/** Code and enhanced status at the begin of a reply (RFC 5321 §4.2, RFC 3463): they are part of the cause. */
+const CODES = /^\d{3}(?:[ -][245]\.\d{1,3}\.\d{1,3})?(?=\s|-|$)/
+
+const URL_TEXT = String.raw`\bhttps?://[^\s<>()"']+`
+const ADDRESS = String.raw`[^\s<>()\[\]"',;:]+@[^\s<>()\[\]"',;:]+`
+const IPV4 = String.raw`(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)`
+/** With `::`, or with at least four colons: a time such as 12:30:05 is no address. */
+const IPV6 = String.raw`(?<![\w:\]])(?=[0-9a-f]{0,4}(?::[0-9a-f]{1,4}){0,6}(?:::|(?::[0-9a-f]{1,4}){4}))[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?![\w:])`
+const WORD = String.raw`[\p{L}\p{N}_+=/-]+(?:\.[\p{L}\p{N}_+=/-]+)*`
+const VARIABLE = new RegExp(`(?<url>${URL_TEXT})|(?<address>${ADDRESS})|(?<ip>${IPV4}|${IPV6})|(?<word>${WORD})`, 'giu')
+
+const HOST = /^[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.\p{L}{2,}$/u
+/** A letter between digits, or a digit between letters, as in `98si12`. */
+const MIXED = /\d\p{L}+\d|\p{L}\d+\p{L}/u
+
+/** Splits a cause at its placeholders. */
+export const PLACEHOLDER = /\{(?:url|address|ip|host|id|n)\}/
+
+function placeholderOf(word: string): string {
+  if (!/\d/.test(word)) return word
+  if (HOST.test(word)) return '{host}'
+  return word.length >= ID_LENGTH || MIXED.test(word) ? '{id}' : word.replaceAll(/\d+/g, '{n}')
+}
+
+/** A variable part has a digit, an `@`, or two colons (`https://`, IPv6). Other text is most of a reply, and is not searched. */
+const MAY_VARY = /\d|@|:[:/]/
+
+function masked(text: string): string {
+  if (!MAY_VARY.test(text)) return text
+  return text.replaceAll(VARIABLE, (...match) => {
+    const { url, address, ip, word } = match.at(-1) as Readonly<Record<string, string | undefined>>
+    if (word !== undefined) return placeholderOf(word)
+    return url !== undefined ? '{url}' : address !== undefined ? '{address}' : ip === undefined ? '' : '{ip}'
+  })
+}
+
+/** The cause of a failed attempt. */
+export function causeOf({ reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): string {
+  const text = (reply ?? reason).slice(0, READ)
+  const codes = reply === undefined ? '' : (CODES.exec(text)?.[0] ?? '')
+  const rest = text.slice(codes.length).split(' ').map(masked).join(' ')
+  const cause = `${codes}${rest}`.trim()
+  return cause.length <= LENGTH ? cause : cause.slice(0, LENGTH - 1).trimEnd() + '…'
+}

@@ -1,0 +1,85 @@
+/** SMTP replies and delivery status of recipients (RFC 5321 §4.2, RFC 3463). */
+
+/** An SMTP reply: code, enhanced status code (if the server sent one), and the remaining text. */
+export interface SmtpReply {
+  readonly code: number
+  /** Enhanced status code such as `4.7.1`; absent when the server sent none. */
+  readonly status?: string | undefined
+  readonly text: string
+}
+
+/** Stage of a delivery attempt. */
+export type Stage =
+  | 'route' // before any network: configuration, transport error:
+  | 'dns'
+  | 'connect'
+  | 'greeting'
+  | 'ehlo'
+  | 'starttls'
+  | 'auth'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'body'
+  | 'end-of-data'
+  | 'queue' // decided by the queue itself: expiry, operator
+
+/**
+ * Status of a recipient after an attempt (Postfix dsn.h). delivery/classify creates it; log, history and notice use it unchanged.
+ */
+export interface DeliveryStatus {
+  /** Enhanced status code, well formed: `2.0.0`, `4.4.1`, `5.1.1`. */
+  readonly status: string
+  /**
+   * Reason for people, such as `host mx.example[192.0.2.1] said: 450 4.2.1 busy (in reply to RCPT TO command)`. One line without
+   * control characters.
+   */
+  readonly reason: string
+  /** The server's reply as received, with lines joined by spaces and control characters masked. Absent when no server replied. */
+  readonly reply?: string | undefined
+  /** Name of the server that replied, for Remote-MTA. */
+  readonly remoteMta?: string | undefined
+  readonly stage: Stage
+}
+
+const ENHANCED = /^([245])\.(\d{1,3})\.(\d{1,3})$/
+
+/** True for a well-formed enhanced status code (RFC 3463 §2). */
+export const isEnhancedStatus = (text: string): boolean => ENHANCED.test(text)
+
+/**
+ * Enhanced status of a reply (Postfix smtp_chat.c). The server's status is used when its class matches the reply code, otherwise
+ * class.0.0. Codes other than 2xx, 4xx and 5xx give 4.5.0 (protocol error).
+ */
+export function statusOf(reply: SmtpReply): string {
+  const kind = Math.trunc(reply.code / 100)
+  if (kind !== 2 && kind !== 4 && kind !== 5) return '4.5.0'
+  if (reply.status !== undefined && isEnhancedStatus(reply.status) && reply.status.startsWith(`${kind}.`)) return reply.status
+  return `${kind}.0.0`
+}
+
+/** Parses a reply such as `450 4.2.1 busy`. Undefined without a reply code. */
+export function parseReply(text: string): SmtpReply | undefined {
+  const match = /^(\d{3})(?:[ -](?:([245]\.\d{1,3}\.\d{1,3})(?: |$))?(.*))?$/s.exec(text)
+  if (match === null) return undefined
+  return { code: Number(match[1]), status: match[2], text: match[3] ?? '' }
+}
+
+/** Formats a reply on one line. */
+export const formatReply = (reply: SmtpReply): string =>
+  [String(reply.code), reply.status, reply.text].filter((part) => part !== undefined && part !== '').join(' ')
+
+/**
+ * Control characters, and characters that change or hide what is displayed: format characters (bidirectional controls, joiners,
+ * tags), line and paragraph separators, and the Hangul fillers, which are blank letters.
+ */
+const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
+
+/** Masks remote text for the log, a header or a terminal: each such character becomes `?`. */
+export const maskControls = (text: string): string => text.replace(CONTROLS, '?')
+
+const escapeUnits = (character: string): string =>
+  Array.from({ length: character.length }, (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
+
+/** Escapes the same characters in JSON text, which leaves most of them as they are. Ends of lines must not be in it. */
+export const escapeControls = (json: string): string => json.replace(CONTROLS, escapeUnits)

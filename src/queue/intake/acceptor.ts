@@ -1,0 +1,147 @@
+/**
+ * Accepts submissions: prepends the Received field, completes the header of local mail, and refuses messages that are too big or
+ * that loop. It reports a message as queued when the message is on disk.
+ */
+import type { Config } from '../../config/options.ts'
+import { SECOND, type Clock, type Instant } from '../../system/clock.ts'
+import type { Completion } from '../../mail/header-addresses.ts'
+import type { Envelope } from '../../mail/envelope.ts'
+import { mailDate } from '../../mail/mail-date.ts'
+import type { Events } from '../../telemetry/events.ts'
+import { receivedLine, type LocalUser, type SmtpClient } from './received-header.ts'
+import { StoreUnavailable } from '../../store/queue-store.ts'
+import { WRITE_ERROR, type NewIdentity } from './intake.ts'
+import {
+  MessageReceiver,
+  type Acceptance,
+  type Additions,
+  type IntakePort,
+  type ReceiverFacts,
+  type MessageReceiverDeps,
+} from './message-receiver.ts'
+
+export type { Acceptance } from './message-receiver.ts'
+export type { LocalUser, SmtpClient } from './received-header.ts'
+
+/** A submission: the envelope of a message, and the client or user who submitted it. */
+export interface Submission {
+  readonly envelope: Envelope
+  readonly client: SmtpClient | LocalUser
+  /** Size that the client declared, in bytes; 0 or absent for none. */
+  readonly declaredSize?: number | undefined
+}
+
+type AcceptSettings = Pick<
+  Config,
+  | 'myhostname'
+  | 'mydomain'
+  | 'myorigin'
+  | 'mail_name'
+  | 'message_size_limit'
+  | 'header_size_limit'
+  | 'hopcount_limit'
+  | 'message_drop_headers'
+  | 'append_at_myorigin'
+  | 'append_dot_mydomain'
+>
+
+export interface AcceptorDeps {
+  readonly intake: IntakePort
+  readonly config: AcceptSettings
+  readonly clock: Clock
+  readonly events: Events
+}
+
+export class Acceptor {
+  readonly #deps: AcceptorDeps
+  readonly #receiverDeps: MessageReceiverDeps
+  readonly #mailerDaemon: string
+  readonly #completion: Completion
+  /** The last formatted date. A busy relay receives many messages within one second. */
+  #date: { readonly second: number; readonly text: string } = { second: Number.NaN, text: '' }
+
+  constructor(deps: AcceptorDeps) {
+    const { intake, config, events } = deps
+    this.#deps = deps
+    this.#mailerDaemon = `mailer-daemon@${config.myorigin}`.toLowerCase()
+    this.#completion = {
+      origin: config.append_at_myorigin ? config.myorigin : null,
+      parent: config.append_dot_mydomain ? config.mydomain : null,
+    }
+    this.#receiverDeps = {
+      intake,
+      limits: {
+        message: config.message_size_limit,
+        headerField: config.header_size_limit,
+        hops: config.hopcount_limit,
+        dropped: new Set(config.message_drop_headers.map((name) => name.toLowerCase())),
+      },
+      report: (what, error) =>
+        events.emit({ kind: 'note', level: 'error', text: `${what}: ${error instanceof Error ? error.message : String(error)}` }),
+    }
+  }
+
+  /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
+  open({ envelope: given, client, declaredSize = 0 }: Submission): MessageReceiver {
+    const { config } = this.#deps
+    // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
+    const envelope = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
+    const begun = this.#begin()
+    const identity = begun ?? { id: 0, queueId: 'NOQUEUE', arrivedAt: this.#deps.clock.now() }
+    const date = this.#dateOf(identity.arrivedAt)
+    const trace = receivedLine({
+      client,
+      myhostname: config.myhostname,
+      mailName: config.mail_name,
+      queueId: identity.queueId,
+      recipients: envelope.recipients,
+      date,
+    })
+    const isLocal = 'uid' in client || client.local
+    const additions = isLocal ? this.#additions(identity.queueId, envelope.sender, date) : null
+    const completion = isLocal ? this.#completion : null
+    const facts = { identity, envelope, trace, declaredSize, additions, completion, submitter: submitterOf(client) }
+    const receiver = new MessageReceiver(facts, this.#receiverDeps)
+    if (begun === null) receiver.refuse(WRITE_ERROR)
+    return receiver
+  }
+
+  /** Accepts a whole message. When reading `content` fails, rejects with that error and queues nothing. */
+  async accept(submission: Submission & { readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array> }): Promise<Acceptance> {
+    const receiver = this.open(submission)
+    try {
+      for await (const piece of submission.content) await receiver.write([piece])
+    } catch (error) {
+      await receiver.abandon()
+      throw error
+    }
+    return receiver.end()
+  }
+
+  /** Returns null when the store has no ids. The message is then refused with 451 at the end of its content. */
+  #begin(): NewIdentity | null {
+    try {
+      return this.#deps.intake.begin()
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return null
+      throw error
+    }
+  }
+
+  #additions(queueId: string, sender: string, date: string): Additions {
+    const { myhostname } = this.#deps.config
+    return { 'Message-Id': `<${queueId}@${myhostname}>`, Date: date, From: sender === '' ? 'MAILER-DAEMON' : sender }
+  }
+
+  #dateOf(at: Instant): string {
+    const second = Math.floor(at / SECOND)
+    if (second !== this.#date.second) this.#date = { second, text: mailDate(at, this.#deps.clock) }
+    return this.#date.text
+  }
+}
+
+function submitterOf(client: SmtpClient | LocalUser): ReceiverFacts['submitter'] {
+  if ('uid' in client) return { client: null, uid: client.uid, maildropFile: client.maildropFile }
+  const { name, address, saslUsername, saslMethod } = client
+  return { client: { name, address }, saslUsername, saslMethod }
+}

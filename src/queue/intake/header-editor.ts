@@ -1,0 +1,177 @@
+/**
+ * Edits the header of a message while it arrives (Postfix cleanup): removes fields, removes blanks before the colon and at the end
+ * of a field, cuts a field at header_size_limit, completes the addresses of local mail. Holds one field at a time.
+ */
+import { fieldName, isMailboxLine, LINE_LENGTH_LIMIT } from '../../mail/headers.ts'
+import { completeField, hasAddresses, type Completion } from '../../mail/header-addresses.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const TAB = 0x09
+const NOTHING = Buffer.alloc(0)
+const MAILBOX_LINE = Buffer.from('X-Mailbox-Line: ')
+
+export interface HeaderRules {
+  /** Lower-case names of the fields to remove. */
+  readonly dropped: ReadonlySet<string>
+  /** Maximum octets of a field; the rest of a longer field is removed. */
+  readonly fieldLimit: number
+  /** Completes addresses; null to leave them. */
+  readonly completion: Completion | null
+}
+
+/** The body, which begins after the header. */
+export interface BodyStart {
+  readonly rest: Buffer
+  /** True when an empty line ended the header. It is part of `rest`. */
+  readonly separated: boolean
+}
+
+export class HeaderEditor {
+  /** Lower-case names of the fields, removed ones included. */
+  readonly names = new Set<string>()
+  /** Number of Received fields. */
+  hops = 0
+  /** Unfolded value of the first Message-ID field. */
+  messageId: string | undefined
+  readonly #rules: HeaderRules
+  readonly #take: (piece: Buffer) => void
+  #bytes: Buffer = NOTHING
+  /** Start of the current field in #bytes. */
+  #start = 0
+  /** Start of the line that is read next. */
+  #line = 0
+  /** Start of the bytes that are unchanged and not passed on. */
+  #kept = 0
+  /** Offset of the colon of the current field, from its start; -1 before the first field and in a line of an mbox file. */
+  #colon = -1
+  /** Start of the lines that are removed from the current field, because the field is too long; -1 when there are none. */
+  #cutAt = -1
+  /** True after the first field. Lines of an mbox file are recognized only before. */
+  #sawField = false
+
+  /** `take` receives the edited header. */
+  constructor(rules: HeaderRules, take: (piece: Buffer) => void) {
+    this.#rules = rules
+    this.#take = take
+  }
+
+  /** Reads the next bytes, with CRLF line ends. Returns the start of the body when the header has ended. */
+  write(piece: Buffer): BodyStart | undefined {
+    this.#bytes = this.#bytes.length === 0 ? piece : Buffer.concat([this.#bytes, piece])
+    for (;;) {
+      const newline = this.#bytes.indexOf(LF, this.#line)
+      if (newline < 0) return this.#growingLine()
+      const body = this.#readLine(newline + 1)
+      if (body !== undefined) return body
+    }
+  }
+
+  /** Ends a content that is header only. */
+  end(): BodyStart {
+    const body = this.#line < this.#bytes.length ? this.#readLine(this.#bytes.length) : undefined
+    if (body !== undefined) return body
+    this.#endField(this.#bytes.length)
+    this.#pass(this.#bytes.length, this.#bytes.length)
+    return { rest: NOTHING, separated: false }
+  }
+
+  #readLine(end: number): BodyStart | undefined {
+    const start = this.#line
+    const first = this.#bytes[start]
+    if (first === LF || (first === CR && this.#bytes[start + 1] === LF)) return this.#endHeader(start, true)
+    if ((first === SPACE || first === TAB) && this.names.size > 0) {
+      this.#line = end
+      if (this.#cutAt < 0 && end - this.#start > this.#rules.fieldLimit) this.#cutAt = start
+      return undefined
+    }
+    this.#endField(start)
+    this.#start = start
+    this.#line = end
+    this.#cutAt = -1
+    return this.#beginField(start, end) ? undefined : this.#endHeader(start, false)
+  }
+
+  /** Reads the name of the field at `start`. Returns false when there is none. */
+  #beginField(start: number, end: number): boolean {
+    if (!this.#sawField && isMailboxLine(this.#bytes, start)) {
+      this.#pass(start, start)
+      this.#take(MAILBOX_LINE)
+      this.#colon = -1
+      this.names.add('x-mailbox-line')
+      return true
+    }
+    const found = fieldName(this.#bytes, start, end)
+    if (found === undefined) return false
+    this.#sawField = true
+    this.#colon = found.colon - start
+    this.names.add(found.name)
+    if (found.name === 'received') this.hops++
+    return true
+  }
+
+  /** Handles the start of a line whose end has not been received, and keeps the bytes that are still needed. */
+  #growingLine(): BodyStart | undefined {
+    if (this.#bytes.length - this.#line > LINE_LENGTH_LIMIT && !this.#mayBeField()) {
+      this.#endField(this.#line)
+      return this.#endHeader(this.#line, false)
+    }
+    this.#pass(this.#start, this.#start)
+    const lineLimit = Math.max(this.#rules.fieldLimit, LINE_LENGTH_LIMIT) + 1
+    const field = this.#bytes.subarray(this.#start, this.#cutAt < 0 ? this.#line : this.#cutAt)
+    const line = this.#bytes.subarray(this.#line)
+    // Of a line that is too long, the beginning is kept, and the last octet, which may be the CR of the line end.
+    const pieces = line.length > lineLimit + 1 ? [field, line.subarray(0, lineLimit), line.subarray(-1)] : [field, line]
+    this.#bytes = Buffer.concat(pieces)
+    if (this.#cutAt >= 0) this.#cutAt = field.length
+    this.#line = field.length
+    this.#kept = 0
+    this.#start = 0
+    return undefined
+  }
+
+  /** True when the line whose end has not been received continues a field, or begins one. */
+  #mayBeField(): boolean {
+    const first = this.#bytes[this.#line]
+    if ((first === SPACE || first === TAB) && this.names.size > 0) return true
+    if (!this.#sawField && isMailboxLine(this.#bytes, this.#line)) return true
+    return fieldName(this.#bytes, this.#line, this.#bytes.length) !== undefined
+  }
+
+  /** Passes on the current field, which ends at `end`. */
+  #endField(end: number): void {
+    if (end <= this.#start || this.#colon < 0) return
+    const field = this.#bytes.toString('latin1', this.#start, this.#cutAt < 0 ? end : this.#cutAt)
+    const name = field.slice(0, this.#colon).trimEnd()
+    const key = name.toLowerCase()
+    if (this.#rules.dropped.has(key)) return this.#pass(this.#start, end)
+    const value = field.slice(this.#colon + 1)
+    if (key === 'message-id') this.messageId ??= unfolded(value)
+    const edited = this.#edited(name, value)
+    if (edited === field && this.#cutAt < 0) return
+    this.#pass(this.#start, end)
+    this.#take(Buffer.from(edited, 'latin1'))
+  }
+
+  #edited(name: string, value: string): string {
+    const { completion, fieldLimit } = this.#rules
+    const completed = completion !== null && hasAddresses(name) ? completeField(name, value, completion) : null
+    const text = completed ?? `${name}:${value.trimEnd()}`
+    return `${text.length > fieldLimit ? text.slice(0, fieldLimit) : text}\r\n`
+  }
+
+  #endHeader(at: number, separated: boolean): BodyStart {
+    if (separated) this.#endField(at)
+    this.#pass(at, at)
+    return { rest: this.#bytes.subarray(at), separated }
+  }
+
+  /** Passes on the unchanged bytes before `until`, and continues at `next`. */
+  #pass(until: number, next: number): void {
+    if (until > this.#kept) this.#take(this.#bytes.subarray(this.#kept, until))
+    this.#kept = next
+  }
+}
+
+const unfolded = (value: string): string => Buffer.from(value, 'latin1').toString('utf8').replace(/\s+/g, ' ').trim()

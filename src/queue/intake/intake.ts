@@ -1,0 +1,271 @@
+/**
+ * Queues messages from the SMTP server, from local users and from MAILER-DAEMON. The intake assigns ids, routes and schedules the
+ * recipients, and commits everything in one transaction. It then passes the admitted requests to the scheduler.
+ */
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Settings } from '../../config/destination-settings.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { EnvelopeRecipient } from '../../mail/envelope.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { ClientName, Events } from '../../telemetry/events.ts'
+import {
+  packRequests,
+  queueIdOf,
+  recipientId,
+  type ContentId,
+  type DeliveryRequest,
+  type DestinationName,
+  type LeasedMail,
+  type Message,
+  type MessageId,
+} from '../../mail/message.ts'
+import type { Scheduler } from '../scheduler/scheduler.ts'
+import { StoreUnavailable, type NewMessage, type NewRecipient, type QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import type { ContentCache } from './content-cache.ts'
+import { SpaceAccount } from './space-account.ts'
+
+/** Identity of a new message. */
+export interface NewIdentity {
+  readonly id: MessageId
+  readonly queueId: string
+  readonly arrivedAt: Instant
+}
+
+/** A message to queue. */
+export interface Entry {
+  readonly message: Message
+  readonly recipients: readonly EnvelopeRecipient[]
+  /**
+   * The content, or the part after the staged chunks, in chunks. The caller must not read or change the chunks after the call.
+   */
+  readonly content: readonly Uint8Array[]
+}
+
+/** A message from a client or a local user. */
+export interface Submitted extends Entry {
+  /** Null for local submissions. */
+  readonly client: ClientName | null
+  readonly uid?: number | undefined
+  readonly saslUsername?: string | undefined
+  readonly saslMethod?: string | undefined
+  /** Key of the maildrop file that held the message. The store commits the key with the message. */
+  readonly maildropFile?: string | undefined
+}
+
+export interface IntakeDeps {
+  readonly store: QueueStore
+  readonly storeHealth: StoreHealth
+  readonly scheduler: Scheduler
+  readonly clock: Clock
+  readonly events: Events
+  readonly contents: ContentCache
+  /**
+   * Called for new mail that is not admitted to the active queue. Such mail has no attempt that would schedule its delay warning.
+   */
+  readonly waits: (message: Message) => void
+  readonly destinationOf: (address: string) => DestinationName
+  readonly policies: () => DestinationPolicies
+  /** Number of bytes that must be free on the disk to accept mail: the larger of queue_minfree and 1.5 × message_size_limit. */
+  readonly needed: () => number
+}
+
+/** Lifetime of mail in ms: bounce_queue_lifetime for mail from <>, maximal_queue_lifetime for other mail. */
+export const lifetimeOf = (sender: string, settings: Settings): Duration =>
+  sender === '' ? settings.bounce_queue_lifetime : settings.maximal_queue_lifetime
+
+const NO_SPACE: SmtpReply = { code: 452, status: '4.3.1', text: 'Insufficient system storage' }
+/** Reply when the store cannot commit. */
+export const WRITE_ERROR: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: queue file write error' }
+
+export class Intake {
+  readonly #deps: IntakeDeps
+  readonly #space: SpaceAccount
+
+  constructor(deps: IntakeDeps) {
+    this.#deps = deps
+    this.#space = new SpaceAccount(deps.store, deps.clock)
+  }
+
+  /** Returns a new message id and its queue id. Throws StoreUnavailable when no reserved id is left. */
+  begin(): NewIdentity {
+    const arrivedAt = this.#deps.clock.now()
+    const id = this.#deps.store.nextId()
+    return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
+  }
+
+  /**
+   * Keeps chunks of a long content before its message is complete; `left` is the number of bytes that are still to be stored,
+   * these included. Resolves with a refusal when there is no space for them. Rejects with StoreUnavailable.
+   */
+  async stage(content: ContentId, from: number, chunks: readonly Uint8Array[], left: number): Promise<SmtpReply | undefined> {
+    if (!(await this.#space.promise(content, left))) return NO_SPACE
+    const bytes = sizeOf(chunks)
+    await this.#deps.store.stage(content, from, chunks)
+    this.#space.stored(content, bytes)
+    return undefined
+  }
+
+  /** Deletes a staged content; when the store cannot commit, as soon as it can. */
+  async unstage(content: ContentId): Promise<void> {
+    const { store, storeHealth, events } = this.#deps
+    this.#space.ended(content)
+    try {
+      await store.unstage(content)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      storeHealth
+        .retryUntilCommitted(() => store.unstage(content))
+        .catch((last: unknown) => {
+          const text = `a staged content is left until the next start: ${errorMessage(last)}`
+          events.emit({ kind: 'note', level: 'warning', text })
+        })
+    }
+  }
+
+  /** The reply to MAIL when mail of this size cannot be queued now; undefined when mail can be queued. */
+  async refusal(size: number): Promise<SmtpReply | undefined> {
+    const { scheduler, needed } = this.#deps
+    if (scheduler.storeUnavailable) return WRITE_ERROR
+    try {
+      return (await this.#space.hasMoreThan(Math.max(needed(), size))) ? undefined : NO_SPACE
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return WRITE_ERROR
+      throw error
+    }
+  }
+
+  /** Rejects while mail is refused for lack of space, with the sizes in the message. */
+  async assertSpace(): Promise<void> {
+    const needed = this.#deps.needed()
+    if (await this.#space.hasMoreThan(needed)) return
+    const { available } = this.#space
+    throw new Error(
+      `mail is refused: ${megabytes(available)} MB are free for new mail, more than ${megabytes(needed)} MB are needed (queue_minfree, 1.5 × message_size_limit); free some disk space or delete mail`,
+    )
+  }
+
+  /** Resolves when message, recipients, schedule and content are on disk, in one commit. Rejects with StoreUnavailable. */
+  async take(entry: Submitted): Promise<void> {
+    const { store, events } = this.#deps
+    const prepared = { ...this.prepare(entry), maildropFile: entry.maildropFile }
+    const bytes = sizeOf(entry.content)
+    try {
+      await store.enqueue(prepared)
+    } catch (error) {
+      this.withdrawn(prepared)
+      throw error
+    }
+    this.#space.stored(entry.message.contentId, bytes)
+    this.#space.ended(entry.message.contentId)
+    const { message, client, uid, saslUsername, saslMethod } = entry
+    events.emit({
+      kind: 'accepted',
+      message,
+      recipients: entry.recipients.map((one) => one.address),
+      client,
+      uid,
+      saslUsername,
+      saslMethod,
+    })
+    this.entered(prepared)
+  }
+
+  /** Routes and schedules an entry. The caller commits the result, then calls `entered`, or `withdrawn` when the commit fails. */
+  prepare({ message, recipients, content }: Entry): NewMessage {
+    const { destinationOf } = this.#deps
+    const byDestination = new Map<DestinationName, number>()
+    const routed = recipients.map((recipient) => {
+      const destination = destinationOf(recipient.address)
+      byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
+      return { recipient, destination }
+    })
+    const admitted = new Map<DestinationName, { readonly leased: boolean; readonly expiresAt: Instant }>()
+    for (const [destination, count] of byDestination) admitted.set(destination, this.#schedule(message, destination, count))
+    const isAdmitted = [...admitted.values()].some((one) => one.leased)
+    return {
+      message,
+      content,
+      // Admitted mail keeps its content in memory for the delivery. The store takes over the buffers of all other mail.
+      givesContent: !(isAdmitted && this.#deps.contents.keep(message, content)),
+      recipients: routed.map(({ recipient: { address, notify, orcpt }, destination }): NewRecipient => {
+        const { leased, expiresAt } = admitted.get(destination) ?? { leased: false, expiresAt: message.createdAt }
+        return { address, notify, orcpt, destination, dueAt: message.createdAt, expiresAt, leased }
+      }),
+    }
+  }
+
+  /**
+   * Called when a prepared entry is on disk. Passes the admitted recipients, and the due times of the others, to the scheduler.
+   */
+  entered(entry: NewMessage): void {
+    const { store, scheduler, policies } = this.#deps
+    const leases = leasesOf(entry)
+    const byDestination = Map.groupBy(leases, (lease) => lease.destination)
+    const requests: DeliveryRequest[] = []
+    for (const [destination, admitted] of byDestination) {
+      const packed = packRequests(admitted, store.leaseTerms(), policies().for(destination).settings.destination_recipient_limit)
+      // `admit` counted one request per destination, so further requests are counted here.
+      for (const _ of packed.slice(1)) scheduler.admitFurther(entry.message.id)
+      requests.push(...packed)
+    }
+    scheduler.offer(requests)
+    const waiting = entry.recipients.filter((one) => !one.leased)
+    if (waiting.length === 0) return
+    this.#deps.waits(entry.message)
+    this.#reportDeferred(entry.message, waiting)
+    const due = new Map(waiting.map((one) => [one.destination, { destination: one.destination, dueAt: one.dueAt }]))
+    scheduler.workAdded([...due.values()], { expiresAt: waiting.reduce((earliest, one) => Math.min(earliest, one.expiresAt), Infinity) })
+  }
+
+  /** Reports recipients that begin to wait for a dead destination. */
+  #reportDeferred(message: Message, waiting: readonly NewRecipient[]): void {
+    const { scheduler, clock, events } = this.#deps
+    const at = clock.now()
+    for (const [destination, ofDestination] of Map.groupBy(waiting, (one) => one.destination)) {
+      const siteStatus = scheduler.deadStatus(destination)
+      if (siteStatus === undefined) continue
+      const recipients = ofDestination.map(({ address }) => address)
+      events.emit({ kind: 'deferred', message, destination, recipients, at, activatedAt: at, siteStatus })
+    }
+  }
+
+  /** Called when a prepared entry could not be committed. Releases its places in the active queue and in the content cache. */
+  withdrawn(entry: NewMessage): void {
+    this.#deps.contents.drop(entry.message)
+    const counted = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
+    for (const leases of counted.values()) this.#deps.scheduler.unadmit(entry.message.id, leases.length)
+  }
+
+  #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: Instant } {
+    const { scheduler, policies } = this.#deps
+    const expiresAt = message.createdAt + lifetimeOf(message.sender, policies().for(destination).settings)
+    return { leased: scheduler.admit(message.id, destination, count), expiresAt }
+  }
+}
+
+const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
+
+const megabytes = (bytes: number): string => (Math.max(0, bytes) / 1e6).toFixed(1)
+
+/** Leases of the admitted recipients of a new message. */
+function leasesOf({ message, recipients }: NewMessage): LeasedMail[] {
+  const leases: LeasedMail[] = []
+  recipients.forEach(({ address, notify, orcpt, destination, dueAt, expiresAt, leased }, position) => {
+    if (!leased) return
+    const progress = { dueAt, expiresAt, steps: 0, attempts: 0 }
+    const recipient = {
+      id: recipientId(message.id, position),
+      address,
+      notify,
+      orcpt,
+      ...progress,
+      last: null,
+      warnings: 0,
+      flushed: false,
+    }
+    leases.push({ message, destination, recipient, fresh: true, forcedExpire: false })
+  })
+  return leases
+}

@@ -1,0 +1,97 @@
+/**
+ * Lists the maildrop: messages that `sendmail` submitted and no daemon has queued yet, and entries that could not be queued for a
+ * day. A daemon may queue a file while the files are listed; that message may appear here, in the queue's listing, or in both.
+ */
+import { lstat, open, opendir, rename, unlink } from 'node:fs/promises'
+import type { Instant } from '../../system/clock.ts'
+import { conditionsIn, matchesPattern, type QueueFilter } from '../../store/queue-reader.ts'
+import { errorCode } from '../../system/caught-error.ts'
+import { entryNames, isStale, maildropFolder, openEntry, type Entry, type EntryName } from './maildrop-reader.ts'
+
+/** An entry of the maildrop, as listings show it. */
+export interface Submission {
+  /** Name of the file. It serves as the queue id until the message has one. */
+  readonly name: string
+  /** Number of bytes of the content, or of the whole file when the content is unknown. */
+  readonly size: number
+  readonly arrivedAt: Instant
+  /** Null when the envelope is unreadable. */
+  readonly sender: string | null
+  readonly recipients: readonly string[]
+  /** Reason why the entry could not be queued for a day; null for mail that waits for the next pass. */
+  readonly reason: string | null
+}
+
+const BATCH = 500
+const FILES = { lstat, open, opendir, rename, unlink }
+
+/**
+ * Yields batches in the order of the file names, which begin with the time of submission. Yields nothing when there is no
+ * maildrop.
+ */
+export async function* submissions(queueDirectory: string, filter: QueueFilter, now: Instant): AsyncGenerator<readonly Submission[]> {
+  const folder = maildropFolder(queueDirectory)
+  try {
+    for await (const names of entryNames(FILES, folder, BATCH)) {
+      const batch: Submission[] = []
+      for (const name of names.toSorted((a, b) => Buffer.compare(a, b))) {
+        const submission = await submissionOf(folder, name, now)
+        if (submission !== null && matches(filter, submission)) batch.push(submission)
+      }
+      yield batch
+    }
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+  }
+}
+
+/** Returns null for an entry that is not mail, and for a file that is not complete yet. */
+async function submissionOf(folder: string, name: EntryName, now: Instant): Promise<Submission | null> {
+  const entry = await openEntry(FILES, folder, name)
+  switch (entry.kind) {
+    case 'message': {
+      const { envelope, length: size, facts } = entry.file
+      await entry.file.close()
+      const recipients = envelope.recipients.map(({ address }) => address)
+      const arrivedAt = facts.changedAt
+      return { name: name.toString(), size, arrivedAt, sender: envelope.sender, recipients, reason: null }
+    }
+    case 'left':
+    case 'invalid':
+      return staleEntry(name, entry, now)
+    case 'gone':
+      return null
+    case 'exhausted':
+      throw new Error(`cannot read the maildrop: ${entry.why}`)
+  }
+}
+
+function staleEntry(name: EntryName, { facts, why }: Extract<Entry, { readonly why: string; readonly facts: unknown }>, now: Instant) {
+  if (facts === null || !isStale(facts, now)) return null
+  const reason = `not taken in for a day: ${why}; owned by uid ${facts.uid}`
+  return { name: name.toString(), size: facts.size, arrivedAt: facts.changedAt, sender: null, recipients: [], reason }
+}
+
+type Conditions = { readonly [Key in keyof QueueFilter]: (value: NonNullable<QueueFilter[Key]>, submission: Submission) => boolean }
+
+const CONDITIONS: Conditions = {
+  queueId: (queueId, { name }) => name === queueId,
+  sender: (pattern, { sender }) => sender !== null && matchesPattern(pattern, sender),
+  recipient: (pattern, { recipients }) => recipients.some((address) => matchesPattern(pattern, address)),
+  // Mail in the maildrop has no destination and no attempt yet, so conditions on them do not match.
+  destination: () => false,
+  queue: () => false,
+  arrivedBefore: (limit, { arrivedAt }) => arrivedAt < limit,
+  arrivedAfter: (limit, { arrivedAt }) => arrivedAt > limit,
+  attemptsOver: () => false,
+  status: () => false,
+  reply: (text, { reason }) => reason !== null && reason.toLowerCase().includes(text.toLowerCase()),
+}
+
+function holds<Key extends keyof QueueFilter>(key: Key, filter: Pick<QueueFilter, Key>, submission: Submission): boolean {
+  const value = filter[key]
+  return value === null || CONDITIONS[key](value, submission)
+}
+
+const matches = (filter: QueueFilter, submission: Submission): boolean =>
+  conditionsIn(filter).every((key) => holds(key, filter, submission))

@@ -1,0 +1,235 @@
+/**
+ * Receives one message: completes the header, splits the content into chunks, and stages long content while the client sends it.
+ * The message is queued when `end` commits it, and not before.
+ */
+import { isAscii } from 'node:buffer'
+import type { Completion } from '../../mail/header-addresses.ts'
+import type { Envelope } from '../../mail/envelope.ts'
+import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
+import { HeaderEditor, type BodyStart } from './header-editor.ts'
+import { WRITE_ERROR, type Intake } from './intake.ts'
+import type { Message } from '../../mail/message.ts'
+import { Chunker } from '../../store/chunks.ts'
+import { StoreUnavailable } from '../../store/queue-store.ts'
+
+/** Result of a submission. */
+export type Acceptance = { readonly kind: 'queued'; readonly queueId: string } | { readonly kind: 'refused'; readonly reply: SmtpReply }
+
+/** The methods of Intake that the receiver uses. */
+export type IntakePort = Pick<Intake, 'begin' | 'stage' | 'unstage' | 'take'>
+
+export interface ReceiverLimits {
+  /** Maximum size of the content in bytes; 0 for no limit. */
+  readonly message: number
+  /** Maximum octets of a header field (header_size_limit). */
+  readonly headerField: number
+  readonly hops: number
+  /** Lower-case names of the header fields to remove. */
+  readonly dropped: ReadonlySet<string>
+}
+
+export interface ReceiverFacts {
+  readonly identity: ReturnType<Intake['begin']>
+  readonly envelope: Envelope
+  /** The Received field of this relay. */
+  readonly trace: string
+  /** Size that the client declared (RFC 1870), in bytes; 0 for none. */
+  readonly declaredSize: number
+  /** Fields to add when they are missing; null when the mail is not local. */
+  readonly additions: Additions | null
+  /** Completes the addresses of the header; null when the mail is not local. */
+  readonly completion: Completion | null
+  readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'maildropFile'>
+}
+
+/** Values of the fields that local mail must have (Postfix cleanup). */
+export interface Additions {
+  readonly 'Message-Id': string
+  readonly Date: string
+  readonly From: string
+}
+
+export interface MessageReceiverDeps {
+  readonly intake: IntakePort
+  readonly limits: ReceiverLimits
+  /** Logs internal errors: bugs, and staged content that could not be deleted. */
+  readonly report: (what: string, error: unknown) => void
+}
+
+/**
+ * Number of complete chunks held in memory. A longer content is staged while it is received; a shorter one is committed with its
+ * message.
+ */
+const HELD_CHUNKS = 4
+
+export const TOO_BIG: SmtpReply = { code: 552, status: '5.3.4', text: 'Error: message file too big' }
+const TOO_MANY_HOPS: SmtpReply = { code: 554, status: '5.4.0', text: 'Error: too many hops' }
+
+/**
+ * Maximum number of Message-Id characters that are kept, for the log and for threading: the maximum line length of RFC 5322
+ * §2.1.1.
+ */
+const MESSAGE_ID_LIMIT = 998
+
+const CRLF = Buffer.from('\r\n')
+
+export class MessageReceiver {
+  readonly #facts: ReceiverFacts
+  readonly #deps: MessageReceiverDeps
+  readonly #chunker = new Chunker()
+  /** Reads the header; null after its end. */
+  #header: HeaderEditor | null
+  #messageId: string | undefined
+  #received = 0
+  /** A byte above 127 was received. */
+  #eightBit = false
+  #staged = 0
+  #stagedBytes = 0
+  #refusal: SmtpReply | undefined
+
+  constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
+    this.#facts = facts
+    this.#deps = deps
+    this.#chunker.add(Buffer.from(facts.trace))
+    const { dropped, headerField: fieldLimit } = deps.limits
+    this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#chunker.add(piece))
+  }
+
+  /** Octets of the content received so far, without the Received field. */
+  get octets(): number {
+    return this.#received
+  }
+
+  get queueId(): string {
+    return this.#facts.identity.queueId
+  }
+
+  /**
+   * Adds the next bytes, with CRLF line ends. When a promise is returned, the caller should stop reading until the promise
+   * resolves.
+   */
+  write(pieces: readonly Uint8Array[]): Promise<void> | undefined {
+    for (const piece of pieces) this.#take(piece)
+    // The space of a refused message is free for others before the client has sent the rest.
+    if (this.#refusal !== undefined) return this.#staged > 0 ? this.abandon() : undefined
+    return this.#chunker.full > HELD_CHUNKS ? this.#stage() : undefined
+  }
+
+  /** The reply with which the message will be refused; undefined so far. */
+  get refusal(): SmtpReply | undefined {
+    return this.#refusal
+  }
+
+  /** Refuses the message with this reply, independent of the content that follows. Later refusals are ignored. */
+  refuse(reply: SmtpReply): void {
+    this.#refusal ??= reply
+    this.#header = null
+    this.#chunker.clear()
+  }
+
+  /** Ends the content. Resolves with `queued` when the message is on disk. */
+  async end(): Promise<Acceptance> {
+    if (this.#header !== null) this.#endHeader(this.#header, this.#header.end())
+    if (this.#refusal === undefined) await this.#commit()
+    if (this.#refusal === undefined) return { kind: 'queued', queueId: this.queueId }
+    await this.abandon()
+    return { kind: 'refused', reply: this.#refusal }
+  }
+
+  /** Deletes the staged content. Called when the client has disconnected or the message is refused. */
+  async abandon(): Promise<void> {
+    this.#chunker.clear()
+    if (this.#staged === 0) return
+    this.#staged = 0
+    try {
+      await this.#deps.intake.unstage(this.#facts.identity.id)
+    } catch (error) {
+      // A failure does no damage, because contents that belong to no message are deleted when the queue is opened.
+      this.#deps.report(`${this.queueId}: cannot remove a staged content`, error)
+    }
+  }
+
+  #take(piece: Uint8Array): void {
+    if (this.#refusal !== undefined) return
+    this.#received += piece.byteLength
+    this.#eightBit ||= !isAscii(piece)
+    const { message } = this.#deps.limits
+    if (message > 0 && this.#received > message) return this.refuse(TOO_BIG)
+    if (this.#header === null) return this.#chunker.add(piece)
+    this.#readHeader(this.#header, asBuffer(piece))
+  }
+
+  #readHeader(header: HeaderEditor, piece: Buffer): void {
+    const body = header.write(piece)
+    if (1 + header.hops >= this.#deps.limits.hops) return this.refuse(TOO_MANY_HOPS)
+    if (body !== undefined) this.#endHeader(header, body)
+  }
+
+  #endHeader(header: HeaderEditor, { rest, separated }: BodyStart): void {
+    if (1 + header.hops >= this.#deps.limits.hops) return this.refuse(TOO_MANY_HOPS)
+    this.#header = null
+    this.#messageId = header.messageId === undefined ? undefined : maskControls(header.messageId).slice(0, MESSAGE_ID_LIMIT)
+    this.#addMissing(header.names)
+    if (!separated && rest.length > 0) this.#chunker.add(CRLF)
+    this.#chunker.add(rest)
+  }
+
+  /** Adds the fields that local mail lacks. In a resent message they are Resent- fields (RFC 5322 §3.6.6). */
+  #addMissing(names: ReadonlySet<string>): void {
+    const { additions } = this.#facts
+    if (additions === null) return
+    const prefix = [...names].some((name) => name.startsWith('resent-')) ? 'Resent-' : ''
+    for (const [name, value] of Object.entries(additions)) {
+      if (names.has((prefix + name).toLowerCase())) continue
+      this.#chunker.add(Buffer.from(`${prefix}${name}: ${value}\r\n`))
+      if (prefix + name === 'Message-Id') this.#messageId = value
+    }
+  }
+
+  async #stage(): Promise<void> {
+    const chunks = this.#chunker.takeFull()
+    const from = this.#staged
+    const left = Math.max(this.#facts.declaredSize, this.#chunker.bytes) - this.#stagedBytes
+    this.#staged += chunks.length
+    for (const chunk of chunks) this.#stagedBytes += chunk.byteLength
+    try {
+      const refusal = await this.#deps.intake.stage(this.#facts.identity.id, from, chunks, left)
+      if (refusal !== undefined) this.refuse(refusal)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  async #commit(): Promise<void> {
+    const { identity, envelope, submitter } = this.#facts
+    const size = this.#chunker.bytes
+    const message: Message = {
+      id: identity.id,
+      createdAt: identity.arrivedAt,
+      arrivedAt: identity.arrivedAt,
+      sender: envelope.sender,
+      size,
+      contentId: identity.id,
+      ret: envelope.ret,
+      envid: envelope.envid,
+      smtputf8: envelope.smtputf8 ?? false,
+      // By the content: clients declare BODY=7BIT for 8-bit content, and the reverse (RFC 6152 §3).
+      bodyType: this.#eightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
+      messageId: this.#messageId,
+    }
+    try {
+      await this.#deps.intake.take({ message, recipients: envelope.recipients, content: this.#chunker.takeAll(), ...submitter })
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  /** Reports an internal error and refuses the message with 451. */
+  #failed(error: unknown): void {
+    if (!(error instanceof StoreUnavailable)) this.#deps.report(`${this.queueId}: cannot take a message`, error)
+    this.refuse(WRITE_ERROR)
+  }
+}
+
+const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

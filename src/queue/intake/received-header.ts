@@ -1,0 +1,54 @@
+/** The Received field that is prepended to every accepted message (RFC 5321 §4.4, Postfix smtpd and pickup). */
+
+/** An SMTP client as the Received field and the log name it. */
+export interface SmtpClient {
+  /** The verified host name; `unknown` when there is none or when no lookup was made. */
+  readonly name: string
+  readonly address: string
+  /** The argument of HELO or EHLO; empty when the client sent neither. */
+  readonly helo: string
+  /** RFC 3848: SMTP, ESMTP, ESMTPS, ESMTPSA, UTF8SMTP … */
+  readonly protocol: string
+  /** Protocol and cipher of an encrypted connection. */
+  readonly tls?: { readonly version: string; readonly cipher: string } | undefined
+  readonly saslUsername?: string | undefined
+  readonly saslMethod?: string | undefined
+  /** True for a client that may relay (mynetworks or AUTH). Its mail gets missing Date, From and Message-Id fields. */
+  readonly local: boolean
+}
+
+/** A user of this machine who called `sendmail`. */
+export interface LocalUser {
+  readonly uid: number
+  /** Key of the maildrop file that holds the message. */
+  readonly maildropFile?: string | undefined
+}
+
+export interface Trace {
+  readonly client: SmtpClient | LocalUser
+  readonly myhostname: string
+  readonly mailName: string
+  readonly queueId: string
+  /**
+   * Recipients of the message. The field names a recipient only if it is the only one, so that recipients do not learn of each
+   * other.
+   */
+  readonly recipients: readonly { readonly address: string }[]
+  readonly date: string
+}
+
+const literal = (address: string): string => (address.includes(':') ? `IPv6:${address}` : address)
+
+function origin(client: SmtpClient): string {
+  const from = `Received: from ${client.helo === '' ? client.name : client.helo} (${client.name} [${literal(client.address)}])\r\n`
+  return client.tls === undefined ? from : `${from}\t(using ${client.tls.version} with cipher ${client.tls.cipher})\r\n`
+}
+
+/** The Received field with its CRLF. */
+export function receivedLine(trace: Trace): string {
+  const { client, myhostname, mailName, queueId, recipients, date } = trace
+  if ('uid' in client) return `Received: by ${myhostname} (${mailName}, from userid ${client.uid})\r\n\tid ${queueId}; ${date}\r\n`
+  const by = `${origin(client)}\tby ${myhostname} (${mailName}) with ${client.protocol} id ${queueId}`
+  const [only, ...others] = recipients
+  return only !== undefined && others.length === 0 ? `${by}\r\n\tfor <${only.address}>; ${date}\r\n` : `${by};\r\n\t${date}\r\n`
+}

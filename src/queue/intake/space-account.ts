@@ -1,0 +1,82 @@
+/**
+ * Accounts the space on the disk for messages that are being received: the bytes that the store has free, less the bytes that are
+ * promised to messages on their way. A message gets its bytes promised before any of them is stored, so that messages that
+ * arrive together do not fill the disk and fail together.
+ */
+import type { ContentId } from '../../mail/message.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
+
+/** Bytes on the disk for a byte of content: chunks of 64 kB in pages of 8 kB, with their index. */
+const OVERHEAD = 1.07
+
+/** Age up to which a sample is used: a disk does not fill up in that time by other files alone. */
+const SAMPLE_AGE: Duration = SECOND
+/** Age of the sample by which mail may be refused: space may have become free. */
+const REFUSAL_AGE: Duration = 20
+
+export class SpaceAccount {
+  readonly #store: Pick<QueueStore, 'freeSpace'>
+  readonly #clock: Clock
+  /** Free bytes as of a time on the monotonic clock. */
+  #sample: { readonly at: Duration; readonly free: number } = { at: -Infinity, free: 0 }
+  /** Bytes stored since the sample. */
+  #stored = 0
+  /** Bytes promised to a message and not stored. */
+  readonly #promised = new Map<ContentId, number>()
+  #promisedInAll = 0
+
+  constructor(store: Pick<QueueStore, 'freeSpace'>, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** Whether more than so many bytes are neither used nor promised. Rejects with StoreUnavailable. */
+  async hasMoreThan(bytes: number): Promise<boolean> {
+    await this.#refresh(SAMPLE_AGE)
+    if (this.available <= bytes) await this.#refresh(REFUSAL_AGE)
+    return this.available > bytes
+  }
+
+  /** Bytes that are neither used nor promised, as of the last sample. */
+  get available(): number {
+    return this.#sample.free - this.#stored - this.#promisedInAll
+  }
+
+  async #refresh(maximalAge: Duration): Promise<void> {
+    const now = this.#clock.monotonic()
+    if (now - this.#sample.at < maximalAge) return
+    const free = await this.#store.freeSpace()
+    this.#sample = { at: now, free }
+    this.#stored = 0
+  }
+
+  /** Promises further bytes to a message, so that it has at least `bytes` left to store. Returns false when they are not available. */
+  async promise(content: ContentId, bytes: number): Promise<boolean> {
+    const wanted = bytes * OVERHEAD
+    const more = wanted - (this.#promised.get(content) ?? 0)
+    if (more > 0 && !(await this.hasMoreThan(more))) return false
+    // Another message may have been promised the bytes meanwhile.
+    if (more > Math.max(0, this.available)) return false
+    if (more > 0) this.#promise(content, more)
+    return true
+  }
+
+  /** Bytes of a message were stored. */
+  stored(content: ContentId, bytes: number): void {
+    const size = bytes * OVERHEAD
+    this.#stored += size
+    this.#promise(content, -Math.min(size, this.#promised.get(content) ?? 0))
+  }
+
+  /** The message was queued or abandoned. */
+  ended(content: ContentId): void {
+    this.#promisedInAll -= this.#promised.get(content) ?? 0
+    this.#promised.delete(content)
+  }
+
+  #promise(content: ContentId, more: number): void {
+    this.#promised.set(content, (this.#promised.get(content) ?? 0) + more)
+    this.#promisedInAll += more
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Status of the queue in one value: rates, queues, closed destinations, the last hour, and the balance. Commands, metrics and other
+ * views are made from it. Pure.
+ */
+import type { DestinationName } from '../mail/message.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { DestinationRecord } from '../store/queue-store.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { balanceOf, type Balance } from '../store/queue-balance.ts'
+import type { QueueCount, QueueTally, TrashCount } from '../store/queue-tally.ts'
+import { sumOfTraffic, type Traffic } from '../store/traffic.ts'
+import { HOUR, type Instant } from '../system/clock.ts'
+import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
+import type { Rates } from '../telemetry/meter.ts'
+
+/** The part of the status that only a running daemon has. */
+export interface LiveStatus {
+  readonly version: string
+  readonly tally: QueueTally
+  readonly rates: Rates
+  readonly destinations: readonly LiveDestination[]
+  /** Recent attempts at the destinations with the most waiting recipients. */
+  readonly recent: readonly (RecentAttempts & { readonly destination: DestinationName })[]
+}
+
+export interface StatusDestination {
+  readonly destination: DestinationName
+  readonly waiting: number
+  readonly live: LiveDestination | undefined
+  readonly record: DestinationRecord | undefined
+  readonly recent: RecentAttempts | undefined
+}
+
+export interface QueueStatus {
+  readonly at: Instant
+  /** Null when no daemon runs. */
+  readonly running: Pick<LiveStatus, 'version' | 'rates'> | null
+  readonly queues: readonly QueueCount[]
+  readonly trash: TrashCount
+  /** Arrival of the oldest message that is not in the trash; null for an empty queue. */
+  readonly oldestArrival: Instant | null
+  readonly lastHour: Traffic
+  /** Dead and suspended destinations, the largest first. */
+  readonly closed: readonly StatusDestination[]
+  /** The destinations with the most waiting recipients. */
+  readonly largest: readonly StatusDestination[]
+  readonly balance: Balance
+}
+
+/** Number of destinations that the status names. */
+export const LARGEST = 20
+
+/** Counts that a daemon keeps, read from the store. Reads the whole queue. */
+async function tallyFrom(reader: QueueReader): Promise<QueueTally> {
+  const waiting: { destination: DestinationName; recipients: number }[] = []
+  const size = 500
+  for (let after = ''; ;) {
+    const page = await reader.destinationLoads({ after, limit: size })
+    for (const { destination, waiting: recipients } of page) if (recipients > 0) waiting.push({ destination, recipients })
+    if (page.length < size) break
+    after = page.at(-1)?.destination ?? after
+  }
+  const [queues, trash, { total }] = [await reader.counts(), await reader.trashCount(), await reader.traffic(Infinity)]
+  return { queues, trash, traffic: total, waiting: waiting.toSorted((a, b) => b.recipients - a.recipients) }
+}
+
+/** The status as of `now`; `live` is null when no daemon runs. */
+export async function readStatus(reader: QueueReader, live: LiveStatus | null, now: Instant): Promise<QueueStatus> {
+  const tally = live?.tally ?? (await tallyFrom(reader))
+  const { minutes } = await reader.traffic(now - HOUR)
+  const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
+  const inMemory = new Map(live?.destinations.map((one) => [one.destination, one]))
+  const recent = new Map(live?.recent.map((one) => [one.destination, one]))
+  const counted = new Map(tally.waiting.map(({ destination, recipients }) => [destination, recipients]))
+  const named = async (destination: DestinationName): Promise<StatusDestination> => ({
+    destination,
+    waiting: counted.get(destination) ?? (await reader.destinationLoad(destination)).waiting,
+    live: inMemory.get(destination),
+    record: records.get(destination),
+    recent: recent.get(destination),
+  })
+  const closed = await Promise.all([...records.values()].filter(isClosed).map(({ name }) => named(name)))
+  return {
+    at: now,
+    running: live === null ? null : { version: live.version, rates: live.rates },
+    queues: tally.queues,
+    trash: tally.trash,
+    oldestArrival: tally.queues.reduce<Instant | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
+    lastHour: sumOfTraffic(minutes),
+    closed: closed.toSorted((a, b) => b.waiting - a.waiting),
+    largest: await Promise.all(tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination))),
+    balance: balanceOf(tally),
+  }
+}
+
+const isClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null

@@ -1,0 +1,81 @@
+/**
+ * Capacity of the active queue. Counts the messages and recipients in memory, waiting or in delivery, against Postfix's limits.
+ * Room is reserved before a claim or a commit, so that the limits are never exceeded.
+ */
+import type { MessageId } from '../../mail/message.ts'
+import type { Duration } from '../../system/clock.ts'
+import type { SlotPolicy } from './preemption.ts'
+
+export interface ActiveLimits {
+  /** `default_process_limit`: maximum number of concurrent deliveries. */
+  readonly deliveries: number
+  /** `qmgr_message_active_limit`. */
+  readonly messages: number
+  /** `qmgr_message_recipient_limit`. */
+  readonly recipients: number
+  readonly slots: SlotPolicy
+  /** `default_transport_rate_delay` in ms. With a delay, a transport makes one delivery at a time. */
+  readonly transportDelay: Duration
+}
+
+export class ActiveQueue {
+  readonly #limits: () => ActiveLimits
+  /** Number of requests in memory, by message. */
+  readonly #requestsOf = new Map<MessageId, number>()
+  #recipients = 0
+  /** Number of recipients reserved for running claims. */
+  #promised = 0
+
+  constructor(limits: () => ActiveLimits) {
+    this.#limits = limits
+  }
+
+  /** True while a recipient of the message waits for a slot or is in delivery. */
+  holds(message: MessageId): boolean {
+    return this.#requestsOf.has(message)
+  }
+
+  /** Number of further messages that fit. */
+  get roomForMessages(): number {
+    return Math.max(0, this.#limits().messages - this.#requestsOf.size - this.#promised)
+  }
+
+  /**
+   * Number of further recipients that fit for a destination with `waiting` recipients in memory. While other destinations wait,
+   * one destination gets at most a fifth of the queue.
+   */
+  room(waiting: number, othersWait: boolean): number {
+    const limits = this.#limits()
+    if (this.roomForMessages === 0) return 0
+    const free = limits.recipients - this.#recipients - this.#promised
+    if (!othersWait) return Math.max(0, free)
+    const share = Math.max(1, Math.floor(Math.min(limits.recipients, limits.messages) / 5))
+    return Math.max(0, Math.min(free, share - waiting))
+  }
+
+  /**
+   * Reserves room for a claim. Each claimed recipient is counted as a message too, because it may belong to a message of its own.
+   */
+  promise(recipients: number): void {
+    this.#promised += recipients
+  }
+
+  /** Releases the room reserved for a claim that has ended. */
+  redeem(recipients: number): void {
+    this.#promised -= recipients
+  }
+
+  /** Adds a request to the counts. */
+  reserve(message: MessageId, recipients: number): void {
+    this.#requestsOf.set(message, (this.#requestsOf.get(message) ?? 0) + 1)
+    this.#recipients += recipients
+  }
+
+  /** Removes a request from the counts, because it was settled, given back, or not committed. */
+  release(message: MessageId, recipients: number): void {
+    this.#recipients -= recipients
+    const left = (this.#requestsOf.get(message) ?? 1) - 1
+    if (left === 0) this.#requestsOf.delete(message)
+    else this.#requestsOf.set(message, left)
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Changes the health of destinations, after each delivery and by order of an operator, and saves it in the store. The records of
+ * dead and suspended destinations survive a restart.
+ */
+import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { Suspension } from '../../store/destination-status.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import type { Clock } from '../../system/clock.ts'
+import { EarliestAlarm } from '../../system/earliest-alarm.ts'
+import type { TaskSet } from '../../system/task-set.ts'
+import type { Events } from '../../telemetry/events.ts'
+import type { Destination } from './destination.ts'
+import type { DestinationTable, RunningDelivery } from './destination-table.ts'
+import type { DueQueue } from './due-queue.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+
+export interface DestinationControlDeps {
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly events: Events
+  readonly storeHealth: StoreHealth
+  readonly table: DestinationTable
+  readonly due: DueQueue
+  readonly tasks: TaskSet
+  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting'>
+}
+
+/** Cause of a resumption that no operator ordered, for the log. */
+const SUSPENSION_ENDED = 'the end of its suspension'
+
+export class DestinationControl {
+  readonly #deps: DestinationControlDeps
+  /** Fires at the earliest end of a suspension. */
+  readonly #suspensionEnds: EarliestAlarm
+
+  constructor(deps: DestinationControlDeps) {
+    this.#deps = deps
+    this.#suspensionEnds = new EarliestAlarm(deps.clock, () => deps.tasks.add(this.#endSuspensions()))
+  }
+
+  /** Loads the records that were saved before the restart. */
+  async recall(): Promise<void> {
+    const { store, table } = this.#deps
+    for (const record of await store.destinations()) table.get(record.name).recall(record)
+    await this.#endSuspensions()
+  }
+
+  /**
+   * Updates the health of a destination after a delivery. When the destination becomes dead, its waiting jobs return to the
+   * store.
+   */
+  learn({ destination, begunAs }: RunningDelivery, result: AttemptResult): void {
+    const { clock, events, tasks, scheduler } = this.#deps
+    const { name, inFlight, window: before } = destination
+    const change = destination.learn(result, begunAs, clock.now())
+    const { access, window } = destination
+    if (change !== 'same') tasks.add(this.#save(destination))
+    if (change === 'revived') events.emit({ kind: 'revived', destination: name, answered: true })
+    else if (change === 'died' && access.kind === 'dead') {
+      events.emit({ kind: 'died', destination: name, until: access.until - clock.wallOffset(), siteStatus: access.siteStatus })
+      tasks.add(scheduler.giveBackWaiting(destination))
+    } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
+  }
+
+  /**
+   * Suspends a destination; resolves when the suspension is committed. Rejects with StoreUnavailable, without effect, when the
+   * commit fails.
+   */
+  async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
+    const { due, events, scheduler } = this.#deps
+    const destination = await this.#decide(name, suspension, (one) => one.suspend(suspension))
+    await scheduler.giveBackWaiting(destination)
+    due.schedule(destination)
+    events.emit({ kind: 'suspended', destination: name, ...suspension })
+    if (suspension.until !== null) this.#suspensionEnds.expect(suspension.until)
+  }
+
+  /** Ends a suspension; resolves when that is committed. No mail is attempted before the commit. Rejects as `suspend` does. */
+  async resume(name: DestinationName, by: string): Promise<void> {
+    const { table, due, events, scheduler } = this.#deps
+    if (table.known(name)?.access.kind !== 'suspended') return
+    const destination = await this.#decide(name, null, (one) => one.reopen())
+    events.emit({ kind: 'resumed', destination: name, by })
+    due.schedule(destination)
+    scheduler.dispatch()
+  }
+
+  /** Resumes the destinations whose suspension has ended, and waits for the next end. */
+  async #endSuspensions(): Promise<void> {
+    const { clock, table, storeHealth } = this.#deps
+    for (const { name, access } of table.all) {
+      const until = access.kind === 'suspended' ? access.suspension.until : null
+      if (until === null) continue
+      if (until > clock.now()) this.#suspensionEnds.expect(until)
+      else await storeHealth.retryUntilCommitted(() => this.resume(name, SUSPENSION_ENDED))
+    }
+  }
+
+  /** Stops waiting for ends of suspensions; the next start ends those that have passed. */
+  stop(): void {
+    this.#suspensionEnds.stop()
+  }
+
+  /** Opens a dead destination by order of an operator. */
+  revive(name: DestinationName): void {
+    const { table, events, tasks } = this.#deps
+    const destination = table.get(name)
+    if (destination.access.kind !== 'dead') return
+    destination.reopen()
+    events.emit({ kind: 'revived', destination: name, answered: false })
+    tasks.add(this.#save(destination))
+  }
+
+  /** Commits an operator's decision, then applies it. */
+  async #decide(name: DestinationName, suspension: Suspension | null, apply: (destination: Destination) => void): Promise<Destination> {
+    const { store, table } = this.#deps
+    const before = table.get(name).access
+    await store.saveDestination({ name, suspension, deadUntil: null, probeInterval: null, siteStatus: null })
+    // The destination may have been dropped from memory and created again during the commit.
+    const destination = table.get(name)
+    const overtaken = destination.access !== before
+    apply(destination)
+    // Health changed during the commit, and the record of that change may have been overwritten. So the current health is saved
+    // again.
+    if (overtaken) await this.#save(destination)
+    return destination
+  }
+
+  async #save(destination: Destination): Promise<void> {
+    const { storeHealth, store } = this.#deps
+    await storeHealth.retryUntilCommitted(() => store.saveDestination(destination.record()))
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Health of a destination: whether mail is attempted, its concurrency window, and its site status. Pure functions map the outcome
+ * of a delivery to the next health.
+ */
+import type { Settings } from '../../config/destination-settings.ts'
+import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { DestinationState, Suspension } from '../../store/destination-status.ts'
+import type { DestinationRecord } from '../../store/queue-store.ts'
+import type { Duration, Instant } from '../../system/clock.ts'
+import type { CutFacts } from './tcp-window.ts'
+import { succeeded, congested, failed, freshWindow, sizeOf, type Window } from './window.ts'
+import type { WindowPolicy } from './window-policy.ts'
+
+/** Whether mail for the destination is attempted. */
+export type Access =
+  | { readonly kind: 'open' }
+  /** The failed-cohort limit was reached. Mail waits, and one probe is made at `until` or later. */
+  | {
+      readonly kind: 'dead'
+      readonly until: Instant
+      /** Wait before this probe. Doubles while probes fail. */
+      readonly interval: Duration
+      readonly siteStatus: DeliveryStatus
+      /** True while the probe is claimed or in delivery. */
+      readonly probing: boolean
+    }
+  | { readonly kind: 'suspended'; readonly suspension: Suspension }
+
+export interface DestinationHealth {
+  readonly access: Access
+  readonly window: Window
+  /** Size of the window before negative feedback reduced it. */
+  readonly bestWindow: number
+  /** Status of the last failure that concerned the site as a whole; null when there was none. */
+  readonly siteStatus: DeliveryStatus | null
+}
+
+/** Facts about the delivery that has just ended. */
+export interface LearnFacts {
+  readonly settings: Settings
+  readonly now: Instant
+  /** Number of deliveries in flight, including this one. */
+  readonly inFlight: number
+  /** True when no other mail for the destination is in memory or known to wait. */
+  readonly alone: boolean
+  /** Serial number of this delivery at the destination, and of the last delivery that was started. */
+  readonly begunAs: number
+  readonly latestBegun: number
+}
+
+const OPEN: Access = { kind: 'open' }
+
+const UNKNOWN: DeliveryStatus = { status: '4.4.0', reason: 'unknown failure', stage: 'connect' }
+
+export function windowPolicy(settings: Settings): WindowPolicy {
+  return {
+    control: settings.destination_concurrency_control,
+    initial: settings.initial_destination_concurrency,
+    // With a delay after each delivery, one delivery is made at a time (Postfix default_destination_rate_delay).
+    limit: settings.destination_rate_delay > 0 ? 1 : settings.destination_concurrency_limit,
+    positive: settings.destination_concurrency_positive_feedback,
+    negative: settings.destination_concurrency_negative_feedback,
+    failedCohortLimit: settings.destination_concurrency_failed_cohort_limit,
+  }
+}
+
+/** Health of a destination that has no history. */
+export const freshHealth = (settings: Settings): DestinationHealth => withFreshWindow({ access: OPEN, siteStatus: null }, settings)
+
+/** Maximum number of concurrent deliveries; at least 1. */
+export const windowSize = ({ window }: DestinationHealth, settings: Settings): number => sizeOf(window, windowPolicy(settings))
+
+/** A new window of `size` deliveries, or of `initial_destination_concurrency` when `size` is absent. */
+export function withFreshWindow(
+  { access, siteStatus }: Pick<DestinationHealth, 'access' | 'siteStatus'>,
+  settings: Settings,
+  size?: number,
+): DestinationHealth {
+  const policy = windowPolicy(settings)
+  const window = freshWindow(policy, size)
+  return { access, siteStatus, window, bestWindow: sizeOf(window, policy) }
+}
+
+/** An operator suspends the destination. */
+export const suspended = (health: DestinationHealth, suspension: Suspension): DestinationHealth => ({
+  ...health,
+  access: { kind: 'suspended', suspension },
+})
+
+/** Opens the destination by order of an operator. The window returns to its initial size, so that no burst follows. */
+export const reopened = ({ siteStatus }: DestinationHealth, settings: Settings): DestinationHealth =>
+  withFreshWindow({ access: OPEN, siteStatus }, settings)
+
+/** Marks the start or the end of a probe of a dead destination. */
+export function withProbe(health: DestinationHealth, probing: boolean): DestinationHealth {
+  const { access } = health
+  return access.kind === 'dead' && access.probing !== probing ? { ...health, access: { ...access, probing } } : health
+}
+
+/** Health after a delivery. */
+export function learned(
+  before: DestinationHealth,
+  result: Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'>,
+  facts: LearnFacts,
+): DestinationHealth {
+  const health = result.siteStatus === undefined ? before : { ...before, siteStatus: result.siteStatus }
+  if (result.feedback === 'positive' && result.congestion === undefined) return afterAnswer(health, facts)
+  if (health.access.kind === 'suspended') return health
+  if (result.feedback === 'negative' || result.congestion === 'early') return afterFailure(health, facts, result.siteStatus ?? UNKNOWN)
+  if (result.congestion === 'late' && health.access.kind === 'dead') return afterAnswer(health, facts)
+  const policy = windowPolicy(facts.settings)
+  const window = result.congestion === 'late' ? congested(health.window, policy, cutFacts(facts)) : health.window
+  return afterInconclusiveProbe({ ...health, window }, facts.now)
+}
+
+/** Schedules another probe after one without a result about the destination (a local failure, an aborted attempt). */
+function afterInconclusiveProbe(health: DestinationHealth, now: Instant): DestinationHealth {
+  const { access } = health
+  if (access.kind !== 'dead' || !access.probing) return health
+  return { ...health, access: { ...access, until: now + access.interval, probing: false } }
+}
+
+function afterAnswer(health: DestinationHealth, { settings, inFlight }: LearnFacts): DestinationHealth {
+  const policy = windowPolicy(settings)
+  if (health.access.kind === 'dead') {
+    const others = inFlight - 1
+    return withFreshWindow({ access: OPEN, siteStatus: health.siteStatus }, settings, others > 0 ? others : policy.initial)
+  }
+  const window = succeeded(health.window, policy, inFlight)
+  return { ...health, window, bestWindow: Math.max(health.bestWindow, sizeOf(window, policy)) }
+}
+
+function afterFailure(health: DestinationHealth, facts: LearnFacts, siteStatus: DeliveryStatus): DestinationHealth {
+  const { now, alone, settings } = facts
+  if (health.access.kind === 'dead') {
+    // A delivery that began before the destination became dead gives no new information.
+    if (!health.access.probing) return health
+    const interval = Math.min(health.access.interval * 2, settings.maximal_backoff_time)
+    return { ...health, access: { kind: 'dead', until: now + interval, interval, siteStatus, probing: false } }
+  }
+  const window = failed(health.window, windowPolicy(settings), cutFacts(facts))
+  if (window !== 'dead') return { ...health, window }
+  // A dead state would protect no other mail here. So the only message of a destination continues its own retry schedule.
+  if (alone) return withFreshWindow(health, settings)
+  const interval = settings.minimal_backoff_time
+  return { ...health, access: { kind: 'dead', until: now + interval, interval, siteStatus, probing: false } }
+}
+
+const cutFacts = ({ inFlight, begunAs, latestBegun }: LearnFacts): CutFacts => ({ inFlight, begunAs, latestBegun })
+
+/**
+ * State shown to operators. `throttled` has two causes: negative feedback has reduced the concurrency window below the larger of
+ * its initial and its best size, or a rate limit delays the next delivery.
+ */
+export function stateOf(health: DestinationHealth, settings: Settings, delayed: boolean): DestinationState {
+  if (health.access.kind !== 'open') return health.access.kind
+  const { initial, limit } = windowPolicy(settings)
+  const untroubled = Math.max(initial, health.bestWindow)
+  const lowered = windowSize(health, settings) < (limit > 0 ? Math.min(untroubled, limit) : untroubled)
+  return lowered || delayed ? 'throttled' : 'open'
+}
+
+/** The part of the health that the store keeps across restarts. */
+export function recordOf(name: DestinationName, { access }: DestinationHealth): DestinationRecord {
+  return {
+    name,
+    deadUntil: access.kind === 'dead' ? access.until : null,
+    probeInterval: access.kind === 'dead' ? access.interval : null,
+    suspension: access.kind === 'suspended' ? access.suspension : null,
+    siteStatus: access.kind === 'dead' ? access.siteStatus : null,
+  }
+}
+
+/** Health restored from a record. A destination that was dead is probed first. */
+export function recalled(health: DestinationHealth, record: DestinationRecord, settings: Settings): DestinationHealth {
+  if (record.suspension !== null) return { ...health, access: { kind: 'suspended', suspension: record.suspension } }
+  if (record.deadUntil === null) return health
+  const { siteStatus } = record
+  const interval = record.probeInterval ?? settings.minimal_backoff_time
+  const access = { kind: 'dead', until: record.deadUntil, interval, siteStatus: siteStatus ?? UNKNOWN, probing: false } as const
+  return { ...health, siteStatus, access }
+}

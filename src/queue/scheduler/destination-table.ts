@@ -1,0 +1,161 @@
+/**
+ * The destinations in memory, and the order in which their jobs are delivered. Destinations take turns. Within a destination, new
+ * mail and retries take turns. Small messages preempt large ones. The table is passive: the scheduler makes the deliveries.
+ */
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { Duration, Instant } from '../../system/clock.ts'
+import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
+import { Destination } from './destination.ts'
+import type { Job } from './job-queue.ts'
+import { Preemption } from './preemption.ts'
+
+/** A job that was selected for delivery. */
+export interface RunningDelivery {
+  readonly job: Job
+  readonly destination: Destination
+  /** Serial number of the delivery at its destination. */
+  readonly begunAs: number
+  /** True for a delivery that ignores turns: limits do not count it, and no rate delay follows it. */
+  readonly alone: boolean
+}
+
+export class DestinationTable {
+  readonly #active: ActiveQueue
+  readonly #limits: () => ActiveLimits
+  readonly #policies: () => DestinationPolicies
+  readonly #destinations = new Map<DestinationName, Destination>()
+  /** Destinations that may be ready, in the order of their turns. */
+  readonly #turns = new Set<Destination>()
+  readonly #preemption: Preemption
+  /** Transports with a delivery in progress, or with a delay after a delivery. */
+  readonly #busyTransports = new Set<string>()
+  #running = 0
+
+  constructor(active: ActiveQueue, limits: () => ActiveLimits, policies: () => DestinationPolicies) {
+    this.#active = active
+    this.#limits = limits
+    this.#policies = policies
+    this.#preemption = new Preemption(() => limits().slots)
+  }
+
+  get all(): IterableIterator<Destination> {
+    return this.#destinations.values()
+  }
+
+  /** Returns the destination with this name, and creates it when it is missing. */
+  get(name: DestinationName): Destination {
+    let destination = this.#destinations.get(name)
+    if (destination === undefined) {
+      destination = new Destination(name, this.#policies)
+      this.#destinations.set(name, destination)
+    }
+    return destination
+  }
+
+  known(name: DestinationName): Destination | undefined {
+    return this.#destinations.get(name)
+  }
+
+  /** Drops destinations that have no work and whose window is at its initial state. `now` is on the monotonic clock. */
+  forgetIdle(now: Duration): void {
+    for (const destination of this.#destinations.values()) {
+      destination.refresh(now)
+      if (!destination.forgettable) continue
+      this.#destinations.delete(destination.name)
+      this.#turns.delete(destination)
+    }
+  }
+
+  /** Number of further recipients that the active queue may hold for a destination. */
+  room(destination: Destination, othersWait: boolean): number {
+    return this.#active.room(destination.waitingRecipients, othersWait)
+  }
+
+  /** Adds a job that the active queue has already counted. */
+  enter(job: Job): Destination {
+    const destination = this.get(job.request.destination)
+    destination.push(job)
+    this.#preemption.added(job)
+    this.stir(destination)
+    return destination
+  }
+
+  /** If the destination is ready, appends it to the order of turns. */
+  stir(destination: Destination): void {
+    if (destination.ready) this.#turns.add(destination)
+  }
+
+  /**
+   * Selects the next job and counts its delivery. Returns undefined when there is no job, no free slot or no room in a window.
+   */
+  next(now: Instant, monotonicTime: Duration): RunningDelivery | undefined {
+    if (this.#running >= this.#limits().deliveries) return undefined
+    for (const destination of this.#turns) {
+      if (this.#busyTransports.has(destination.transport)) continue
+      const head = destination.ready ? destination.peek() : undefined
+      if (head === undefined) {
+        this.#turns.delete(destination)
+        continue
+      }
+      const preempting = this.#preemption.before(head, now, (job) => this.#mayStart(this.get(job.request.destination)))
+      if (preempting !== undefined) return this.#begin(preempting, monotonicTime)
+      this.#turns.delete(destination)
+      return this.#begin(head, monotonicTime)
+    }
+    return undefined
+  }
+
+  #mayStart(destination: Destination): boolean {
+    return destination.ready && !this.#busyTransports.has(destination.transport)
+  }
+
+  #begin(job: Job, monotonicTime: Duration): RunningDelivery {
+    const destination = this.get(job.request.destination)
+    destination.take(job)
+    this.#preemption.selected(job)
+    this.#running++
+    if (this.#limits().transportDelay > 0) this.#busyTransports.add(destination.transport)
+    const begunAs = destination.begin(monotonicTime)
+    this.stir(destination)
+    return { job, destination, begunAs, alone: false }
+  }
+
+  /** Counts a delivery that ignores turns. */
+  beginAlone(job: Job, monotonicTime: Duration): RunningDelivery {
+    const { message, recipients, destination: name } = job.request
+    const destination = this.get(name)
+    this.#active.reserve(message.id, recipients.length)
+    return { job, destination, begunAs: destination.begin(monotonicTime), alone: true }
+  }
+
+  /** Frees the slot and the place in the window after the outcome of a delivery is committed. */
+  finished({ job, destination, alone }: RunningDelivery, monotonicTime: Duration): void {
+    if (!alone) this.#running--
+    destination.end(monotonicTime)
+    this.#active.release(job.request.message.id, job.request.recipients.length)
+    this.stir(destination)
+  }
+
+  /** Ends the delay after a delivery of the transport. */
+  freeTransport(transport: string): void {
+    this.#busyTransports.delete(transport)
+  }
+
+  /** Ends a rate delay of the destination. */
+  endDelay(destination: Destination): void {
+    destination.endDelay()
+    this.stir(destination)
+  }
+
+  /** Removes the waiting jobs of a destination, also from the counts of the active queue. */
+  withdraw(destination: Destination): readonly Job[] {
+    this.#turns.delete(destination)
+    const jobs = destination.drain()
+    for (const job of jobs) {
+      this.#preemption.withdrawn(job)
+      this.#active.release(job.request.message.id, job.request.recipients.length)
+    }
+    return jobs
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * One destination in memory: its health, the jobs that wait for it, and the earliest due time of its mail in the store. The
+ * destination is passive: the scheduler calls the methods below and acts on their results.
+ */
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Settings } from '../../config/destination-settings.ts'
+import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
+import type { DestinationRecord } from '../../store/queue-store.ts'
+import { MINUTE, type Duration, type Instant } from '../../system/clock.ts'
+import {
+  freshHealth,
+  learned,
+  recalled,
+  recordOf,
+  reopened,
+  stateOf,
+  suspended,
+  windowSize,
+  withFreshWindow,
+  withProbe,
+  type Access,
+  type DestinationHealth,
+} from './destination-health.ts'
+import { JobQueue, type Job } from './job-queue.ts'
+
+export class Destination {
+  readonly name: DestinationName
+  /** Transport named in the destination; `smtp` when the name has none. */
+  readonly transport: string
+  readonly #policies: () => DestinationPolicies
+  readonly #jobs = new JobQueue()
+  #health: DestinationHealth
+  #inFlight = 0
+  /** Number of deliveries started so far; the serial number of the last one. */
+  #begun = 0
+  #lastEndedAt: Duration | null = null
+  #nextDueAt: Instant | null = null
+  #claiming = false
+  /** Number of rate delays in progress. */
+  #delays = 0
+
+  constructor(name: DestinationName, policies: () => DestinationPolicies) {
+    this.name = name
+    this.transport = /^(?:smtp|lmtp|discard|error)(?=:)/.exec(name)?.[0] ?? 'smtp'
+    this.#policies = policies
+    this.#health = freshHealth(this.settings)
+  }
+
+  /** Parameters as of the last reload. */
+  get settings(): Settings {
+    return this.#policies().for(this.name).settings
+  }
+
+  get access(): Access {
+    return this.#health.access
+  }
+
+  /** Maximum number of concurrent deliveries. */
+  get window(): number {
+    return windowSize(this.#health, this.settings)
+  }
+
+  /** Number of deliveries in progress. */
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /** Number of jobs in memory that wait for a slot. */
+  get waitingJobs(): number {
+    return this.#jobs.size
+  }
+
+  get waitingRecipients(): number {
+    return this.#jobs.recipients
+  }
+
+  /** True when no job waits or is in delivery. */
+  get isIdle(): boolean {
+    return this.#jobs.size === 0 && this.#inFlight === 0
+  }
+
+  /** Time when the last delivery ended, on the monotonic clock. */
+  get lastEndedAt(): Duration | null {
+    return this.#lastEndedAt
+  }
+
+  /** True while a claim waits for the answer of the store. */
+  get claiming(): boolean {
+    return this.#claiming
+  }
+
+  /** True when a delivery may start now. */
+  get ready(): boolean {
+    if (this.#jobs.size === 0 || this.#delays > 0 || this.access.kind === 'suspended') return false
+    return this.access.kind === 'dead' ? this.access.probing && this.#inFlight === 0 : this.#inFlight < this.window
+  }
+
+  /** Time of the next claim. Null while no mail waits in the store or none may be attempted. */
+  get wakesAt(): Instant | null {
+    if (this.#nextDueAt === null || this.#claiming || this.access.kind === 'suspended') return null
+    if (this.access.kind === 'dead') return this.access.probing ? null : Math.max(this.access.until, this.#nextDueAt)
+    return this.#nextDueAt
+  }
+
+  /** True while the destination is open or its probe is due. Mail at the end of its lifetime then waits for a last attempt. */
+  mayBeTriedSoon(now: Instant): boolean {
+    if (this.access.kind === 'open') return true
+    return this.access.kind === 'dead' && (this.access.probing || this.access.until <= now)
+  }
+
+  // --- jobs
+
+  push(job: Job): void {
+    this.#jobs.push(job)
+  }
+
+  peek(): Job | undefined {
+    return this.#jobs.peek()
+  }
+
+  take(job: Job): void {
+    this.#jobs.take(job)
+  }
+
+  /** Removes all jobs. */
+  drain(): Job[] {
+    return this.#jobs.drain()
+  }
+
+  // --- mail in the store
+
+  /** Records that mail in the store is due from `dueAt` on. */
+  expect(dueAt: Instant): void {
+    if (this.#nextDueAt === null || dueAt < this.#nextDueAt) this.#nextDueAt = dueAt
+  }
+
+  /** Marks the start of a claim. Due times that are reported from now on are not part of its answer. */
+  beginClaim(): void {
+    this.#claiming = true
+    this.probing(true)
+    this.#nextDueAt = null
+  }
+
+  endClaim(): void {
+    this.#claiming = false
+  }
+
+  // --- deliveries
+
+  /** Starts a delivery at `now` on the monotonic clock and returns its serial number. */
+  begin(now: Duration): number {
+    this.refresh(now)
+    this.#inFlight++
+    return ++this.#begun
+  }
+
+  /** Ends a delivery whose outcome is committed. */
+  end(now: Duration): void {
+    this.#inFlight--
+    this.#lastEndedAt = now
+  }
+
+  /** Updates the health after the delivery `begunAs`, which `inFlight` still counts. Returns the change of access, if any. */
+  learn(result: Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'>, begunAs: number, now: Instant): 'died' | 'revived' | 'same' {
+    const before = this.access
+    const alone = this.#inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
+    const { settings } = this
+    this.#health = learned(this.#health, result, { settings, now, alone, inFlight: this.#inFlight, begunAs, latestBegun: this.#begun })
+    if (this.access === before) return 'same'
+    return this.access.kind === 'dead' ? 'died' : 'revived'
+  }
+
+  /** Resets the window when no delivery is in progress and none has ended for `minimal_backoff_time`. */
+  refresh(now: Duration): void {
+    if (this.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
+    if (now - this.#lastEndedAt < this.settings.minimal_backoff_time) return
+    this.#health = withFreshWindow(this.#health, this.settings)
+    this.#lastEndedAt = null
+  }
+
+  /** Records whether a probe is claimed or in delivery. */
+  probing(underWay: boolean): void {
+    this.#health = withProbe(this.#health, underWay)
+  }
+
+  // --- rate delays
+
+  /** Delay in ms between the start of a delivery and the next delivery: `destination_message_rate_limit`. */
+  get delayAfterBegin(): Duration {
+    const { destination_message_rate_limit: perMinute } = this.settings
+    return perMinute > 0 ? MINUTE / perMinute : 0
+  }
+
+  /** Delay in ms between the end of a delivery and the next delivery: `destination_rate_delay`. */
+  get delayAfterEnd(): Duration {
+    return this.settings.destination_rate_delay
+  }
+
+  beginDelay(): void {
+    this.#delays++
+  }
+
+  endDelay(): void {
+    this.#delays--
+  }
+
+  // --- operators, and what survives a restart
+
+  suspend(suspension: Suspension): void {
+    this.#health = suspended(this.#health, suspension)
+  }
+
+  reopen(): void {
+    this.#health = reopened(this.#health, this.settings)
+  }
+
+  recall(record: DestinationRecord): void {
+    this.#health = recalled(this.#health, record, this.settings)
+  }
+
+  record(): DestinationRecord {
+    return recordOf(this.name, this.#health)
+  }
+
+  /** True when the destination has no state that must be kept. */
+  get forgettable(): boolean {
+    return this.access.kind === 'open' && this.isIdle && !this.#claiming && this.#nextDueAt === null && this.#lastEndedAt === null
+  }
+
+  status(): LiveDestination {
+    const { access, siteStatus } = this.#health
+    return {
+      destination: this.name,
+      state: stateOf(this.#health, this.settings, this.#delays > 0),
+      window: this.window,
+      inFlight: this.#inFlight,
+      waiting: this.#jobs.recipients,
+      nextDueAt: this.#nextDueAt,
+      deadUntil: access.kind === 'dead' ? access.until : null,
+      probeInterval: access.kind === 'dead' ? access.interval : null,
+      suspension: access.kind === 'suspended' ? access.suspension : null,
+      siteStatus,
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Claims mail from the store when it is due. Destinations are in a heap, ordered by the time of their next claim, and one alarm
+ * is set for the earliest. A dead, suspended or saturated destination is not in the heap, so its backlog costs nothing.
+ */
+import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import type { Clock, Instant } from '../../system/clock.ts'
+import { EarliestAlarm } from '../../system/earliest-alarm.ts'
+import type { TaskSet } from '../../system/task-set.ts'
+import type { ActiveQueue } from './active-queue.ts'
+import type { Destination } from './destination.ts'
+import type { DestinationTable } from './destination-table.ts'
+import { DueHeap } from './due-heap.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+
+export interface DueQueueDeps {
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly storeHealth: StoreHealth
+  readonly active: ActiveQueue
+  readonly table: DestinationTable
+  readonly tasks: TaskSet
+  readonly scheduler: Pick<SchedulerPort, 'claimed' | 'dispatch'>
+}
+
+/** Maximum number of recipients per claim. */
+const CLAIM_LIMIT = 100
+
+export class DueQueue {
+  readonly #deps: DueQueueDeps
+  readonly #heap = new DueHeap()
+  /** Destinations for which the active queue had no room. One of them is scheduled again each time a delivery ends. */
+  readonly #withoutRoom = new Set<Destination>()
+  readonly #alarm: EarliestAlarm
+
+  constructor(deps: DueQueueDeps) {
+    this.#deps = deps
+    this.#alarm = new EarliestAlarm(deps.clock, () => deps.scheduler.dispatch())
+  }
+
+  /** Schedules a claim at `dueAt`, because mail for the destination waits in the store. */
+  expect(name: DestinationName, dueAt: Instant): void {
+    const destination = this.#deps.table.get(name)
+    destination.expect(dueAt)
+    this.schedule(destination)
+  }
+
+  /** Updates the destination's time in the heap. */
+  schedule(destination: Destination): void {
+    this.#heap.set(destination.name, destination.wakesAt)
+  }
+
+  scheduleAll(): void {
+    for (const destination of this.#deps.table.all) this.schedule(destination)
+  }
+
+  /** Schedules one destination that had no room in the active queue, because there may be room now. */
+  admitNext(): void {
+    for (const destination of this.#withoutRoom) {
+      this.#withoutRoom.delete(destination)
+      this.schedule(destination)
+      return
+    }
+  }
+
+  /** Sends a claim for every destination that is due and has room. */
+  claim(): void {
+    const { clock, active, table, tasks } = this.#deps
+    const now = clock.now()
+    for (let first = this.#heap.first(); first !== undefined && first.at <= now; first = this.#heap.first()) {
+      const destination = table.get(first.name)
+      const limit = this.#limit(destination)
+      if (limit > 0) {
+        active.promise(limit)
+        tasks.add(this.#claim(destination, now, limit))
+      } else if (destination.isIdle) {
+        this.#withoutRoom.add(destination)
+      }
+      // Removes the destination from the heap, because no claim is made. It is scheduled again when one of its deliveries ends
+      // or, if it has none, when any delivery ends.
+      this.#heap.set(first.name, null)
+    }
+  }
+
+  /** Number of recipients to claim; 1 for a probe. */
+  #limit(destination: Destination): number {
+    if (destination.access.kind === 'dead') return destination.inFlight === 0 ? 1 : 0
+    const { window, waitingJobs } = destination
+    // A few times the window keeps all slots in use. More recipients would be leased too early.
+    if (waitingJobs >= 2 * window) return 0
+    const othersWait = this.#heap.size > 1
+    const { active, table } = this.#deps
+    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * window), table.room(destination, othersWait), active.roomForMessages)
+  }
+
+  async #claim(destination: Destination, now: Instant, limit: number): Promise<void> {
+    const { store, storeHealth, active, scheduler } = this.#deps
+    destination.beginClaim()
+    let requests: readonly DeliveryRequest[] = []
+    try {
+      const recipientLimit = destination.settings.destination_recipient_limit
+      const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit })
+      if (answer.nextDueAt !== null) destination.expect(answer.nextDueAt)
+      requests = answer.requests
+    } catch (error) {
+      // The claim is repeated when the store has recovered.
+      destination.expect(now)
+      storeHealth.failed(error)
+    }
+    destination.endClaim()
+    active.redeem(limit)
+    if (requests.length === 0) {
+      destination.probing(false)
+      // No delivery results from this claim, so the next destination is scheduled here and not at a delivery's end.
+      this.admitNext()
+    }
+    scheduler.claimed(destination, requests)
+  }
+
+  /** Sets the alarm for the earliest destination. With `resting`, clears the alarm. */
+  arm(resting: boolean): void {
+    this.#alarm.replace(resting ? null : (this.#heap.first()?.at ?? null))
+  }
+}

@@ -1,0 +1,86 @@
+/** Returns leased mail to the store without an attempt. Due times, schedule steps and attempt counts do not change. */
+import type { DeliveryRequest, Message } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { TaskSet } from '../../system/task-set.ts'
+import type { Events } from '../../telemetry/events.ts'
+import type { Destination } from './destination.ts'
+import type { DestinationTable } from './destination-table.ts'
+import type { DueQueue } from './due-queue.ts'
+import type { Expiry } from './expiry.ts'
+import type { Job } from './job-queue.ts'
+import { idsOf } from './lifecycle.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+
+export interface GiveBackDeps {
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly events: Events
+  readonly storeHealth: StoreHealth
+  readonly table: DestinationTable
+  readonly due: DueQueue
+  readonly expiry: Expiry
+  readonly tasks: TaskSet
+  readonly scheduler: Pick<SchedulerPort, 'dispatch'>
+  /** Called when a request of the message was removed from memory. */
+  readonly returned: (message: Message) => void
+}
+
+export class GiveBack {
+  readonly #deps: GiveBackDeps
+
+  constructor(deps: GiveBackDeps) {
+    this.#deps = deps
+  }
+
+  /** Returns requests that the active queue has not counted. */
+  async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
+    const { store, storeHealth, due, scheduler, returned } = this.#deps
+    for (const [owner, leased] of Map.groupBy(requests, ({ lease }) => lease.owner)) {
+      await storeHealth.retryUntilCommitted(() => store.giveBack(leased.flatMap(idsOf), owner))
+    }
+    for (const { message, recipients } of requests) {
+      for (const recipient of recipients) destination.expect(recipient.dueAt)
+      returned(message)
+    }
+    due.schedule(destination)
+    scheduler.dispatch()
+  }
+
+  /**
+   * Gives all jobs that wait in memory for a destination back to the store. When the destination is dead, their recipients begin to
+   * wait for it, which is reported once for each message.
+   */
+  async waiting(destination: Destination): Promise<void> {
+    const { table, expiry } = this.#deps
+    const { access } = destination
+    const jobs = table.withdraw(destination)
+    if (jobs.length === 0) return
+    if (destination.inFlight === 0) destination.probing(false)
+    const requests = jobs.map(({ request }) => request)
+    await this.requests(destination, requests)
+    if (access.kind === 'dead') this.#reportDeferred(jobs, access.siteStatus)
+    // Expiry ignored this mail while it was in memory.
+    for (const { recipients } of requests) for (const { expiresAt } of recipients) expiry.expect(expiresAt)
+  }
+
+  #reportDeferred(jobs: readonly Job[], siteStatus: DeliveryStatus): void {
+    const { clock, events } = this.#deps
+    const at = clock.now()
+    for (const { request, activatedAt } of jobs) {
+      const { message, destination } = request
+      const recipients = request.recipients.map(({ address }) => address)
+      events.emit({ kind: 'deferred', message, destination, recipients, at, activatedAt, siteStatus })
+    }
+  }
+
+  /** Returns the jobs of a dead or suspended destination that entered memory after its state changed. A probe is kept. */
+  whereClosed(destination: Destination): void {
+    const { access, waitingJobs } = destination
+    if (access.kind === 'open' || waitingJobs === 0) return
+    if (access.kind === 'dead' && access.probing && waitingJobs === 1) return
+    this.#deps.tasks.add(this.waiting(destination))
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Delivery requests that wait in memory for one destination. New mail and retries alternate; within each of the two, the order is
+ * first in, first out.
+ */
+import type { DeliveryRequest } from '../../mail/message.ts'
+import type { Instant } from '../../system/clock.ts'
+
+/** A delivery request in the active queue, waiting or in delivery. */
+export interface Job {
+  readonly request: DeliveryRequest
+  /** Time at which the request entered the active queue. */
+  readonly activatedAt: Instant
+}
+
+export class JobQueue {
+  readonly #fresh = new Lane()
+  readonly #retries = new Lane()
+  #freshNext = true
+  #recipients = 0
+
+  /** Number of waiting jobs. */
+  get size(): number {
+    return this.#fresh.size + this.#retries.size
+  }
+
+  /** Number of recipients in the waiting jobs. */
+  get recipients(): number {
+    return this.#recipients
+  }
+
+  push(job: Job): void {
+    if (this.size === 0) this.#freshNext = true
+    this.#laneOf(job).push(job)
+    this.#recipients += job.request.recipients.length
+  }
+
+  /** Returns the next job without removing it. */
+  peek(): Job | undefined {
+    const [first, second] = this.#freshNext ? [this.#fresh, this.#retries] : [this.#retries, this.#fresh]
+    return first.peek() ?? second.peek()
+  }
+
+  /** Removes a job at any position. */
+  take(job: Job): void {
+    if (job === this.peek()) this.#freshNext = !job.request.fresh
+    this.#laneOf(job).remove(job)
+    this.#recipients -= job.request.recipients.length
+  }
+
+  /** Removes all jobs. */
+  drain(): Job[] {
+    const jobs: Job[] = []
+    for (let job = this.peek(); job !== undefined; job = this.peek()) {
+      this.take(job)
+      jobs.push(job)
+    }
+    return jobs
+  }
+
+  #laneOf({ request }: Job): Lane {
+    return request.fresh ? this.#fresh : this.#retries
+  }
+}
+
+/**
+ * A first-in, first-out queue of jobs. A job that is removed from the middle leaves a gap, which `peek` skips. A Set is not
+ * sufficient, because finding its first entry takes time proportional to the number of entries removed before.
+ */
+class Lane {
+  readonly #waiting = new Set<Job>()
+  #order: Job[] = []
+  #head = 0
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  push(job: Job): void {
+    this.#waiting.add(job)
+    this.#order.push(job)
+  }
+
+  peek(): Job | undefined {
+    let job = this.#order[this.#head]
+    while (job !== undefined && !this.#waiting.has(job)) job = this.#order[++this.#head]
+    if (this.#head > 32 && this.#head * 2 > this.#order.length) {
+      this.#order = this.#order.slice(this.#head)
+      this.#head = 0
+    }
+    return job
+  }
+
+  remove(job: Job): void {
+    this.#waiting.delete(job)
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Retries messages that were in delivery during two crashes, one at a time. The retries begin some time after the start, so that
+ * other mail is delivered first. A third crash then identifies the message that causes it.
+ */
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import { SECOND, type Clock, type Duration, type Timer } from '../../system/clock.ts'
+import type { TaskSet } from '../../system/task-set.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+
+export interface PoisonRetryDeps {
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly storeHealth: StoreHealth
+  readonly tasks: TaskSet
+  readonly scheduler: Pick<SchedulerPort, 'dispatchAlone'>
+}
+
+/** Wait after the start, during which other mail is delivered. */
+const WAIT: Duration = 5 * SECOND
+
+export class PoisonRetry {
+  readonly #deps: PoisonRetryDeps
+  #timer: Timer | null = null
+  #stopped = false
+
+  constructor(deps: PoisonRetryDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    const { clock, tasks } = this.#deps
+    this.#timer = clock.after(WAIT, () => tasks.add(this.run()))
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
+
+  /** Attempts all due messages of this kind, one at a time. */
+  async run(): Promise<void> {
+    const { store, clock, storeHealth, scheduler } = this.#deps
+    try {
+      while (!this.#stopped) {
+        const request = await store.claimSuspect(clock.now())
+        if (request === undefined) return
+        await scheduler.dispatchAlone(request)
+      }
+    } catch (error) {
+      // The next safety scan repeats the run.
+      storeHealth.failed(error)
+    }
+  }
+}

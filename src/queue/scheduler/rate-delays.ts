@@ -1,0 +1,53 @@
+/** Delays between deliveries: `destination_message_rate_limit`, `destination_rate_delay`, `default_transport_rate_delay`. */
+import type { Clock, Duration } from '../../system/clock.ts'
+import type { Destination } from './destination.ts'
+import type { DestinationTable } from './destination-table.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+
+export interface RateDelaysDeps {
+  readonly clock: Clock
+  readonly table: DestinationTable
+  /** `default_transport_rate_delay`, in ms. */
+  readonly transportDelay: () => Duration
+  readonly scheduler: Pick<SchedulerPort, 'dispatch'>
+}
+
+export class RateDelays {
+  readonly #clock: Clock
+  readonly #table: DestinationTable
+  readonly #transportDelay: () => Duration
+  readonly #scheduler: RateDelaysDeps['scheduler']
+
+  constructor({ clock, table, transportDelay, scheduler }: RateDelaysDeps) {
+    this.#clock = clock
+    this.#table = table
+    this.#transportDelay = transportDelay
+    this.#scheduler = scheduler
+  }
+
+  /** Starts the delays that are measured from the start of a delivery. */
+  begun(destination: Destination): void {
+    this.#delay(destination, destination.delayAfterBegin)
+  }
+
+  /** Starts the delays that are measured from the end of a delivery. */
+  ended(destination: Destination): void {
+    this.#delay(destination, destination.delayAfterEnd)
+    const { transport } = destination
+    const delay = this.#transportDelay()
+    if (delay === 0) return this.#table.freeTransport(transport)
+    this.#clock.after(delay, () => {
+      this.#table.freeTransport(transport)
+      this.#scheduler.dispatch()
+    })
+  }
+
+  #delay(destination: Destination, delay: Duration): void {
+    if (delay === 0) return
+    destination.beginDelay()
+    this.#clock.after(delay, () => {
+      this.#table.endDelay(destination)
+      this.#scheduler.dispatch()
+    })
+  }
+}

@@ -1,0 +1,19 @@
+/** Effects that the loops beside the scheduler request from the scheduler. All requests passed here are leased. */
+import type { DeliveryRequest } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { Destination } from './destination.ts'
+
+export interface SchedulerPort {
+  /** Adds the requests returned by a claim to the active queue. */
+  claimed(destination: Destination, requests: readonly DeliveryRequest[]): void
+  /** Starts all deliveries that the limits allow now. */
+  dispatch(): void
+  /** Delivers a request without regard to turns and limits. Resolves when its outcome is committed. */
+  dispatchAlone(request: DeliveryRequest): Promise<void>
+  /** Expires a request without an attempt. `status` applies to recipients that were never attempted. */
+  settle(request: DeliveryRequest, status: DeliveryStatus): Promise<void>
+  /** Returns requests to the store without an attempt. Schedule, steps and attempt counts do not change. */
+  giveBack(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void>
+  /** Returns all jobs that wait for a destination in memory. */
+  giveBackWaiting(destination: Destination): Promise<void>
+}

@@ -1,0 +1,370 @@
+/**
+ * The scheduler delivers mail from the active queue within the windows, rates and limits, and commits each outcome to the store.
+ * Its state is passive (destination-table, active-queue), and its decisions are pure functions (destination-health, lifecycle).
+ * Separate loops claim due mail (due-queue), expire mail (expiry, forced-expiry) and retry poison messages (poison-retry); they
+ * use the scheduler through SchedulerPort. A delivery keeps its slot until its outcome is committed, so that no mail is delivered
+ * while outcomes cannot be recorded.
+ */
+import type { NoticeSettings } from '../../bounce/notice-writer.ts'
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
+import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
+import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import { SECOND, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { TaskSet } from '../../system/task-set.ts'
+import type { Events } from '../../telemetry/events.ts'
+import { ActiveQueue, type ActiveLimits } from './active-queue.ts'
+import type { Destination } from './destination.ts'
+import { DestinationControl } from './destination-control.ts'
+import { DestinationTable, type RunningDelivery } from './destination-table.ts'
+import { DueQueue } from './due-queue.ts'
+import { Expiry } from './expiry.ts'
+import { ForcedExpiry } from './forced-expiry.ts'
+import { GiveBack } from './give-back.ts'
+import { earliestDue } from './lifecycle.ts'
+import { PoisonRetry } from './poison-retry.ts'
+import { RateDelays } from './rate-delays.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+import { ADMINISTRATIVELY_EXPIRED, NEVER_STARTED, SettlementWriter } from './settlement-writer.ts'
+
+export interface SchedulerDeps {
+  readonly store: QueueStore
+  readonly agent: DeliveryAgent
+  readonly clock: Clock
+  readonly events: Events
+  readonly storeHealth: StoreHealth
+  readonly limits: () => ActiveLimits
+  readonly policies: () => DestinationPolicies
+  readonly notices: () => NoticeSettings
+  /** Returns a number in [0, 1) that depends only on the name; see Random.draw. */
+  readonly draw: (key: string) => number
+  /** Called when a notice is due for the message. */
+  readonly noticeDue: (message: MessageId) => void
+  /** Called when no recipient of the message is left in memory. */
+  readonly atRest: (message: Message) => void
+}
+
+export class Scheduler {
+  readonly #deps: SchedulerDeps
+  readonly #active: ActiveQueue
+  readonly #table: DestinationTable
+  readonly #giveBack: GiveBack
+  readonly #control: DestinationControl
+  readonly #rateDelays: RateDelays
+  readonly #settlements: SettlementWriter
+  readonly #due: DueQueue
+  readonly #expiry: Expiry
+  readonly #forcedExpiry: ForcedExpiry
+  readonly #poisonRetry: PoisonRetry
+  readonly #tasks = new TaskSet((error) => this.#abandoned(error))
+  #dispatching = false
+  #started = false
+  #stopping = false
+
+  constructor(deps: SchedulerDeps) {
+    const { store, clock, events, storeHealth, limits, policies } = deps
+    const active = new ActiveQueue(limits)
+    const table = new DestinationTable(active, limits, policies)
+    const scheduler: SchedulerPort = {
+      claimed: (destination, requests) => this.#claimed(destination, requests),
+      dispatch: () => this.#dispatch(),
+      dispatchAlone: (request) => this.#dispatchAlone(request),
+      settle: (request, status) => this.#settlements.expired(request, status),
+      giveBack: (destination, requests) => this.#giveBack.requests(destination, requests),
+      giveBackWaiting: (destination) => this.#giveBack.waiting(destination),
+    }
+    const loop = { store, clock, storeHealth, active, table, scheduler, tasks: this.#tasks }
+    this.#deps = deps
+    this.#active = active
+    this.#table = table
+    this.#settlements = new SettlementWriter(deps)
+    this.#due = new DueQueue(loop)
+    this.#expiry = new Expiry(loop)
+    this.#forcedExpiry = new ForcedExpiry(this.#tasks, (request) => this.#expireForced(request))
+    this.#poisonRetry = new PoisonRetry(loop)
+    this.#rateDelays = new RateDelays({ clock, table, scheduler, transportDelay: () => limits().transportDelay })
+    const loops = { ...loop, due: this.#due, expiry: this.#expiry }
+    this.#giveBack = new GiveBack({ ...loops, events, returned: (message) => this.#reportAtRest(message) })
+    this.#control = new DestinationControl({ ...loops, events })
+    storeHealth.onRecovery(() => this.#resumeWork())
+  }
+
+  /** Loads the saved state of the queue: the dead and suspended destinations, and the earliest due time of each destination. */
+  async start(): Promise<void> {
+    await this.#control.recall()
+    for (const { destination, dueAt } of await this.#deps.store.destinationsDue()) this.#due.expect(destination, dueAt)
+    this.#started = true
+    this.#poisonRetry.start()
+    this.#tasks.add(this.#expiry.run())
+    this.#dispatch()
+  }
+
+  /** Waits at most `grace` for running deliveries, then aborts them. Waiting mail returns to the store. */
+  async stop(grace: Duration): Promise<void> {
+    const { clock, storeHealth } = this.#deps
+    this.#stopping = true
+    this.#poisonRetry.stop()
+    this.#expiry.stop()
+    this.#control.stop()
+    this.#due.arm(true)
+    for (const request of this.#forcedExpiry.drain()) this.#tasks.add(this.#giveBackForced(request))
+    const deadline = clock.after(grace, () => storeHealth.abandon())
+    await this.#tasks.settled()
+    deadline.cancel()
+    storeHealth.abandon()
+    for (const destination of this.#table.all) this.#tasks.add(this.#giveBack.waiting(destination))
+    await this.#tasks.settled()
+  }
+
+  // --- new mail
+
+  /** Reserves room for new mail in the active queue if its destination is open. Returns false when the mail must wait. */
+  admit(message: MessageId, name: DestinationName, recipients: number): boolean {
+    if (!this.#started || this.#stopping) return false
+    const destination = this.#table.get(name)
+    if (destination.access.kind !== 'open') return false
+    if (this.#table.room(destination, true) < recipients) return false
+    this.#active.reserve(message, recipients)
+    return true
+  }
+
+  /** Reserves room for a further request of mail that was admitted as one request. */
+  admitFurther(message: MessageId): void {
+    this.#active.reserve(message, 0)
+  }
+
+  /** Releases the room of admitted mail that could not be committed. */
+  unadmit(message: MessageId, recipients: number): void {
+    this.#active.release(message, recipients)
+  }
+
+  /** Adds admitted mail, which is committed and leased, to the active queue. */
+  offer(requests: readonly DeliveryRequest[]): void {
+    const activatedAt = this.#deps.clock.now()
+    this.#emitActivated(requests)
+    for (const request of requests) this.#giveBack.whereClosed(this.#table.enter({ request, activatedAt }))
+    this.#dispatch()
+  }
+
+  /**
+   * Schedules mail that waits in the store, because there was no room for new mail or because an operator changed the mail. With
+   * `revive`, dead destinations are opened.
+   */
+  workAdded(due: readonly DestinationDue[], options: { readonly revive?: boolean; readonly expiresAt?: Instant } = {}): void {
+    for (const { destination, dueAt } of due) {
+      if (options.revive === true) this.#control.revive(destination)
+      this.#due.expect(destination, dueAt)
+    }
+    // Mail restored by an operator may be past its lifetime.
+    this.#expiry.expect(options.expiresAt ?? this.#deps.clock.now())
+    this.#dispatch()
+  }
+
+  /** True while a recipient of the message is in memory, waiting for a slot or in delivery. */
+  roundIsOpen(message: MessageId): boolean {
+    return this.#active.holds(message)
+  }
+
+  // --- a request: claimed, dispatched, finished
+
+  /** Handles the result of a claim. */
+  #claimed(destination: Destination, requests: readonly DeliveryRequest[]): void {
+    this.#enter(requests)
+    this.#giveBack.whereClosed(destination)
+    this.#due.schedule(destination)
+    this.#dispatch()
+  }
+
+  /** Adds leased mail to the active queue. */
+  #enter(requests: readonly DeliveryRequest[]): void {
+    const activatedAt = this.#deps.clock.now()
+    this.#emitActivated(requests.filter(({ message }) => !this.#active.holds(message.id)))
+    for (const request of requests) {
+      this.#active.reserve(request.message.id, request.recipients.length)
+      if (request.forcedExpire) this.#forcedExpiry.add(request)
+      else this.#table.enter({ request, activatedAt })
+    }
+  }
+
+  /** Emits one event per message, with the number of recipients that enter the active queue. */
+  #emitActivated(requests: readonly DeliveryRequest[]): void {
+    for (const ofMessage of Map.groupBy(requests, (request) => request.message.id).values()) {
+      const recipientCount = ofMessage.reduce((sum, { recipients }) => sum + recipients.length, 0)
+      const [first] = ofMessage
+      if (first !== undefined) this.#deps.events.emit({ kind: 'activated', message: first.message, recipientCount })
+    }
+  }
+
+  /** Claims due mail, starts the deliveries that the limits allow, and sets the alarm for the next claim. Not reentrant. */
+  #dispatch(): void {
+    if (this.#dispatching || !this.#started) return
+    this.#dispatching = true
+    const { clock, storeHealth } = this.#deps
+    if (!this.#stopping && !storeHealth.unavailable) {
+      this.#due.claim()
+      const next = () => this.#table.next(clock.now(), clock.monotonic())
+      for (let running = next(); running !== undefined; running = next()) this.#tasks.add(this.#deliver(running))
+    }
+    this.#dispatching = false
+    this.#due.arm(this.#stopping || storeHealth.unavailable)
+  }
+
+  async #dispatchAlone(request: DeliveryRequest): Promise<void> {
+    if (request.forcedExpire) return this.#enter([request])
+    const { clock } = this.#deps
+    const destination = this.#table.get(request.destination)
+    if (destination.access.kind !== 'open') return this.#giveBack.requests(destination, [request])
+    await this.#deliver(this.#table.beginAlone({ request, activatedAt: clock.now() }, clock.monotonic()))
+  }
+
+  async #deliver(running: RunningDelivery): Promise<void> {
+    const { job, destination, alone } = running
+    if (!alone) this.#rateDelays.begun(destination)
+    if (this.#waitedTooLong(running)) await this.#settlements.expired(job.request, NEVER_STARTED)
+    else await this.#attempt(running)
+    this.#finished(running)
+  }
+
+  /**
+   * True when mail past its expiry has waited for a delivery slot longer than `minimal_backoff_time`. The mail then expires without
+   * its last attempt.
+   */
+  #waitedTooLong({ job, destination }: RunningDelivery): boolean {
+    const latest = this.#deps.clock.now() - destination.settings.minimal_backoff_time
+    return job.activatedAt < latest && job.request.recipients.every((recipient) => recipient.expiresAt < latest)
+  }
+
+  async #attempt(running: RunningDelivery): Promise<void> {
+    const { job, destination } = running
+    const result = await this.#deps.agent.deliver(job.request, {
+      keepConnection: this.#keepsConnection(destination),
+      signal: this.#deps.storeHealth.abandoned,
+    })
+    // Other deliveries to the destination are in progress, so it is congested, not dead. The attempt is not a step of the retry
+    // schedule.
+    const returned = result.congestion === 'early' && destination.inFlight > 1
+    this.#control.learn(running, result)
+    if (result.unreadable !== undefined) return this.#settlements.unreadable(job.request.message, result.unreadable)
+    const settlement = await this.#settlements.attempted(job, result, returned)
+    const due = earliestDue(settlement)
+    if (due === null) return
+    destination.expect(due)
+    for (const recipient of job.request.recipients) this.#expiry.expect(recipient.expiresAt)
+  }
+
+  /** True when deliveries follow each other closely enough to share a connection (Postfix smtp_connection_cache_on_demand). */
+  #keepsConnection({ waitingJobs, inFlight, lastEndedAt }: Destination): boolean {
+    if (waitingJobs > 0 || inFlight > 1) return true
+    return lastEndedAt !== null && this.#deps.clock.monotonic() - lastEndedAt <= SECOND
+  }
+
+  /** Frees the slot of a delivery whose outcome is committed. */
+  #finished(running: RunningDelivery): void {
+    const { job, destination, alone } = running
+    this.#table.finished(running, this.#deps.clock.monotonic())
+    this.#reportAtRest(job.request.message)
+    destination.probing(false)
+    if (!alone) this.#rateDelays.ended(destination)
+    this.#roomIsFree(destination)
+  }
+
+  async #expireForced(request: DeliveryRequest): Promise<void> {
+    await this.#settlements.expired(request, ADMINISTRATIVELY_EXPIRED)
+    const destination = this.#table.get(request.destination)
+    this.#active.release(request.message.id, request.recipients.length)
+    this.#reportAtRest(request.message)
+    if (destination.isIdle && !destination.claiming) destination.probing(false)
+    this.#roomIsFree(destination)
+  }
+
+  /** Returns a request whose forced expiry has not started. */
+  async #giveBackForced(request: DeliveryRequest): Promise<void> {
+    this.#active.release(request.message.id, request.recipients.length)
+    await this.#giveBack.requests(this.#table.get(request.destination), [request])
+  }
+
+  #roomIsFree(destination: Destination): void {
+    this.#due.schedule(destination)
+    this.#due.admitNext()
+    this.#dispatch()
+  }
+
+  #reportAtRest(message: Message): void {
+    if (!this.#active.holds(message.id)) this.#deps.atRest(message)
+  }
+
+  // --- destinations
+
+  /** True for a dead or suspended destination. */
+  isClosed(name: DestinationName): boolean {
+    return (this.#table.known(name)?.access.kind ?? 'open') !== 'open'
+  }
+
+  /** Failure for which a destination is dead; undefined when it is not dead. */
+  deadStatus(name: DestinationName): DeliveryStatus | undefined {
+    const access = this.#table.known(name)?.access
+    return access?.kind === 'dead' ? access.siteStatus : undefined
+  }
+
+  /** Destinations in memory, for operators and metrics. */
+  snapshot(): readonly LiveDestination[] {
+    return Array.from(this.#table.all, (destination) => destination.status())
+  }
+
+  async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
+    await this.#control.suspend(name, suspension)
+    await this.#expiry.run()
+  }
+
+  async resume(name: DestinationName, by: string): Promise<void> {
+    await this.#control.resume(name, by)
+  }
+
+  // --- maintenance
+
+  /** Applies changed settings. They may allow more deliveries, which are started. */
+  reconfigure(): void {
+    this.#dispatch()
+  }
+
+  /** True while the store cannot commit: no mail is accepted and no delivery starts. */
+  get storeUnavailable(): boolean {
+    return this.#deps.storeHealth.unavailable
+  }
+
+  /** Health check: starts due deliveries and resolves. Rejects when the scheduler is not started or the store cannot commit. */
+  async alive(): Promise<void> {
+    if (!this.#started) throw new Error('not started')
+    if (this.storeUnavailable) throw new Error('store unavailable: commits are failing')
+    this.#dispatch()
+  }
+
+  /** Safety scan: schedules all waiting mail again, in case the schedule in memory has missed some. */
+  async scan(): Promise<void> {
+    for (const { destination, dueAt } of await this.#deps.store.destinationsDue()) this.#due.expect(destination, dueAt)
+    await this.#poisonRetry.run()
+    await this.#expiry.run()
+    this.#table.forgetIdle(this.#deps.clock.monotonic())
+    this.#dispatch()
+  }
+
+  /** Resumes work when the store commits again. */
+  #resumeWork(): void {
+    this.#due.scheduleAll()
+    this.#tasks.add(this.#expiry.run())
+    this.#dispatch()
+  }
+
+  /**
+   * Logs that an outcome was not committed before the daemon ended: the mail is delivered again after the next start. Rethrows
+   * every other error, because it is a bug.
+   */
+  #abandoned(error: unknown): void {
+    const { events, storeHealth } = this.#deps
+    if (!(error instanceof StoreUnavailable) || !storeHealth.abandoned.aborted) throw error
+    events.emit({ kind: 'note', level: 'error', text: `stopped without recording an outcome: ${error.message}` })
+  }
+}

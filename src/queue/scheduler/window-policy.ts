@@ -1,0 +1,13 @@
+/** Parameters of a destination's concurrency window (Postfix SCHEDULER_README). */
+import type { FeedbackRate } from '../../config/values.ts'
+
+export interface WindowPolicy {
+  readonly control: 'postfix' | 'reno' | 'tahoe'
+  readonly initial: number
+  /** Maximum number of concurrent deliveries; 0 for no limit. */
+  readonly limit: number
+  readonly positive: FeedbackRate
+  readonly negative: FeedbackRate
+  /** Number of failed cohorts after which a destination is dead; 0 for never. */
+  readonly failedCohortLimit: number
+}

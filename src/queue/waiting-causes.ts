@@ -1,0 +1,66 @@
+/**
+ * Causes for which mail waits, by destination, each with the filter that selects its recipients in operations. Commands, and other
+ * views of the queue, are made from it.
+ */
+import { PLACEHOLDER } from '../mail/failure-cause.ts'
+import type { DestinationName } from '../mail/message.ts'
+import { CauseGroups, type CauseGroup } from '../store/cause-groups.ts'
+import { matchesReply, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+
+/** A group of recipients with the conditions that select it; null for recipients that no reply selects. */
+export interface WaitingCause extends CauseGroup {
+  readonly filter: Pick<QueueFilter, 'destination' | 'reply'> | null
+  /** False when the filter also selects recipients with another cause. */
+  readonly isExact: boolean
+}
+
+/** Recipients per slice. A slice takes some milliseconds. */
+const SLICE = 5_000
+/** Maximum length of a text that is taken from the middle of a cause, and the length from which it is clear enough. */
+const LONGEST = 48
+const SHORTEST = 6
+
+/** Reads the whole queue, with the largest causes first. */
+export async function waitingCauses(reader: QueueReader, destination: DestinationName | null): Promise<readonly WaitingCause[]> {
+  const groups = new CauseGroups()
+  for (let after: number | null = 0; after !== null;) {
+    const slice = await reader.causes({ after, size: SLICE, destination })
+    for (const group of slice.groups) groups.add(group)
+    after = slice.through
+  }
+  const byDestination = Map.groupBy(groups.all, (group) => group.destination)
+  return groups.all
+    .map((group) => withFilter(group, byDestination.get(group.destination) ?? []))
+    .toSorted((a, b) => b.recipients - a.recipients || compare(a.destination, b.destination) || compare(a.cause ?? '', b.cause ?? ''))
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function withFilter(group: CauseGroup, neighbours: readonly CauseGroup[]): WaitingCause {
+  const { destination, cause, example } = group
+  if (cause === null || example === null) return { ...group, filter: null, isExact: true }
+  const others = neighbours.filter((one) => one.cause !== cause && one.example !== null)
+  const isExact = (reply: string) => !others.some((one) => one.example !== null && matchesReply(reply, one.example.status))
+  const candidates = [...parts(cause), wholePattern(cause)].filter((reply) => matchesReply(reply, example.status))
+  const reply = candidates.find(isExact) ?? candidates.at(-1) ?? wholePattern(cause)
+  return { ...group, filter: { destination, reply }, isExact: isExact(reply) }
+}
+
+/** Literal parts of a cause, the longest first, each cut between words to LONGEST characters and then uncut. */
+function parts(cause: string): readonly string[] {
+  const literal = cause
+    .split(/[*…]/)
+    .flatMap((part) => part.split(PLACEHOLDER))
+    .map((part) => part.trim())
+    .filter((part) => part.length >= SHORTEST)
+    .toSorted((a, b) => b.length - a.length)
+  return literal.flatMap((part) => (part.length > LONGEST ? [cut(part), part] : [part]))
+}
+
+const cut = (part: string): string => {
+  const end = part.lastIndexOf(' ', LONGEST)
+  return part.slice(0, end < SHORTEST ? LONGEST : end)
+}
+
+/** Pattern of the whole reply. The `*` at its begin makes it a pattern also when the cause has no placeholder. */
+const wholePattern = (cause: string): string => `*${cause.split(PLACEHOLDER).join('*')}`.replace(/…$/, '*').replaceAll(/\*{2,}/g, '*')

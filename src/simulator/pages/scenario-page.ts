@@ -1,0 +1,47 @@
+/** Page of a scenario: queued, delivered and failed mail by destination. */
+import { HOUR, type Duration } from '../../system/clock.ts'
+import type { Page } from './page.ts'
+import type { Plot } from './plot.ts'
+import { curvesOf, totalsOf, type Curves } from '../scenario/scenario-figures.ts'
+import type { ScenarioResult } from '../scenario/scenario-record.ts'
+
+const STEPS = 240
+/** Maximum number of lines in a plot, so that the lines remain distinguishable. */
+const MOST_LINES = 10
+
+const inHours = (time: Duration): number => Number((time / HOUR).toPrecision(5))
+
+export function scenarioPage(result: ScenarioResult, name: string, table: Page['table'], command: string): Page {
+  const { destinations, ended } = result
+  const shown = destinations.slice(0, MOST_LINES).map((record) => ({ name: record.destination, curves: curvesOf(record, ended, STEPS) }))
+  const plot = (title: string, about: string, unit: string, values: (curves: Curves) => readonly number[]): Plot => ({
+    title,
+    about,
+    kind: 'line',
+    x: { title: 'hours', scale: 'linear' },
+    y: { title: unit, scale: 'linear' },
+    series: shown.map(({ name: destination, curves }) => ({
+      name: destination,
+      points: values(curves).map((y, i) => [inHours(curves.times[i] ?? 0), y] as const),
+    })),
+  })
+  const { messages, recipients } = totalsOf(destinations)
+  const step = `${Number((ended / STEPS / 1000).toPrecision(3))} s`
+  return {
+    title: name,
+    about: `${messages} messages to ${recipients} recipients.`,
+    command,
+    table,
+    plots: [
+      plot('In the queue', 'Recipients waiting or in delivery.', 'recipients', ({ waiting }) => waiting),
+      plot('Delivered', `Deliveries in each ${step}.`, 'deliveries', ({ delivered }) => delivered),
+      plot('Failed attempts', `Attempts without delivery in each ${step}: the load on the servers.`, 'attempts', ({ failed }) => failed),
+      plot(
+        'Windows',
+        'Deliveries allowed at once; 0 while the destination is dead and only probed.',
+        'deliveries at once',
+        ({ window }) => window,
+      ),
+    ],
+  }
+}

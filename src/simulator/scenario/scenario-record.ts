@@ -1,0 +1,164 @@
+/**
+ * Record of a scenario by destination. It collects the times of the queue's events; totals, waits and curves are computed from
+ * them. Times are in milliseconds since the start of the scenario.
+ */
+import type { Duration, Instant } from '../../system/clock.ts'
+import { messageOf, type NoticeDue, type DestinationName, type MessageId } from '../../mail/message.ts'
+import type { QueueEvent } from '../../telemetry/events.ts'
+
+/** Record of a destination; all members except `messages` are per recipient. */
+export interface DestinationRecord {
+  readonly destination: DestinationName
+  messages: number
+  readonly accepted: Duration[]
+  readonly delivered: Duration[]
+  /** Times from acceptance to delivery, in the order of `delivered`. */
+  readonly waits: Duration[]
+  /** Times of permanent failures. */
+  readonly bounced: Duration[]
+  readonly expired: Duration[]
+  /** Times of attempts without delivery, including final ones. */
+  readonly failed: Duration[]
+  /** Changes of the window; 0 while the destination is dead. */
+  readonly windows: { readonly at: Duration; readonly window: number }[]
+  /** Number of times that the destination became dead. */
+  deaths: number
+}
+
+export interface ScenarioResult {
+  /** Records in the order of the scenario's domains. */
+  readonly destinations: readonly DestinationRecord[]
+  /** Number of notices to the senders, by kind. */
+  readonly notices: Readonly<Record<NoticeDue, number>>
+  /** Duration of the run. */
+  readonly ended: Duration
+}
+
+type Of<K extends QueueEvent['kind']> = Extract<QueueEvent, { kind: K }>
+
+export class ScenarioRecord {
+  readonly notices: Record<NoticeDue, number> = { failure: 0, delay: 0, success: 0 }
+  readonly #startedAt: Instant
+  readonly #windowOf: (destination: DestinationName) => number
+  readonly #destinations = new Map<DestinationName, DestinationRecord>()
+  /** Messages of the scenario, without notices. */
+  readonly #messages = new Map<MessageId, { readonly record: DestinationRecord; readonly at: Duration }>()
+  #open = 0
+
+  constructor(startedAt: Instant, windowOf: (destination: DestinationName) => number) {
+    this.#startedAt = startedAt
+    this.#windowOf = windowOf
+  }
+
+  get destinations(): readonly DestinationRecord[] {
+    return [...this.#destinations.values()]
+  }
+
+  /** Number of recipients without a final outcome. */
+  get open(): number {
+    return this.#open
+  }
+
+  /** Registers a message before its submission, so that its events can be recorded. */
+  expect(message: MessageId, destination: DestinationName, recipients: number, at: Instant): void {
+    const record = this.#destination(destination)
+    const since = at - this.#startedAt
+    this.#messages.set(message, { record, at: since })
+    record.messages++
+    for (let i = 0; i < recipients; i++) record.accepted.push(since)
+    this.#open += recipients
+  }
+
+  onEvent(event: QueueEvent, when: Instant): void {
+    const at = when - this.#startedAt
+    switch (event.kind) {
+      case 'attempted':
+        return this.#attempted(event, at)
+      case 'expired':
+        return this.#expired(event, at)
+      case 'notice-sent':
+        if (event.to === 'sender') this.notices[event.notice]++
+        return undefined
+      case 'window':
+        return this.#windowIs(event.destination, at, event.window)
+      case 'died':
+        return this.#died(event.destination, at)
+      case 'revived':
+        return this.#windowIs(event.destination, at, this.#windowOf(event.destination))
+      case 'connected':
+      case 'disconnected':
+      case 'refused':
+      case 'client-failure':
+      case 'accepted':
+      case 'activated':
+      case 'deferred':
+      case 'tls-established':
+      case 'removed':
+      case 'quarantined':
+      case 'notice-dropped':
+      case 'operated':
+      case 'suspended':
+      case 'resumed':
+      case 'store-unavailable':
+      case 'store-recovered':
+      case 'note':
+        return undefined
+    }
+  }
+
+  #attempted({ attempts }: Of<'attempted'>, at: Duration): void {
+    for (const { recipient, outcome } of attempts) {
+      const message = this.#messages.get(messageOf(recipient))
+      if (message === undefined) continue
+      const { record } = message
+      if (outcome === 'delivered') {
+        record.delivered.push(at)
+        record.waits.push(at - message.at)
+        this.#open--
+        continue
+      }
+      record.failed.push(at)
+      if (outcome !== 'bounced') continue
+      record.bounced.push(at)
+      this.#open--
+    }
+  }
+
+  #expired({ message, recipients }: Of<'expired'>, at: Duration): void {
+    const record = this.#messages.get(message.id)?.record
+    if (record === undefined) return
+    for (const _ of recipients) record.expired.push(at)
+    this.#open -= recipients.length
+  }
+
+  #died(destination: DestinationName, at: Duration): void {
+    const record = this.#destinations.get(destination)
+    if (record === undefined) return
+    // A failed probe does not count as another death.
+    if (record.windows.at(-1)?.window !== 0) record.deaths++
+    this.#windowIs(destination, at, 0)
+  }
+
+  #windowIs(destination: DestinationName, at: Duration, window: number): void {
+    this.#destinations.get(destination)?.windows.push({ at, window })
+  }
+
+  #destination(name: DestinationName): DestinationRecord {
+    const known = this.#destinations.get(name)
+    if (known !== undefined) return known
+    const record: DestinationRecord = {
+      destination: name,
+      messages: 0,
+      accepted: [],
+      delivered: [],
+      waits: [],
+      bounced: [],
+      expired: [],
+      failed: [],
+      windows: [{ at: 0, window: this.#windowOf(name) }],
+      deaths: 0,
+    }
+    this.#destinations.set(name, record)
+    return record
+  }
+}

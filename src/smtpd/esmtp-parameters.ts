@@ -1,0 +1,141 @@
+/**
+ * Parses the ESMTP parameters of MAIL and RCPT: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), and RET, ENVID,
+ * NOTIFY and ORCPT (RFC 3461). Those of RFC 3461 may occur once; an unknown name is refused.
+ */
+import type { Envelope, EnvelopeRecipient, Notify } from '../mail/envelope.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
+import { badParameter, DSN_DISABLED, unsupported } from './replies.ts'
+
+export interface MailParameters extends Pick<Envelope, 'ret' | 'envid' | 'smtputf8' | 'body'> {
+  /** Size in bytes as stated by the client; 0 without SIZE. */
+  readonly size: number
+}
+
+export type RecipientParameters = Pick<EnvelopeRecipient, 'notify' | 'orcpt'>
+
+/** Either the parameters, or the reply that refuses them. */
+export type Parsed<T> = { readonly value: T } | { readonly refusal: SmtpReply }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/**
+ * Reads one parameter into `into`. Returns a refusal when the value is invalid, and `unknown` when the parameter is not
+ * supported.
+ */
+type Reader<T> = (value: string | undefined, into: Writable<T>) => SmtpReply | 'unknown' | undefined
+
+/** Maximum octets of an envelope id and of an original recipient (RFC 3461 §4.4 and §4.2). */
+const ENVID_LIMIT = 100
+const ORCPT_LIMIT = 500
+
+/** Matches control characters and line breaks, also decoded ones, because these values appear in header fields of notices. */
+// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd]/
+
+/** Decodes xtext, `+41` → `A` (RFC 3461 §4). Returns undefined when the text is malformed or contains unprintable characters. */
+export function decodeXtext(text: string): string | undefined {
+  if (/\+(?![0-9A-F]{2})|=/.test(text)) return undefined
+  // An escape stands for one octet, so a character of several octets has several escapes.
+  const octets = text.split(/(\+[0-9A-F]{2})/).map((part) => (part.startsWith('+') ? Buffer.from(part.slice(1), 'hex') : Buffer.from(part)))
+  const decoded = Buffer.concat(octets).toString('utf8')
+  return UNPRINTABLE.test(decoded) ? undefined : decoded
+}
+
+/** Decodes the escapes of a utf-8 address, `\x{E4}` → `ä` (RFC 6533 §3). */
+const decodeUnitext = (text: string): string =>
+  text.replace(/\\x\{(10[0-9A-F]{4}|[0-9A-F]{2,5})\}/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
+
+function readAll<T extends object>(text: string, readers: Readonly<Record<string, Reader<T>>>, empty: T): Parsed<T> {
+  const into: Writable<T> = { ...empty }
+  for (const parameter of text === '' ? [] : text.split(/ +/)) {
+    const equals = parameter.indexOf('=')
+    const name = (equals < 0 ? parameter : parameter.slice(0, equals)).toUpperCase()
+    const read = Object.hasOwn(readers, name) ? readers[name] : undefined
+    const verdict = read === undefined ? 'unknown' : read(equals < 0 ? undefined : parameter.slice(equals + 1), into)
+    if (verdict === 'unknown') return { refusal: unsupported(parameter) }
+    if (verdict !== undefined) return { refusal: verdict }
+  }
+  return { value: into }
+}
+
+const MAIL: Readonly<Record<string, Reader<MailParameters>>> = {
+  SIZE: (value, into) => {
+    if (value === undefined) return 'unknown'
+    if (!/^\d{1,20}$/.test(value)) return badParameter('Bad message size syntax')
+    into.size = Number(value)
+    return undefined
+  },
+  BODY: (value, into) => {
+    const body = value?.toLowerCase()
+    if (body !== '7bit' && body !== '8bitmime') return 'unknown'
+    into.body = body
+    return undefined
+  },
+  SMTPUTF8: (value, into) => {
+    if (value !== undefined) return 'unknown'
+    into.smtputf8 = true
+    return undefined
+  },
+  RET: (value, into) => {
+    const ret = value?.toLowerCase()
+    if (into.ret !== undefined || (ret !== 'full' && ret !== 'hdrs')) return badParameter('Bad RET parameter syntax')
+    into.ret = ret
+    return undefined
+  },
+  /** AUTH= identifies the original submitter (RFC 4954 §5). It has no effect. */
+  AUTH: (value) => (value === undefined || value === '' ? 'unknown' : undefined),
+  ENVID: (value, into) => {
+    const envid = value === undefined || value === '' || value.length > ENVID_LIMIT ? undefined : decodeXtext(value)
+    if (into.envid !== undefined || envid === undefined || !/^[ -~]+$/.test(envid)) return badParameter('Bad ENVID parameter syntax')
+    into.envid = envid
+    return undefined
+  },
+}
+
+const RCPT: Readonly<Record<string, Reader<RecipientParameters>>> = {
+  NOTIFY: (value, into) => {
+    const notify = into.notify === undefined ? parseNotify(value ?? '') : undefined
+    into.notify = notify
+    return notify === undefined ? badParameter('Error: Bad NOTIFY parameter syntax') : undefined
+  },
+  ORCPT: (value, into) => {
+    const match = value === undefined || value.length > ORCPT_LIMIT ? null : /^([a-z0-9][a-z0-9-]*);(.+)$/i.exec(value)
+    const type = match?.[1]?.toLowerCase()
+    const address = match === null ? undefined : type === 'utf-8' ? decodeUnitext(match[2] ?? '') : decodeXtext(match[2] ?? '')
+    if (into.orcpt !== undefined || address === undefined || UNPRINTABLE.test(address))
+      return badParameter('Error: Bad ORCPT parameter syntax')
+    into.orcpt = `${type};${address}`
+    return undefined
+  },
+}
+
+function parseNotify(text: string): Notify | undefined {
+  const wanted = text.toLowerCase().split(',')
+  if (wanted.length === 1 && wanted[0] === 'never') return 'never'
+  const kinds = (['success', 'failure', 'delay'] as const).filter((kind) => wanted.includes(kind))
+  return wanted.length === kinds.length ? kinds : undefined
+}
+
+/** Extensions that a session offers. */
+export interface ParameterRules {
+  readonly withDsn: boolean
+  readonly withUtf8: boolean
+}
+
+const ALL: ParameterRules = { withDsn: true, withUtf8: true }
+
+const withoutDsn = (): SmtpReply => DSN_DISABLED
+
+export const parseMailParameters = (text: string, rules = ALL): Parsed<MailParameters> =>
+  readAll(
+    text,
+    {
+      ...MAIL,
+      ...(rules.withDsn ? {} : { RET: withoutDsn, ENVID: withoutDsn }),
+      ...(rules.withUtf8 ? {} : { SMTPUTF8: () => 'unknown' as const }),
+    },
+    { size: 0 },
+  )
+
+export const parseRecipientParameters = (text: string, rules = ALL): Parsed<RecipientParameters> =>
+  readAll(text, rules.withDsn ? RCPT : { NOTIFY: withoutDsn, ORCPT: withoutDsn }, {})

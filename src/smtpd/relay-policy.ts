@@ -1,0 +1,42 @@
+/** Relay permissions (Postfix smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination). */
+import { domainOf } from '../mail/address.ts'
+import type { Config } from '../config/options.ts'
+import { Networks } from '../config/networks.ts'
+import { isRouted } from '../mail/address-path.ts'
+
+export class RelayPolicy {
+  readonly #mynetworks: Networks
+  readonly #domains: ReadonlySet<string>
+  /** Recipient addresses of the relay itself. */
+  readonly #own: ReadonlySet<string>
+
+  constructor(config: Pick<Config, 'mynetworks' | 'relay_domains' | 'myhostname' | 'myorigin' | 'double_bounce_sender'>) {
+    this.#mynetworks = new Networks(config.mynetworks, 'mynetworks')
+    this.#domains = new Set(config.relay_domains.map((domain) => domain.toLowerCase()))
+    const { myhostname, myorigin, double_bounce_sender: doubleBounce } = config
+    this.#own = new Set(
+      [`postmaster@${myhostname}`, `postmaster@${myorigin}`, `${doubleBounce}@${myhostname}`].map((one) => one.toLowerCase()),
+    )
+  }
+
+  /** True for clients in mynetworks. */
+  trusts(address: string): boolean {
+    return this.#mynetworks.has(address)
+  }
+
+  /**
+   * True for a recipient to whom every client may send: an address in relay_domains, the postmaster (RFC 5321 §4.5.1), or
+   * double_bounce_sender, which receives failure notices about notices.
+   */
+  isOpen(recipient: string): boolean {
+    if (this.#own.has(recipient.toLowerCase())) return true
+    return !isRouted(recipient) && this.#isRelayDomain(domainOf(recipient))
+  }
+
+  #isRelayDomain(domain: string): boolean {
+    for (let name = domain; ; name = name.slice(name.indexOf('.') + 1)) {
+      if (this.#domains.has(name)) return true
+      if (!name.includes('.')) return false
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The server object of smtp-server, without a port of its own. It receives sockets, holds their certificate, and checks logins.
+ * Only this file, smtp-connection-adapter.ts and line-reader.ts use the library.
+ */
+import type { Socket } from 'node:net'
+import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticationResponse, type SMTPServerSession } from 'smtp-server'
+import { maskControls } from '../mail/smtp-reply.ts'
+import { Connection, type ServerContext } from './connection.ts'
+import { checkSmtpServer } from './smtp-connection-adapter.ts'
+import type { Certificate } from './listeners.ts'
+import type { ListenerRules, Login } from './session.ts'
+import type { Users } from './users.ts'
+
+export interface SmtpServerAdapterDeps {
+  /** Returns the current context, which a reload replaces. */
+  readonly context: () => ServerContext
+  readonly connections: { add(connection: Connection): void }
+  readonly rules: ListenerRules
+  readonly certificate: Certificate | null
+  /** Null without smtpd_sasl_users_file. */
+  readonly users: Users | null
+}
+
+type Answered = (error: Error | null | undefined, response?: SMTPServerAuthenticationResponse) => void
+
+export class SmtpServerAdapter extends SMTPServer {
+  readonly #deps: SmtpServerAdapterDeps
+  #count = 0
+
+  constructor(deps: SmtpServerAdapterDeps) {
+    const wrapped = deps.rules.tls === 'wrapper'
+    super({
+      name: deps.context().settings.myhostname,
+      logger: false,
+      hideENHANCEDSTATUSCODES: false,
+      disableReverseLookup: true,
+      authMethods: ['PLAIN', 'LOGIN'],
+      secure: wrapped,
+      needsUpgrade: wrapped,
+      ...deps.certificate,
+    })
+    checkSmtpServer(this)
+    this.#deps = deps
+    this.on('error', (error) => this.#note(error.message))
+  }
+
+  override connect(socket: Socket): void {
+    const { context, connections, rules } = this.#deps
+    const connection = new Connection(this, socket, { context: context(), rules, id: String(++this.#count) })
+    connections.add(connection)
+    connection.init()
+  }
+
+  override onAuth(auth: SMTPServerAuthentication, session: SMTPServerSession, answered: Answered): void {
+    this.#accepts(auth).then(
+      (accepted) => {
+        const login: Login = { name: auth.username ?? '', method: auth.method }
+        if (!accepted) this.#reportFailure(login, session.remoteAddress)
+        answered(null, accepted ? { user: login } : { message: 'Error: authentication failed' })
+      },
+      (error: unknown) => {
+        // The server caused the error, not the client. The reply 454 asks the client to try again with the same password.
+        this.#note(`cannot check a password: ${error instanceof Error ? error.message : String(error)}`)
+        answered(null, { responseCode: 454, message: 'Temporary authentication failure' })
+      },
+    )
+  }
+
+  /** Checks a login. Refuses an authorization identity that differs from the user name (RFC 4616). */
+  async #accepts({ username, password, authzid }: SMTPServerAuthentication): Promise<boolean> {
+    const { users } = this.#deps
+    if (users === null || username === undefined || typeof password !== 'string') return false
+    const itself = authzid === undefined || authzid === '' || authzid === username
+    return (await users.accepts(username, password)) && itself
+  }
+
+  #reportFailure({ name, method }: Login, address: string): void {
+    const what = `SASL ${method} authentication failed: sasl_username=${maskControls(name)}`
+    this.#deps.context().sessions.events.emit({ kind: 'client-failure', client: { name: 'unknown', address }, what })
+  }
+
+  #note(text: string): void {
+    this.#deps.context().sessions.events.emit({ kind: 'note', level: 'error', text: `smtpd: ${text}` })
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Groups of queued recipients by destination and cause of their last failure. A reader counts one slice of the queue at a time;
+ * the caller adds the slices up with `CauseGroups`.
+ */
+import { causeOf } from '../mail/failure-cause.ts'
+import { messageOf, queueIdOf, type DestinationName, type Message, type RecipientId } from '../mail/message.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { Instant } from '../system/clock.ts'
+
+/** Recipients with the same cause at one destination. */
+export interface CauseGroup {
+  readonly destination: DestinationName
+  /** Null for recipients that were not tried yet, and for the remainder beyond MAX_GROUPS. */
+  readonly cause: string | null
+  readonly recipients: number
+  /** Earliest and latest attempt of these recipients with this cause; null without one. */
+  readonly since: Instant | null
+  readonly last: Instant | null
+  /** The recipient that was tried last; null without a cause. */
+  readonly example: { readonly queueId: string; readonly address: string; readonly status: DeliveryStatus } | null
+}
+
+/** A failure of a queued recipient, as it is counted. */
+export interface QueuedFailure {
+  readonly id: RecipientId
+  readonly createdAt: Message['createdAt']
+  readonly destination: DestinationName
+  readonly address: string
+  /** Null for a recipient that was not tried yet. */
+  readonly last: DeliveryStatus | null
+  readonly lastAt: Instant | null
+  readonly first: { readonly at: Instant; readonly status: () => DeliveryStatus | null } | null
+}
+
+/** Selects up to `size` recipients with ids above `after`; with `destination`, those at this destination among them. */
+export interface CausePage {
+  readonly after: RecipientId
+  readonly size: number
+  readonly destination: DestinationName | null
+}
+
+export interface CauseSlice {
+  /** Id of the last recipient of the slice; null when no recipient was left. */
+  readonly through: RecipientId | null
+  readonly groups: readonly CauseGroup[]
+}
+
+/** Maximum number of groups. A remote server that writes a different text into each reply must not exhaust the memory. */
+export const MAX_GROUPS = 4_096
+
+const least = (a: Instant | null, b: Instant | null): Instant | null => (a === null ? b : b === null ? a : Math.min(a, b))
+
+function merged(one: CauseGroup, other: CauseGroup): CauseGroup {
+  const isLater = (other.last ?? -Infinity) > (one.last ?? -Infinity)
+  return {
+    ...one,
+    recipients: one.recipients + other.recipients,
+    since: least(one.since, other.since),
+    last: isLater ? other.last : one.last,
+    example: isLater ? other.example : one.example,
+  }
+}
+
+export class CauseGroups {
+  readonly #groups = new Map<string, CauseGroup>()
+
+  add(group: CauseGroup): void {
+    const full = this.#groups.size >= MAX_GROUPS && !this.#groups.has(keyOf(group))
+    const counted = full ? { ...group, cause: null, since: null, last: null, example: null } : group
+    const known = this.#groups.get(keyOf(counted))
+    this.#groups.set(keyOf(counted), known === undefined ? counted : merged(known, counted))
+  }
+
+  /** Counts one recipient. Computes what the group already has only where it may change: a queue may hold a million failures. */
+  count(failure: QueuedFailure): void {
+    const { destination, last } = failure
+    const cause = last === null ? null : causeOf(last)
+    const key = keyOf({ destination, cause })
+    const known = this.#groups.get(key)
+    const group = { destination, cause, recipients: 1, since: null, last: null, example: null }
+    if (cause === null || last === null) return this.add(group)
+    const isLater = known === undefined || (failure.lastAt ?? -Infinity) > (known.last ?? -Infinity)
+    const example = isLater ? exampleOf(failure, last) : known.example
+    this.add({ ...group, since: sinceOf(failure, cause, known?.since ?? Infinity), last: failure.lastAt, example })
+  }
+
+  /** The groups, unordered. */
+  get all(): readonly CauseGroup[] {
+    return [...this.#groups.values()]
+  }
+}
+
+const exampleOf = ({ id, createdAt, address }: QueuedFailure, status: DeliveryStatus): CauseGroup['example'] => ({
+  queueId: queueIdOf({ id: messageOf(id), createdAt }),
+  address,
+  status,
+})
+
+/** Time from which the recipient has had the cause: its first attempt, when that is earlier than `known` and had the same cause. */
+function sinceOf({ first, lastAt }: QueuedFailure, cause: string, known: Instant): Instant | null {
+  if (first === null || first.at >= known || first.at === lastAt) return lastAt
+  const status = first.status()
+  return status !== null && causeOf(status) === cause ? first.at : lastAt
+}
+
+const keyOf = ({ destination, cause }: Pick<CauseGroup, 'destination' | 'cause'>): string => `${destination}\n${cause ?? ''}`

@@ -1,0 +1,39 @@
+/** State of a destination as the scheduler holds it in memory. Commands, metrics and the control socket show it. */
+import type { DestinationName } from '../mail/message.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { Duration, Instant } from '../system/clock.ts'
+
+/**
+ * - `open`: deliveries are not restricted;
+ * - `throttled`: feedback or a rate limit allows fewer deliveries than the destination has accepted before;
+ * - `dead`: only probes are attempted;
+ * - `suspended`: an operator has stopped deliveries.
+ */
+export type DestinationState = 'open' | 'throttled' | 'dead' | 'suspended'
+
+/** Suspension of a destination by an operator. */
+export interface Suspension {
+  /** The operator. */
+  readonly by: string
+  /** Time when the suspension ends by itself; null when only an operator ends it. */
+  readonly until: Instant | null
+  /** Reason that the operator gave. */
+  readonly reason: string | null
+}
+
+/** A destination in the memory of the scheduler. */
+export interface LiveDestination {
+  readonly destination: DestinationName
+  readonly state: DestinationState
+  readonly window: number
+  readonly inFlight: number
+  /** Recipients that wait for a slot in the active queue. */
+  readonly waiting: number
+  readonly nextDueAt: Instant | null
+  readonly deadUntil: Instant | null
+  readonly probeInterval: Duration | null
+  /** Null when the destination is not suspended. */
+  readonly suspension: Suspension | null
+  /** The last failure of the site as a whole; null when there was none. */
+  readonly siteStatus: DeliveryStatus | null
+}

@@ -1,0 +1,61 @@
+/** Reserves message ids from the store in blocks, ahead of use, so that a message gets its id without waiting for a commit. */
+import type { MessageId } from '../mail/message.ts'
+import { StoreUnavailable } from './queue-store.ts'
+
+/**
+ * Number of ids per block. One block is enough for every connection to begin a message while the store does not answer. A daemon
+ * that stops leaves up to two blocks unused, which is little of the 2^36 ids.
+ */
+export const ID_BLOCK = 4_096
+
+/** Reserves `count` ids. Returns the ids at once, or a promise that resolves when the store has committed the reservation. */
+export type ReserveIds = (count: number) => readonly MessageId[] | Promise<readonly MessageId[]>
+
+export class IdBuffer {
+  readonly #reserve: ReserveIds
+  #ids: readonly MessageId[]
+  #used = 0
+  #reserving = false
+  #failure: unknown
+
+  constructor(reserve: ReserveIds, first: readonly MessageId[] = []) {
+    this.#reserve = reserve
+    this.#ids = first
+  }
+
+  /** Throws StoreUnavailable when no ids are left because the store has not committed a new block. */
+  next(): MessageId {
+    if (this.#ids.length - this.#used <= ID_BLOCK / 2) this.#refill()
+    const id = this.#ids[this.#used]
+    if (id === undefined) throw new StoreUnavailable('no message ids are left: the store has not reserved more', { cause: this.#failure })
+    this.#used++
+    return id
+  }
+
+  /** Reserves the next block. After a failure, the next request for an id tries again. */
+  #refill(): void {
+    if (this.#reserving) return
+    try {
+      const reserved = this.#reserve(ID_BLOCK)
+      if (!(reserved instanceof Promise)) return this.#add(reserved)
+      this.#reserving = true
+      reserved.then(
+        (ids) => this.#add(ids),
+        (error: unknown) => this.#failed(error),
+      )
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #add(ids: readonly MessageId[]): void {
+    this.#reserving = false
+    this.#ids = [...this.#ids.slice(this.#used), ...ids]
+    this.#used = 0
+  }
+
+  #failed(error: unknown): void {
+    this.#reserving = false
+    this.#failure = error
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * QueueReader over a queue in memory.
+ */
+import { parseQueueId } from '../../mail/queue-id.ts'
+import type { Instant } from '../../system/clock.ts'
+import type { QueueCount, TrashCount } from '../queue-tally.ts'
+import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '../traffic.ts'
+import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
+import type { ReaderEngine } from '../reader-methods.ts'
+import { countsOf, trashOf } from './memory-tally.ts'
+import { inOrder, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
+import {
+  isLive,
+  messageOf,
+  type DestinationName,
+  type Message,
+  type MessageId,
+  type Recipient,
+  type QueueName,
+} from '../../mail/message.ts'
+import {
+  conditionsIn,
+  departedRecipients,
+  matchesPattern,
+  matchesReply,
+  type DestinationLoad,
+  type FoundMessage,
+  type HistoryFilter,
+  type HistoryPage,
+  type ListedMessage,
+  type ListPage,
+  type MessageDetails,
+  type QueueFilter,
+} from '../queue-reader.ts'
+
+export class MemoryReader implements ReaderEngine {
+  readonly #queue: MemoryQueue
+
+  constructor(queue: MemoryQueue) {
+    this.#queue = queue
+  }
+
+  list(filter: QueueFilter, { after, through = Infinity, limit }: ListPage): ListedMessage[] {
+    return inOrder(this.#queue)
+      .filter((held) => held.message.id > after && held.message.id <= through && matches(filter, held, queueOf(held, this.#queue)))
+      .slice(0, limit)
+      .map((held) => ({
+        message: held.message,
+        queue: queueOf(held, this.#queue),
+        forcedExpire: held.forcedExpire,
+        recipients: held.recipients.filter(isLive).map(snapshot),
+      }))
+  }
+
+  find(filter: QueueFilter, page: ListPage): FoundMessage[] {
+    return this.list(filter, page).map(({ message: { id, createdAt }, queue }) => ({ id, createdAt, queue }))
+  }
+
+  named(queueIds: readonly string[]): (FoundMessage | undefined)[] {
+    return queueIds.map((queueId) => {
+      const held = this.#held(queueId)
+      return held === undefined ? undefined : { id: held.message.id, createdAt: held.message.createdAt, queue: queueOf(held, this.#queue) }
+    })
+  }
+
+  sliceEnd(after: MessageId, size: number): MessageId | null {
+    const next = inOrder(this.#queue).filter(({ message }) => message.id > after)
+    return next.slice(0, size).at(-1)?.message.id ?? null
+  }
+
+  details(queueId: string): MessageDetails | undefined {
+    const held = this.#held(queueId)
+    if (held !== undefined) return present(held, this.#queue)
+    const parsed = parseQueueId(queueId)
+    const found = parsed === undefined ? undefined : this.#queue.history.get(parsed.row)
+    return found?.details.message.createdAt === parsed?.createdAt ? found?.details : undefined
+  }
+
+  #held(queueId: string): HeldMessage | undefined {
+    const parsed = parseQueueId(queueId)
+    const held = parsed === undefined ? undefined : this.#queue.messages.get(parsed.row)
+    return held?.message.createdAt === parsed?.createdAt ? held : undefined
+  }
+
+  readChunk(message: Pick<Message, 'contentId'>, index: number): Uint8Array | undefined {
+    return this.#queue.bodies.get(message.contentId)?.[index]
+  }
+
+  destinationLoads({ after, limit }: { after: DestinationName; limit: number }): DestinationLoad[] {
+    const names = new Set(this.#active().map((one) => one.destination))
+    return [...names]
+      .filter((name) => compare(name, after) > 0)
+      .toSorted(compare)
+      .slice(0, limit)
+      .map((name) => this.destinationLoad(name))
+  }
+
+  destinationLoad(destination: DestinationName): DestinationLoad {
+    const there = this.#active().filter((one) => one.destination === destination)
+    const due = there.filter((one) => one.state === 'waiting').map((one) => one.dueAt)
+    return {
+      destination,
+      waiting: due.length,
+      leased: there.length - due.length,
+      nextDueAt: due.length === 0 ? null : Math.min(...due),
+    }
+  }
+
+  causes({ after, size, destination }: CausePage): CauseSlice {
+    const live = inOrder(this.#queue).flatMap(({ message, placement, recipients, history }) =>
+      recipients.filter((one) => one.id > after).map((one) => ({ message, placement, one, history })),
+    )
+    const slice = live.slice(0, size)
+    const groups = new CauseGroups()
+    for (const { message, placement, one, history } of slice) {
+      if (!isLive(one) || placement === 'trash' || (destination !== null && one.destination !== destination)) continue
+      const own = history.filter(({ recipient }) => recipient === one.id)
+      const first = own[0] === undefined ? null : { at: own[0].at, status: () => own[0]?.status ?? null }
+      groups.count({ ...one, createdAt: message.createdAt, lastAt: own.at(-1)?.at ?? null, first })
+    }
+    return { through: slice.at(-1)?.one.id ?? null, groups: groups.all }
+  }
+
+  departed(filter: HistoryFilter, { before, limit }: { readonly before: number | null; readonly limit: number }): HistoryPage {
+    const { since } = filter
+    const found = [...this.#queue.history.values()]
+      .filter(({ seq, details: { leftAt = 0 } }) => (before === null || seq < before) && (since === null || leftAt >= since))
+      .filter(({ details }) => departedRecipients(filter, details).length > 0)
+      .toSorted((a, b) => b.seq - a.seq)
+    const page = found.slice(0, limit)
+    return { messages: page.map(({ details }) => details), next: found.length > limit ? (page.at(-1)?.seq ?? null) : null }
+  }
+
+  destinationRecords() {
+    return [...this.#queue.destinations.values()]
+  }
+
+  clockRecord() {
+    return this.#queue.clock
+  }
+
+  audit({ after, limit }: { after: number; limit: number }) {
+    return this.#queue.audit.map((record, index) => ({ ...record, id: index + 1 })).slice(after, after + limit)
+  }
+
+  ages({ after, limit, queues }: { after: number; limit: number; queues: readonly QueueName[] }) {
+    const wanted: readonly string[] = queues
+    return inOrder(this.#queue)
+      .filter((held) => wanted.includes(queueOf(held, this.#queue)))
+      .flatMap(({ message, recipients }) =>
+        recipients
+          .filter((one) => isLive(one) && one.id > after)
+          .map(({ id, address }) => ({
+            cursor: id,
+            sender: message.sender,
+            address,
+            arrivedAt: message.arrivedAt,
+            message: messageOf(id),
+          })),
+      )
+      .slice(0, limit)
+  }
+
+  counts(): readonly QueueCount[] {
+    return countsOf(this.#queue)
+  }
+
+  trashCount(): TrashCount {
+    return trashOf(this.#queue)
+  }
+
+  traffic(since: Instant): { readonly total: Traffic; readonly minutes: readonly TrafficMinute[] } {
+    const minutes = [...this.#queue.traffic].map(([at, counted]) => ({ at, ...counted })).toSorted((a, b) => a.at - b.at)
+    return { total: sumOfTraffic(minutes), minutes: minutes.filter(({ at }) => at >= since && at > OLDER_MINUTES) }
+  }
+
+  close(): void {
+    // A reader in memory holds no resources.
+  }
+
+  #active(): Recipient[] {
+    const all = [...this.#queue.messages.values()].flatMap(({ recipients }) => recipients)
+    return all.filter(({ state }) => state === 'waiting' || state === 'leased')
+  }
+}
+
+function present(held: HeldMessage, queue: MemoryQueue): MessageDetails {
+  const { message, forcedExpire, warnings, recipients, history } = held
+  return { message, queue: queueOf(held, queue), forcedExpire, warnings, recipients: recipients.map(snapshot), history: [...history] }
+}
+
+/** A message paired with one of its live recipients. A filter's recipient conditions must all hold for the same recipient. */
+interface Candidate {
+  readonly message: Message
+  readonly queue: QueueName | 'trash'
+  readonly recipient: Recipient
+}
+
+type Condition<Value> = (value: Value, candidate: Candidate) => boolean
+
+const CONDITIONS: { readonly [Key in keyof QueueFilter]: Condition<NonNullable<QueueFilter[Key]>> } = {
+  queueId: (queueId, { message }) => {
+    const parsed = parseQueueId(queueId)
+    return parsed?.row === message.id && parsed.createdAt === message.createdAt
+  },
+  sender: (pattern, { message }) => matchesPattern(pattern, message.sender),
+  recipient: (pattern, { recipient }) => matchesPattern(pattern, recipient.address),
+  destination: (pattern, { recipient }) => matchesPattern(pattern, recipient.destination),
+  queue: (wanted, { queue }) => queue === wanted,
+  arrivedBefore: (limit, { message }) => message.arrivedAt < limit,
+  arrivedAfter: (limit, { message }) => message.arrivedAt > limit,
+  status: (pattern, { recipient: { last } }) => last !== null && matchesPattern(pattern, last.status),
+  attemptsOver: (limit, { recipient }) => recipient.attempts > limit,
+  reply: (text, { recipient: { last } }) => last !== null && matchesReply(text, last),
+}
+
+function holds<Key extends keyof QueueFilter>(key: Key, filter: Pick<QueueFilter, Key>, candidate: Candidate): boolean {
+  const value = filter[key]
+  return value === null || CONDITIONS[key](value, candidate)
+}
+
+function matches(filter: QueueFilter, { message, recipients }: HeldMessage, queue: QueueName | 'trash'): boolean {
+  const conditions = conditionsIn(filter)
+  if (queue === 'trash' && filter.queue === null) return false
+  return recipients.some((recipient) => isLive(recipient) && conditions.every((key) => holds(key, filter, { message, queue, recipient })))
+}
+
+/** Compares by UTF-8 bytes, as the SQLite store does. */
+const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))

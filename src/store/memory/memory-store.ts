@@ -1,0 +1,385 @@
+/**
+ * Implements QueueStore with maps, for tests without a disk and as a readable reference. Each method runs in one turn of the
+ * event loop, so it is atomic as the port requires.
+ */
+import type { Instant } from '../../system/clock.ts'
+import type { ClockRecord } from '../../system/queue-clock.ts'
+import { applyOperation, depart } from './operate.ts'
+import {
+  emptyQueue,
+  isKept,
+  noteTraffic,
+  pruneTraffic,
+  snapshot,
+  type HeldMessage,
+  type HeldRecipient,
+  type MemoryQueue,
+} from './queue-state.ts'
+import { MemoryReader } from './memory-reader.ts'
+import { directReader } from '../reader-methods.ts'
+import { enter, lease, settleOne } from './recipient-states.ts'
+import { setAside, recover, type RecoveryReport } from './recovery.ts'
+import {
+  isLive,
+  messageOf,
+  packRequests,
+  type DestinationName,
+  recipientId,
+  STARTS_UNTIL_SUSPECT,
+  type LeasedMail,
+  type LeaseTerms,
+  type MessageId,
+  type OwnerId,
+  type RecipientId,
+} from '../../mail/message.ts'
+import type { QueueReader } from '../queue-reader.ts'
+import type { QueueTally } from '../queue-tally.ts'
+import { tallyOf } from './memory-tally.ts'
+import type {
+  AuditId,
+  AuditRecord,
+  Claim,
+  DestinationDue,
+  DestinationRecord,
+  MessageWithNoticesDue,
+  Move,
+  NewMessage,
+  MessageOperation,
+  QueueStore,
+  Report,
+  Settlement,
+  SettleResult,
+} from '../queue-store.ts'
+import { assertChunks } from '../chunks.ts'
+
+/** Opens an empty queue, or recovers an existing one and returns the report of the recovery. */
+export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  readonly recovery: RecoveryReport
+} {
+  const recovery = recover(queue)
+  const terms = { owner: ++queue.openings, until: Infinity }
+  return { store: new MemoryStore(queue, terms), reader: directReader(new MemoryReader(queue)), recovery }
+}
+
+class MemoryStore implements QueueStore {
+  readonly #queue: MemoryQueue
+  readonly #terms: LeaseTerms
+
+  constructor(queue: MemoryQueue, terms: LeaseTerms) {
+    this.#queue = queue
+    this.#terms = terms
+  }
+
+  nextId(): MessageId {
+    return ++this.#queue.lastId
+  }
+
+  async nextIds(count: number): Promise<readonly MessageId[]> {
+    return Array.from({ length: count }, () => this.nextId())
+  }
+
+  leaseTerms(): LeaseTerms {
+    return this.#terms
+  }
+
+  // --- intake
+
+  async stage(body: number, from: number, chunks: readonly Uint8Array[]): Promise<void> {
+    const kept = this.#queue.bodies.get(body) ?? []
+    if (kept.length !== from) throw new Error(`content ${body} continues at chunk ${kept.length}, not at ${from}`)
+    this.#queue.staged.add(body)
+    assertChunks(chunks)
+    this.#queue.bodies.set(body, [...kept, ...chunks])
+  }
+
+  async unstage(body: number): Promise<void> {
+    if (this.#queue.staged.delete(body)) this.#queue.bodies.delete(body)
+  }
+
+  async enqueue(entry: NewMessage): Promise<void> {
+    this.#enter(entry)
+  }
+
+  async maildropFiles(): Promise<readonly string[]> {
+    return [...this.#queue.maildropFiles].toSorted()
+  }
+
+  async forgetMaildropFiles(files: readonly string[]): Promise<void> {
+    for (const file of files) this.#queue.maildropFiles.delete(file)
+  }
+
+  async readChunk(body: number, index: number): Promise<Uint8Array | undefined> {
+    const chunk = this.#queue.bodies.get(body)?.[index]
+    return chunk === undefined ? undefined : new Uint8Array(chunk)
+  }
+
+  #enter({ message, recipients, content, hold = false, maildropFile }: NewMessage): void {
+    if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
+    if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
+    if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
+    assertChunks(content)
+    const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold))
+    const staged = this.#queue.staged.delete(message.contentId) ? (this.#queue.bodies.get(message.contentId) ?? []) : []
+    this.#queue.bodies.set(message.contentId, [...staged, ...content])
+    if (maildropFile !== undefined) this.#queue.maildropFiles.add(maildropFile)
+    noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
+    this.#queue.messages.set(message.id, {
+      message,
+      placement: hold ? 'hold' : 'queued',
+      deletedAt: null,
+      forcedExpire: false,
+      warnings: 0,
+      warnAt: null,
+      recipients: entered,
+      history: [],
+    })
+  }
+
+  // --- leases
+
+  async claimDue({ destination, now, limit, recipientLimit }: Claim) {
+    const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT)
+    const due = there.filter((one) => one.dueAt <= now).slice(0, limit)
+    const requests = packRequests(
+      due.map((one) => this.#lease(one)),
+      this.#terms,
+      recipientLimit,
+    )
+    return { requests, nextDueAt: there[due.length]?.dueAt ?? null }
+  }
+
+  async claimSuspect(now: Instant) {
+    const [suspect] = this.#waiting((one) => one.deliveryStarts >= STARTS_UNTIL_SUSPECT && one.dueAt <= now)
+    return suspect === undefined ? undefined : packRequests([this.#lease(suspect)], this.#terms, 1)[0]
+  }
+
+  async claimExpired(now: Instant, limit: number, except: readonly DestinationName[] = []) {
+    const over = this.#waiting((one) => one.expiresAt <= now && !except.includes(one.destination)).toSorted(
+      (a, b) => a.expiresAt - b.expiresAt || a.id - b.id,
+    )
+    return packRequests(
+      over.slice(0, limit).map((one) => this.#lease(one)),
+      this.#terms,
+      0,
+    )
+  }
+
+  async giveBack(recipients: readonly RecipientId[], owner: OwnerId): Promise<void> {
+    if (!this.#isOwner(owner)) return
+    for (const id of recipients) {
+      const [held, one] = this.#find(id)
+      if (held === undefined || one?.state !== 'leased') continue
+      one.state = held.placement === 'queued' ? 'waiting' : 'parked'
+      one.deliveryStarts = 0
+    }
+  }
+
+  /** Earliest due first. */
+  #waiting(wanted: (recipient: HeldRecipient) => boolean): HeldRecipient[] {
+    const found: HeldRecipient[] = []
+    for (const { recipients } of this.#queue.messages.values()) {
+      for (const one of recipients) if (one.state === 'waiting' && wanted(one)) found.push(one)
+    }
+    return found.toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
+  }
+
+  #lease(one: HeldRecipient): LeasedMail {
+    const held = this.#queue.messages.get(messageOf(one.id))
+    if (held === undefined) throw new Error(`recipient ${one.id} belongs to no message`)
+    return lease(one, held)
+  }
+
+  // --- outcomes
+
+  async settle({ owner, message, recipients, attempts, warnAt }: Settlement): Promise<SettleResult> {
+    const held = this.#queue.messages.get(message)
+    if (held === undefined || !this.#isOwner(owner)) return { removed: false, noticeDue: false }
+    const applied = new Set<RecipientId>()
+    for (const settled of recipients) {
+      const one = held.recipients.find(({ id }) => id === settled.recipient)
+      if (one?.state !== 'leased') continue
+      applied.add(one.id)
+      settleOne(one, settled, held)
+      if (settled.state !== 'waiting') noteTraffic(this.#queue, settled.state === 'removed' ? 'deleted' : settled.state, settled.at, 1)
+    }
+    const made = attempts.filter((attempt) => applied.has(attempt.recipient))
+    for (const { outcome, at } of made) if (outcome === 'deferred') noteTraffic(this.#queue, 'deferred', at, 1)
+    held.history.push(...made)
+    if (warnAt !== undefined && applied.size > 0) held.warnAt = warnAt
+    return { removed: this.#leaves(held), noticeDue: held.recipients.some((one) => one.noticeDue !== undefined) }
+  }
+
+  async quarantine(message: MessageId, _why: string): Promise<void> {
+    const held = this.#queue.messages.get(message)
+    if (held !== undefined) setAside(held)
+  }
+
+  // --- notices due
+
+  async messagesWithNoticesDue(after: MessageId, limit: number): Promise<MessageWithNoticesDue[]> {
+    const owing = [...this.#queue.messages.values()].filter((held) => held.message.id > after && held.recipients.some(owes))
+    return owing
+      .toSorted((a, b) => a.message.id - b.message.id)
+      .slice(0, limit)
+      .map((held) => told(held, owes))
+  }
+
+  async noticesDueOf(message: MessageId): Promise<MessageWithNoticesDue | undefined> {
+    const held = this.#queue.messages.get(message)
+    if (held?.recipients.some(owes) !== true) return undefined
+    return told(held, held.recipients.some(({ noticeDue }) => noticeDue === 'delay') ? (one) => owes(one) || isLive(one) : owes)
+  }
+
+  async claimWarnings(now: Instant, limit: number): Promise<MessageWithNoticesDue[]> {
+    const due = this.#toBeWarned().filter(({ at }) => at <= now)
+    return due
+      .toSorted((a, b) => a.at - b.at || a.held.message.id - b.held.message.id)
+      .slice(0, limit)
+      .map(({ held }) => told(held, isLive))
+  }
+
+  async postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void> {
+    const held = this.#queue.messages.get(message)
+    if (held !== undefined) held.warnAt = warnAt
+  }
+
+  async markDelayNoticeDue(message: MessageId, recipients: readonly RecipientId[]): Promise<void> {
+    for (const one of this.#queue.messages.get(message)?.recipients ?? []) {
+      if (recipients.includes(one.id) && isLive(one)) one.noticeDue ??= 'delay'
+    }
+  }
+
+  async report({ message, noticesSettled, late, notices, warnings, warnAt }: Report) {
+    const held = this.#queue.messages.get(message)
+    if (held === undefined) return { removed: false, entered: false }
+    const stillDue = held.recipients.filter((one) =>
+      noticesSettled.some(({ recipient, noticeDue }) => recipient === one.id && noticeDue === one.noticeDue),
+    )
+    const areLate = held.recipients.filter((one) => isLive(one) && late.includes(one.id))
+    const isEcho = noticesSettled.length === 0 && warnings <= held.warnings
+    if (isEcho || stillDue.length < noticesSettled.length || areLate.length < late.length) return { removed: false, entered: false }
+    for (const notice of notices) this.#enter(notice)
+    for (const one of stillDue) delete one.noticeDue
+    held.warnings = warnings
+    held.warnAt = warnAt
+    return { removed: this.#leaves(held), entered: true }
+  }
+
+  #toBeWarned(): { readonly held: HeldMessage; readonly at: Instant }[] {
+    return [...this.#queue.messages.values()].flatMap((held) =>
+      held.placement === 'queued' && held.warnAt !== null && held.recipients.some(isLive) ? [{ held, at: held.warnAt }] : [],
+    )
+  }
+
+  // --- queries of the scheduler
+
+  async destinationsDue(): Promise<DestinationDue[]> {
+    const earliest = new Map<string, DestinationDue>()
+    for (const { destination, dueAt } of this.#waiting((one) => one.deliveryStarts < STARTS_UNTIL_SUSPECT)) {
+      if (!earliest.has(destination)) earliest.set(destination, { destination, dueAt })
+    }
+    return [...earliest.values()].toSorted((a, b) => Buffer.compare(Buffer.from(a.destination), Buffer.from(b.destination)))
+  }
+
+  async nextDeadlines() {
+    const expiries = this.#waiting(() => true).map((one) => one.expiresAt)
+    return { expiresAt: least(expiries), warnAt: least(this.#toBeWarned().map(({ at }) => at)) }
+  }
+
+  async destinations() {
+    return [...this.#queue.destinations.values()]
+  }
+
+  async saveDestination(record: DestinationRecord): Promise<void> {
+    const ordinary = record.deadUntil === null && record.probeInterval === null && record.suspension === null
+    if (ordinary) this.#queue.destinations.delete(record.name)
+    else this.#queue.destinations.set(record.name, record)
+  }
+
+  async saveClock(record: ClockRecord): Promise<void> {
+    this.#queue.clock = record
+  }
+
+  // --- operators and housekeeping
+
+  async operate(operations: readonly MessageOperation[], auditedAs?: AuditId) {
+    const results = operations.map((one) => applyOperation(this.#queue, one))
+    const line = auditedAs === undefined ? undefined : this.#queue.audit[auditedAs - 1]
+    if (line !== undefined) line.changed += results.filter(({ changed }) => changed).length
+    return results
+  }
+
+  async move(moves: readonly Move[]) {
+    for (const { recipient, destination, expiresAt } of moves) {
+      const one = this.#queue.messages.get(messageOf(recipient))?.recipients.find(({ id }) => id === recipient)
+      if (one?.state === 'waiting' || one?.state === 'parked') {
+        Object.assign(one, { destination, expiresAt, dueAt: Math.min(one.dueAt, expiresAt) })
+      }
+    }
+    const touched = new Set(moves.map(({ destination }) => destination))
+    return (await this.destinationsDue()).filter(({ destination }) => touched.has(destination))
+  }
+
+  async tally(largest: number): Promise<QueueTally> {
+    return tallyOf(this.#queue, largest)
+  }
+
+  async audit(record: AuditRecord): Promise<AuditId> {
+    return this.#queue.audit.push({ ...record })
+  }
+
+  async prune({ historyBefore, historyCount, trashBefore }: Parameters<QueueStore['prune']>[0]) {
+    pruneTraffic(this.#queue)
+    for (const held of this.#queue.messages.values()) {
+      if (held.deletedAt === null || held.deletedAt >= trashBefore) continue
+      applyOperation(this.#queue, { message: held.message.id, operation: { kind: 'delete', now: held.deletedAt, purge: true } })
+    }
+    for (const [
+      id,
+      {
+        details: { leftAt = 0 },
+      },
+    ] of this.#queue.history) {
+      if (leftAt >= historyBefore && this.#queue.history.size <= historyCount) break
+      this.#queue.history.delete(id)
+    }
+    return { more: false }
+  }
+
+  async ping(): Promise<void> {}
+
+  async freeSpace(): Promise<number> {
+    return Infinity
+  }
+
+  async close(): Promise<void> {}
+
+  #find(id: RecipientId): [HeldMessage | undefined, HeldRecipient | undefined] {
+    const held = this.#queue.messages.get(messageOf(id))
+    return [held, held?.recipients.find((one) => one.id === id)]
+  }
+
+  /** Whether the leases of this owner are valid. Leases end when the queue is opened again. */
+  #isOwner(owner: OwnerId): boolean {
+    return owner === this.#terms.owner && owner === this.#queue.openings
+  }
+
+  #leaves(held: HeldMessage): boolean {
+    if (isKept(held)) return false
+    depart(this.#queue, held)
+    return true
+  }
+}
+
+const owes = ({ noticeDue }: HeldRecipient): boolean => noticeDue !== undefined
+
+const told = ({ message, warnings, recipients }: HeldMessage, wanted: (recipient: HeldRecipient) => boolean): MessageWithNoticesDue => ({
+  message,
+  warnings,
+  recipients: recipients.filter(wanted).map(snapshot),
+})
+
+const least = (times: readonly Instant[]): Instant | null =>
+  times.reduce<Instant | null>((min, at) => (min === null || at < min ? at : min), null)

@@ -1,0 +1,42 @@
+/** Computes the tally of a queue in memory. Each call counts the whole queue, because such queues are small. */
+import { isLive } from '../../mail/message.ts'
+import type { QueueCount, QueueTally, TrashCount } from '../queue-tally.ts'
+import { sumOfTraffic } from '../traffic.ts'
+import { queueOf, type MemoryQueue } from './queue-state.ts'
+
+export function countsOf(queue: MemoryQueue): readonly QueueCount[] {
+  const counted = [...queue.messages.values()].map((held) => ({
+    queue: queueOf(held, queue),
+    arrivedAt: held.message.arrivedAt,
+    live: held.recipients.filter(isLive).length,
+  }))
+  const alive = counted.filter(({ live }) => live > 0)
+  return [...Map.groupBy(alive, (one) => one.queue)].flatMap(([name, messages]) => {
+    if (name === 'trash') return []
+    const recipients = messages.reduce((sum, { live }) => sum + live, 0)
+    return [{ queue: name, messages: messages.length, recipients, oldestArrival: Math.min(...messages.map(({ arrivedAt }) => arrivedAt)) }]
+  })
+}
+
+export function trashOf(queue: MemoryQueue): TrashCount {
+  const live = [...queue.messages.values()]
+    .filter(({ placement }) => placement === 'trash')
+    .map(({ recipients }) => recipients.filter(isLive))
+  const messages = live.filter(({ length }) => length > 0)
+  return { messages: messages.length, recipients: messages.flat().length }
+}
+
+export function tallyOf(queue: MemoryQueue, largest: number): QueueTally {
+  const all = [...queue.messages.values()].flatMap(({ recipients }) => recipients)
+  const waiting = all.filter(({ state }) => state === 'waiting')
+  const byDestination = [...Map.groupBy(waiting, (one) => one.destination)].map(([destination, there]) => ({
+    destination,
+    recipients: there.length,
+  }))
+  return {
+    trash: trashOf(queue),
+    traffic: sumOfTraffic([...queue.traffic.values()]),
+    queues: countsOf(queue).map((count) => ({ ...count, oldestArrival: Math.floor(count.oldestArrival / 1_000) * 1_000 })),
+    waiting: byDestination.toSorted((a, b) => b.recipients - a.recipients).slice(0, largest),
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Operations on messages of a queue in memory. A recipient in delivery is not changed: it keeps its lease until its outcome is
+ * recorded.
+ */
+import type { Instant } from '../../system/clock.ts'
+import { isKept, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
+import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
+import type { DestinationDue, MessageOperation, Operation, OperationResult } from '../queue-store.ts'
+
+export function applyOperation(queue: MemoryQueue, { message: id, operation }: MessageOperation): OperationResult {
+  const held = queue.messages.get(id)
+  if (held === undefined) return { changed: false, woken: [] }
+  const changed = apply(queue, held, operation)
+  // A hold or a deletion makes no mail due, so no destination has to be scheduled.
+  if (!changed || operation.kind === 'hold' || operation.kind === 'delete') return { changed, woken: [] }
+  const entry = queue.messages.get(operation.kind === 'requeue' ? operation.newId : id)
+  const destinations = entry === undefined ? [] : [...destinationsOf(entry)]
+  return { changed, woken: destinations.flatMap((destination) => due(queue, destination)) }
+}
+
+/** Removes a message from the queue and adds it to the history. */
+export function depart(queue: MemoryQueue, { message, forcedExpire, warnings, recipients, history }: HeldMessage): void {
+  // The history record omits the prepended header fields, because they belong to the deleted content.
+  const { prependedHeaders: _, ...gone } = message
+  const leftAt = Math.max(0, ...recipients.map((one) => one.settledAt ?? 0))
+  const details = {
+    message: gone,
+    queue: 'gone' as const,
+    forcedExpire,
+    warnings,
+    recipients: recipients.map(snapshot),
+    history,
+    leftAt,
+  }
+  queue.history.set(message.id, { seq: ++queue.departures, details })
+  queue.messages.delete(message.id)
+  const shared = [...queue.messages.values()].some((other) => other.message.contentId === message.contentId)
+  if (!shared) queue.bodies.delete(message.contentId)
+}
+
+function apply(queue: MemoryQueue, held: HeldMessage, operation: Operation): boolean {
+  switch (operation.kind) {
+    case 'flush':
+      return held.placement === 'queued' && flush(held, operation.now)
+    case 'hold':
+      return held.placement === 'queued' && move(held, 'hold')
+    case 'release':
+      return (held.placement === 'hold' || held.placement === 'corrupt') && move(held, 'queued')
+    case 'restore':
+      return held.placement === 'trash' && move(held, 'queued')
+    case 'expire':
+      if (held.placement === 'trash' || held.forcedExpire) return false
+      held.forcedExpire = true
+      return true
+    case 'requeue':
+      return held.placement !== 'trash' && requeue(queue, held, operation)
+    case 'delete':
+      if (operation.purge) return purge(queue, held, operation.now)
+      return held.placement !== 'trash' && discard(held, operation.now)
+  }
+}
+
+function flush({ recipients }: HeldMessage, now: Instant): boolean {
+  const flushed = recipients.filter((one) => one.state === 'waiting' && one.keptDueAt === null)
+  for (const one of flushed) {
+    one.keptDueAt = one.dueAt
+    one.dueAt = Math.min(one.dueAt, now)
+  }
+  return flushed.length > 0
+}
+
+function move(held: HeldMessage, placement: 'hold' | 'queued'): boolean {
+  held.placement = placement
+  held.deletedAt = null
+  const [from, to] = placement === 'hold' ? (['waiting', 'parked'] as const) : (['parked', 'waiting'] as const)
+  for (const one of held.recipients) {
+    if (one.state !== from) continue
+    one.state = to
+    if (to === 'waiting') one.deliveryStarts = 0
+  }
+  return true
+}
+
+function requeue(queue: MemoryQueue, held: HeldMessage, { now, newId, expiresAt }: Extract<Operation, { kind: 'requeue' }>): boolean {
+  const moving = held.recipients.filter((one) => one.state === 'waiting' || one.state === 'parked')
+  if (moving.length === 0) return false
+  const message = { ...held.message, id: newId, createdAt: now }
+  const fresh = { dueAt: now, expiresAt, steps: 0, attempts: 0, deliveryStarts: 0, last: null, keptDueAt: null, state: 'waiting' as const }
+  const recipients = moving.map(({ address, notify, orcpt, destination }, position): HeldRecipient => {
+    const wishes = { ...(notify === undefined ? {} : { notify }), ...(orcpt === undefined ? {} : { orcpt }) }
+    return { address, ...wishes, destination, ...fresh, id: recipientId(newId, position) }
+  })
+  const { warnings, warnAt } = held
+  queue.messages.set(newId, {
+    message,
+    placement: 'queued',
+    deletedAt: null,
+    forcedExpire: false,
+    warnings,
+    warnAt,
+    recipients,
+    history: [],
+  })
+  for (const one of moving) {
+    remove(one, now)
+    one.last = { status: '2.0.0', reason: `requeued as ${queueIdOf(message)}`, stage: 'queue' }
+  }
+  if (!isKept(held)) depart(queue, held)
+  return true
+}
+
+/** Moves a message to the trash. Its delay warnings are dropped; failure notices that are due remain due. */
+function discard(held: HeldMessage, deletedAt: Instant): boolean {
+  held.placement = 'trash'
+  held.deletedAt = deletedAt
+  for (const one of held.recipients) {
+    if (one.state === 'waiting') one.state = 'parked'
+    if (one.noticeDue === 'delay') delete one.noticeDue
+  }
+  return true
+}
+
+/** Deletes a message permanently. When a recipient is in delivery, the next pruning deletes the message instead. */
+function purge(queue: MemoryQueue, held: HeldMessage, now: Instant): boolean {
+  if (held.recipients.some((one) => one.state === 'leased')) return held.deletedAt !== 0 && discard(held, 0)
+  const live = held.recipients.filter(isLive)
+  for (const one of live) remove(one, now)
+  noteTraffic(queue, 'deleted', now, live.length)
+  if (isKept(held)) move(held, 'queued')
+  else depart(queue, held)
+  return true
+}
+
+function remove(one: HeldRecipient, at: Instant): void {
+  one.state = 'removed'
+  one.settledAt = at
+  one.deliveryStarts = 0
+  one.keptDueAt = null
+  delete one.noticeDue
+}
+
+const destinationsOf = ({ recipients }: HeldMessage): Set<DestinationName> =>
+  new Set(recipients.filter((one) => one.state === 'waiting').map((one) => one.destination))
+
+/** The earliest due time at a destination, as a list: empty when no recipient waits there. */
+function due(queue: MemoryQueue, destination: DestinationName): DestinationDue[] {
+  const times = [...queue.messages.values()].flatMap(({ recipients }) =>
+    recipients.filter((one) => one.state === 'waiting' && one.destination === destination).map((one) => one.dueAt),
+  )
+  return times.length === 0 ? [] : [{ destination, dueAt: Math.min(...times) }]
+}

@@ -1,0 +1,42 @@
+/**
+ * State transitions of one recipient in a queue in memory.
+ */
+import type { HeldMessage, HeldRecipient } from './queue-state.ts'
+import type { LeasedMail, RecipientId } from '../../mail/message.ts'
+import type { NewRecipient, Settled } from '../queue-store.ts'
+
+export function enter(id: RecipientId, { leased, ...recipient }: NewRecipient, hold: boolean): HeldRecipient {
+  const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
+  return { ...recipient, id, state, steps: 0, attempts: 0, deliveryStarts: state === 'leased' ? 1 : 0, last: null, keptDueAt: null }
+}
+
+export function lease(one: HeldRecipient, { message, warnings, forcedExpire }: HeldMessage): LeasedMail {
+  one.state = 'leased'
+  one.deliveryStarts++
+  const { id, address, notify, orcpt, expiresAt, steps, attempts, last, destination, dueAt, keptDueAt } = one
+  const wishes = { ...(notify === undefined ? {} : { notify }), ...(orcpt === undefined ? {} : { orcpt }) }
+  const progress = { dueAt: keptDueAt ?? dueAt, expiresAt, steps, attempts }
+  const recipient = { id, address, ...wishes, ...progress, last, warnings, flushed: keptDueAt !== null }
+  return { message, destination, recipient, fresh: attempts === 0, forcedExpire }
+}
+
+/**
+ * Settles one recipient. A recipient that remains live is parked instead of waiting when its message is held, corrupt or deleted.
+ */
+export function settleOne(one: HeldRecipient, settled: Settled, { placement }: HeldMessage): void {
+  one.attempts = settled.attempts
+  one.last = settled.last
+  one.keptDueAt = null
+  one.deliveryStarts = 0
+  if (settled.state === 'waiting') {
+    one.state = placement === 'queued' ? 'waiting' : 'parked'
+    one.dueAt = settled.dueAt
+    one.steps = settled.steps
+    if (settled.noticeDue !== undefined) one.noticeDue = settled.noticeDue
+    return
+  }
+  one.state = settled.state
+  one.settledAt = settled.at
+  if (settled.noticeDue === undefined) delete one.noticeDue
+  else one.noticeDue = settled.noticeDue
+}

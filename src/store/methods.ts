@@ -1,0 +1,167 @@
+/**
+ * The table of the QueueStore methods that use the database, one row per method. Three components are derived from the table: the
+ * client, the dispatcher in the store's core, and the rules for a full disk. The compiler checks each row against the contract.
+ */
+import { messageOf, type DeliveryRequest, type MessageId } from '../mail/message.ts'
+import type { NewMessage, QueueStore } from './queue-store.ts'
+
+/** Methods that run in a transaction. The excluded methods need no transaction. */
+export type Method = Exclude<keyof QueueStore, 'nextId' | 'leaseTerms' | 'close'>
+
+export type Arguments = { readonly [M in Method]: Parameters<QueueStore[M]> }
+export type Answers = { readonly [M in Method]: Awaited<ReturnType<QueueStore[M]>> }
+
+/** A method call with its arguments, in the form that is sent to another thread. */
+export type Call<M extends Method = Method> = { [N in M]: { readonly method: N; readonly args: Arguments[N] } }[M]
+
+/** The result of a call. */
+export type Outcome<M extends Method = Method> =
+  | { readonly ok: true; readonly value: Answers[M] }
+  | { readonly ok: false; readonly error: Error }
+
+/** One function per method, run inside a transaction. */
+export type Handlers = { readonly [M in Method]: (...args: Arguments[M]) => Answers[M] }
+
+/** The methods of a store that is reached through a transport. */
+type Remote = { readonly [M in Method]: (...args: Arguments[M]) => Promise<Answers[M]> }
+
+/**
+ * Treatment of a method on a full disk:
+ * - `needs`: the method adds mail and is refused until there is free space;
+ * - `lease`: the method leads to outcomes and is refused while there is no room for these;
+ * - `reserve`: the method records outcomes or removes mail, and may use the reserved disk space;
+ * - `neither`: the method is attempted without the reserved space.
+ */
+type Room = 'needs' | 'lease' | 'reserve' | 'neither'
+
+/** Maps one chunk. `given` is true when the chunk's buffer may be moved instead of copied. */
+type ChangeChunk = (chunk: Uint8Array, given: boolean) => Uint8Array
+
+/**
+ * Returns the messages that a call may have moved to another queue, or whose live recipients it may have changed. The tally
+ * counts them again.
+ */
+type Changes<M extends Method> = (args: Arguments[M], answer: Answers[M]) => readonly MessageId[]
+
+interface Traits<M extends Method> {
+  readonly room: Room
+  readonly changes: Changes<M>
+  /** Applies a function to each chunk in the arguments; absent when the method takes no chunks. */
+  readonly withChunks?: (args: Arguments[M], change: ChangeChunk) => Arguments[M]
+}
+
+const withContent = (entry: NewMessage, change: ChangeChunk): NewMessage => ({
+  ...entry,
+  content: entry.content.map((chunk) => change(chunk, entry.givesContent === true)),
+})
+
+const nothing = (): readonly MessageId[] => []
+
+const leased = (requests: readonly DeliveryRequest[]): readonly MessageId[] => requests.map(({ message }) => message.id)
+
+export const METHODS: { readonly [M in Method]: Traits<M> } = {
+  nextIds: { room: 'neither', changes: nothing },
+  stage: {
+    room: 'needs',
+    changes: nothing,
+    withChunks: ([content, from, chunks], change) => [content, from, chunks.map((chunk) => change(chunk, true))],
+  },
+  unstage: { room: 'reserve', changes: nothing },
+  enqueue: {
+    room: 'needs',
+    changes: ([{ message }]) => [message.id],
+    withChunks: ([entry], change) => [withContent(entry, change)],
+  },
+  maildropFiles: { room: 'neither', changes: nothing },
+  forgetMaildropFiles: { room: 'neither', changes: nothing },
+  readChunk: { room: 'neither', changes: nothing },
+  claimDue: { room: 'lease', changes: (_, { requests }) => leased(requests) },
+  claimSuspect: { room: 'lease', changes: (_, request) => (request === undefined ? [] : leased([request])) },
+  claimExpired: { room: 'lease', changes: (_, requests) => leased(requests) },
+  giveBack: { room: 'reserve', changes: ([recipients]) => recipients.map(messageOf) },
+  settle: { room: 'reserve', changes: ([{ message }]) => [message] },
+  quarantine: { room: 'reserve', changes: ([message]) => [message] },
+  messagesWithNoticesDue: { room: 'neither', changes: nothing },
+  noticesDueOf: { room: 'neither', changes: nothing },
+  claimWarnings: { room: 'neither', changes: nothing },
+  postponeWarning: { room: 'reserve', changes: nothing },
+  markDelayNoticeDue: { room: 'neither', changes: nothing },
+  report: {
+    room: 'reserve',
+    changes: ([{ message, notices }]) => [message, ...notices.map((notice) => notice.message.id)],
+    withChunks: ([report], change) => [{ ...report, notices: report.notices.map((notice) => withContent(notice, change)) }],
+  },
+  destinationsDue: { room: 'neither', changes: nothing },
+  nextDeadlines: { room: 'neither', changes: nothing },
+  destinations: { room: 'neither', changes: nothing },
+  saveDestination: { room: 'neither', changes: nothing },
+  operate: {
+    room: 'reserve',
+    changes: ([operations]) =>
+      operations.flatMap(({ message, operation }) => (operation.kind === 'requeue' ? [message, operation.newId] : [message])),
+  },
+  move: { room: 'neither', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
+  tally: { room: 'neither', changes: nothing },
+  audit: { room: 'reserve', changes: nothing },
+  saveClock: { room: 'neither', changes: nothing },
+  // The store reports the messages that it purges.
+  prune: { room: 'reserve', changes: nothing },
+  // A successful ping means that deliveries can continue.
+  ping: { room: 'lease', changes: nothing },
+  freeSpace: { room: 'neither', changes: nothing },
+}
+
+/** Whether a member of QueueStore is a method of the table. */
+export const isMethod = (name: string): name is Method => Object.hasOwn(METHODS, name)
+
+/** Runs a call, then calls `changed` for each message that the call may have changed. */
+export function dispatch<M extends Method>(handlers: Handlers, call: Call<M>, changed: (message: MessageId) => void): Answers[M] {
+  const answer: Answers[M] = handlers[call.method](...call.args)
+  for (const message of METHODS[call.method].changes(call.args, answer)) changed(message)
+  return answer
+}
+
+/** Creates all methods, each of which submits its call to the transport. */
+export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promise<Answers[M]>): Remote {
+  const caller =
+    <M extends Method>(method: M) =>
+    (...args: Arguments[M]): Promise<Answers[M]> =>
+      submit<M>({ method, args })
+  return Object.fromEntries((Object.keys(METHODS) as Method[]).map((method) => [method, caller(method)])) as unknown as Remote
+}
+
+/** Applies a function to each chunk in the arguments of a call. */
+export function mapChunks<M extends Method>(call: Call<M>, change: ChangeChunk): Call<M> {
+  const { withChunks } = METHODS[call.method]
+  return withChunks === undefined ? call : { method: call.method, args: withChunks(call.args, change) }
+}
+
+/** Returns the chunks in the arguments of a call. */
+export function chunksOf(call: Call): readonly Uint8Array[] {
+  const chunks: Uint8Array[] = []
+  mapChunks(call, (chunk) => {
+    chunks.push(chunk)
+    return chunk
+  })
+  return chunks
+}
+
+/** A call that has no answer yet. */
+export interface PendingCall<M extends Method = Method> {
+  readonly call: Call<M>
+  settle(outcome: Outcome<M>): void
+}
+
+/** Turns a call into a promise. `keep` receives the pending call, with the functions that resolve and reject the promise. */
+export function pending<M extends Method>(call: Call<M>, keep: (waiting: PendingCall) => void): Promise<Answers[M]> {
+  return new Promise((resolve, reject) => {
+    const waiting: PendingCall<M> = {
+      call,
+      settle: (outcome) => {
+        if (outcome.ok) resolve(outcome.value)
+        else reject(outcome.error)
+      },
+    }
+    keep(waiting)
+  })
+}

@@ -1,0 +1,117 @@
+/**
+ * Exclusive ownership of a queue. The lock is an SQLite lock on a small database beside the queue. The owner holds it until its
+ * process ends: the kernel then releases it, however the process ends, so no stale lock can remain. A plain file beside the lock
+ * names the owner, for the error message of a second process.
+ */
+import { existsSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import Database from 'better-sqlite3'
+import { createPrivate } from './private-file.ts'
+import { releaseToOpen } from './reserve.ts'
+import { DiskFull, isDiskFull, QueueFolderUnusable, QueueInUse } from './errors.ts'
+
+export interface Ownership {
+  /** Releases the lock. Idempotent. */
+  release(): void
+}
+
+const LOCK = 'begin exclusive'
+
+/** Creates the queue folder when it is missing, then locks the queue. Throws QueueInUse or QueueFolderUnusable. */
+export function takeOwnership(directory: string): Ownership {
+  const ownerFile = join(directory, 'owner')
+  const db = usable(directory, () => {
+    makeFolder(directory)
+    const path = join(directory, 'lock.db')
+    createPrivate(path)
+    return new Database(path, { timeout: 0 })
+  })
+  try {
+    usable(directory, () => lock(db, directory))
+    usable(directory, () => writeFileSync(ownerFile, `${process.pid}\n`, { mode: 0o600 }))
+  } catch (error) {
+    db.close()
+    if (!isBusy(error)) throw error
+    throw new QueueInUse(directory, ...holderOf(ownerFile))
+  }
+  return {
+    release() {
+      if (!db.open) return
+      rmSync(ownerFile, { force: true })
+      db.close()
+    },
+  }
+}
+
+/** Creates the folder and the folders above it that are missing, and syncs the folder that has each. Returns those it created. */
+export function makeFolder(directory: string): readonly string[] {
+  const first = mkdirSync(directory, { recursive: true, mode: 0o700 })
+  if (first === undefined) return []
+  const made = [resolve(directory)]
+  for (let path = resolve(directory); path !== resolve(first); path = dirname(path)) made.push(dirname(path))
+  for (const path of made) sync(dirname(path))
+  return made
+}
+
+function sync(folder: string): void {
+  const fd = openSync(folder, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Takes the lock, and makes room on a full disk for the files of an open queue. */
+function lock(db: Database.Database, directory: string): void {
+  try {
+    db.exec(LOCK)
+  } catch (error) {
+    // SQLite writes to the file only after it has the lock: there is no other owner whose reserve is removed here.
+    if (!isDiskFull(error)) throw error
+    releaseToOpen(directory)
+    db.exec(LOCK)
+  }
+  releaseToOpen(directory)
+}
+
+/** Reads the owner's process id and start time from the owner file. */
+function holderOf(ownerFile: string): [pid: number | undefined, since: string | undefined] {
+  try {
+    const pid = Number.parseInt(readFileSync(ownerFile, 'utf8'), 10)
+    return [Number.isNaN(pid) ? undefined : pid, statSync(ownerFile).mtime.toISOString()]
+  } catch (error) {
+    if (isErrno(error)) return [undefined, undefined]
+    throw error
+  }
+}
+
+/** Whether a process owns the queue now. Reads the lock without a change to the folder. */
+export function isOwned(directory: string): boolean {
+  const path = join(directory, 'lock.db')
+  if (!existsSync(path)) return false
+  const db = new Database(path, { readonly: true, timeout: 0 })
+  try {
+    db.prepare('select count(*) from sqlite_schema').get()
+    return false
+  } catch (error) {
+    if (isBusy(error)) return true
+    throw error
+  } finally {
+    db.close()
+  }
+}
+
+const isErrno = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error
+
+const isBusy = (error: unknown): boolean => error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+
+function usable<T>(directory: string, attempt: () => T): T {
+  try {
+    return attempt()
+  } catch (error) {
+    if (!(error instanceof Error) || isBusy(error)) throw error
+    if (isDiskFull(error)) throw new DiskFull(directory, error)
+    throw new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${error.message}`, { cause: error })
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * The QueueReader port: read-only queries for operators. A reader works beside a running daemon or without one. It reads in short
+ * pages and holds at most one page in memory.
+ */
+import type { Duration, Instant } from '../system/clock.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { ClockRecord } from '../system/queue-clock.ts'
+import type { CausePage, CauseSlice } from './cause-groups.ts'
+import type { AttemptRecord, AuditId, AuditRecord, DestinationRecord } from './queue-store.ts'
+import type { QueueCount, TrashCount } from './queue-tally.ts'
+import type { Traffic, TrafficMinute } from './traffic.ts'
+import type { DestinationName, Message, MessageId, MessageSummary, QueueName, Recipient, RecipientId, FinalState } from '../mail/message.ts'
+
+/**
+ * Conditions on messages, all of which must hold. A null key is no condition. Every key is required, so that a layer that omits a
+ * key does not compile. An omitted condition would let an operation such as a deletion match all mail.
+ */
+export interface QueueFilter {
+  readonly queueId: string | null
+  /** Pattern of the envelope sender. `*` matches any text, here and in the two patterns below. */
+  readonly sender: string | null
+  readonly recipient: string | null
+  readonly destination: string | null
+  /** Queue of the message. Null matches every queue except the trash. */
+  readonly queue: QueueName | 'trash' | null
+  readonly arrivedBefore: Instant | null
+  readonly arrivedAfter: Instant | null
+  readonly attemptsOver: number | null
+  /** Pattern of the enhanced status code (RFC 3463) of a live recipient's last attempt: `4.7.0`, `4.7.*`. */
+  readonly status: string | null
+  /**
+   * Text to find in the last reply or reason of a live recipient; case-insensitive. A text with `*` is a pattern of the whole reply or
+   * reason.
+   */
+  readonly reply: string | null
+}
+
+/** The filter without conditions: it matches all mail except the trash. */
+export const ANY_MESSAGE: QueueFilter = {
+  queueId: null,
+  sender: null,
+  recipient: null,
+  destination: null,
+  queue: null,
+  arrivedBefore: null,
+  arrivedAfter: null,
+  attemptsOver: null,
+  status: null,
+  reply: null,
+}
+
+/** The filter on a clock that is ahead by `offset`. */
+export const onClockAhead = (filter: QueueFilter, offset: Duration): QueueFilter => ({
+  ...filter,
+  arrivedBefore: filter.arrivedBefore === null ? null : filter.arrivedBefore + offset,
+  arrivedAfter: filter.arrivedAfter === null ? null : filter.arrivedAfter + offset,
+})
+
+const isKey = (key: string): key is keyof QueueFilter => key in ANY_MESSAGE
+
+/** The destination that a filter names exactly; null for none and for a pattern. */
+export const exactDestination = ({ destination }: QueueFilter): DestinationName | null =>
+  destination === null || destination.includes('*') ? null : destination.toLowerCase()
+
+/** Returns the keys that hold a condition. Throws at an unknown key, because ignoring a condition would match too much mail. */
+export function conditionsIn(filter: QueueFilter): readonly (keyof QueueFilter)[] {
+  const given = Object.entries(filter).filter(([, value]) => value !== null)
+  return given.map(([key]) => {
+    if (isKey(key)) return key
+    throw new Error(`a queue cannot be filtered by ${key}`)
+  })
+}
+
+/** Matches the last status of a recipient against the condition `reply` of a filter. */
+export function matchesReply(text: string, { reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): boolean {
+  const pattern = text.includes('*') ? text : `*${text}*`
+  return matchesPattern(pattern, reason) || (reply !== undefined && matchesPattern(pattern, reply))
+}
+
+/** Recipients of a message in the history that a filter selects. */
+export function departedRecipients(
+  { sender, recipient, outcome }: HistoryFilter,
+  { message, recipients }: MessageDetails,
+): readonly Recipient[] {
+  if (sender !== null && !matchesPattern(sender, message.sender)) return []
+  return recipients.filter(
+    ({ address, state }) => (recipient === null || matchesPattern(recipient, address)) && (outcome === null || state === outcome),
+  )
+}
+
+/** Matches a filter pattern, case-insensitively. `*` is the only wildcard. */
+export function matchesPattern(pattern: string, text: string): boolean {
+  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`, 'is').test(text)
+}
+
+/** A recipient as a listing shows it. */
+export type ListedRecipient = Omit<Recipient, 'notify' | 'deliveryStarts' | 'settledAt' | 'noticeDue'>
+
+/**
+ * A message as a listing shows it, with its live recipients. Listings omit some stored data, because a queue may hold millions of
+ * messages.
+ */
+export interface ListedMessage {
+  readonly message: MessageSummary
+  readonly queue: QueueName | 'trash'
+  readonly forcedExpire: boolean
+  readonly recipients: readonly ListedRecipient[]
+}
+
+/** All data of one message, in the queue or in the history. */
+export interface MessageDetails {
+  readonly message: Message
+  /** `gone` when only the history holds the message; `trash` when the message can be restored. */
+  readonly queue: QueueName | 'trash' | 'gone'
+  readonly forcedExpire: boolean
+  readonly leftAt?: Instant | undefined
+  readonly warnings: number
+  /** Recipients in all states. */
+  readonly recipients: readonly Recipient[]
+  /** Attempts, oldest first. */
+  readonly history: readonly AttemptRecord[]
+}
+
+/** Identifies a message found by a filter, without its contents or recipients. */
+export type FoundMessage = Pick<Message, 'id' | 'createdAt'> & Pick<ListedMessage, 'queue'>
+
+/** Waiting mail of a destination. */
+export interface DestinationLoad {
+  readonly destination: DestinationName
+  readonly waiting: number
+  readonly leased: number
+  readonly nextDueAt: Instant | null
+}
+
+/** A live recipient, for tables of ages. */
+export interface RecipientAge {
+  readonly cursor: RecipientId
+  readonly sender: string
+  readonly address: string
+  readonly arrivedAt: Instant
+  readonly message: MessageId
+}
+
+/** Conditions on mail that has left the queue, all of which must hold for the same recipient. A null key is no condition. */
+export interface HistoryFilter {
+  /** Patterns, as in QueueFilter. */
+  readonly sender: string | null
+  readonly recipient: string | null
+  readonly outcome: FinalState | null
+  /** Messages that left at this time or later. */
+  readonly since: Instant | null
+}
+
+/** One page of the history, newest first. */
+export interface HistoryPage {
+  readonly messages: readonly MessageDetails[]
+  /** Value of `before` for the next page; null when nothing is left. A page without messages may have a next page. */
+  readonly next: number | null
+}
+
+/** Selects messages with ids above `after` and up to `through`, at most `limit` of them. */
+export interface ListPage {
+  readonly after: MessageId
+  /** The last id of the page; no limit when absent. */
+  readonly through?: MessageId | undefined
+  readonly limit: number
+}
+
+/** Each method reads one consistent state of the queue. Two calls may read different states. */
+export interface QueueReader {
+  /** One page of messages, in the order of arrival. */
+  list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
+  /** The same page as `list`, with ids only. */
+  find(filter: QueueFilter, page: ListPage): Promise<readonly FoundMessage[]>
+  /**
+   * Looks up messages in the queue or in the trash by queue id. The result has the order of the argument, with undefined for an
+   * unknown id.
+   */
+  named(queueIds: readonly string[]): Promise<readonly (FoundMessage | undefined)[]>
+  /**
+   * Considers up to `size` messages with ids above `after`, in any queue, and returns the highest of their ids; null when there
+   * are none.
+   */
+  sliceEnd(after: MessageId, size: number): Promise<MessageId | null>
+  /** One message; undefined when neither the queue nor the history holds the id. */
+  details(queueId: string): Promise<MessageDetails | undefined>
+  /** The n-th chunk of a message's content; undefined after the last one. */
+  readChunk(message: Pick<Message, 'contentId'>, index: number): Promise<Uint8Array | undefined>
+  /** Destinations with waiting or leased mail, ordered by name. */
+  destinationLoads(page: { readonly after: DestinationName; readonly limit: number }): Promise<readonly DestinationLoad[]>
+  /** The load of one destination; all zero when it has no mail. */
+  destinationLoad(name: DestinationName): Promise<DestinationLoad>
+  /** Counts one slice of the live recipients by destination and cause. The trash is left out. */
+  causes(page: CausePage): Promise<CauseSlice>
+  /** Messages that have left the queue, the last one first. `before` is null for the first page. */
+  departed(filter: HistoryFilter, page: { readonly before: number | null; readonly limit: number }): Promise<HistoryPage>
+  destinationRecords(): Promise<readonly DestinationRecord[]>
+  /** Record of the queue's clock, as saved by the last owner; null when there is none. */
+  clockRecord(): Promise<ClockRecord | null>
+  audit(page: { readonly after: AuditId; readonly limit: number }): Promise<readonly (AuditRecord & { readonly id: AuditId })[]>
+  /**
+   * Live recipients of messages in these queues, in order of arrival. `after` is the cursor of the previous page's last
+   * recipient.
+   */
+  ages(page: {
+    readonly after: RecipientId
+    readonly limit: number
+    readonly queues: readonly QueueName[]
+  }): Promise<readonly RecipientAge[]>
+  /** Counts messages and recipients by queue. Reads the whole queue; the queue's owner uses QueueStore.tally instead. */
+  counts(): Promise<readonly QueueCount[]>
+  /** Counts the trash. Reads the whole trash. */
+  trashCount(): Promise<TrashCount>
+  /** Traffic since the queue was created, and the minutes that begin at `since` or later, in order. */
+  traffic(since: Instant): Promise<{ readonly total: Traffic; readonly minutes: readonly TrafficMinute[] }>
+  /** Resolves when all pending reads have ended. */
+  close(): Promise<void>
+}

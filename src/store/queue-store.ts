@@ -1,0 +1,344 @@
+/**
+ * The QueueStore port: the durable state of the queue. Every method is one transaction, and its change is on disk when it
+ * resolves. The port is asynchronous, so that a store in another thread or on another machine can implement it. The suite
+ * test/conformance checks every implementation.
+ *
+ * A method rejects with StoreUnavailable when the store cannot commit (disk full, I/O error); the call then had no effect. Any
+ * other rejection is a bug.
+ */
+import type { Duration, Instant } from '../system/clock.ts'
+import type { ClockRecord } from '../system/queue-clock.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { Suspension } from './destination-status.ts'
+import type { QueueTally } from './queue-tally.ts'
+import type {
+  ContentId,
+  NoticeDue,
+  DeliveryRequest,
+  DestinationName,
+  FinalState,
+  LeaseTerms,
+  Message,
+  MessageId,
+  OwnerId,
+  Recipient,
+  RecipientId,
+} from '../mail/message.ts'
+
+/** The store cannot commit now; `cause` holds the reason. Until it can commit again, mail is refused and no delivery starts. */
+export class StoreUnavailable extends Error {
+  override readonly name: string = 'StoreUnavailable'
+}
+
+/**
+ * An I/O error left the state of the disk unknown (EX_IOERR). The process stops writing, and only a new process may open and
+ * recover the queue.
+ */
+export class StoreFailed extends StoreUnavailable {
+  override readonly name: string = 'StoreFailed'
+  readonly exitCode = 74
+}
+
+/** A recipient of a new message. A recipient's position is its index in the list, counted from 0. */
+export interface NewRecipient {
+  readonly address: string
+  readonly notify?: Recipient['notify']
+  readonly orcpt?: string | undefined
+  readonly destination: DestinationName
+  readonly dueAt: Instant
+  readonly expiresAt: Instant
+  /** True when the recipient enters the active queue at once: it is queued with a lease, so that its delivery needs no claim. */
+  readonly leased: boolean
+}
+
+/**
+ * A new message. Its content is in `content`, or was staged before under its content id, or began there and ends in `content`.
+ */
+export interface NewMessage {
+  readonly message: Message
+  readonly recipients: readonly NewRecipient[]
+  /** The content, or its remainder after the staged part, in chunks (see chunks.ts). Must not change after the call. */
+  readonly content: readonly Uint8Array[]
+  /**
+   * True when the caller does not use `content` after the call: the store may then move the buffers to another thread instead of
+   * copying them.
+   */
+  readonly givesContent?: boolean | undefined
+  /** True to queue the message on hold. */
+  readonly hold?: boolean | undefined
+  /**
+   * Key of the maildrop file that held the message. A second message with the same key is not queued until the key is forgotten.
+   */
+  readonly maildropFile?: string | undefined
+}
+
+/** Limits of a claim of due mail for one destination. */
+export interface Claim {
+  readonly destination: DestinationName
+  readonly now: Instant
+  /** Maximum number of recipients to lease. */
+  readonly limit: number
+  /** Maximum number of recipients in one delivery request. */
+  readonly recipientLimit: number
+}
+
+export interface Claimed {
+  /**
+   * Leased requests, earliest due first. No other claim returns them until they are settled or given back, or until the lease
+   * ends.
+   */
+  readonly requests: readonly DeliveryRequest[]
+  /** The earliest due time of the recipients that still wait for the destination; null when none wait. */
+  readonly nextDueAt: Instant | null
+}
+
+/** One delivery attempt in the history. */
+export interface AttemptRecord {
+  readonly recipient: RecipientId
+  readonly at: Instant
+  /** `mx.example[192.0.2.1]:25`, or null when no server was reached. */
+  readonly relay: string | null
+  readonly outcome: 'delivered' | 'deferred' | 'bounced' | 'expired'
+  readonly status: DeliveryStatus
+  /**
+   * Time before the queue manager, in the queue manager, for connection setup, and for transmission: Postfix's delays=a/b/c/d, in
+   * ms.
+   */
+  readonly delays: readonly [Duration, Duration, Duration, Duration]
+}
+
+/** New state of one recipient. The store applies it only to a leased recipient and ignores it otherwise. */
+export type Settled =
+  | {
+      readonly recipient: RecipientId
+      readonly state: 'waiting'
+      readonly dueAt: Instant
+      readonly steps: number
+      readonly attempts: number
+      readonly last: DeliveryStatus | null
+      readonly noticeDue?: NoticeDue | undefined
+    }
+  | {
+      readonly recipient: RecipientId
+      readonly state: FinalState
+      readonly at: Instant
+      readonly attempts: number
+      readonly last: DeliveryStatus | null
+      readonly noticeDue?: NoticeDue | undefined
+    }
+
+/** The complete outcome of one delivery request. */
+export interface Settlement {
+  /** Owner of the leases. Recipients leased by another owner are not settled. */
+  readonly owner: OwnerId
+  readonly message: MessageId
+  readonly recipients: readonly Settled[]
+  readonly attempts: readonly AttemptRecord[]
+  /** Time of the next delay warning. Null means no further warning; absent leaves the time unchanged. */
+  readonly warnAt?: Instant | null | undefined
+}
+
+export interface SettleResult {
+  /** True when the message has left the queue: its last recipient is final and no notice is due. */
+  readonly removed: boolean
+  /** True when a notice to the sender is due for a recipient of the message. */
+  readonly noticeDue: boolean
+}
+
+/** A message for which notices to its sender are due. */
+export interface MessageWithNoticesDue {
+  readonly message: Message
+  readonly warnings: number
+  /** Recipients with a notice due; the live recipients when the message was returned by claimWarnings. */
+  readonly recipients: readonly Recipient[]
+}
+
+/** Notices for one message. The store queues the notices and clears the due marks in one transaction. */
+export interface Report {
+  readonly message: MessageId
+  /** Due marks to clear. */
+  readonly noticesSettled: readonly { readonly recipient: RecipientId; readonly noticeDue: NoticeDue }[]
+  /** Recipients that the notices list as delayed, whether or not a notice is due for them. */
+  readonly late: readonly RecipientId[]
+  readonly notices: readonly NewMessage[]
+  /** Number of delay warnings sent so far, and the time when the next one may be due. */
+  readonly warnings: number
+  readonly warnAt: Instant | null
+}
+
+/** Saved state of a destination, apart from its mail. */
+export interface DestinationRecord {
+  readonly name: DestinationName
+  readonly deadUntil: Instant | null
+  /** Wait before the next probe. Doubles while probes fail. */
+  readonly probeInterval: Duration | null
+  /** Null when the destination is not suspended. */
+  readonly suspension: Suspension | null
+  /** Status that caused the last throttling. */
+  readonly siteStatus: DeliveryStatus | null
+}
+
+/** An operation on a whole message. */
+export type Operation =
+  /** Makes all recipients due now. The previous due time is kept, so that a failed attempt continues the previous schedule. */
+  | { readonly kind: 'flush'; readonly now: Instant }
+  | { readonly kind: 'hold' }
+  | { readonly kind: 'release' }
+  /** Moves the undelivered recipients to a new message that has the same arrival time and a schedule that starts again. */
+  | { readonly kind: 'requeue'; readonly now: Instant; readonly newId: MessageId; readonly expiresAt: Instant }
+  /** Returns the message to the sender when it is next activated, without another delivery attempt. */
+  | { readonly kind: 'expire' }
+  /** Moves the message to the trash. With `purge`, deletes it permanently. */
+  | { readonly kind: 'delete'; readonly now: Instant; readonly purge: boolean }
+  | { readonly kind: 'restore' }
+
+/** An operation with the message it applies to. */
+export interface MessageOperation {
+  readonly message: MessageId
+  readonly operation: Operation
+}
+
+export interface OperationResult {
+  /** False when the message does not exist or the operation had no effect. */
+  readonly changed: boolean
+  /** Destinations whose waiting mail changed, each with its new earliest due time. */
+  readonly woken: readonly DestinationDue[]
+}
+
+export interface DestinationDue {
+  readonly destination: DestinationName
+  readonly dueAt: Instant
+}
+
+/** New destination or new due time of a recipient. */
+export interface Move {
+  readonly recipient: RecipientId
+  readonly destination: DestinationName
+  readonly expiresAt: Instant
+}
+
+/** Id of an audit log record; ids ascend. */
+export type AuditId = number
+
+/** A record of the audit log: an operator's action that changed the queue. */
+export interface AuditRecord {
+  readonly at: Instant
+  readonly who: string
+  readonly action: string
+  readonly arguments: string
+  readonly changed: number
+}
+
+export interface QueueStore {
+  /**
+   * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
+   * Throws StoreUnavailable when no reserved id is left.
+   */
+  nextId(): MessageId
+  /** Reserves `count` message ids. Unused ids are not returned to the store. */
+  nextIds(count: number): Promise<readonly MessageId[]>
+  /** Owner and end time of the leases that this store grants, including the leases of messages that are queued with a lease. */
+  leaseTerms(): LeaseTerms
+
+  /**
+   * Stores chunks of a long content before its message exists. `from` is the number of chunks stored so far. The caller must not
+   * use the chunks after the call, because their buffers may be transferred to another thread. A content that belongs to no
+   * message is deleted at the next open.
+   */
+  stage(content: ContentId, from: number, chunks: readonly Uint8Array[]): Promise<void>
+  /** Deletes a staged content whose message was abandoned. */
+  unstage(content: ContentId): Promise<void>
+  /**
+   * Queues a message. Recipients, schedule and content are durable when the promise resolves; smtpd replies 250 only after that.
+   */
+  enqueue(entry: NewMessage): Promise<void>
+  /** Keys of maildrop files whose message was queued and whose removal may not be durable yet. */
+  maildropFiles(): Promise<readonly string[]>
+  /** Forgets the keys of maildrop files whose removal is durable. */
+  forgetMaildropFiles(files: readonly string[]): Promise<void>
+  /** A chunk of a content by its number from 0; undefined after the last one. The caller owns its buffer. */
+  readChunk(content: ContentId, index: number): Promise<Uint8Array | undefined>
+
+  /** Leases due recipients of a destination, earliest due first. */
+  claimDue(claim: Claim): Promise<Claimed>
+  /**
+   * Leases one due recipient that was in delivery during two crashes (`starts` = 2), which claimDue does not return. Such
+   * recipients are tried one at a time, so that a third crash identifies the message. A recipient with three starts makes its
+   * message corrupt at the next open.
+   */
+  claimSuspect(now: Instant): Promise<DeliveryRequest | undefined>
+  /**
+   * Leases waiting recipients whose lifetime has ended, for every destination except those in `except`; earliest expiry first.
+   */
+  claimExpired(now: Instant, limit: number, except?: readonly DestinationName[]): Promise<readonly DeliveryRequest[]>
+  /**
+   * Ends leases without an attempt. Due time, schedule step and attempt count do not change. Leases of another owner are not
+   * changed.
+   */
+  giveBack(recipients: readonly RecipientId[], owner: OwnerId): Promise<void>
+  /** Records outcomes and due notices, and ends the leases. Idempotent. */
+  settle(settlement: Settlement): Promise<SettleResult>
+  /** Moves an unreadable message to `corrupt`. No DSN is sent. */
+  quarantine(message: MessageId, why: string): Promise<void>
+
+  /** Messages with notices due and ids above `after`, ordered by id. */
+  messagesWithNoticesDue(after: MessageId, limit: number): Promise<readonly MessageWithNoticesDue[]>
+  /**
+   * One message with the recipients for which a notice is due; undefined when there are none. When a delay warning is due, the
+   * other live recipients are included, because the warning may have to list them.
+   */
+  noticesDueOf(message: MessageId): Promise<MessageWithNoticesDue | undefined>
+  /** Messages whose delay warning time has passed, with their live recipients. The caller sends or postpones the warnings. */
+  claimWarnings(now: Instant, limit: number): Promise<readonly MessageWithNoticesDue[]>
+  /** Sets the time of a message's next delay warning; null for no warning. */
+  postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void>
+  /** Marks a delay warning as due for live recipients. */
+  markDelayNoticeDue(message: MessageId, recipients: readonly RecipientId[]): Promise<void>
+  /**
+   * Queues notices. `entered` is false, and nothing was changed, when a notice is no longer due or a recipient is no longer
+   * delayed. `removed` is true when the message has left the queue.
+   */
+  report(report: Report): Promise<{ readonly removed: boolean; readonly entered: boolean }>
+
+  /** Every destination with waiting mail, and its earliest due time. Costs one loose index scan. */
+  destinationsDue(): Promise<readonly DestinationDue[]>
+  /** The earliest expiry of a waiting recipient, and the earliest delay warning. */
+  nextDeadlines(): Promise<{ readonly expiresAt: Instant | null; readonly warnAt: Instant | null }>
+  destinations(): Promise<readonly DestinationRecord[]>
+  /** Saves the state of a destination. Deletes the record when the state equals the default. */
+  saveDestination(record: DestinationRecord): Promise<void>
+
+  /**
+   * Applies operations to messages in one commit and returns one result per operation, in order. A recipient in delivery is not
+   * changed; when its outcome is recorded and it remains live, it is parked if its message is held or deleted. The number of
+   * changed messages is added to the audit record `auditedAs` in the same commit.
+   */
+  operate(operations: readonly MessageOperation[], auditedAs?: AuditId): Promise<readonly OperationResult[]>
+  /** Changes the destination or due time of waiting and parked recipients. Recipients in delivery are not changed. */
+  move(moves: readonly Move[]): Promise<readonly DestinationDue[]>
+  audit(record: AuditRecord): Promise<AuditId>
+
+  /**
+   * Counts of the queue, with the `largest` destinations by number of waiting recipients. The store counts changed messages a
+   * slice at a time, so that mail does not wait. Null means that more slices remain: the caller must call again.
+   */
+  tally(largest: number): Promise<QueueTally | null>
+
+  /** Keeps the state of the clock of the queue, which the next owner continues (QueueReader.clockRecord). */
+  saveClock(record: ClockRecord): Promise<void>
+
+  /** Deletes a slice of the history and the trash past their retention. `more` is true when further rows are past it. */
+  prune(limits: {
+    readonly historyBefore: Instant
+    readonly historyCount: number
+    readonly trashBefore: Instant
+  }): Promise<{ readonly more: boolean }>
+  /** Resolves when the store can commit. Writes and syncs a heartbeat row. */
+  ping(): Promise<void>
+  /**
+   * Bytes that new mail can use: free bytes of the file system and free pages of the queue file. 0 while space is left for
+   * outcomes only; Infinity for a queue in memory.
+   */
+  freeSpace(): Promise<number>
+  close(): Promise<void>
+}

@@ -1,0 +1,147 @@
+/**
+ * Queues new mail. The message, its recipients, its schedule and its content are inserted in one transaction. The content is
+ * stored in chunks of 64 kB; a long content is staged before that transaction.
+ */
+import { crc32 } from 'node:zlib'
+import type { Database } from 'better-sqlite3'
+import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } from '../../mail/message.ts'
+import { ContentUnreadable } from '../errors.ts'
+import type { NewMessage, NewRecipient } from '../queue-store.ts'
+import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
+import { messageCrc, recipientCrc } from './file/checksums.ts'
+import * as sql from './queries.ts'
+import { fromNotify } from './rows.ts'
+import type { TrafficRows } from './traffic-rows.ts'
+
+export class Intake {
+  readonly #insertMessage
+  readonly #insertRecipient
+  readonly #insertChunk
+  readonly #lastChunk
+  readonly #markStaged
+  readonly #unmarkStaged
+  readonly #deleteChunks
+  readonly #insertMaildropFile
+  readonly #maildropFiles
+  readonly #forgetMaildropFile
+  readonly #traffic: TrafficRows
+
+  constructor(db: Database, traffic: TrafficRows) {
+    this.#traffic = traffic
+    this.#insertMessage = db.prepare(sql.insertMessage)
+    this.#insertRecipient = db.prepare(sql.insertRecipient)
+    this.#insertChunk = db.prepare<[number, number, Uint8Array]>(sql.insertChunk)
+    this.#lastChunk = db.prepare<{ content: ContentId }, number | null>(sql.lastChunkOf).pluck()
+    this.#markStaged = db.prepare<[ContentId]>(sql.markStaged)
+    this.#unmarkStaged = db.prepare<[ContentId]>(sql.unmarkStaged)
+    this.#deleteChunks = db.prepare<{ content: ContentId }>(sql.deleteChunks)
+    this.#insertMaildropFile = db.prepare<[string]>(sql.insertMaildropFile)
+    this.#maildropFiles = db.prepare<[], string>(sql.maildropFiles).pluck()
+    this.#forgetMaildropFile = db.prepare<[string]>(sql.forgetMaildropFile)
+  }
+
+  enqueue({ message, recipients, content, hold = false, maildropFile }: NewMessage): void {
+    if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
+    if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
+    this.#insert(message, hold)
+    if (maildropFile !== undefined) this.#insertMaildropFile.run(maildropFile)
+    recipients.forEach((recipient, position) => this.#enter(recipientId(message.id, position), recipient, hold))
+    this.#traffic.note('accepted', message.createdAt, recipients.length)
+    const wasStaged = this.#unmarkStaged.run(message.contentId).changes > 0
+    this.#keep(message.contentId, wasStaged ? this.#chunksOf(message.contentId) : 0, content)
+  }
+
+  stage(content: ContentId, from: number, chunks: readonly Uint8Array[]): void {
+    this.#markStaged.run(content)
+    this.#keep(content, from, chunks)
+  }
+
+  unstage(content: ContentId): void {
+    if (this.#unmarkStaged.run(content).changes > 0) this.#deleteChunks.run({ content })
+  }
+
+  maildropFiles(): readonly string[] {
+    return this.#maildropFiles.all()
+  }
+
+  forgetMaildropFiles(files: readonly string[]): void {
+    for (const file of files) this.#forgetMaildropFile.run(file)
+  }
+
+  #insert(message: Message, hold: boolean): void {
+    const row = {
+      id: message.id,
+      created_at: message.createdAt,
+      arrived_at: message.arrivedAt,
+      sender: message.sender,
+      size: message.size,
+      content_id: message.contentId,
+      prepended_headers: message.prependedHeaders ?? null,
+      ret: message.ret ?? null,
+      envid: message.envid ?? null,
+      smtputf8: message.smtputf8 ? 1 : 0,
+      body_type: message.bodyType ?? null,
+      message_id: message.messageId ?? null,
+    }
+    // Positional parameters take half the time of named parameters.
+    this.#insertMessage.run(
+      row.id,
+      row.created_at,
+      row.arrived_at,
+      row.sender,
+      row.size,
+      row.content_id,
+      row.prepended_headers,
+      row.ret,
+      row.envid,
+      row.smtputf8,
+      row.body_type,
+      row.message_id,
+      hold ? 'hold' : 'queued',
+      messageCrc(row),
+    )
+  }
+
+  #enter(id: number, { address, notify, orcpt, destination, dueAt, expiresAt, leased }: NewRecipient, hold: boolean): void {
+    const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
+    const deliveryStarts = state === 'leased' ? 1 : 0
+    const row = { id, destination, address, notify: fromNotify(notify), orcpt: orcpt ?? null }
+    const crc = recipientCrc(row)
+    this.#insertRecipient.run(id, state, destination, address, row.notify, row.orcpt, dueAt, expiresAt, deliveryStarts, crc)
+  }
+
+  #keep(content: ContentId, from: number, chunks: readonly Uint8Array[]): void {
+    assertChunks(chunks)
+    let number = from
+    for (const chunk of chunks) {
+      if (number >= CHUNKS_PER_CONTENT) throw new Error('a content of more than 4 GB cannot be queued')
+      this.#insertChunk.run(content * CHUNKS_PER_CONTENT + number++, crc32(chunk), chunk)
+    }
+  }
+
+  #chunksOf(content: ContentId): number {
+    const last = this.#lastChunk.get({ content })
+    return typeof last === 'number' ? (last % CHUNKS_PER_CONTENT) + 1 : 0
+  }
+}
+
+/** Reads contents. Throws ContentUnreadable when the bytes differ from those that were queued. */
+export class Contents {
+  readonly #chunk
+  readonly #lastChunk
+
+  constructor(db: Database) {
+    this.#chunk = db.prepare<[number], { crc: number; data: Uint8Array }>(sql.chunkByNumber)
+    this.#lastChunk = db.prepare<{ content: ContentId }, number | null>(sql.lastChunkOf).pluck()
+  }
+
+  read(content: ContentId, index: number): Uint8Array | undefined {
+    const row = this.#chunk.get(content * CHUNKS_PER_CONTENT + index)
+    if (row === undefined) {
+      if (index > 0 && (this.#lastChunk.get({ content }) ?? -1) < content * CHUNKS_PER_CONTENT + index) return undefined
+      throw new ContentUnreadable(`part ${index} of content ${content} is missing`)
+    }
+    if (crc32(row.data) !== row.crc) throw new ContentUnreadable(`part ${index} of content ${content} is damaged`)
+    return row.data
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Runs checkpoints, which copy the write-ahead log into the database file, between transactions. SQLite's automatic checkpoint
+ * ignores its own I/O errors (sqlite3WalDefaultHook). A page whose sync failed would be lost when the log is written from the
+ * start again. So the automatic checkpoint is disabled, and errors are reported here.
+ */
+import Database from 'better-sqlite3'
+import { StoreFailed } from '../../queue-store.ts'
+
+/** Number of frames in the log from which a checkpoint is due. A frame is one page of 8 kB; the number is SQLite's default. */
+export const DUE_FROM = 1_000
+/**
+ * Multiple of that number from which a checkpoint waits for readers. Overlapping readers otherwise prevent the log from being
+ * reused.
+ */
+const RESTART_FACTOR = 4
+/** Maximum wait for readers in ms. No call is answered during the wait. */
+const READERS_WAIT = 100
+
+interface LogState {
+  /** 1 when a reader or another process prevented the checkpoint from completing. */
+  readonly busy: number
+  /** Number of frames in the log, and the number of them copied to the database file; -1 without a log. */
+  readonly log: number
+  readonly checkpointed: number
+}
+
+export class Checkpoints {
+  readonly #db: Database.Database
+  readonly #dueFrom: number
+  readonly #state
+  readonly #passive
+  #restartFrom: number
+
+  constructor(db: Database.Database, dueFrom = DUE_FROM) {
+    this.#db = db
+    this.#dueFrom = dueFrom
+    this.#restartFrom = RESTART_FACTOR * dueFrom
+    this.#state = db.prepare<[], LogState>('pragma wal_checkpoint(noop)')
+    this.#passive = db.prepare<[], LogState>('pragma wal_checkpoint(passive)')
+  }
+
+  /** Runs a checkpoint if one is due, and takes 3 µs otherwise. Throws StoreFailed. No transaction may be open. */
+  runIfDue(): void {
+    const { log, checkpointed } = attempt(() => this.#state.get())
+    if (log < this.#dueFrom || checkpointed === log) return
+    this.run()
+    const restartFrom = RESTART_FACTOR * this.#dueFrom
+    if (log >= this.#restartFrom) this.#restart(log)
+    else if (log < restartFrom) this.#restartFrom = restartFrom
+  }
+
+  /**
+   * Runs a checkpoint, as far as readers and disk space permit. Returns whether the next transaction can write to the start of
+   * the log. Throws StoreFailed.
+   */
+  run(): boolean {
+    const { log, checkpointed } = attempt(() => this.#passive.get())
+    return log === checkpointed
+  }
+
+  /** Waits for readers, so that the next transaction writes to the start of the log. Waits again only after the log has grown. */
+  #restart(log: number): void {
+    const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }))
+    this.#db.pragma(`busy_timeout = ${READERS_WAIT}`)
+    try {
+      attempt(() => this.#db.prepare<[], LogState>('pragma wal_checkpoint(restart)').get())
+    } finally {
+      this.#db.pragma(`busy_timeout = ${timeout}`)
+    }
+    this.#restartFrom = log + this.#dueFrom
+  }
+}
+
+/** State of a log that could not be moved. */
+const UNMOVED: LogState = { busy: 1, log: 0, checkpointed: -1 }
+
+/**
+ * Runs a checkpoint. A full disk is not an error here: outcomes are written to the log while it has room. Throws StoreFailed for
+ * any other error, after which the state of the disk is unknown.
+ */
+function attempt(checkpoint: () => LogState | undefined): LogState {
+  try {
+    return checkpoint() ?? UNMOVED
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error
+    if (error.code === 'SQLITE_FULL') return UNMOVED
+    throw new StoreFailed(`I/O error while the write-ahead log was moved into the queue file: ${error.message} (${error.code})`, {
+      cause: error,
+    })
+  }
+}

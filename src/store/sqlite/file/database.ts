@@ -1,0 +1,171 @@
+/** Opens the database of the queue, applies its settings and migrations, and asserts that commits are synced. */
+import { closeSync, openSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { createPrivate } from '../../private-file.ts'
+import { DiskFull, isDiskFull, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
+import { StoreFailed } from '../../queue-store.ts'
+import { assertNeverFilled, assertOwnLog, renewGeneration } from './generation.ts'
+import { assertCompatible, currentVersion, migrate, versionOf } from './migrations.ts'
+
+export type { Database } from 'better-sqlite3'
+
+/** Path of the database in the queue folder. SQLite keeps the `-wal` and `-shm` files beside the database while it is open. */
+export const queueFile = (directory: string): string => join(directory, 'queue.db')
+
+const BUSY_TIMEOUT = 5_000
+
+/** Opens the queue for writing and migrates it to the current version. The caller must own the queue. */
+export function openForWriting(directory: string): Database.Database {
+  const path = queueFile(directory)
+  let oldest: number | null = null
+  const db = opening(path, () => {
+    createPrivate(path)
+    oldest = assertOwnLog(path)
+    if (statSync(path).size > 0) inspect(path)
+    return new Database(path, { timeout: BUSY_TIMEOUT })
+  })
+  try {
+    opening(path, () => {
+      settle(db)
+      migrate(db)
+      assertDurable(db)
+      renewGeneration(db, path, oldest)
+    })
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return db
+}
+
+/** Creates an empty queue in a file of any name. Throws when the file exists. */
+export function createDatabase(path: string): Database.Database {
+  closeSync(openSync(path, 'wx', 0o600))
+  const db = new Database(path)
+  settle(db)
+  migrate(db)
+  return db
+}
+
+/** Opens the queue read-only. Throws NoSuchQueue, QueueTooNew, QueueIncompatible or QueueFolderUnusable. */
+export function openForReading(directory: string): Database.Database {
+  const path = queueFile(directory)
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoSuchQueue(directory)
+  let db: Database.Database | undefined
+  try {
+    db = new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT })
+    db.pragma('trusted_schema = off')
+    assertReadable(db, directory)
+    return db
+  } catch (error) {
+    db?.close()
+    if (!(error instanceof Error) || 'exitCode' in error) throw error
+    if (isHalfCreated(error)) throw new NoSuchQueue(directory)
+    // To read a database in WAL mode, SQLite must create a file beside it, unless a running daemon has created the file.
+    const denied = error instanceof Database.SqliteError && /^SQLITE_(CANTOPEN|READONLY)/.test(error.code)
+    const advice = denied ? '; run the command as the owner of the folder' : ''
+    throw new QueueFolderUnusable(`cannot read the queue ${path}: ${error.message}${advice}`, { cause: error })
+  }
+}
+
+function assertReadable(db: Database.Database, directory: string): void {
+  const version = versionOf(db)
+  const path = queueFile(directory)
+  if (version === 0) assertNeverFilled(path)
+  // An owner that was killed during its first start leaves an empty database.
+  if (version === 0) throw new NoSuchQueue(directory)
+  assertCompatible(db, path)
+  if (version < currentVersion())
+    throw new QueueFolderUnusable(`the queue ${path} was written by an older deferd: start this deferd once to upgrade it`)
+}
+
+/** Opens a queue in memory. It uses the same statements and is lost when the process ends. */
+export function openInMemory(): Database.Database {
+  const db = new Database(':memory:')
+  db.pragma('foreign_keys = on')
+  db.pragma('trusted_schema = off')
+  migrate(db)
+  db.exec(COUNT_OPENING)
+  return db
+}
+
+const COUNT_OPENING = `insert into meta (name, value) values ('openings', 1) on conflict (name) do update set value = value + 1`
+
+/** Number of times the queue was opened for writing, including this time. */
+export const openingsOf = (db: Database.Database): number =>
+  db.prepare<[], number>(`select value from meta where name = 'openings'`).pluck().get() ?? 0
+
+/**
+ * Throws QueueFolderUnusable unless commits are synced. better-sqlite3 is compiled with SQLITE_DEFAULT_WAL_SYNCHRONOUS=1, so a
+ * database in WAL mode falls back to synchronous=NORMAL, which loses acknowledged mail at a power failure. The pragma reports the
+ * fallback only after a write, so the check writes before it reads the pragma.
+ */
+export function assertDurable(db: Database.Database): void {
+  db.exec(`begin immediate; ${COUNT_OPENING}; commit`)
+  const synchronous = db.pragma('synchronous', { simple: true })
+  const journal = db.pragma('journal_mode', { simple: true })
+  if (synchronous === 2 && journal === 'wal') return
+  throw new QueueFolderUnusable(
+    `the queue cannot be kept safely here: journal_mode is ${String(journal)}, synchronous is ${String(synchronous)}`,
+  )
+}
+
+/**
+ * Applies the settings in the order that SQLite requires: page_size and auto_vacuum before the first table exists, synchronous
+ * after journal_mode.
+ */
+function settle(db: Database.Database): void {
+  db.pragma('page_size = 8192')
+  db.pragma('auto_vacuum = incremental')
+  db.pragma('journal_mode = wal')
+  // Disables automatic checkpoints. The store runs them between transactions and handles their errors (checkpoints.ts).
+  db.pragma('wal_autocheckpoint = 0')
+  db.pragma('synchronous = full')
+  db.pragma('foreign_keys = on')
+  db.pragma('trusted_schema = off')
+  db.pragma('cell_size_check = on')
+  db.pragma('mmap_size = 0')
+  db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`)
+}
+
+/**
+ * Refuses an incompatible file over a read-only connection. Closing a writable connection would checkpoint the write-ahead log
+ * into a database that deferd must not change.
+ */
+function inspect(path: string, readonly = true): void {
+  const db = new Database(path, { readonly, timeout: BUSY_TIMEOUT })
+  try {
+    assertCompatible(db, path)
+    if (versionOf(db) === 0) assertNeverFilled(path)
+  } catch (error) {
+    if (!readonly || !isHalfCreated(error)) throw error
+    inspect(path, false)
+  } finally {
+    db.close()
+  }
+}
+
+/**
+ * Whether an error is due to a rollback journal, which is left by a process that ended while it created the database: WAL mode
+ * has no such journal. SQLite needs write access to restore the file from the journal.
+ */
+const isHalfCreated = (error: unknown): boolean => error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_ROLLBACK'
+
+/** Runs `open` and converts its errors to StoreFailed or QueueFolderUnusable, with one sentence for the operator. */
+function opening<T>(path: string, open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    if (!(error instanceof Error) || 'exitCode' in error) throw error
+    if (isDiskFull(error)) throw new DiskFull(dirname(path), error)
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_IOERR')) {
+      throw new StoreFailed(`cannot open the queue ${path}: ${error.message} (${error.code}); check the disk, then start again`, {
+        cause: error,
+      })
+    }
+    const damaged = error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
+    const advice = damaged ? ': the file is damaged; keep it, and restore the queue from a backup' : ''
+    throw new QueueFolderUnusable(`cannot open the queue ${path}: ${error.message}${advice}`, { cause: error })
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Identifies a queue and migrates it to the current version. Migrations are numbered SQL files. All missing migrations are
+ * applied in one transaction, so that an upgrade is atomic. SQLite's user_version holds the version.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { crc32 } from 'node:zlib'
+import type { Database } from 'better-sqlite3'
+import { APPLICATION_ID } from './page-file.ts'
+import { QueueFolderUnusable, QueueIncompatible, QueueTooNew } from '../../errors.ts'
+
+/** The package's `migrations` folder, at the same path from src/store/sqlite/file and from dist/store/sqlite/file. */
+const FOLDER = fileURLToPath(new URL('../../../../migrations/', import.meta.url))
+
+interface Migration {
+  readonly version: number
+  readonly sql: string
+}
+
+const migrations = (): readonly Migration[] =>
+  readdirSync(FOLDER)
+    .filter((file) => /^\d{4}_.*\.sql$/.test(file))
+    .toSorted()
+    .map((file) => ({ version: Number(file.slice(0, 4)), sql: readFileSync(join(FOLDER, file), 'utf8') }))
+
+/** Version of the schema that this release writes. */
+export const currentVersion = (): number => migrations().at(-1)?.version ?? 0
+
+export const versionOf = (db: Database): number => Number(db.pragma('user_version', { simple: true }))
+
+/** Whether a database has no tables yet. */
+const isEmpty = (db: Database): boolean => db.prepare<[], number>('select count(*) from sqlite_schema').pluck().get() === 0
+
+/**
+ * Throws unless the database is empty or is a queue that this program can read or upgrade. The errors are QueueFolderUnusable for
+ * a database of another program, QueueTooNew, and QueueIncompatible. Does not write.
+ */
+export function assertCompatible(db: Database, path: string): void {
+  const version = versionOf(db)
+  const identity = db.pragma('application_id', { simple: true })
+  if (identity === 0 && version === 0 && isEmpty(db)) return
+  if (identity !== APPLICATION_ID) throw new QueueFolderUnusable(`${path} is a database, but not a queue of deferd`)
+  const known = currentVersion()
+  if (version > known) throw new QueueTooNew(path, version, known)
+  if (storedFingerprint(db) !== fingerprintOf(version)) throw new QueueIncompatible(path)
+}
+
+/** Applies the missing migrations. The database must be compatible (see assertCompatible). */
+export function migrate(db: Database): void {
+  const known = currentVersion()
+  if (versionOf(db) === known) return
+  const apply = db.transaction(() => {
+    const from = versionOf(db)
+    for (const { version, sql } of migrations()) if (version > from) db.exec(sql)
+    db.prepare(`insert or replace into meta (name, value) values ('schema', ?)`).run(fingerprintOf(known))
+    db.pragma(`application_id = ${APPLICATION_ID}`)
+    db.pragma(`user_version = ${known}`)
+  })
+  apply.immediate()
+}
+
+/**
+ * CRC-32 of the migrations up to a version, without comments and layout. Unreleased programs used the same version numbers as
+ * released ones, so the number alone does not identify a schema.
+ */
+function fingerprintOf(version: number): number {
+  const applied = migrations().filter((one) => one.version <= version)
+  return crc32(applied.map(({ sql }) => sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, '')).join(';'))
+}
+
+function storedFingerprint(db: Database): number | undefined {
+  const hasMeta = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'meta'`).get() !== undefined
+  return hasMeta ? db.prepare<[], number>(`select value from meta where name = 'schema'`).pluck().get() : undefined
+}

@@ -1,0 +1,72 @@
+/**
+ * The pages of a database as of its last commit, read from the file and its write-ahead log without SQLite and without a
+ * change to either. Nothing else may write them meanwhile.
+ */
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { readLog, type WriteAheadLog } from './write-ahead-log.ts'
+
+/** Size of a page in a queue (database.ts). */
+export const PAGE_SIZE = 8192
+
+/** 'dfer' as SQLite's application_id. It identifies a deferd queue, also for file(1). */
+export const APPLICATION_ID = 0x64666572
+
+const MAGIC = 'SQLite format 3\0'
+
+export class PageFile {
+  readonly #fd: number
+  readonly #log: Buffer
+  readonly log: WriteAheadLog
+  /** Number of pages of the database. */
+  readonly count: number
+  /** Number of pages that the file lacks, compared with its header. */
+  readonly missing: number
+
+  constructor(path: string, { withLog } = { withLog: true }) {
+    this.#fd = openSync(path, 'r')
+    const wal = `${path}-wal`
+    this.#log = !withLog || statSync(wal, { throwIfNoEntry: false }) === undefined ? Buffer.alloc(0) : readFileSync(wal)
+    this.log = readLog(this.#log, PAGE_SIZE)
+    const inFile = Math.floor(fstatSync(this.#fd).size / PAGE_SIZE)
+    const first = this.page(1)
+    const expected = this.log.pageCount ?? (first?.toString('latin1', 0, 16) === MAGIC ? first.readUInt32BE(28) : inFile)
+    const inLog = Math.max(0, ...this.log.pages.keys())
+    // A header that was damaged may name any number.
+    this.count = Math.max(inFile, inLog, Math.min(expected, 2 * Math.max(inFile, inLog)))
+    this.missing = 0
+    for (let page = inFile + 1; page <= expected && page <= this.count; page++) if (!this.log.pages.has(page)) this.missing++
+    this.missing += Math.max(0, expected - this.count)
+  }
+
+  /** A page; undefined when it cannot be read. */
+  page(number: number): Buffer | undefined {
+    const at = this.log.pages.get(number)
+    if (at !== undefined) return this.#log.subarray(at, at + PAGE_SIZE)
+    const page = Buffer.alloc(PAGE_SIZE)
+    try {
+      return readSync(this.#fd, page, 0, PAGE_SIZE, (number - 1) * PAGE_SIZE) === PAGE_SIZE ? page : undefined
+    } catch {
+      // The disk cannot read this page (EIO): it is reported like a damaged one.
+      return undefined
+    }
+  }
+
+  /** Whether the newest version of a page is readable, as far as that is known. */
+  isCurrent(number: number): boolean {
+    return !this.log.lost.has(number) && !this.log.lostAny
+  }
+
+  get hasHeader(): boolean {
+    return this.page(1)?.toString('latin1', 0, 16) === MAGIC
+  }
+
+  /** Whether the first page is the header of a queue, as far as it can be read. */
+  get isQueue(): boolean {
+    const page = this.page(1)
+    return page !== undefined && this.hasHeader && page.readUInt16BE(16) === PAGE_SIZE && page.readUInt32BE(68) === APPLICATION_ID
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Repair of a damaged queue: salvages it into a new database and puts that in its place. The damaged files are kept.
+ */
+import Database from 'better-sqlite3'
+import { existsSync } from 'node:fs'
+import { QueueFolderUnusable } from '../../errors.ts'
+import { queueFile } from './database.ts'
+import { PageFile } from './page-file.ts'
+import { replaceDatabase } from './replacement.ts'
+import { removeDatabase } from './database-files.ts'
+import { tables } from './salvage-queries.ts'
+import { salvage, type SalvageReport } from './salvage.ts'
+
+export interface Repair extends SalvageReport {
+  /** The sign of the damage. */
+  readonly why: string
+  /** The damaged database. */
+  readonly kept: string | null
+}
+
+/** Whether an error reports a damaged database, itself or as the cause of another error. */
+export function isDamage(error: unknown): boolean {
+  if (error instanceof Database.SqliteError) return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
+  return error instanceof Error && error.cause !== undefined && isDamage(error.cause)
+}
+
+/** Signs of damage that SQLite does not report: it takes a damaged write-ahead log for a shorter one. Null without any. */
+export function signOfDamage(directory: string): string | null {
+  const path = queueFile(directory)
+  if (!existsSync(path)) return null
+  const file = new PageFile(path)
+  try {
+    // SQLite itself reports any other file.
+    if (!file.isQueue) return null
+    if (file.log.state === 'damaged') return 'commits in the write-ahead log follow a damaged frame'
+    return file.missing > 0 && file.count > 0 ? `the file ends ${file.missing} pages too early` : null
+  } finally {
+    file.close()
+  }
+}
+
+/** Reads the first and the last row of each table. Throws SQLite's error when a page on the way to them is damaged. */
+export function readEnds(db: Database.Database): void {
+  for (const name of db.prepare<[], string>(tables).pluck().all())
+    for (const order of ['asc', 'desc']) db.prepare(`select * from ${name} order by 1 ${order} limit 1`).get()
+}
+
+/** Rebuilds the queue from its readable pages. No process may have it open. */
+export function repairQueue(directory: string, why: string): Repair {
+  const path = queueFile(directory)
+  const rebuilt = `${path}.rebuilt`
+  removeDatabase(rebuilt)
+  try {
+    const report = salvage(path, rebuilt)
+    return { ...report, why, kept: replaceDatabase(path, rebuilt, 'damaged') }
+  } catch (cause) {
+    removeDatabase(rebuilt)
+    const detail = cause instanceof Error ? cause.message : String(cause)
+    throw new QueueFolderUnusable(
+      `the queue ${path} is damaged (${why}) and cannot be rebuilt: ${detail}; run deferd salvage to recover its mail into another folder, or restore the queue from a backup`,
+      { cause },
+    )
+  }
+}
+
+/** One line for the log per fact. */
+export function repairLines({ why, kept, messages, corrupt, held, lost }: Repair): readonly string[] {
+  return [
+    `the queue was damaged (${why}) and was rebuilt from its readable pages: ${messages} messages, ${corrupt.length} in corrupt, ${held} put on hold; the damaged file is kept as ${kept ?? 'nothing'}`,
+    ...lost.map((one) => `unreadable: ${one}`),
+  ]
+}

@@ -1,0 +1,126 @@
+/**
+ * Restores a backup as the queue of a folder, and salvages a queue into a new folder. Both need a queue without a daemon.
+ */
+import { chownSync, existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { NoSuchQueue, QueueFolderUnusable, QueueInUse } from '../../errors.ts'
+import { isOwned, takeOwnership } from '../../owner-lock.ts'
+import { createPrivate } from '../../private-file.ts'
+import { removeDatabase, sync } from './database-files.ts'
+import { queueFile } from './database.ts'
+import { renew } from './generation.ts'
+import { assertCompatible, currentVersion, versionOf } from './migrations.ts'
+import { repairQueue, type Repair } from './repair.ts'
+import { replaceDatabase } from './replacement.ts'
+import { salvage, type SalvageReport } from './salvage.ts'
+import { damagesOf } from './full-check.ts'
+
+/** Number of pages per step of a copy: all of them. A copy in several steps would start again at each write of the owner. */
+const ALL_PAGES = 0x7fffffff
+
+/** Copies a database to a file with a generation of its own, which only its owner may read. Returns its size in bytes. */
+export async function copyDatabase(db: Database.Database, path: string): Promise<number> {
+  createPrivate(path)
+  const { totalPages } = await db.backup(path, { progress: () => ALL_PAGES })
+  const copy = new Database(path)
+  try {
+    renew(copy)
+    copy.pragma('wal_checkpoint(truncate)')
+    return totalPages * Number(copy.pragma('page_size', { simple: true }))
+  } finally {
+    copy.close()
+  }
+}
+
+/**
+ * Puts a backup in the place of the queue. Rejects with QueueInUse while a daemon runs, QueueFolderUnusable for a file that is not
+ * a sound queue, QueueTooNew or QueueIncompatible. Returns the name of the former database, null when there was none.
+ */
+export async function restoreQueue(directory: string, file: string): Promise<string | null> {
+  const ownership = takeOwnership(directory)
+  const path = queueFile(directory)
+  const partial = `${path}.restored`
+  try {
+    removeDatabase(partial)
+    const backup = openBackup(file)
+    try {
+      await copyDatabase(backup, partial)
+    } finally {
+      backup.close()
+    }
+    giveTo(directory, [partial, join(directory, 'lock.db')])
+    sync(partial)
+    return replaceDatabase(path, partial, 'replaced')
+  } finally {
+    removeDatabase(partial)
+    ownership.release()
+  }
+}
+
+function openBackup(file: string): Database.Database {
+  const unusable = (detail: string, cause?: unknown): QueueFolderUnusable =>
+    new QueueFolderUnusable(`cannot restore ${file}: ${detail}; nothing was changed`, cause === undefined ? {} : { cause })
+  let db: Database.Database | undefined
+  try {
+    db = new Database(file, { readonly: true, fileMustExist: true })
+    assertCompatible(db, file)
+    if (versionOf(db) === 0 || versionOf(db) > currentVersion()) throw unusable('it is empty')
+    const [damage] = damagesOf(db)
+    if (damage !== undefined) throw unusable(`it is damaged (${damage}); deferd salvage recovers what is readable`)
+    return db
+  } catch (error) {
+    db?.close()
+    if (error instanceof Error && 'exitCode' in error) throw error
+    throw unusable(error instanceof Error ? error.message : String(error), error)
+  }
+}
+
+/** Gives files to the owner of the folder, when root restores the queue of another user. */
+function giveTo(directory: string, files: readonly string[]): void {
+  const { uid, gid } = statSync(directory)
+  if (process.getuid?.() === 0) for (const file of files) chownSync(file, uid, gid)
+}
+
+/**
+ * Writes the readable mail of a queue, a folder or a database, into a new folder. Throws NoSuchQueue, QueueInUse while a daemon
+ * runs, and QueueFolderUnusable.
+ */
+export function salvageQueue(from: string, to: string): SalvageReport {
+  const path = existsSync(from) && statSync(from).isDirectory() ? queueFile(from) : from
+  if (!existsSync(path)) throw new NoSuchQueue(from)
+  if (isOwned(dirname(path))) throw new QueueInUse(dirname(path), undefined, undefined)
+  mkdirSync(to, { mode: 0o700 })
+  try {
+    return salvage(path, queueFile(to))
+  } catch (error) {
+    rmdirSync(to)
+    throw error
+  }
+}
+
+/** Rebuilds a queue in which the full check finds damage. Null when it finds none. Throws QueueInUse while a daemon runs. */
+export function repairDamage(directory: string): Repair | null {
+  if (!existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
+  const ownership = takeOwnership(directory)
+  try {
+    const damage = firstDamage(queueFile(directory))
+    return damage === undefined ? null : repairQueue(directory, damage)
+  } finally {
+    ownership.release()
+  }
+}
+
+function firstDamage(path: string): string | undefined {
+  let db: Database.Database | undefined
+  try {
+    db = new Database(path, { readonly: true })
+    assertCompatible(db, path)
+    return damagesOf(db)[0]
+  } catch (error) {
+    if (error instanceof Database.SqliteError) return error.message
+    throw error
+  } finally {
+    db?.close()
+  }
+}

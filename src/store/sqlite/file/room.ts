@@ -1,0 +1,67 @@
+/**
+ * Room for new mail and for outcomes on the disk of the queue: its free bytes, and the free pages of the queue file, which the
+ * next transactions reuse. While the reserve is released, no new mail is stored, but deliveries continue as long as their
+ * outcomes can be recorded.
+ */
+import type { Database } from 'better-sqlite3'
+import type { Reserve } from '../../reserve.ts'
+import type { Checkpoints } from './checkpoints.ts'
+
+/** Bytes of a page of the queue file. */
+export const PAGE = 8_192
+/** Part of the reserve that must be left for the outcomes of deliveries that run, before another one may start. */
+const FOR_OUTCOMES = 1 / 4
+/** Pages that are returned to the file system between two checkpoints: each may need a frame in the write-ahead log. */
+const VACUUM_SLICE = 128
+const VACUUM_SLICES = 8
+
+export class Room {
+  readonly #db: Database
+  readonly #reserve: Reserve
+  readonly #freePages
+
+  constructor(db: Database, reserve: Reserve) {
+    this.#db = db
+    this.#reserve = reserve
+    this.#freePages = db.prepare<[], number>('pragma freelist_count').pluck()
+  }
+
+  get isReserveReleased(): boolean {
+    return this.#reserve.isReleased
+  }
+
+  /** Number of bytes in the reserve file. */
+  get reserveSize(): number {
+    return this.#reserve.size
+  }
+
+  /** Bytes for new mail. The size of the reserve is left for the write-ahead log. */
+  forMail(): number {
+    return this.#reserve.isReleased ? 0 : Math.max(0, this.#free() - this.#reserve.size)
+  }
+
+  /** Whether the outcomes of further deliveries can be recorded. */
+  fitsOutcomes(): boolean {
+    return !this.#reserve.isReleased || this.#free() >= this.#reserve.size * FOR_OUTCOMES
+  }
+
+  releaseReserve(): void {
+    if (!this.#reserve.isReleased) this.#reserve.release()
+  }
+
+  /** Writes the reserve file again, in space that was freed on the disk or inside the queue file. */
+  restoreReserve(checkpoints: Checkpoints): void {
+    this.#reserve.restore()
+    for (let slice = 0; slice < VACUUM_SLICES && this.#reserve.isReleased; slice++) {
+      // Free pages that new mail can use, too, when twice the reserve was returned to the file system.
+      if ((this.#freePages.get() ?? 0) * PAGE < 3 * this.#reserve.size || !checkpoints.run()) return
+      this.#db.pragma(`incremental_vacuum(${VACUUM_SLICE})`)
+      checkpoints.run()
+      this.#reserve.restore()
+    }
+  }
+
+  #free(): number {
+    return this.#reserve.freeBytes() + (this.#freePages.get() ?? 0) * PAGE
+  }
+}

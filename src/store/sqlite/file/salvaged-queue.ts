@@ -1,0 +1,265 @@
+/**
+ * A new queue made of the rows that could be read from a damaged one. Each row is verified: a message with a row that does not
+ * match its checksum, or with missing parts, is placed in `corrupt`; a message with a row of a page that may be out of date is held.
+ */
+import { crc32 } from 'node:zlib'
+import Database from 'better-sqlite3'
+import { messageOf, queueIdOf, recipientId, type MessageId } from '../../../mail/message.ts'
+import { CHUNKS_PER_CONTENT } from '../../chunks.ts'
+import { messageCrc, outcomeCrc, recipientCrc, type MessageEnvelope, type RecipientEnvelope } from './checksums.ts'
+import { createDatabase } from './database.ts'
+import * as sql from './salvage-queries.ts'
+import type { Value } from './records.ts'
+import type { FoundRow, Tables } from './row-scan.ts'
+
+type Columns = Readonly<Record<string, Value>>
+
+/** Address of a recipient that could not be read (RFC 2606 reserves `invalid`). */
+const UNREADABLE_ADDRESS = 'unreadable@invalid'
+
+/** Number of rows in one transaction. */
+const ROWS_PER_COMMIT = 20_000
+
+/** Rows of `meta` that a new queue has of its own. */
+const OWN_META: readonly Value[] = ['schema', 'generation']
+
+/** Ids that are left out when rows were lost, so that no id of a lost message is used again. */
+const IDS_SKIPPED = 100_000
+
+/** The mail of a salvaged queue. */
+export interface SalvagedMail {
+  /** Messages outside of `corrupt`. */
+  readonly messages: number
+  readonly corrupt: readonly { readonly queueId: string; readonly why: string }[]
+  /** Messages put on hold, because a newer version of their rows may have been lost. */
+  readonly held: number
+}
+
+interface TableWriter {
+  readonly columns: readonly string[]
+  readonly written: readonly string[]
+  /** The column that has the row number, which is not in the record; null in a table without row numbers. */
+  readonly rowNumber: string | null
+  readonly insert: Database.Statement<Value[], number>
+}
+
+export class SalvagedQueue {
+  readonly #db: Database.Database
+  readonly #writers = new Map<string, TableWriter>()
+  /** Reasons by message; messages with a damaged content, by content. */
+  readonly #corrupt = new Map<MessageId, string>()
+  readonly #damagedContents = new Map<number, string>()
+  readonly #uncertain = new Set<MessageId>()
+  #highest = 0
+  #rows = 0
+
+  /** Creates the file. Throws when it exists. */
+  constructor(path: string) {
+    this.#db = createDatabase(path)
+    this.#db.pragma('ignore_check_constraints = on')
+    this.#db.pragma('synchronous = off')
+    this.#db.pragma('wal_autocheckpoint = 1000')
+    for (const { name, wr } of this.#db.prepare<[], { name: string; wr: 0 | 1 }>(sql.tables).all())
+      this.#writers.set(name, this.#writer(name, wr === 0))
+  }
+
+  /** The stored columns of each table, as the schema has them. */
+  get tables(): Tables {
+    return new Map([...this.#writers].map(([table, { columns, rowNumber }]) => [table, { columns, hasRowNumber: rowNumber !== null }]))
+  }
+
+  #writer(table: string, hasRowNumber: boolean): TableWriter {
+    const described = this.#db.prepare<[], { name: string; hidden: number; pk: number }>(`pragma table_xinfo(${table})`).all()
+    // SQLite's numbers: 2 is a virtual generated column, which is not in the record; 3 is a stored one, which it computes.
+    const columns = described.filter(({ hidden }) => hidden !== 2).map(({ name }) => name)
+    const written = described.filter(({ hidden }) => hidden === 0).map(({ name }) => name)
+    const sum = described.find(({ hidden }) => hidden === 3)?.name ?? '1'
+    const insert = this.#db
+      .prepare<Value[], number>(
+        `insert or ignore into ${table} (${written.join()}) values (${written.map(() => '?').join()}) returning ${sum}`,
+      )
+      .pluck()
+    const rowNumber = hasRowNumber ? (described.find(({ pk }) => pk === 1)?.name ?? null) : null
+    return { columns, written, insert, rowNumber }
+  }
+
+  /** Adds a row. A row that was added before is left out. */
+  add({ table, key, values, isCurrent }: FoundRow): void {
+    if (this.#rows++ % ROWS_PER_COMMIT === 0) this.#commit()
+    const writer = this.#writers.get(table)
+    if (writer === undefined) return
+    const row: Columns = Object.fromEntries(writer.columns.map((name, n) => [name, values[n] ?? null]))
+    if (table === 'message') this.#addMessage({ ...row, id: key }, isCurrent)
+    else if (table === 'recipient') this.#addRecipient({ ...row, id: key }, isCurrent)
+    else if (table === 'chunk') this.#addChunk({ ...row, id: key })
+    else if (table !== 'meta' || !OWN_META.includes(row['name'] ?? null))
+      this.#insert(table, writer.rowNumber === null ? row : { ...row, [writer.rowNumber]: key })
+  }
+
+  #addMessage(row: Columns, isCurrent: boolean): void {
+    const id = Number(row['id'])
+    this.#note(id, isCurrent)
+    const crc = messageCrc(row as unknown as MessageEnvelope)
+    const isSound = crc === row['envelope_crc'] && this.#sumOf('message', row) === row['state_sum']
+    if (isSound) return
+    this.#corrupt.set(id, 'the envelope does not match its checksum')
+    this.#insert(
+      'message',
+      {
+        ...this.#placeholder(id),
+        created_at: instant(row['created_at']),
+        arrived_at: instant(row['arrived_at']),
+        sender: text(row['sender']),
+        size: instant(row['size']),
+        content_id: instant(row['content_id']) || id,
+        envelope_crc: (crc ^ 1) >>> 0,
+      },
+      true,
+    )
+  }
+
+  #addRecipient(row: Columns, isCurrent: boolean): void {
+    const id = Number(row['id'])
+    const message = messageOf(id)
+    this.#note(message, isCurrent)
+    const crc = recipientCrc(row as unknown as RecipientEnvelope)
+    const { last = null } = row
+    const isSound =
+      crc === row['envelope_crc'] &&
+      (last === null || typeof last === 'string') &&
+      outcomeCrc(last) === row['last_crc'] &&
+      this.#sumOf('recipient', row) === row['schedule_sum']
+    if (isSound) return
+    this.#corrupt.set(message, `the envelope or schedule of recipient ${id} does not match its checksum`)
+    const schedule = { due_at: instant(row['due_at']), expires_at: instant(row['expires_at']) }
+    const names = { destination: text(row['destination']), address: text(row['address']) }
+    this.#insert('recipient', { ...this.#unreadableRecipient(id), ...names, ...schedule, envelope_crc: (crc ^ 1) >>> 0 }, true)
+  }
+
+  #addChunk(row: Columns): void {
+    const { id, crc, data } = row
+    const content = Math.floor(Number(id) / CHUNKS_PER_CONTENT)
+    this.#note(content, true)
+    if (!(data instanceof Uint8Array)) return
+    if (crc32(data) !== crc) this.#damagedContents.set(content, `part ${Number(id) % CHUNKS_PER_CONTENT} of content ${content} is damaged`)
+    this.#insert('chunk', row)
+  }
+
+  #note(message: MessageId, isCurrent: boolean): void {
+    if (!isCurrent) this.#uncertain.add(message)
+    if (Number.isSafeInteger(message) && message < 2 ** 35) this.#highest = Math.max(this.#highest, message)
+  }
+
+  /** Inserts a row as it is; returns the sum that SQLite computes for it. */
+  #sumOf(table: string, row: Columns): number | null {
+    return this.#insert(table, row)
+  }
+
+  /** Null when the row is there already, or when its values have other types. */
+  #insert(table: string, row: Columns, replaces = false): number | null {
+    const writer = this.#writers.get(table)
+    if (writer === undefined) return null
+    if (replaces) this.#db.prepare(`delete from ${table} where id = ?`).run(row['id'] ?? null)
+    try {
+      return writer.insert.get(...writer.written.map((name) => row[name] ?? defaultOf(name))) ?? null
+    } catch (error) {
+      if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_CONSTRAINT')) return null
+      throw error
+    }
+  }
+
+  #placeholder(id: MessageId): Columns {
+    const now = this.#db.prepare<[], number>(sql.now).pluck().get() ?? 0
+    return {
+      id,
+      created_at: now,
+      arrived_at: now,
+      sender: '',
+      size: 0,
+      content_id: id,
+      smtputf8: 0,
+      placement: 'corrupt',
+      why: 'unreadable',
+      envelope_crc: -1,
+    }
+  }
+
+  #unreadableRecipient(id: number): Columns {
+    const now = this.#db.prepare<[], number>(sql.now).pluck().get() ?? 0
+    return { id, state: 'parked', destination: 'invalid', address: UNREADABLE_ADDRESS, due_at: now, expires_at: now, envelope_crc: -1 }
+  }
+
+  #commit(): void {
+    if (this.#db.inTransaction) this.#db.exec('commit')
+    this.#db.exec('begin')
+  }
+
+  /** Completes the queue: messages with missing parts become visible in `corrupt`. */
+  finish(anyLost: boolean): SalvagedMail {
+    this.#commit()
+    this.#addMissing()
+    for (const id of this.#ids(sql.incompleteContents)) this.#corrupt.set(id, this.#corrupt.get(id) ?? 'a part of the content is missing')
+    for (const [content, why] of this.#damagedContents)
+      for (const id of this.#ids(sql.messagesWithContent, content)) this.#corrupt.set(id, why)
+    for (const [message, why] of this.#corrupt) {
+      this.#db.prepare<[string, MessageId]>(sql.toCorrupt).run(why, message)
+      this.#db.prepare<{ message: MessageId }>(sql.parkWaiting).run({ message })
+    }
+    let held = 0
+    for (const message of this.#uncertain) {
+      if (this.#corrupt.has(message) || this.#db.prepare<[MessageId]>(sql.toHold).run(message).changes === 0) continue
+      this.#db.prepare<{ message: MessageId }>(sql.parkWaiting).run({ message })
+      held++
+    }
+    // Ids of rows that were lost are not used again.
+    this.#db.prepare<[number]>(sql.raiseLastId).run(this.#highest + (anyLost ? IDS_SKIPPED : 0))
+    this.#db.exec('commit')
+    this.#assertSound()
+    const corrupt = this.#db.prepare<[], { id: MessageId; createdAt: number; why: string }>(sql.corrupt).all()
+    return {
+      messages: this.#ids(sql.countMessages)[0] ?? 0,
+      corrupt: corrupt.map((one) => ({ queueId: queueIdOf(one), why: one.why })),
+      held,
+    }
+  }
+
+  #ids(query: string, ...bound: number[]): readonly number[] {
+    return this.#db
+      .prepare<number[], number>(query)
+      .pluck()
+      .all(...bound)
+  }
+
+  /** Adds rows in place of those that are missing. */
+  #addMissing(): void {
+    for (const content of this.#ids(sql.contentsWithoutMessage)) this.#addPlaceholder(content, 'the envelope is on an unreadable page')
+    for (const message of this.#ids(sql.recipientsWithoutMessage)) this.#addPlaceholder(message, 'the envelope is on an unreadable page')
+    for (const message of this.#ids(sql.messagesWithoutRecipients)) {
+      this.#corrupt.set(message, this.#corrupt.get(message) ?? 'the recipients are on an unreadable page')
+      this.#insert('recipient', this.#unreadableRecipient(recipientId(message, 0)))
+    }
+  }
+
+  #addPlaceholder(message: MessageId, why: string): void {
+    this.#insert('message', this.#placeholder(message))
+    this.#corrupt.set(message, why)
+  }
+
+  #assertSound(): void {
+    const found = this.#db.prepare<[], string>('pragma quick_check(3)').pluck().all()
+    if (found.join() !== 'ok') throw new Error(`the salvaged queue is not sound: ${found.join('; ')}; this is a bug`)
+  }
+
+  /** Moves the write-ahead log into the file. */
+  close(): void {
+    this.#db.pragma('ignore_check_constraints = off')
+    this.#db.pragma('wal_checkpoint(truncate)')
+    this.#db.close()
+  }
+}
+
+const instant = (value: Value | undefined): number => (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0)
+const text = (value: Value | undefined): string => (typeof value === 'string' ? value : '')
+
+/** Value of a column that a placeholder does not have. */
+const defaultOf = (column: string): Value => (sql.ZERO.has(column) ? 0 : null)

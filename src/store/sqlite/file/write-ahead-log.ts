@@ -1,0 +1,104 @@
+/**
+ * Reads SQLite's write-ahead log (https://www.sqlite.org/fileformat2.html#the_write_ahead_log) without SQLite, which takes the
+ * first frame with a wrong checksum for the end of the log and drops all later commits.
+ */
+
+const HEADER = 32
+const FRAME_HEADER = 24
+/** Magic number of a log whose checksums are computed over big-endian words. */
+const BIG_ENDIAN = 0x377f0683
+
+export interface WriteAheadLog {
+  /** Newest sound version of each page: its offset in the log. */
+  readonly pages: ReadonlyMap<number, number>
+  /** Pages whose newest version is in a damaged frame. */
+  readonly lost: ReadonlySet<number>
+  /** Whether the page of a damaged frame is unknown: the newest version of any page may be lost. */
+  readonly lostAny: boolean
+  /** Number of pages of the database after the last commit; null without a commit. */
+  readonly pageCount: number | null
+  /**
+   * `damaged`: commits follow a damaged frame that was synced before them. `incomplete`: only the last commit is behind the
+   * damaged frame, as after a power failure during an unacknowledged commit.
+   */
+  readonly state: 'sound' | 'incomplete' | 'damaged'
+}
+
+interface Frame {
+  readonly page: number
+  readonly commit: number
+  readonly at: number
+  readonly isSound: boolean
+  /** Whether the salts are those of the log. */
+  readonly isCurrent: boolean
+}
+
+export function readLog(log: Buffer, pageSize: number): WriteAheadLog {
+  const frames = framesOf(log, pageSize)
+  const last = frames.findLastIndex(({ isSound, commit }) => isSound && commit > 0)
+  const used = frames.slice(0, last + 1)
+  const pages = new Map<number, number>()
+  const lost = new Set<number>()
+  for (const { page, at, isSound } of used) {
+    if (isSound) {
+      pages.set(page, at)
+      lost.delete(page)
+    } else lost.add(page)
+  }
+  for (const page of lost) pages.delete(page)
+  const most = frames[last]?.commit ?? 0
+  const lostAny = used.some(({ isSound, isCurrent, page }) => !isSound && (!isCurrent || page < 1 || page > most))
+  return {
+    pages,
+    lost: new Set([...lost].filter((page) => page >= 1 && page <= most)),
+    lostAny,
+    pageCount: frames[last]?.commit ?? null,
+    state: headerIsSound(log) || last < 0 ? stateOf(used) : 'damaged',
+  }
+}
+
+function stateOf(used: readonly Frame[]): WriteAheadLog['state'] {
+  const bad = used.findIndex(({ isSound }) => !isSound)
+  if (bad < 0) return 'sound'
+  // Each commit is synced before the next one is written: a frame before the last two commits was on the disk. The damaged frame
+  // may be one of the two.
+  return used.slice(bad).filter(({ isCurrent, commit }) => isCurrent && commit > 0).length > 1 ? 'damaged' : 'incomplete'
+}
+
+/** All frames of the current log; those of an older one, with other salts, are left out. */
+function framesOf(log: Buffer, pageSize: number): Frame[] {
+  const size = FRAME_HEADER + pageSize
+  const count = Math.floor((log.length - HEADER) / size)
+  if (count < 1) return []
+  const salts = headerIsSound(log) ? log.subarray(16, 24) : log.subarray(HEADER + 8, HEADER + 16)
+  const bigEndian = log.readUInt32BE(0) === BIG_ENDIAN
+  const frames: Frame[] = []
+  let before = log.subarray(24, 32)
+  for (let n = 0, at = HEADER; n < count; n++, at += size) {
+    const header = log.subarray(at, at + FRAME_HEADER)
+    const isCurrent = header.subarray(8, 16).equals(salts)
+    const isSound =
+      isCurrent && follows(before, [header.subarray(0, 8), log.subarray(at + FRAME_HEADER, at + size)], header.subarray(16), bigEndian)
+    frames.push({ page: header.readUInt32BE(0), commit: header.readUInt32BE(4), at: at + FRAME_HEADER, isSound, isCurrent })
+    before = header.subarray(16, 24)
+  }
+  return frames
+}
+
+const headerIsSound = (log: Buffer): boolean =>
+  log.length >= HEADER &&
+  (log.readUInt32BE(0) & 0xfffffffe) === 0x377f0682 &&
+  follows(Buffer.alloc(8), [log.subarray(0, 24)], log.subarray(24, 32), log.readUInt32BE(0) === BIG_ENDIAN)
+
+/** Whether a stored checksum continues the one before it over some bytes. */
+function follows(before: Buffer, parts: readonly Buffer[], stored: Buffer, bigEndian: boolean): boolean {
+  let [s0, s1] = [before.readUInt32BE(0), before.readUInt32BE(4)]
+  for (const part of parts) {
+    const view = new DataView(part.buffer, part.byteOffset, part.byteLength)
+    for (let i = 0; i < part.byteLength; i += 8) {
+      s0 = (s0 + view.getUint32(i, !bigEndian) + s1) >>> 0
+      s1 = (s1 + view.getUint32(i + 4, !bigEndian) + s0) >>> 0
+    }
+  }
+  return stored.readUInt32BE(0) === s0 && stored.readUInt32BE(4) === s1
+}

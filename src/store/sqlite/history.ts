@@ -1,0 +1,114 @@
+/**
+ * Writes and searches the history. A message that leaves the queue is removed: its rows are deleted and one history row is inserted with the message, its recipients and all
+ * attempts. Mail delivered at its first attempt therefore costs one history row.
+ */
+import type { Database } from 'better-sqlite3'
+import type { Instant } from '../../system/clock.ts'
+import type { MessageId, Recipient, RecipientId } from '../../mail/message.ts'
+import type { AttemptRecord, Settled } from '../queue-store.ts'
+import { decodeHistory, encodeHistory } from '../history-record.ts'
+import { departedRecipients, type HistoryFilter, type HistoryPage, type MessageDetails } from '../queue-reader.ts'
+import * as sql from './queries.ts'
+import * as reading from './reader-queries.ts'
+import { asMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+
+/** Outcomes and attempts of the current settlement, which are not in the rows of the message yet. */
+export interface UnsavedOutcomes {
+  readonly settled: ReadonlyMap<RecipientId, Exclude<Settled, { state: 'waiting' }>>
+  readonly attempts: readonly AttemptRecord[]
+}
+
+const NO_OUTCOMES: UnsavedOutcomes = { settled: new Map(), attempts: [] }
+
+export class HistoryWriter {
+  readonly #recipients
+  readonly #attempts
+  readonly #remember
+  readonly #otherWithContent
+  readonly #deleteChunks
+  readonly #deleteRecipients
+  readonly #deleteAttempts
+  readonly #deleteMessage
+
+  constructor(db: Database) {
+    this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(sql.recipientsOf)
+    this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(sql.attemptsOf)
+    this.#remember = db.prepare<[MessageId, Instant, string]>(sql.insertHistory)
+    this.#otherWithContent = db.prepare<[number, MessageId]>(sql.otherWithContent)
+    this.#deleteChunks = db.prepare<{ content: number }>(sql.deleteChunks)
+    this.#deleteRecipients = db.prepare<{ message: MessageId }>(sql.deleteRecipients)
+    this.#deleteAttempts = db.prepare<{ message: MessageId }>(sql.deleteAttempts)
+    this.#deleteMessage = db.prepare<[MessageId]>(sql.deleteMessage)
+  }
+
+  /** Replaces a message and all its rows by one row of history. */
+  depart(row: MessageRow, unsaved: UnsavedOutcomes = NO_OUTCOMES): void {
+    const message = row.id
+    const recipients = this.#recipients.all({ message }).map((one) => withOutcome(toRecipient(one), unsaved))
+    const attempts = this.#attempts.all({ message })
+    const history = [...attempts.map(toAttempt), ...unsaved.attempts]
+    const leftAt = recipients.reduce((latest, one) => Math.max(latest, one.settledAt ?? 0), 0)
+    // The history record omits the prepended header fields, because they belong to the deleted content.
+    const { prependedHeaders: _, ...gone } = asMessage(row)
+    const record = { message: gone, forcedExpire: row.forced_expire === 1, warnings: row.warnings, recipients, history }
+    this.#remember.run(message, leftAt, encodeHistory(record))
+    this.#deleteRecipients.run({ message })
+    if (attempts.length > 0) this.#deleteAttempts.run({ message })
+    this.#deleteMessage.run(message)
+    if (row.shares_content === 0 || this.#otherWithContent.get(row.content_id, message) === undefined)
+      this.#deleteChunks.run({ content: row.content_id })
+  }
+}
+
+/** Returns a recipient with its outcome from the current settlement, if it has one. */
+function withOutcome(recipient: Recipient, { settled }: UnsavedOutcomes): Recipient {
+  const outcome = settled.get(recipient.id)
+  if (outcome === undefined) return recipient
+  const { noticeDue: _, ...rest } = recipient
+  return { ...rest, state: outcome.state, settledAt: outcome.at, attempts: outcome.attempts, last: outcome.last, deliveryStarts: 0 }
+}
+
+/** Number of rows that one page searches. Rows that match are rare: a page takes some milliseconds. */
+const SEARCHED = 10_000
+
+interface DepartureRow {
+  readonly seq: number
+  readonly message: MessageId
+  readonly leftAt: Instant
+  readonly record: string
+}
+
+/** Searches the history, the newest row first. */
+export class HistorySearch {
+  readonly #first
+  readonly #last
+  readonly #rows
+
+  constructor(db: Database) {
+    this.#first = db.prepare<{ since: Instant }, number | null>(reading.firstDeparture).pluck()
+    this.#last = db.prepare<[], number | null>(reading.lastDeparture).pluck()
+    this.#rows = db.prepare<object, DepartureRow>(reading.departures)
+  }
+
+  departed(filter: HistoryFilter, { before, limit }: { readonly before: number | null; readonly limit: number }): HistoryPage {
+    const since = filter.since ?? 0
+    const first = this.#first.get({ since }) ?? null
+    const end = before ?? (this.#last.get() ?? 0) + 1
+    if (first === null || first >= end) return { messages: [], next: null }
+    const from = Math.max(first, end - SEARCHED)
+    const found: MessageDetails[] = []
+    for (const row of this.#rows.iterate({ ...bound(filter), since, from, before: end, limit: SEARCHED })) {
+      const one = { ...decodeHistory(row.message, row.record), queue: 'gone' as const, leftAt: row.leftAt }
+      if (departedRecipients(filter, one).length === 0) continue
+      found.push(one)
+      if (found.length === limit) return { messages: found, next: row.seq > first ? row.seq : null }
+    }
+    return { messages: found, next: from > first ? from : null }
+  }
+}
+
+const bound = ({ sender, recipient, outcome }: HistoryFilter) => ({
+  sender: sender === null ? null : reading.inJson(sender),
+  recipient: recipient === null ? null : reading.inJson(recipient),
+  outcome: outcome === null ? null : JSON.stringify(outcome),
+})

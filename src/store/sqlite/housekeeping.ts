@@ -1,0 +1,138 @@
+/**
+ * Queue state other than mail, and maintenance: saved destinations, deadlines, pruning of history and trash past their retention,
+ * and incremental vacuum.
+ */
+import type { Database } from 'better-sqlite3'
+import type { Instant } from '../../system/clock.ts'
+import type { ClockRecord } from '../../system/queue-clock.ts'
+import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
+import type { Operating } from './operate.ts'
+import * as sql from './queries.ts'
+import { fromStatus, toDestination, type DestinationRow, type MessageRow } from './rows.ts'
+import type { TrafficRows } from './traffic-rows.ts'
+
+type Limits = Parameters<QueueStore['prune']>[0]
+
+/** Number of history or trash rows per slice. A slice takes a few milliseconds. */
+const HISTORY_SLICE = 250
+const TRASH_SLICE = 25
+/** Number of pages vacuumed per slice. Fewer free pages than this do not justify the write. */
+const VACUUM_SLICE = 500
+const VACUUM_FROM = 4_000
+
+export class Housekeeping {
+  readonly #db: Database
+  readonly #destinationsDue
+  readonly #nextExpiry
+  readonly #nextWarning
+  readonly #destinations
+  readonly #save
+  readonly #forget
+  readonly #oldest
+  readonly #newest
+  readonly #deleteThrough
+  readonly #trash
+  readonly #beat
+  readonly #reserveIds
+  readonly #saveClock
+  readonly #operating: Operating
+  readonly #traffic: TrafficRows
+  readonly #changed: (message: MessageId) => void
+
+  constructor(
+    db: Database,
+    parts: { readonly operating: Operating; readonly traffic: TrafficRows; readonly changed: (message: MessageId) => void },
+  ) {
+    this.#db = db
+    this.#operating = parts.operating
+    this.#traffic = parts.traffic
+    this.#changed = parts.changed
+    this.#destinationsDue = db.prepare<[], DestinationDue>(sql.destinationsDue)
+    this.#nextExpiry = db.prepare<[], Instant | null>(sql.nextExpiry).pluck()
+    this.#nextWarning = db.prepare<[], Instant | null>(sql.nextWarning).pluck()
+    this.#destinations = db.prepare<[], DestinationRow>(sql.destinations)
+    this.#save = db.prepare(sql.saveDestination)
+    this.#forget = db.prepare<[DestinationName]>(sql.forgetDestination)
+    this.#oldest = db.prepare<{ limit: number }, { seq: number; left_at: Instant }>(sql.oldestHistory)
+    this.#newest = db.prepare<[], number | null>(sql.newestHistory).pluck()
+    this.#deleteThrough = db.prepare<[number]>(sql.deleteHistoryThrough)
+    this.#trash = db.prepare<{ before: Instant; limit: number }, MessageRow>(sql.oldestTrash)
+    this.#beat = db.prepare(sql.beatHeart)
+    this.#saveClock = db.prepare<{ name: string; value: number }>(sql.saveClockPart)
+    this.#reserveIds = db.prepare<{ count: number }, MessageId>(sql.reserveIds).pluck()
+  }
+
+  destinationsDue(): DestinationDue[] {
+    return this.#destinationsDue.all()
+  }
+
+  nextDeadlines(): { readonly expiresAt: Instant | null; readonly warnAt: Instant | null } {
+    return { expiresAt: this.#nextExpiry.get() ?? null, warnAt: this.#nextWarning.get() ?? null }
+  }
+
+  destinations(): DestinationRecord[] {
+    return this.#destinations.all().map(toDestination)
+  }
+
+  saveDestination({ name, deadUntil, probeInterval, suspension, siteStatus }: DestinationRecord): void {
+    const ordinary = deadUntil === null && probeInterval === null && suspension === null
+    if (ordinary) this.#forget.run(name)
+    else {
+      const { by = null, until = null, reason = null } = suspension ?? {}
+      this.#save.run(name, deadUntil, probeInterval, by, until, reason, fromStatus(siteStatus))
+    }
+  }
+
+  saveClock(record: ClockRecord): void {
+    for (const [part, value] of Object.entries(record)) this.#saveClock.run({ name: `clock_${part}`, value })
+  }
+
+  nextIds(count: number): MessageId[] {
+    const last = this.#reserveIds.get({ count }) ?? 0
+    return Array.from({ length: count }, (_, n) => last - count + 1 + n)
+  }
+
+  ping(): void {
+    this.#beat.run()
+  }
+
+  prune({ historyBefore, historyCount, trashBefore }: Limits): { readonly more: boolean } {
+    this.#traffic.prune()
+    const trash = this.emptyTrash(trashBefore)
+    const history = this.#pruneHistory(historyBefore, historyCount)
+    return { more: trash || history || this.#giveBackPages() }
+  }
+
+  /** Permanently deletes one slice of the trash, oldest messages first. Returns whether the slice was full. */
+  emptyTrash(before: Instant): boolean {
+    const rows = this.#trash.all({ before, limit: TRASH_SLICE })
+    for (const row of rows) {
+      this.#operating.purge(row, row.deleted_at ?? before)
+      this.#changed(row.id)
+    }
+    return rows.length === TRASH_SLICE
+  }
+
+  trashIsEmpty(): boolean {
+    return this.#trash.get({ before: Number.MAX_SAFE_INTEGER, limit: 1 }) === undefined
+  }
+
+  #pruneHistory(before: Instant, count: number): boolean {
+    // Rows are deleted from the oldest on, so row numbers have no gaps and a subtraction gives the count.
+    const surplus = (this.#newest.get() ?? 0) - count
+    const rows = this.#oldest.all({ limit: HISTORY_SLICE })
+    const keptFrom = rows.findIndex(({ seq, left_at }) => left_at >= before && seq > surplus)
+    const last = rows[keptFrom < 0 ? rows.length - 1 : keptFrom - 1]
+    if (last !== undefined) this.#deleteThrough.run(last.seq)
+    return keptFrom < 0 && rows.length === HISTORY_SLICE
+  }
+
+  #giveBackPages(): boolean {
+    const free = Number(this.#db.pragma('freelist_count', { simple: true }))
+    const all = Number(this.#db.pragma('page_count', { simple: true }))
+    if (free < VACUUM_FROM || free < all / 4) return false
+    this.#db.pragma(`incremental_vacuum(${VACUUM_SLICE})`)
+    return true
+  }
+}

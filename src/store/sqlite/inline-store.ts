@@ -1,0 +1,84 @@
+/**
+ * The store in the thread of its caller, for commands and for tests under virtual time. Calls made in one turn of the event loop
+ * are committed together.
+ */
+import type { QueueReader } from '../queue-reader.ts'
+import { IdBuffer } from '../id-buffer.ts'
+import { directReader } from '../reader-methods.ts'
+import { pending, type Call, type Outcome, type PendingCall } from '../methods.ts'
+import { StoreUnavailable, type QueueStore, type StoreFailed } from '../queue-store.ts'
+import type { Repair } from './file/repair.ts'
+import type { Quarantined } from './quarantine.ts'
+import type { Database } from './file/database.ts'
+import { openCore } from './open-core.ts'
+import { createStoreClient, type CallTransport } from './store-client.ts'
+import type { RecoveryReport } from './recovery.ts'
+import { SqliteReader } from './sqlite-reader.ts'
+
+export type Place = { readonly directory: string } | { readonly memory: true }
+
+export interface StoreOptions {
+  /** Called for each message that is quarantined while the store is open. */
+  readonly onQuarantined?: ((message: Quarantined) => void) | undefined
+  /** Called when the file was found damaged in operation and was rebuilt. */
+  readonly onRepaired?: ((repair: Repair) => void) | undefined
+  /** Called once, when the store has failed. Only a new process may open the queue again. */
+  readonly onFailed?: ((failure: StoreFailed) => void) | undefined
+}
+
+export interface OpenedStore {
+  readonly store: QueueStore
+  readonly recovery: RecoveryReport
+}
+
+/** Opens the store and a reader over the same connection. A queue in memory can only be read through this connection. */
+export async function openInlineStore(place: Place, options: StoreOptions = {}): Promise<OpenedStore & { readonly reader: QueueReader }> {
+  const directory = 'directory' in place ? place.directory : null
+  const { db, core, batches, terms, recovery } = openCore(directory, { guarded: false })
+  const run = (calls: readonly Call[]): Outcome[] => {
+    const outcomes = batches.run(calls)
+    for (const message of core.corrupt.takeQuarantined()) options.onQuarantined?.(message)
+    return outcomes
+  }
+  const afterAnswers = (): void => {
+    const failure = batches.checkpoint()
+    if (failure !== null) options.onFailed?.(failure)
+  }
+  const reserve = db.transaction((count: number) => core.run<'nextIds'>({ method: 'nextIds', args: [count] }))
+  const ids = new IdBuffer((count) => reserve.immediate(count))
+  const store = createStoreClient({ ...gathering(db, run, afterAnswers), ids, terms })
+  // The reader's connection is closed with the store.
+  const reader = { ...directReader(new SqliteReader(db)), close: async () => undefined }
+  return { store, recovery, reader }
+}
+
+/** Collects the calls of one turn of the event loop and runs them together; `afterAnswers` follows their answers. */
+function gathering(
+  db: Database,
+  run: (calls: readonly Call[]) => Outcome[],
+  afterAnswers: () => void,
+): Pick<CallTransport, 'submit' | 'close'> {
+  let waiting: PendingCall[] = []
+  const flush = (): void => {
+    const batch = waiting
+    waiting = []
+    if (batch.length === 0) return
+    const outcomes = run(batch.map(({ call }) => call))
+    batch.forEach((one, n) =>
+      one.settle(outcomes[n] ?? { ok: false, error: new Error('the store returned no outcome for a call; this is a bug') }),
+    )
+    afterAnswers()
+  }
+  return {
+    submit: (call) => {
+      if (!db.open) return Promise.reject(new StoreUnavailable('the store is closed'))
+      return pending(call, (one) => {
+        if (waiting.push(one) === 1) queueMicrotask(flush)
+      })
+    },
+    close: async () => {
+      flush()
+      db.close()
+    },
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Opens the queue as its owner: the database, the core over it, and the recovery after the previous owner.
+ */
+import type { LeaseTerms } from '../../mail/message.ts'
+import { FileGuard } from '../file-guard.ts'
+import type { Call, Outcome } from '../methods.ts'
+import { StoreFailed } from '../queue-store.ts'
+import { Batches } from './batches.ts'
+import { openForWriting, openingsOf, openInMemory, queueFile, type Database } from './file/database.ts'
+import { assertNotEmptied, assertOwnLog } from './file/generation.ts'
+import { isDamage, readEnds, repairQueue, signOfDamage, type Repair } from './file/repair.ts'
+import { recover, type RecoveryReport } from './recovery.ts'
+import { BallastFile, noReserve } from '../reserve.ts'
+import { Room } from './file/room.ts'
+import { createStoreCore, type StoreCore } from './store-core.ts'
+
+export interface OpenedCore {
+  readonly db: Database
+  readonly core: StoreCore
+  readonly batches: Batches
+  readonly terms: LeaseTerms
+  readonly recovery: RecoveryReport
+}
+
+export interface CoreOptions {
+  /** A FileGuard watches the files. */
+  readonly guarded: boolean
+  /** Terms of the owner that had the queue open before it was repaired: its leases continue. */
+  readonly terms?: LeaseTerms
+}
+
+/**
+ * Opens the queue, in memory when `directory` is null. A damaged queue is rebuilt from its readable pages. Throws the errors of
+ * openForWriting.
+ */
+export function openCore(directory: string | null, options: CoreOptions): OpenedCore {
+  if (directory === null) return openOver(openInMemory(), null, options, null)
+  const created = assertNotEmptied(queueFile(directory))
+  const sign = signOfDamage(directory)
+  const repair = sign === null ? null : repaired(directory, sign)
+  try {
+    const opened = openFile(directory, options, repair)
+    return { ...opened, recovery: { ...opened.recovery, created } }
+  } catch (error) {
+    if (repair !== null || !isDamage(error)) throw error
+    return openFile(directory, options, repaired(directory, error instanceof Error ? error.message : String(error)))
+  }
+}
+
+/** Repairs a queue. A file without a readable page of a queue is refused with the error of its opening. */
+function repaired(directory: string, why: string): Repair {
+  assertOwnLog(queueFile(directory))
+  return repairQueue(directory, why)
+}
+
+function openFile(directory: string, options: CoreOptions, repair: Repair | null): OpenedCore {
+  const db = openForWriting(directory)
+  try {
+    readEnds(db)
+    return openOver(db, directory, options, repair)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function openOver(db: Database, directory: string | null, options: CoreOptions, repair: Repair | null): OpenedCore {
+  // A queue has one owner at a time, so leases do not expire: they end when another process opens the queue.
+  const terms = options.terms ?? { owner: openingsOf(db), until: Infinity }
+  const reserve = directory === null ? noReserve : new BallastFile(directory)
+  const room = new Room(db, reserve)
+  const core = createStoreCore(db, terms, () => room.forMail())
+  const recovery = { ...(options.terms === undefined ? recover(db, core.corrupt) : NOTHING_RECOVERED), repair, created: false }
+  reserve.restore()
+  const files = directory === null || !options.guarded ? undefined : new FileGuard([queueFile(directory), `${queueFile(directory)}-wal`])
+  const batches = new Batches(db, core, room, files)
+  return { db, core, batches, terms, recovery }
+}
+
+const NOTHING_RECOVERED: Omit<RecoveryReport, 'repair' | 'created'> = { quarantined: [], swept: 0 }
+
+/**
+ * Runs calls. When SQLite finds the file damaged, the queue is rebuilt from its readable pages, the calls that failed are
+ * repeated, and the new opening is returned. A second damage in one process throws StoreFailed, because the disk is failing.
+ */
+export function runRepairing(
+  directory: string,
+  opened: OpenedCore,
+  calls: readonly Call[],
+): { readonly opened: OpenedCore; readonly outcomes: Outcome[] } {
+  const outcomes = opened.batches.run(calls)
+  const failed = calls.filter((_, n) => isDamaged(outcomes[n]))
+  const [first] = outcomes.filter(isDamaged)
+  if (first === undefined || first.ok) return { opened, outcomes }
+  if (opened.recovery.repair !== null)
+    throw new StoreFailed(`the queue file was damaged again after its repair: ${first.error.message}; check the disk`)
+  opened.db.close()
+  // The other connections of this process read the old file until they notice the new one; nothing writes the old one any more.
+  const repair = repairQueue(directory, first.error.message)
+  const reopened = openFile(directory, { guarded: true, terms: opened.terms }, repair)
+  const repeated = reopened.batches.run(failed)
+  return { opened: reopened, outcomes: outcomes.map((outcome) => (isDamaged(outcome) ? (repeated.shift() ?? outcome) : outcome)) }
+}
+
+const isDamaged = (outcome: Outcome | undefined): boolean => outcome !== undefined && !outcome.ok && isDamage(outcome.error)

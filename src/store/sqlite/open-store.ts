@@ -1,0 +1,98 @@
+/** Opens the queue in a folder, either as its owner, which alone may change it, or read-only, beside the owner or without one. */
+import { existsSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { NoSuchQueue } from '../errors.ts'
+import { takeOwnership } from '../owner-lock.ts'
+import type { QueueReader } from '../queue-reader.ts'
+import type { QueueStore } from '../queue-store.ts'
+import { directReader } from '../reader-methods.ts'
+import { openForReading, queueFile } from './file/database.ts'
+import { damagesOf } from './file/full-check.ts'
+import { openInlineStore, type StoreOptions } from './inline-store.ts'
+import type { RecoveryReport } from './recovery.ts'
+import { copyDatabase } from './file/restore.ts'
+import { SqliteReader } from './sqlite-reader.ts'
+import { openWorkerReader } from './worker-reader.ts'
+import { openWorkerStore } from './worker-store.ts'
+
+/** The queue opened by its owner. */
+export interface OwnedStore {
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  /** Changes that the recovery made to the state left by the previous owner. */
+  readonly recovery: RecoveryReport
+  /** Closes the reader and the store, then releases the ownership. */
+  readonly close: () => Promise<void>
+}
+
+export interface OwnerOptions extends StoreOptions {
+  /** True to write and read in worker threads, for a process that must not block. Otherwise both run in the caller's thread. */
+  readonly threads: boolean
+  /** True to create a missing queue and its folder. */
+  readonly create: boolean
+}
+
+/**
+ * Takes ownership of the queue, opens it and recovers it. Rejects with NoSuchQueue, QueueInUse, QueueTooNew, QueueIncompatible,
+ * QueueFolderUnusable or StoreFailed; the ownership is then released.
+ */
+export async function openStore(directory: string, { threads, create, ...options }: OwnerOptions): Promise<OwnedStore> {
+  if (!create && !existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
+  const ownership = takeOwnership(directory)
+  try {
+    const { store, reader, recovery } = await (threads ? openInThreads(directory, options) : openInlineStore({ directory }, options))
+    const close = async (): Promise<void> => {
+      await reader.close()
+      await store.close()
+      ownership.release()
+    }
+    return { store, reader, recovery, close }
+  } catch (error) {
+    ownership.release()
+    throw error
+  }
+}
+
+async function openInThreads(directory: string, options: StoreOptions): Promise<Omit<OwnedStore, 'close'>> {
+  const { store, recovery } = await openWorkerStore({ directory }, options)
+  return { store, recovery, reader: openWorkerReader(directory) }
+}
+
+/** The queue opened by a process that does not own it. */
+export interface ReadOnlyStore {
+  readonly reader: QueueReader
+  /** Copies one consistent state of the queue to a file and resolves with the file's size in bytes. The file is not synced. */
+  copyTo(path: string): Promise<number>
+  /** Up to ten defects of the database file; empty when the file is sound. Reads the whole file. */
+  defects(): readonly string[]
+  /** All damages of the queue, its indexes, rows and contents. Reads the whole file, and takes seconds per gigabyte. */
+  damages(): readonly string[]
+  /** Closes the reader and the connection. */
+  readonly close: () => Promise<void>
+}
+
+/** Throws NoSuchQueue, QueueTooNew, QueueIncompatible or QueueFolderUnusable. */
+export function openStoreReadOnly(directory: string): ReadOnlyStore {
+  const db = openForReading(directory)
+  const reader = directReader(new SqliteReader(db))
+  return {
+    reader,
+    copyTo: (path) => copyDatabase(db, path),
+    defects: () => defectsOf(db),
+    damages: () => damagesOf(db),
+    close: () => reader.close(),
+  }
+}
+
+function defectsOf(db: Database.Database): readonly string[] {
+  try {
+    const found = db.prepare<[], string>('pragma quick_check(10)').pluck().all()
+    if (found.join() !== 'ok') return found
+  } catch (error) {
+    // SQLite's check ends with an error, not with a row, at a page that cannot be read.
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_CORRUPT')) return [error.message]
+    throw error
+  }
+  const journal = String(db.pragma('journal_mode', { simple: true }))
+  return journal === 'wal' ? [] : [`journal_mode is ${journal}, not wal`]
+}

@@ -1,0 +1,175 @@
+/**
+ * Operations on whole messages. A recipient in delivery keeps its lease, and the outcome of that delivery is recorded first. If
+ * the recipient is then still live, it takes the state that the operation requires.
+ */
+import type { Database } from 'better-sqlite3'
+import type { Instant } from '../../system/clock.ts'
+import type { DestinationName, MessageId, Placement, RecipientId } from '../../mail/message.ts'
+import type { AuditId, AuditRecord, DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../queue-store.ts'
+import type { HistoryWriter } from './history.ts'
+import { isSoundRecipient, recipientCrc } from './file/checksums.ts'
+import * as sql from './queries.ts'
+import type { Requeueing } from './requeueing.ts'
+import type { MessageRow, RecipientRow } from './rows.ts'
+import type { TrafficRows } from './traffic-rows.ts'
+
+/**
+ * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
+ * next pruning purges the message.
+ */
+const PURGE_PENDING: Instant = 0
+
+/** Operations that make no mail due, so that no destination has to be scheduled. */
+const ADDS_NO_DUE_MAIL: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete'])
+const NO_DESTINATIONS: readonly DestinationDue[] = []
+
+type Deletion = Extract<Operation, { readonly kind: 'delete' }>
+
+const isForTrash = (operation: Operation): operation is Deletion => operation.kind === 'delete' && !operation.purge
+
+export class Operating {
+  readonly #message
+  readonly #placement
+  readonly #destinations
+  readonly #nextDue
+  readonly #place
+  readonly #flush
+  readonly #park
+  readonly #unpark
+  readonly #expire
+  readonly #discard
+  readonly #discardRecipients
+  readonly #remove
+  readonly #hasLeased
+  readonly #keepers
+  readonly #audit
+  readonly #countAudited
+  readonly #reroute
+  readonly #movable
+  readonly #departures: HistoryWriter
+  readonly #requeueing: Requeueing
+  readonly #traffic: TrafficRows
+
+  constructor(db: Database, parts: { readonly departures: HistoryWriter; readonly requeueing: Requeueing; readonly traffic: TrafficRows }) {
+    this.#departures = parts.departures
+    this.#requeueing = parts.requeueing
+    this.#traffic = parts.traffic
+    type Of = { message: MessageId }
+    this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
+    this.#placement = db.prepare<[MessageId], Placement>(sql.placementOf).pluck()
+    this.#destinations = db.prepare<Of, DestinationName>(sql.destinationsOf).pluck()
+    this.#nextDue = db.prepare<{ destination: string }, Instant>(sql.nextDueAt).pluck()
+    this.#place = db.prepare<[Placement, Instant | null, string | null, MessageId]>(sql.place)
+    this.#flush = db.prepare<Of & { now: Instant }>(sql.flush)
+    this.#park = db.prepare<Of>(sql.park)
+    this.#unpark = db.prepare<Of>(sql.unpark)
+    this.#expire = db.prepare<[MessageId]>(sql.forceExpire)
+    this.#discard = db.prepare<{ messages: string; deletedAt: Instant }, MessageId>(sql.discard).pluck()
+    this.#discardRecipients = db.prepare<{ messages: string }>(sql.discardRecipients)
+    this.#remove = db.prepare<Of & { at: Instant; last: string | null; lastCrc: number | null }>(sql.removeParked)
+    this.#hasLeased = db.prepare<Of>(sql.hasLeased)
+    this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
+    this.#audit = db.prepare(sql.insertAudit)
+    this.#countAudited = db.prepare<[number, AuditId]>(sql.countAudited)
+    this.#reroute = db.prepare<[Move & { readonly crc: number }]>(sql.move)
+    this.#movable = db.prepare<[RecipientId], RecipientRow>(sql.movable)
+  }
+
+  operate(operations: readonly MessageOperation[], auditedAs?: AuditId): OperationResult[] {
+    const deleted = new Set(this.#delete(operations))
+    const results = operations.map(({ message, operation }) =>
+      isForTrash(operation) ? { changed: deleted.delete(message), woken: NO_DESTINATIONS } : this.#one(message, operation),
+    )
+    if (auditedAs !== undefined) this.#countAudited.run(results.filter(({ changed }) => changed).length, auditedAs)
+    return results
+  }
+
+  #one(message: MessageId, operation: Operation): OperationResult {
+    const placement = this.#placement.get(message)
+    const changed = placement !== undefined && this.#apply(message, placement, operation)
+    if (!changed || ADDS_NO_DUE_MAIL.has(operation.kind)) return { changed, woken: NO_DESTINATIONS }
+    const entry = operation.kind === 'requeue' ? operation.newId : message
+    return { changed, woken: this.#due(this.#destinations.all({ message: entry })) }
+  }
+
+  audit({ at, who, action, arguments: words, changed }: AuditRecord): AuditId {
+    return Number(this.#audit.run(at, who, action, words, changed).lastInsertRowid)
+  }
+
+  move(moves: readonly Move[]): DestinationDue[] {
+    for (const move of moves) {
+      const row = this.#movable.get(move.recipient)
+      // A damaged row does not change, and its message is quarantined at the next claim.
+      if (row !== undefined && isSoundRecipient(row))
+        this.#reroute.run({ ...move, crc: recipientCrc({ ...row, destination: move.destination }) })
+    }
+    return this.#due(new Set(moves.map(({ destination }) => destination)))
+  }
+
+  /** Deletes a message permanently. When a recipient is in delivery, the next pruning deletes the message instead. */
+  purge(row: MessageRow, now: Instant): boolean {
+    const message = row.id
+    if (this.#hasLeased.get({ message }) !== undefined) {
+      if (row.placement === 'trash' && row.deleted_at === PURGE_PENDING) return false
+      this.#place.run('trash', PURGE_PENDING, null, message)
+      this.#discardRecipients.run({ messages: JSON.stringify([message]) })
+      return true
+    }
+    this.#traffic.note('deleted', now, this.#remove.run({ message, at: now, last: null, lastCrc: null }).changes)
+    if (this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart({ ...row, deleted_at: null })
+    else this.#place.run('queued', null, null, message)
+    return true
+  }
+
+  /** Applies an operation. Returns whether the message was changed. */
+  #apply(message: MessageId, placement: Placement, operation: Operation): boolean {
+    switch (operation.kind) {
+      case 'flush':
+        return placement === 'queued' && this.#flush.run({ message, now: operation.now }).changes > 0
+      case 'hold':
+        return placement === 'queued' && this.#move(message, 'hold')
+      case 'release':
+        return (placement === 'hold' || placement === 'corrupt') && this.#move(message, 'queued')
+      case 'restore':
+        return placement === 'trash' && this.#move(message, 'queued')
+      case 'expire':
+        return placement !== 'trash' && this.#expire.run(message).changes > 0
+      case 'requeue':
+        return placement !== 'trash' && this.#requeueing.requeue(this.#rowOf(message), operation)
+      case 'delete':
+        return this.purge(this.#rowOf(message), operation.now)
+    }
+  }
+
+  #rowOf(message: MessageId): MessageRow {
+    const row = this.#message.get(message)
+    if (row === undefined) throw new Error(`message ${message} is not in the queue`)
+    return row
+  }
+
+  #move(message: MessageId, placement: 'hold' | 'queued'): boolean {
+    this.#place.run(placement, null, null, message)
+    const moving = placement === 'hold' ? this.#park : this.#unpark
+    moving.run({ message })
+    return true
+  }
+
+  /** Moves messages to the trash in one statement. Their delay warnings are dropped; failure notices that are due remain due. */
+  #delete(operations: readonly MessageOperation[]): readonly MessageId[] {
+    const deletions = operations.flatMap(({ message, operation }) => (isForTrash(operation) ? [{ message, at: operation.now }] : []))
+    return [...Map.groupBy(deletions, ({ at }) => at)].flatMap(([deletedAt, those]) => {
+      const changed = this.#discard.all({ messages: JSON.stringify(those.map(({ message }) => message)), deletedAt })
+      this.#discardRecipients.run({ messages: JSON.stringify(changed) })
+      return changed
+    })
+  }
+
+  #due(destinations: Iterable<DestinationName>): DestinationDue[] {
+    const due: DestinationDue[] = []
+    for (const destination of destinations) {
+      const dueAt = this.#nextDue.get({ destination })
+      if (dueAt !== undefined) due.push({ destination, dueAt })
+    }
+    return due
+  }
+}

@@ -1,0 +1,280 @@
+/**
+ * SQL statements of the reader. Each statement reads a bounded slice, so that a reader does not delay the reuse of the
+ * write-ahead log. A walk through the whole queue consists of many statements.
+ */
+
+import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
+import { messageIdOf, recipientRange } from './queries.ts'
+
+const THEIRS = `recipient.id ${recipientRange('message.id')}`
+
+/** Destinations that are dead or suspended: no ordinary delivery is attempted there. */
+export const closedDestinations = 'select name from destination where dead_until is not null or suspended_by is not null'
+
+const IS_DEFERRED = `(attempts > 0 or recipient.destination in (${closedDestinations}))`
+
+/**
+ * Queue name of a message. A message that is held, corrupt or deleted has its placement as queue name. Any other message is
+ * `active` when a recipient is leased, `deferred` when a live recipient was attempted or its destination is dead or suspended,
+ * and `incoming` otherwise. The due time is not tested, because mail that was never attempted is due from its creation on.
+ */
+const QUEUE_NAME = `
+  case
+    when placement <> 'queued' then placement
+    when exists (select 1 from recipient where ${THEIRS} and state = 'leased') then 'active'
+    when exists (select 1 from recipient where ${THEIRS} and settled_at is null and ${IS_DEFERRED}) then 'deferred'
+    else 'incoming'
+  end`
+
+export const lastMessage = 'select max(id) from message'
+export const nextMessage = 'select min(id) from message where id > ?'
+
+/** Highest id of the next slice of messages. */
+export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
+
+/** Columns that a listing reads of a message and of a recipient. */
+const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire'
+const OF_RECIPIENT = 'id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last'
+
+/** Parameter values of a statement. */
+type Bound = Readonly<Record<string, string | number>>
+
+interface Condition<Value> {
+  /** The table that the condition tests. All conditions on recipients must hold for the same live recipient. */
+  readonly on: 'message' | 'recipient'
+  readonly sql: string
+  readonly bind: (value: Value) => Bound
+}
+
+/**
+ * Filter keys that test a column of one row. Two keys are excluded: an id is a range of one row, and the queue depends on several
+ * rows.
+ */
+type Column = Exclude<keyof QueueFilter, 'queueId' | 'queue'>
+
+const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
+  sender: { on: 'message', sql: `sender like :sender escape '\\'`, bind: (sender) => ({ sender: pattern(sender) }) },
+  arrivedBefore: { on: 'message', sql: 'arrived_at < :arrivedBefore', bind: (arrivedBefore) => ({ arrivedBefore }) },
+  arrivedAfter: { on: 'message', sql: 'arrived_at > :arrivedAfter', bind: (arrivedAfter) => ({ arrivedAfter }) },
+  recipient: { on: 'recipient', sql: `address like :recipient escape '\\'`, bind: (recipient) => ({ recipient: pattern(recipient) }) },
+  destination: {
+    on: 'recipient',
+    sql: `destination like :destination escape '\\'`,
+    bind: (destination) => ({ destination: pattern(destination) }),
+  },
+  attemptsOver: { on: 'recipient', sql: 'attempts > :attemptsOver', bind: (attemptsOver) => ({ attemptsOver }) },
+  status: {
+    on: 'recipient',
+    sql: `case when last like :statusInJson escape '\\' and json_valid(last) then last ->> 'status' like :status escape '\\' end`,
+    // As with replies, a pattern on the stored JSON excludes most rows.
+    bind: (status) => ({ status: pattern(status), statusInJson: `%"${pattern(JSON.stringify(status).slice(1, -1))}"%` }),
+  },
+  reply: {
+    on: 'recipient',
+    sql: `case when last like :replyInJson escape '\\' and json_valid(last)
+    then last ->> 'reply' like :reply escape '\\' or last ->> 'reason' like :reply escape '\\' end`,
+    // A pattern on the stored JSON excludes most rows before they are decoded.
+    bind: (reply) => ({
+      reply: reply.includes('*') ? pattern(reply) : `%${literal(reply)}%`,
+      replyInJson: `%${pattern(JSON.stringify(reply).slice(1, -1))}%`,
+    }),
+  },
+}
+
+const isColumn = (key: keyof QueueFilter): key is Column => key !== 'queueId' && key !== 'queue'
+
+const columnsIn = (filter: QueueFilter): readonly Column[] => conditionsIn(filter).filter(isColumn)
+
+const conditionsOn = (on: 'message' | 'recipient', filter: QueueFilter): readonly string[] =>
+  columnsIn(filter).flatMap((key) => (CONDITIONS[key].on === on ? [CONDITIONS[key].sql] : []))
+
+/** Parameter values for the statement that `listedBy` returns for the same filter. */
+export const boundBy = (filter: QueueFilter): Bound => Object.assign({}, ...columnsIn(filter).map((key) => bound(key, filter))) as Bound
+
+function bound<Key extends Column>(key: Key, filter: Pick<QueueFilter, Key>): Bound {
+  const value = filter[key]
+  return value === null ? {} : CONDITIONS[key].bind(value)
+}
+
+/**
+ * Converts a filter pattern to a LIKE pattern. `*` is the only wildcard; every other character matches itself,
+ * case-insensitively.
+ */
+const pattern = (text: string): string => literal(text).replaceAll('*', '%')
+
+/** Escapes text for LIKE, which ignores the case of ASCII letters. */
+const literal = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&')
+
+/** Messages in the trash are listed only when the filter names the trash. */
+const placementOf = (queue: QueueFilter['queue']): string =>
+  queue === null
+    ? `placement <> 'trash'`
+    : `placement = '${queue === 'hold' || queue === 'corrupt' || queue === 'trash' ? queue : 'queued'}'`
+
+/** Messages of a slice with a live recipient that meets the conditions. The slice is one range of recipient ids. */
+const messagesWithLive = (conditions: readonly string[]): string => `id in (select ${messageIdOf('id')} from recipient
+  where id ${recipientRange('(:after + 1)', ':through')} and settled_at is null and ${conditions.join(' and ')})`
+
+/** Messages in delivery. The subquery reads as many rows as there are leased recipients. */
+const LEASED = `id in (select ${messageIdOf('id')} from recipient indexed by recipient_leased where state = 'leased')
+  and id > :after and id <= :through`
+
+/** Conditions of a filter on recipients. The queue is handled here as well, because it depends on all recipients of a message. */
+function recipientPart(filter: QueueFilter): string {
+  const asked = conditionsOn('recipient', filter)
+  if (asked.length > 0) return messagesWithLive(asked)
+  switch (filter.queue) {
+    case 'active':
+      return LEASED
+    case 'incoming':
+      return messagesWithLive([`not ${IS_DEFERRED}`])
+    case 'deferred':
+      return messagesWithLive([IS_DEFERRED])
+    case 'hold':
+    case 'corrupt':
+    case 'trash':
+    case null:
+      return 'id > :after and id <= :through'
+  }
+}
+
+/**
+ * SQL of one slice of the messages that match a filter. It contains only the conditions that the filter sets, because a search
+ * for rare mail tests millions of rows.
+ */
+export function listedBy(filter: QueueFilter): string {
+  const conditions = [recipientPart(filter), placementOf(filter.queue), ...conditionsOn('message', filter)]
+  return `select ${OF_MESSAGE} from message where ${conditions.join(' and ')} order by id limit :limit`
+}
+
+/** Builds the same statement for candidate ids, for a filter with a condition on recipients. */
+export function listedAmong(filter: QueueFilter): string {
+  const recipient = conditionsOn('recipient', filter).join(' and ')
+  const conditions = [
+    'id in (select value from json_each(:candidates))',
+    `exists (select 1 from recipient where ${THEIRS} and settled_at is null and ${recipient})`,
+    placementOf(filter.queue),
+    ...conditionsOn('message', filter),
+  ]
+  return `select ${OF_MESSAGE} from message where ${conditions.join(' and ')} order by id limit :limit`
+}
+
+/** Queries for the live recipients at a destination: one query per recipient state, because each state has its own index. */
+const AT_DESTINATION = [
+  ['recipient_due', `state = 'waiting' and suspect = 0`],
+  ['recipient_suspect', `state = 'waiting' and suspect = 1`],
+  ['recipient_leased', `state = 'leased'`],
+  ['recipient_parked', `state = 'parked'`],
+].map(([index, state]) => `select id from recipient indexed by ${index} where ${state} and destination = :destination`)
+
+/** Ids of live recipients at a destination, in the order of their messages. */
+export const recipientsAt = `
+  select id from (${AT_DESTINATION.join(' union all ')})
+  where id ${recipientRange('(:after + 1)', ':through')} order by id limit :size`
+
+/** Number of live recipients at a destination, up to a limit. */
+export const countAt = `select count(*) from (select 1 from (${AT_DESTINATION.join(' union all ')}) limit :most)`
+
+/** Whether the statement skips so few rows that the whole queue can be searched without slices. */
+export const needsNoSlices = (filter: QueueFilter): boolean => recipientPart(filter) === LEASED || conditionsIn(filter).length === 0
+
+export const liveBetween = `
+  select ${OF_RECIPIENT} from recipient where id ${recipientRange(':first', ':last')} and settled_at is null order by id`
+
+/** Live recipients of messages, in the order in which the messages are given. */
+export const liveOf = `
+  select ${OF_RECIPIENT.replace('id', 'recipient.id')} from json_each(:messages) cross join recipient on recipient.id ${recipientRange('value')}
+  where settled_at is null`
+
+export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from message where id = :message`
+/** Recipients of a slice with their last failure, and time and status of their first attempt. */
+export const failuresBetween = `
+  select recipient.id as id, created_at as createdAt, destination, address, last,
+    (select at from attempt where recipient = recipient.id order by number desc limit 1) as lastAt,
+    (select at from attempt where recipient = recipient.id order by number limit 1) as firstAt,
+    (select status from attempt where recipient = recipient.id order by number limit 1) as firstStatus
+  from recipient cross join message on message.id = ${messageIdOf('recipient.id')}
+  where recipient.id > :after and recipient.id <= :through and settled_at is null and placement <> 'trash'
+    and (:destination is null or destination = :destination)
+  order by recipient.id`
+
+/** Row number of the first message that left at a time or later. Reads the entries of the index from that time on. */
+export const firstDeparture = 'select min(seq) from history indexed by history_left where left_at >= :since'
+export const lastDeparture = 'select max(seq) from history'
+/** The patterns are of the stored JSON: they exclude most rows before these are decoded. */
+export const departures = `
+  select seq, message, left_at as leftAt, record from history
+  where seq >= :from and seq < :before and left_at >= :since
+    and (:sender is null or record like :sender escape '\\') and (:recipient is null or record like :recipient escape '\\')
+    and (:outcome is null or instr(record, :outcome) > 0)
+  order by seq desc limit :limit`
+
+/** Pattern of a stored JSON that holds a string with this pattern. */
+export const inJson = (text: string): string => `%"${pattern(JSON.stringify(text).slice(1, -1))}"%`
+
+export const historyOf = 'select left_at as leftAt, record from history where message = ? order by seq desc limit 1'
+
+export const nextWaitingDestination = `
+  select destination from recipient indexed by recipient_due
+  where state = 'waiting' and suspect = 0 and destination > ? order by destination limit 1`
+export const nextLeasedDestination = `
+  select destination from recipient indexed by recipient_leased
+  where state = 'leased' and destination > ? order by destination limit 1`
+export const loadOf = `
+  select
+    (select count(*) from recipient indexed by recipient_due
+      where state = 'waiting' and suspect = 0 and destination = :destination)
+    + (select count(*) from recipient indexed by recipient_suspect
+      where state = 'waiting' and suspect = 1 and destination = :destination) as waiting,
+    (select count(*) from recipient indexed by recipient_leased where state = 'leased' and destination = :destination) as leased,
+    (select due_at from recipient indexed by recipient_due
+      where state = 'waiting' and suspect = 0 and destination = :destination order by due_at limit 1) as nextDueAt`
+
+export const audit = 'select * from audit where id > :after order by id limit :limit'
+
+/** Highest id of the next slice of recipients. */
+export const sliceOfRecipients = 'select max(id) from (select id from recipient where id > :after order by id limit :size)'
+
+export const ages = `
+  select recipient.id as cursor, sender, address, arrived_at as arrivedAt, message.id as message
+  from recipient cross join message on message.id = ${messageIdOf('recipient.id')}
+  where recipient.id > :after and recipient.id <= :through and settled_at is null
+    and ${QUEUE_NAME} in (select value from json_each(:queues))
+  order by recipient.id limit :limit`
+
+/** Separator of the parts of a key. No part contains it. */
+const NEXT = 'char(10)'
+
+/**
+ * Messages of a range of ids, each with its share of the tally as a text key. The key lists placement, state, tried, destination
+ * and number of recipients for each distinct kind of live recipient. A text is the cheapest form in which SQLite can return a
+ * list of rows, and equal keys are decoded once.
+ */
+export const sharesBetween = `
+  select id, arrived_at, group_concat(kind || recipients, ${NEXT})
+  from (select message.id as id, arrived_at, count(*) as recipients,
+      placement || ${NEXT} || state || ${NEXT} || (attempts > 0) || ${NEXT} || destination || ${NEXT} as kind
+    from message cross join recipient on ${THEIRS}
+    where message.id between :first and :last and settled_at is null
+    group by message.id, state, destination, attempts > 0)
+  group by id`
+
+export const countsBetween = `
+  select queue, count(*) as messages, sum(alive) as recipients, min(arrived_at) as oldestArrival
+  from (select ${QUEUE_NAME} as queue, arrived_at,
+      (select count(*) from recipient where ${THEIRS} and settled_at is null) as alive
+    from message where id > :after and id <= :through and placement <> 'trash')
+  where alive > 0 group by queue`
+
+/** The record of the clock; no row in a queue without one. */
+export const clockRecord = `
+  select t.value as time, o.value as offset, u.value as uptime, b.value as boot
+  from meta t, meta o, meta u, meta b
+  where t.name = 'clock_time' and o.name = 'clock_offset' and u.name = 'clock_uptime' and b.name = 'clock_boot'`
+
+/** Messages in the trash with live recipients. Reads as many rows as the trash holds. */
+export const trashCount = `
+  select count(*) as messages, coalesce(sum(alive), 0) as recipients
+  from (select (select count(*) from recipient where ${THEIRS} and settled_at is null) as alive
+    from message indexed by message_trash where deleted_at is not null)
+  where alive > 0`

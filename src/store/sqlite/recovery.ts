@@ -1,0 +1,72 @@
+/**
+ * Recovers the queue after its last owner: ends the leases, quarantines mail that was in delivery during three crashes, deletes
+ * contents that belong to no message, and continues ids above the highest used id.
+ */
+import type { Database } from 'better-sqlite3'
+import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
+import { Checkpoints } from './file/checkpoints.ts'
+import type { Repair } from './file/repair.ts'
+import type { Corrupt, Quarantined } from './quarantine.ts'
+import * as sql from './queries.ts'
+
+export interface RecoveryReport {
+  /** True when the queue was created by this opening. */
+  readonly created: boolean
+  /** The repair that the opening needed, because the file was damaged; null without one. */
+  readonly repair: Repair | null
+  /** Messages moved to `corrupt` because the daemon crashed three times while it delivered them. */
+  readonly quarantined: readonly Quarantined[]
+  /** Number of deleted contents that belonged to no message. */
+  readonly swept: number
+}
+
+interface LeftLeased {
+  readonly id: RecipientId
+  readonly deliveryStarts: number
+  readonly isSound: 0 | 1
+}
+
+export function recover(db: Database, corrupt: Corrupt): Omit<RecoveryReport, 'repair' | 'created'> {
+  db.transaction(() => {
+    endLeases(db, corrupt)
+    skipUsedIds(db)
+  }).immediate()
+  return { quarantined: corrupt.takeQuarantined(), swept: sweep(db) }
+}
+
+/**
+ * Raises the reserved id to the highest used id. Ids are reserved before use, but a queue that was repaired by hand may hold
+ * higher ids.
+ */
+function skipUsedIds(db: Database): void {
+  const highest = db.prepare<[], MessageId>(sql.highestId).pluck().get() ?? 0
+  const reserved = db.prepare<[], MessageId>(sql.lastReservedId).pluck().get() ?? 0
+  if (highest > reserved) db.prepare<{ count: number }>(sql.reserveIds).run({ count: highest - reserved })
+}
+
+/** Ends all leases. Due times, schedule steps and attempt counts do not change. */
+function endLeases(db: Database, corrupt: Corrupt): void {
+  const unlease = db.prepare<[RecipientId]>(sql.unlease)
+  for (const { id, deliveryStarts, isSound } of db.prepare<[], LeftLeased>(sql.leftLeased).all()) {
+    if (isSound === 0) corrupt.setAside(messageOf(id), `the schedule of recipient ${id} does not match its checksum`)
+    if (deliveryStarts >= STARTS_UNTIL_CORRUPT) corrupt.setAside(messageOf(id), `in delivery when the daemon died, ${deliveryStarts} times`)
+    unlease.run(id)
+  }
+}
+
+/** Deletes contents that belong to no message, one per transaction, because a large content fills the write-ahead log. */
+function sweep(db: Database): number {
+  const deleteChunks = db.prepare<{ content: ContentId }>(sql.deleteChunks)
+  const unmark = db.prepare<[ContentId]>(sql.unmarkStaged)
+  const contents = db.prepare<[], ContentId>(sql.stagedContents).pluck().all()
+  const forget = db.transaction((content: ContentId) => {
+    deleteChunks.run({ content })
+    unmark.run(content)
+  })
+  const checkpoints = new Checkpoints(db)
+  for (const content of contents) {
+    forget.immediate(content)
+    checkpoints.runIfDue()
+  }
+  return contents.length
+}

@@ -1,0 +1,58 @@
+/**
+ * Requeueing (`postsuper -r`): the undelivered recipients of a message move to a new message with the same arrival time and a
+ * schedule that starts again.
+ */
+import type { Database } from 'better-sqlite3'
+import { recipientId, queueIdOf, type MessageId } from '../../mail/message.ts'
+import type { Operation } from '../queue-store.ts'
+import type { HistoryWriter } from './history.ts'
+import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import * as sql from './queries.ts'
+import { fromStatus, type MessageRow, type RecipientRow } from './rows.ts'
+
+type Requeue = Extract<Operation, { kind: 'requeue' }>
+
+export class Requeueing {
+  readonly #live
+  readonly #copyMessage
+  readonly #insertRecipient
+  readonly #shareContent
+  readonly #remove
+  readonly #keepers
+  readonly #departures: HistoryWriter
+
+  constructor(db: Database, departures: HistoryWriter) {
+    this.#departures = departures
+    this.#live = db.prepare<{ message: MessageId }, RecipientRow>(sql.liveRecipientsOf)
+    this.#copyMessage = db.prepare(sql.copyMessage)
+    this.#insertRecipient = db.prepare(sql.insertRecipient)
+    this.#shareContent = db.prepare<[MessageId]>(sql.shareContent)
+    this.#remove = db.prepare(sql.removeParked)
+    this.#keepers = db.prepare<{ message: MessageId; most: number }, number>(sql.countKeepers).pluck()
+  }
+
+  /**
+   * Requeues the waiting and parked recipients. Recipients in delivery stay with the old message and its schedule; both messages
+   * then share the content.
+   */
+  requeue(row: MessageRow, { now, newId, expiresAt }: Requeue): boolean {
+    const message = row.id
+    const moving = this.#live.all({ message }).filter((one) => one.state !== 'leased')
+    if (moving.length === 0) return false
+    // A damaged row stays damaged: its copy gets no checksum of its own.
+    const crc = isSoundMessage(row) ? messageCrc({ ...row, id: newId, created_at: now }) : row.envelope_crc
+    this.#copyMessage.run({ message, newId, now, crc })
+    this.#shareContent.run(message)
+    moving.forEach((one, position) => {
+      const { destination, address, notify, orcpt } = one
+      const id = recipientId(newId, position)
+      const recipient = isSoundRecipient(one) ? recipientCrc({ ...one, id }) : one.envelope_crc
+      this.#insertRecipient.run(id, 'waiting', destination, address, notify, orcpt, now, expiresAt, 0, recipient)
+    })
+    const reason = `requeued as ${queueIdOf({ id: newId, createdAt: now })}`
+    const last = fromStatus({ status: '2.0.0', reason, stage: 'queue' })
+    this.#remove.run({ message, at: now, last, lastCrc: outcomeCrc(last) })
+    if (this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart({ ...row, shares_content: 1 })
+    return true
+  }
+}

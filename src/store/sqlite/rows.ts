@@ -1,0 +1,310 @@
+/**
+ * Rows of the database and their conversion to values. A row that cannot be decoded throws Undecodable; its message is
+ * quarantined, and other mail is not affected.
+ */
+import type { Instant } from '../../system/clock.ts'
+import type { Notify, Ret } from '../../mail/envelope.ts'
+import type { DeliveryStatus, Stage } from '../../mail/smtp-reply.ts'
+import type { NoticeDue, LeasedRecipient, Message, MessageSummary, Placement, Recipient, RecipientState } from '../../mail/message.ts'
+import type { QueuedFailure } from '../cause-groups.ts'
+import type { ListedRecipient } from '../queue-reader.ts'
+import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
+import { isSoundMessage, isSoundRecipient } from './file/checksums.ts'
+
+export interface MessageRow {
+  readonly id: number
+  readonly created_at: number
+  readonly arrived_at: number
+  readonly sender: string
+  readonly size: number
+  readonly content_id: number
+  readonly prepended_headers: string | null
+  readonly shares_content: number
+  readonly ret: Ret | null
+  readonly envid: string | null
+  readonly smtputf8: number
+  readonly body_type: '7bit' | '8bitmime' | null
+  readonly message_id: string | null
+  readonly placement: Placement
+  readonly deleted_at: number | null
+  readonly why: string | null
+  readonly forced_expire: number
+  readonly warnings: number
+  readonly warn_at: number | null
+  readonly envelope_crc: number
+  readonly is_sound: 0 | 1
+}
+
+/** Columns of a message in a listing. */
+export type ListedRow = Pick<
+  MessageRow,
+  'id' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
+>
+
+export interface RecipientRow {
+  readonly id: number
+  readonly state: RecipientState
+  readonly destination: string
+  readonly address: string
+  readonly notify: string | null
+  readonly orcpt: string | null
+  readonly due_at: number
+  readonly kept_due_at: number | null
+  readonly expires_at: number
+  readonly steps: number
+  readonly attempts: number
+  readonly delivery_starts: number
+  readonly settled_at: number | null
+  readonly notice_due: NoticeDue | null
+  readonly last: string | null
+  readonly last_crc: number | null
+  readonly envelope_crc: number
+  readonly is_sound: 0 | 1
+}
+
+/** Columns of a recipient in a listing. */
+export type ListedRecipientRow = Omit<
+  RecipientRow,
+  'notify' | 'kept_due_at' | 'delivery_starts' | 'settled_at' | 'notice_due' | 'last_crc' | 'envelope_crc' | 'is_sound'
+>
+
+export interface AttemptRow {
+  readonly recipient: number
+  readonly at: number
+  readonly relay: string | null
+  readonly outcome: AttemptRecord['outcome']
+  readonly status: string
+  readonly delays: string
+}
+
+export interface DestinationRow {
+  readonly name: string
+  readonly dead_until: number | null
+  readonly probe_interval: number | null
+  readonly suspended_by: string | null
+  readonly suspended_until: number | null
+  readonly suspend_reason: string | null
+  readonly site_status: string | null
+}
+
+/** A row holds a value that deferd never writes. */
+export class Undecodable extends Error {
+  override readonly name = 'Undecodable'
+}
+
+/** Status shown in place of a stored outcome that cannot be decoded. */
+const UNREADABLE: DeliveryStatus = { status: '4.3.0', reason: 'the stored outcome cannot be read', stage: 'queue' }
+
+const instant = (value: unknown, column: string): Instant => {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+  throw new Undecodable(`${column} is not a whole number`)
+}
+
+const text = (value: unknown, column: string): string => {
+  if (typeof value === 'string') return value
+  throw new Undecodable(`${column} is not text`)
+}
+
+/** Decodes a message for delivery. Throws Undecodable when a value that a delivery depends on is invalid. */
+export function toMessage(row: MessageRow): Message {
+  for (const column of ['created_at', 'arrived_at', 'size', 'content_id'] as const) instant(row[column], column)
+  text(row.sender, 'sender')
+  for (const column of ['prepended_headers', 'envid', 'message_id'] as const) if (row[column] !== null) text(row[column], column)
+  if (!isSoundMessage(row)) throw new Undecodable('the envelope does not match its checksum')
+  return asMessage(row)
+}
+
+/** Throws Undecodable unless the columns of a recipient are those that deferd wrote. */
+export function assertSound(row: RecipientRow): void {
+  if (!isSoundRecipient(row)) throw new Undecodable(`the envelope or schedule of recipient ${row.id} does not match its checksum`)
+}
+
+/** Decodes a message for the history, without validation. */
+export const asMessage = (row: MessageRow): Message => ({
+  id: row.id,
+  createdAt: row.created_at,
+  arrivedAt: row.arrived_at,
+  sender: row.sender,
+  size: row.size,
+  contentId: row.content_id,
+  smtputf8: row.smtputf8 === 1,
+  ...(row.prepended_headers === null ? {} : { prependedHeaders: row.prepended_headers }),
+  ...(row.ret === null ? {} : { ret: row.ret }),
+  ...(row.envid === null ? {} : { envid: row.envid }),
+  ...(row.body_type === null ? {} : { bodyType: row.body_type }),
+  ...(row.message_id === null ? {} : { messageId: row.message_id }),
+})
+
+export function toLeased(row: RecipientRow, warnings: number): LeasedRecipient {
+  assertSound(row)
+  return {
+    id: row.id,
+    address: text(row.address, 'address'),
+    ...(row.notify === null ? {} : { notify: toNotify(row.notify) }),
+    ...(row.orcpt === null ? {} : { orcpt: text(row.orcpt, 'orcpt') }),
+    dueAt: instant(row.kept_due_at ?? row.due_at, 'due_at'),
+    expiresAt: instant(row.expires_at, 'expires_at'),
+    steps: instant(row.steps, 'steps'),
+    attempts: instant(row.attempts, 'attempts'),
+    last: toStatus(row.last),
+    warnings,
+    flushed: row.kept_due_at !== null,
+  }
+}
+
+/**
+ * Decodes a recipient for history and notices. An outcome that cannot be decoded is replaced, so that it does not hide the
+ * recipient.
+ */
+export function toRecipient(row: RecipientRow): Recipient {
+  return {
+    id: row.id,
+    address: row.address,
+    destination: row.destination,
+    state: row.state,
+    ...(row.notify === null ? {} : { notify: lenient(() => toNotify(row.notify ?? ''), 'never') }),
+    ...(row.orcpt === null ? {} : { orcpt: row.orcpt }),
+    dueAt: row.due_at,
+    expiresAt: row.expires_at,
+    steps: row.steps,
+    attempts: row.attempts,
+    deliveryStarts: row.delivery_starts,
+    last: readableStatus(row.last),
+    ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
+    ...(row.notice_due === null ? {} : { noticeDue: row.notice_due }),
+  }
+}
+
+/**
+ * Decodes the message of a listing. Every object has all members, because V8 is fastest with objects of one shape and a listing
+ * reads millions of rows.
+ */
+export const toListedMessage = (row: ListedRow): MessageSummary => ({
+  id: row.id,
+  createdAt: row.created_at,
+  arrivedAt: row.arrived_at,
+  sender: row.sender,
+  size: row.size,
+  contentId: row.content_id,
+  messageId: row.message_id ?? undefined,
+})
+
+/** Decodes the recipient of a listing. Every object has all members. */
+export const toListedRecipient = (row: ListedRecipientRow): ListedRecipient => ({
+  id: row.id,
+  address: row.address,
+  destination: row.destination,
+  state: row.state,
+  orcpt: row.orcpt ?? undefined,
+  dueAt: row.due_at,
+  expiresAt: row.expires_at,
+  steps: row.steps,
+  attempts: row.attempts,
+  last: readableStatus(row.last),
+})
+
+export const toAttempt = (row: AttemptRow): AttemptRecord => ({
+  recipient: row.recipient,
+  at: row.at,
+  relay: row.relay,
+  outcome: row.outcome,
+  status: lenient(() => toStatus(row.status), null) ?? UNREADABLE,
+  delays: lenient(() => toDelays(row.delays), [0, 0, 0, 0] as const),
+})
+
+export const toDestination = (row: DestinationRow): DestinationRecord => ({
+  name: row.name,
+  deadUntil: row.dead_until,
+  probeInterval: row.probe_interval,
+  suspension: row.suspended_by === null ? null : { by: row.suspended_by, until: row.suspended_until, reason: row.suspend_reason },
+  siteStatus: lenient(() => toStatus(row.site_status), UNREADABLE),
+})
+
+/** Row of `failuresBetween`. */
+export interface FailureRow {
+  readonly id: number
+  readonly createdAt: number
+  readonly destination: string
+  readonly address: string
+  readonly last: string | null
+  readonly lastAt: number | null
+  readonly firstAt: number | null
+  readonly firstStatus: string | null
+}
+
+export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): QueuedFailure => ({
+  ...row,
+  last: readableStatus(last),
+  first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
+})
+
+/** NOTIFY parameter (RFC 3461) as stored text: `never` or the list of conditions. */
+export const fromNotify = (notify: Notify | undefined): string | null =>
+  notify === undefined ? null : notify === 'never' ? notify : notify.join(',')
+
+export const fromStatus = (status: DeliveryStatus | null): string | null => (status === null ? null : JSON.stringify(status))
+
+const WISHES: readonly string[] = ['success', 'failure', 'delay']
+
+function toNotify(value: string): Notify {
+  if (value === 'never') return value
+  const wishes = text(value, 'notify').split(',')
+  if (!wishes.every((wish): wish is 'success' | 'failure' | 'delay' => WISHES.includes(wish))) throw new Undecodable('notify is unknown')
+  return wishes
+}
+
+/** Cache of decoded outcomes. A backlog has few distinct outcomes, each of them thousands of times. */
+const decoded = new Map<string, DeliveryStatus>()
+const DECODED_AT_MOST = 100
+/** The outcome decoded last. Neighbouring recipients mostly have the same outcome. */
+let latest: { readonly json: string; readonly status: DeliveryStatus } | undefined
+
+function toStatus(json: string | null): DeliveryStatus | null {
+  if (json === null) return null
+  if (json === latest?.json) return latest.status
+  let status = decoded.get(json)
+  if (status === undefined) {
+    status = decodedStatus(json)
+    if (decoded.size >= DECODED_AT_MOST) decoded.clear()
+    decoded.set(json, status)
+  }
+  latest = { json, status }
+  return status
+}
+
+const readableStatus = (json: string | null): DeliveryStatus | null => lenient(() => toStatus(json), UNREADABLE)
+
+function decodedStatus(json: string): DeliveryStatus {
+  const value = parsed(json)
+  if (typeof value === 'object' && value !== null && 'status' in value && 'reason' in value && 'stage' in value) {
+    const { status, reason, stage } = value
+    if (typeof status === 'string' && typeof reason === 'string' && typeof stage === 'string') {
+      return { ...value, status, reason, stage: stage as Stage }
+    }
+  }
+  throw new Undecodable('an outcome lacks members')
+}
+
+function toDelays(json: string): AttemptRecord['delays'] {
+  const value = parsed(json)
+  if (!Array.isArray(value)) throw new Undecodable('delays is not a list')
+  const [a, b, c, d] = value.map(Number)
+  return [a ?? 0, b ?? 0, c ?? 0, d ?? 0]
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw new Undecodable('the row holds invalid JSON', { cause })
+  }
+}
+
+function lenient<T, F>(read: () => T, fallback: F): T | F {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Undecodable) return fallback
+    throw error
+  }
+}

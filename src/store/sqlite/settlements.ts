@@ -1,0 +1,107 @@
+/**
+ * Records settlements: the new states of leased recipients, their attempts, and the notices due. A message that has neither live
+ * recipients nor due notices is removed in the same transaction.
+ */
+import type { Database } from 'better-sqlite3'
+import type { Instant } from '../../system/clock.ts'
+import { messageOf, type MessageId, type OwnerId, type RecipientId, type RecipientState } from '../../mail/message.ts'
+import type { AttemptRecord, Settled, Settlement, SettleResult } from '../queue-store.ts'
+import type { HistoryWriter } from './history.ts'
+import { outcomeCrc } from './file/checksums.ts'
+import * as sql from './queries.ts'
+import { fromStatus, type MessageRow } from './rows.ts'
+import type { TrafficRows } from './traffic-rows.ts'
+
+type Final = Exclude<Settled, { state: 'waiting' }>
+
+export class Outcomes {
+  readonly #message
+  readonly #state
+  readonly #keeperAfter
+  readonly #keeperBefore
+  readonly #keepersBetween
+  readonly #owes
+  readonly #settleLive
+  readonly #settleFinal
+  readonly #attempt
+  readonly #setWarnAt
+  readonly #departures: HistoryWriter
+  readonly #owner: OwnerId
+  readonly #traffic: TrafficRows
+
+  constructor(db: Database, parts: { readonly departures: HistoryWriter; readonly traffic: TrafficRows; readonly owner: OwnerId }) {
+    this.#owner = parts.owner
+    this.#departures = parts.departures
+    this.#traffic = parts.traffic
+    this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
+    this.#state = db.prepare<[RecipientId], RecipientState>(sql.stateOf).pluck()
+    this.#keeperAfter = db.prepare<{ message: MessageId; last: RecipientId }>(sql.keeperAfter)
+    this.#keeperBefore = db.prepare<{ message: MessageId; first: RecipientId }>(sql.keeperBefore)
+    this.#keepersBetween = db.prepare<{ first: RecipientId; last: RecipientId }, number>(sql.keepersBetween).pluck()
+    this.#owes = db.prepare<{ message: MessageId }>(sql.anyNoticeDue)
+    this.#settleLive = db.prepare(sql.settleLive)
+    this.#settleFinal = db.prepare(sql.settleFinal)
+    this.#attempt = db.prepare(sql.insertAttempt)
+    this.#setWarnAt = db.prepare<[Instant | null, MessageId, Instant | null]>(sql.setWarnAt)
+  }
+
+  settle(settlement: Settlement): SettleResult {
+    const { message } = settlement
+    const row = this.#message.get(message)
+    if (row === undefined || settlement.owner !== this.#owner) return { removed: false, noticeDue: false }
+    const settled = settlement.recipients.filter((one) => this.#isLeased(message, one.recipient))
+    const ids = new Set(settled.map((one) => one.recipient))
+    const attempts = settlement.attempts.filter((one) => ids.has(one.recipient))
+    this.#count(settled, attempts)
+    if (settled.length > 0 && settled.every(isOver) && !this.#isKeptByOthers(message, ids)) {
+      this.#departures.depart(row, { settled: new Map(settled.map((one) => [one.recipient, one])), attempts })
+      return { removed: true, noticeDue: false }
+    }
+    for (const one of settled) this.#record(row, one)
+    for (const one of attempts) this.#remember(one)
+    const { warnAt } = settlement
+    if (warnAt !== undefined && settled.length > 0) this.#setWarnAt.run(warnAt, message, warnAt)
+    return { removed: false, noticeDue: this.#owes.get({ message }) !== undefined }
+  }
+
+  #count(settled: readonly Settled[], attempts: readonly AttemptRecord[]): void {
+    for (const one of settled) if (isFinal(one)) this.#traffic.note(one.state === 'removed' ? 'deleted' : one.state, one.at, 1)
+    for (const { outcome, at } of attempts) if (outcome === 'deferred') this.#traffic.note('deferred', at, 1)
+  }
+
+  /** Whether a recipient outside these ids keeps the message in the queue. */
+  #isKeptByOthers(message: MessageId, ids: ReadonlySet<RecipientId>): boolean {
+    const first = Math.min(...ids)
+    const last = Math.max(...ids)
+    if (this.#keeperAfter.get({ message, last }) !== undefined) return true
+    if (last - first >= ids.size && (this.#keepersBetween.get({ first, last }) ?? 0) > ids.size) return true
+    return this.#keeperBefore.get({ message, first }) !== undefined
+  }
+
+  #isLeased(message: MessageId, recipient: RecipientId): boolean {
+    return messageOf(recipient) === message && this.#state.get(recipient) === 'leased'
+  }
+
+  /**
+   * Records the new state of one recipient. A recipient that remains live is parked instead of waiting when its message is held,
+   * corrupt or deleted.
+   */
+  #record({ placement }: MessageRow, one: Settled): void {
+    const last = fromStatus(one.last)
+    if (isFinal(one)) {
+      this.#settleFinal.run(one.state, one.at, one.attempts, last, outcomeCrc(last), one.noticeDue ?? null, one.recipient)
+      return
+    }
+    const state = placement === 'queued' ? 'waiting' : 'parked'
+    this.#settleLive.run(state, one.dueAt, one.steps, one.attempts, last, outcomeCrc(last), one.noticeDue ?? null, one.recipient)
+  }
+
+  #remember({ recipient, at, relay, outcome, status, delays }: AttemptRecord): void {
+    this.#attempt.run({ recipient, at, relay, outcome, status: JSON.stringify(status), delays: JSON.stringify(delays) })
+  }
+}
+
+const isFinal = (one: Settled): one is Final => one.state !== 'waiting'
+
+/** True for a final state without a notice due. */
+const isOver = (one: Settled): one is Final => isFinal(one) && one.noticeDue === undefined

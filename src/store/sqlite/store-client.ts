@@ -1,0 +1,24 @@
+/** Implements the QueueStore port over a transport of calls, which leads to a core in the same thread or in a worker thread. */
+import type { LeaseTerms } from '../../mail/message.ts'
+import type { IdBuffer } from '../id-buffer.ts'
+import { remoteMethods, type Answers, type Call, type Method } from '../methods.ts'
+import type { QueueStore } from '../queue-store.ts'
+
+/** Carries calls to the store's core. */
+export interface CallTransport {
+  /** Submits a call. Calls are answered in order, each after the commit of its transaction. */
+  submit<M extends Method>(call: Call<M>): Promise<Answers[M]>
+  close(): Promise<void>
+  readonly ids: IdBuffer
+  readonly terms: LeaseTerms
+}
+
+export function createStoreClient(transport: CallTransport): QueueStore {
+  const { ids, terms } = transport
+  return {
+    ...remoteMethods((call) => transport.submit(call)),
+    nextId: () => ids.next(),
+    leaseTerms: () => terms,
+    close: () => transport.close(),
+  }
+}

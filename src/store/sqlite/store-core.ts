@@ -1,0 +1,127 @@
+/**
+ * The core of the store: all methods as synchronous functions over one connection. Each runs inside a transaction of its caller.
+ */
+import type { Database } from 'better-sqlite3'
+import type { LeaseTerms, MessageId } from '../../mail/message.ts'
+import { dispatch, type Answers, type Call, type Handlers, type Method } from '../methods.ts'
+import { Contents, Intake } from './enqueue.ts'
+import { HistoryWriter } from './history.ts'
+import { Housekeeping } from './housekeeping.ts'
+import { Leases } from './leases.ts'
+import { MessageShares } from './message-shares.ts'
+import { NoticesDue } from './notices-due.ts'
+import { Operating } from './operate.ts'
+import { Corrupt } from './quarantine.ts'
+import { Requeueing } from './requeueing.ts'
+import { Outcomes } from './settlements.ts'
+import { TrafficRows } from './traffic-rows.ts'
+
+export interface StoreCore {
+  run<M extends Method>(call: Call<M>): Answers[M]
+  readonly corrupt: Corrupt
+  readonly housekeeping: Housekeeping
+  readonly shares: MessageShares
+  readonly traffic: TrafficRows
+}
+
+/** Creates the methods and prepares all statements, once per connection. `freeSpace` returns the bytes for new mail. */
+export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () => number): StoreCore {
+  const shares = new MessageShares(db)
+  const changed = (message: MessageId) => shares.changed(message)
+  const traffic = new TrafficRows(db)
+  const corrupt = new Corrupt(db, changed)
+  const departures = new HistoryWriter(db)
+  const intake = new Intake(db, traffic)
+  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic })
+  const housekeeping = new Housekeeping(db, { operating, traffic, changed })
+  const contents = new Contents(db)
+  const leases = new Leases(db, corrupt, terms)
+  const outcomes = new Outcomes(db, { departures, traffic, owner: terms.owner })
+  const noticesDue = new NoticesDue(db, { corrupt, departures, intake })
+  const handlers = handlersOf({
+    corrupt,
+    intake,
+    contents,
+    leases,
+    outcomes,
+    noticesDue,
+    operating,
+    housekeeping,
+    shares,
+    traffic,
+    freeSpace,
+  })
+  const run = <M extends Method>(call: Call<M>): Answers[M] => {
+    const { mark } = traffic
+    try {
+      return dispatch(handlers, call, changed)
+    } catch (error) {
+      traffic.rewind(mark)
+      throw error
+    }
+  }
+  return { run, corrupt, housekeeping, shares, traffic }
+}
+
+interface Parts {
+  readonly corrupt: Corrupt
+  readonly intake: Intake
+  readonly contents: Contents
+  readonly leases: Leases
+  readonly outcomes: Outcomes
+  readonly noticesDue: NoticesDue
+  readonly operating: Operating
+  readonly housekeeping: Housekeeping
+  readonly shares: MessageShares
+  readonly traffic: TrafficRows
+  readonly freeSpace: () => number
+}
+
+const handlersOf = ({
+  corrupt,
+  intake,
+  contents,
+  leases,
+  outcomes,
+  noticesDue,
+  operating,
+  housekeeping,
+  shares,
+  traffic,
+  freeSpace,
+}: Parts): Handlers => ({
+  nextIds: (count) => housekeeping.nextIds(count),
+  stage: (content, from, chunks) => intake.stage(content, from, chunks),
+  unstage: (content) => intake.unstage(content),
+  enqueue: (entry) => intake.enqueue(entry),
+  maildropFiles: () => intake.maildropFiles(),
+  forgetMaildropFiles: (files) => intake.forgetMaildropFiles(files),
+  readChunk: (content, index) => contents.read(content, index),
+  claimDue: (claim) => leases.claimDue(claim),
+  claimSuspect: (now) => leases.claimSuspect(now),
+  claimExpired: (now, limit, except) => leases.claimExpired(now, limit, except),
+  giveBack: (recipients, owner) => leases.giveBack(recipients, owner),
+  settle: (settlement) => outcomes.settle(settlement),
+  quarantine: (message, why) => corrupt.quarantine(message, why),
+  messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(after, limit),
+  noticesDueOf: (message) => noticesDue.noticesDueOf(message),
+  claimWarnings: (now, limit) => noticesDue.claimWarnings(now, limit),
+  postponeWarning: (message, warnAt) => noticesDue.postponeWarning(message, warnAt),
+  markDelayNoticeDue: (message, recipients) => noticesDue.markDelayNoticeDue(message, recipients),
+  report: (report) => noticesDue.report(report),
+  destinationsDue: () => housekeeping.destinationsDue(),
+  nextDeadlines: () => housekeeping.nextDeadlines(),
+  destinations: () => housekeeping.destinations(),
+  saveDestination: (record) => housekeeping.saveDestination(record),
+  operate: (operations, auditedAs) => operating.operate(operations, auditedAs),
+  move: (moves) => operating.move(moves),
+  tally: (largest) => {
+    const counted = shares.tally(largest)
+    return counted === null ? null : { ...counted, traffic: traffic.total() }
+  },
+  audit: (record) => operating.audit(record),
+  saveClock: (record) => housekeeping.saveClock(record),
+  prune: (limits) => housekeeping.prune(limits),
+  ping: () => housekeeping.ping(),
+  freeSpace,
+})

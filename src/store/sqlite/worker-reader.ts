@@ -1,0 +1,22 @@
+/** A reader whose engine runs in a thread of its own. The daemon uses it, so that no database read blocks the event loop. */
+import { WorkerClient, threadFile } from '../../system/worker-rpc.ts'
+import type { QueueReader } from '../queue-reader.ts'
+import { createReader } from '../reader-methods.ts'
+
+/** Creates a reader. Its thread starts with the first call; after a failure of the thread, the next call starts a new one. */
+export function openWorkerReader(directory: string): QueueReader {
+  let thread: WorkerClient<object, never> | null = null
+  let isClosed = false
+  return createReader(
+    (call) => {
+      if (isClosed) return Promise.reject(new Error('the reader is closed'))
+      if (thread === null || thread.hasEnded)
+        thread = new WorkerClient(threadFile(import.meta.url, 'reader-worker'), { workerData: directory })
+      return thread.ask(call)
+    },
+    async () => {
+      isClosed = true
+      await thread?.end()
+    },
+  )
+}

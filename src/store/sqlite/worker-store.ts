@@ -1,0 +1,168 @@
+/**
+ * The store in a worker thread, for the daemon: a slow sync does not block the event loop. The thread receives calls in the order
+ * in which they were made and answers them in that order.
+ */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { threadFile, type ThreadFailure } from '../../system/worker-rpc.ts'
+import { eventLoopTurn } from '../../system/event-loop.ts'
+import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
+import { chunksOf, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
+import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
+import type { OpenedStore, StoreOptions } from './inline-store.ts'
+import { storeErrorOf, type FromWorker, type ToWorker, type WireOutcome } from './worker-protocol.ts'
+import { createStoreClient, type CallTransport } from './store-client.ts'
+
+/**
+ * Maximum number of content bytes that were sent to the thread and not answered. Further calls wait, so that a slow disk does not
+ * exhaust the memory.
+ */
+const BYTES_IN_FLIGHT = 16 * 1024 * 1024
+/** Minimum size in bytes of a buffer that is transferred instead of copied. */
+const TRANSFER_FROM = 16 * 1024
+
+export async function openWorkerStore(place: { readonly directory: string }, options: StoreOptions = {}): Promise<OpenedStore> {
+  const worker = new Worker(threadFile(import.meta.url, 'worker-main'), { workerData: { directory: place.directory } })
+  const first = await Promise.race([once(worker, 'message'), once(worker, 'exit')])
+  const hello = first[0] as FromWorker | number
+  if (typeof hello === 'number')
+    throw new StoreUnavailable(`the thread of the store ended with exit code ${hello} before it had opened the queue`)
+  if (hello.kind === 'refused') throw storeErrorOf(hello.failure)
+  if (hello.kind !== 'opened') throw new Error(`the thread of the store sent ${hello.kind} before it had opened the queue`)
+  const { terms, recovery } = hello
+  const transport = new WorkerTransport(worker, options)
+  const reserve = (count: number) => transport.submit({ method: 'nextIds', args: [count] })
+  const ids = new IdBuffer(reserve, await reserve(ID_BLOCK))
+  const store = createStoreClient({
+    submit: (call) => transport.submit(call),
+    close: () => transport.close(),
+    ids,
+    terms,
+  })
+  return { store, recovery }
+}
+
+interface Waiting {
+  readonly pending: PendingCall
+  /** Total size of the chunks in the call. */
+  readonly bytes: number
+}
+
+class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
+  readonly #worker: Worker
+  /** Calls that were made but not sent, in order. */
+  #unsent: Waiting[] = []
+  /** Calls that were sent but not answered, in order. */
+  #unanswered: Waiting[] = []
+  #bytes = 0
+  #scheduled = false
+  #closed: Promise<void> | null = null
+  #failure: StoreUnavailable | null = null
+  /** True after the thread has reported StoreFailed. */
+  #hasFailed = false
+  readonly #onFailed: StoreOptions['onFailed']
+
+  constructor(worker: Worker, options: StoreOptions) {
+    this.#worker = worker
+    this.#onFailed = options.onFailed
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'answers') this.#answered(message.answers)
+      else if (message.kind === 'failed') this.#failureOf(message.failure)
+      else if (message.kind === 'repaired') options.onRepaired?.(message.repair)
+      else if (message.kind === 'quarantined') for (const one of message.messages) options.onQuarantined?.(one)
+    })
+    worker.on('error', (cause) => this.#fail(new StoreUnavailable(`the thread of the store failed: ${cause.message}`, { cause })))
+    worker.on('exit', () => this.#fail(new StoreUnavailable('the store is closed')))
+  }
+
+  submit<M extends Method>(call: Call<M>): Promise<Answers[M]> {
+    if (this.#failure !== null) return Promise.reject(this.#failure)
+    if (this.#closed !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
+    return pending(call, (one) => {
+      this.#unsent.push({ pending: one, bytes: bytesOf(one.call) })
+      if (this.#scheduled) return
+      this.#scheduled = true
+      // All calls of one turn of the event loop share one message to the thread and, in most cases, one sync.
+      void eventLoopTurn().then(() => {
+        this.#scheduled = false
+        this.#send()
+      })
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#finish()
+    return this.#closed
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#failure !== null) return
+    const ended = once(this.#worker, 'exit')
+    this.#send()
+    while (this.#unsent.length > 0) await Promise.race([once(this.#worker, 'message'), ended])
+    this.#post({ kind: 'close' })
+    await ended
+  }
+
+  #send(): void {
+    let count = 0
+    for (const { bytes } of this.#unsent) {
+      if (this.#bytes > 0 && bytes > 0 && this.#bytes + bytes > BYTES_IN_FLIGHT) break
+      this.#bytes += bytes
+      count++
+    }
+    if (count === 0) return
+    const sent = this.#unsent.splice(0, count)
+    this.#unanswered.push(...sent)
+    const calls = sent.map((one) => movable(one.pending.call))
+    this.#post({ kind: 'calls', calls }, calls.flatMap(chunksOf).filter(isLarge).map(bufferOf))
+  }
+
+  #answered(answers: readonly WireOutcome[]): void {
+    const done = this.#unanswered.splice(0, answers.length)
+    answers.forEach((answer, n) => {
+      const waiting = done[n]
+      if (waiting === undefined) throw new Error('the thread of the store answered a call that was not made')
+      this.#bytes -= waiting.bytes
+      waiting.pending.settle(
+        'failure' in answer ? { ok: false, error: this.#failureOf(answer.failure) } : { ok: true, value: answer.value },
+      )
+    })
+    this.#send()
+  }
+
+  /** Error of an answer, or of the store. The first StoreFailed is also reported through `onFailed`. */
+  #failureOf(failure: ThreadFailure): Error {
+    const error = storeErrorOf(failure)
+    if (error instanceof StoreFailed && !this.#hasFailed) {
+      this.#hasFailed = true
+      this.#onFailed?.(error)
+    }
+    return error
+  }
+
+  #post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transfer)
+  }
+
+  #fail(failure: StoreUnavailable): void {
+    this.#failure ??= failure
+    const lost = [...this.#unanswered, ...this.#unsent]
+    this.#unanswered = []
+    this.#unsent = []
+    for (const one of lost) one.pending.settle({ ok: false, error: this.#failure })
+  }
+}
+
+/**
+ * Prepares a call for postMessage. Large chunks are copied to transferable buffers unless the caller has given them away;
+ * postMessage clones short chunks.
+ */
+const movable = (call: Call): Call => mapChunks(call, (chunk, given) => (given || !isLarge(chunk) ? alone(chunk) : new Uint8Array(chunk)))
+
+/** Returns a chunk in a buffer of its own, so that no other bytes are transferred or cloned. */
+const alone = (chunk: Uint8Array): Uint8Array => (chunk.byteLength === chunk.buffer.byteLength ? chunk : new Uint8Array(chunk))
+
+const bytesOf = (call: Call): number => chunksOf(call).reduce((sum, chunk) => sum + chunk.byteLength, 0)
+const isLarge = (chunk: Uint8Array): boolean => chunk.byteLength >= TRANSFER_FROM
+const bufferOf = (chunk: Uint8Array): ArrayBuffer => chunk.buffer as ArrayBuffer

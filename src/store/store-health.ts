@@ -1,0 +1,92 @@
+/**
+ * Tracks whether the store can commit. A call that fails with StoreUnavailable marks the store unavailable. The store is then
+ * pinged once a second until a ping succeeds. A call that records an outcome is repeated until it is committed, however long that
+ * takes, because mail whose outcome is lost is delivered again.
+ */
+import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
+import { StoreUnavailable, type QueueStore } from './queue-store.ts'
+
+/** Pause between two tries of a call, and between two pings. */
+const PAUSE: Duration = SECOND
+
+export interface StoreHealthDeps {
+  readonly store: Pick<QueueStore, 'ping'>
+  readonly clock: Clock
+  /** Called when the store has become unavailable. */
+  readonly failed: (why: string) => void
+}
+
+export class StoreHealth {
+  readonly #store: StoreHealthDeps['store']
+  readonly #clock: Clock
+  readonly #failed: (why: string) => void
+  readonly #abandon = new AbortController()
+  readonly #recovered: (() => void)[] = []
+  #unavailable = false
+
+  constructor({ store, clock, failed }: StoreHealthDeps) {
+    this.#store = store
+    this.#clock = clock
+    this.#failed = failed
+  }
+
+  /** While true, no mail is accepted and no delivery starts. */
+  get unavailable(): boolean {
+    return this.#unavailable
+  }
+
+  /** Aborted when calls are no longer repeated. */
+  get abandoned(): AbortSignal {
+    return this.#abandon.signal
+  }
+
+  /** Calls `action` each time the store commits again. */
+  onRecovery(action: () => void): void {
+    this.#recovered.push(action)
+  }
+
+  /** Stops the repetition of calls. Each pending call rejects with the StoreUnavailable of its last try. */
+  abandon(): void {
+    this.#abandon.abort()
+  }
+
+  /** Repeats a call once a second until it is committed. Rejects with StoreUnavailable only after `abandon`. */
+  async retryUntilCommitted<T>(call: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await call()
+      } catch (error) {
+        this.failed(error)
+        if (this.#abandon.signal.aborted) throw error
+        await sleep(this.#clock, PAUSE, this.#abandon.signal)
+      }
+    }
+  }
+
+  /** Marks the store unavailable. Rethrows any error except StoreUnavailable, because another error is a bug. */
+  failed(error: unknown): void {
+    if (!(error instanceof StoreUnavailable)) throw error
+    if (this.#unavailable) return
+    this.#unavailable = true
+    this.#failed(error.message)
+    this.#pingLater()
+  }
+
+  #pingLater(): void {
+    this.#clock.after(PAUSE, () => {
+      if (this.#abandon.signal.aborted) return
+      this.#store.ping().then(
+        () => this.#recover(),
+        (error: unknown) => {
+          if (!(error instanceof StoreUnavailable)) throw error
+          this.#pingLater()
+        },
+      )
+    })
+  }
+
+  #recover(): void {
+    this.#unavailable = false
+    for (const action of this.#recovered) action()
+  }
+}

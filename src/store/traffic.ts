@@ -1,0 +1,44 @@
+/**
+ * Traffic of a queue: recipients by what happened to them, in each minute. The store records traffic in the transaction of the
+ * event, so that the sums over all minutes are exact: accepted = delivered + bounced + expired + deleted + those still queued.
+ */
+import { MINUTE, type Instant } from '../system/clock.ts'
+
+/**
+ * - `accepted`: queued, notices included; a requeued recipient is not accepted again;
+ * - `delivered`, `bounced`, `expired`: left with this outcome;
+ * - `deferred`: attempts that were deferred; the recipient stays in the queue;
+ * - `deleted`: deleted permanently by an operator, or with the trash.
+ */
+export const TRAFFIC_KINDS = ['accepted', 'delivered', 'deferred', 'bounced', 'expired', 'deleted'] as const
+export type TrafficKind = (typeof TRAFFIC_KINDS)[number]
+
+/** Recipients by kind. */
+export type Traffic = Readonly<Record<TrafficKind, number>>
+
+/** Traffic of the minute that begins at `at`. */
+export interface TrafficMinute extends Traffic {
+  readonly at: Instant
+}
+
+/** Number of minutes that a store keeps: seven days. Older minutes are added up in one row, so that the sums stay exact. */
+export const TRAFFIC_MINUTES = 7 * 24 * 60
+
+/** `at` of the row that holds the sum of all older minutes. */
+export const OLDER_MINUTES: Instant = 0
+
+export const NO_TRAFFIC: Traffic = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
+
+/** The minute of an instant. */
+export const minuteOf = (at: Instant): Instant => Math.max(MINUTE, Math.floor(at / MINUTE) * MINUTE)
+
+export const addTraffic = (one: Traffic, other: Traffic): Traffic => ({
+  accepted: one.accepted + other.accepted,
+  delivered: one.delivered + other.delivered,
+  deferred: one.deferred + other.deferred,
+  bounced: one.bounced + other.bounced,
+  expired: one.expired + other.expired,
+  deleted: one.deleted + other.deleted,
+})
+
+export const sumOfTraffic = (all: readonly Traffic[]): Traffic => all.reduce(addTraffic, NO_TRAFFIC)

@@ -1,0 +1,62 @@
+/**
+ * A QueueReader whose results have wall clock times instead of times of the queue's clock. The two differ after the wall clock was
+ * set. `createdAt` is not converted, because the queue id is derived from it.
+ */
+import type { Duration, Instant, MachineClock } from '../system/clock.ts'
+import { QueueClock } from '../system/queue-clock.ts'
+import type { MessageSummary, Recipient } from '../mail/message.ts'
+import { onClockAhead, type QueueFilter, type QueueReader } from './queue-reader.ts'
+import type { AttemptRecord } from './queue-store.ts'
+
+/** A reader that may be behind a wrapper. Reads the record of the clock once. */
+export async function onWallClock(reader: QueueReader, machine: MachineClock): Promise<QueueReader> {
+  const clock = new QueueClock(machine)
+  clock.resume(await reader.clockRecord(), 0)
+  const offset = clock.wallOffset()
+  return offset === 0 ? reader : shifted(reader, offset)
+}
+
+function shifted(reader: QueueReader, offset: Duration): QueueReader {
+  const wall = (at: Instant): Instant => at - offset
+  const wallOrNull = (at: Instant | null): Instant | null => (at === null ? null : wall(at))
+  const message = <M extends MessageSummary>(one: M): M => ({ ...one, arrivedAt: wall(one.arrivedAt) })
+  const recipient = <R extends Pick<Recipient, 'dueAt' | 'expiresAt'> & { readonly settledAt?: Instant | undefined }>(one: R): R => ({
+    ...one,
+    dueAt: wall(one.dueAt),
+    expiresAt: wall(one.expiresAt),
+    ...(one.settledAt === undefined ? {} : { settledAt: wall(one.settledAt) }),
+  })
+  const attempt = (one: AttemptRecord): AttemptRecord => ({ ...one, at: wall(one.at) })
+  const filterOf = (filter: QueueFilter): QueueFilter => onClockAhead(filter, offset)
+  return {
+    ...reader,
+    list: async (filter, page) =>
+      (await reader.list(filterOf(filter), page)).map((one) => ({
+        ...one,
+        message: message(one.message),
+        recipients: one.recipients.map(recipient),
+      })),
+    find: (filter, page) => reader.find(filterOf(filter), page),
+    details: async (queueId) => {
+      const one = await reader.details(queueId)
+      if (one === undefined) return undefined
+      const { leftAt, recipients, history } = one
+      return {
+        ...one,
+        message: message(one.message),
+        ...(leftAt === undefined ? {} : { leftAt: wall(leftAt) }),
+        recipients: recipients.map(recipient),
+        history: history.map(attempt),
+      }
+    },
+    destinationLoads: async (page) =>
+      (await reader.destinationLoads(page)).map((one) => ({ ...one, nextDueAt: wallOrNull(one.nextDueAt) })),
+    destinationLoad: async (name) => {
+      const one = await reader.destinationLoad(name)
+      return { ...one, nextDueAt: wallOrNull(one.nextDueAt) }
+    },
+    destinationRecords: async () => (await reader.destinationRecords()).map((one) => ({ ...one, deadUntil: wallOrNull(one.deadUntil) })),
+    audit: async (page) => (await reader.audit(page)).map((one) => ({ ...one, at: wall(one.at) })),
+    ages: async (page) => (await reader.ages(page)).map((one) => ({ ...one, arrivedAt: wall(one.arrivedAt) })),
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Parses and formats durations: `300s`, `1.5h`, `1h30m`, or a number of seconds. The output is exact, or rounded to the largest
+ * units.
+ */
+import { DAY, type Duration, HOUR, MINUTE, SECOND } from './clock.ts'
+
+const UNITS: Readonly<Record<string, Duration>> = {
+  us: 0.001,
+  µs: 0.001,
+  ms: 1,
+  s: SECOND,
+  m: MINUTE,
+  h: HOUR,
+  d: DAY,
+  w: 7 * DAY,
+}
+
+/** Parses a duration to milliseconds, with a resolution of 1 µs. Undefined for invalid text. */
+export function parseExactDuration(text: string): Duration | undefined {
+  const trimmed = text.trim()
+  if (/^\d+(\.\d+)?$/.test(trimmed)) return Number(trimmed) * SECOND
+  if (!/^(\d+(\.\d+)?\s*(us|µs|ms|s|m|h|d|w)\s*)+$/.test(trimmed)) return undefined
+  let total = 0
+  for (const [, figure, unit] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*(us|µs|ms|s|m|h|d|w)/g))
+    total += Number(figure) * (UNITS[unit ?? ''] ?? 0)
+  return Math.round(total * 1e6) / 1e6
+}
+
+/** Parses a duration to whole milliseconds. Undefined for invalid text. */
+export function parseDuration(text: string): Duration | undefined {
+  const exact = parseExactDuration(text)
+  return exact === undefined ? undefined : Math.round(exact)
+}
+
+/** Formats a duration in the largest unit that is exact: 300000 → `5m`, 4000000 → `4000s`, 90000 → `90s`. */
+export function formatDuration(duration: Duration): string {
+  for (const unit of ['d', 'h', 'm', 's', 'ms']) {
+    const figure = duration / (UNITS[unit] ?? 1)
+    if (figure >= 1 && Number.isInteger(figure)) return `${figure}${unit}`
+  }
+  return duration === 0 ? '0s' : `${Math.round(duration * 1e6) / 1000}us`
+}
+
+const LARGEST_FIRST = [
+  ['day', DAY],
+  ['hour', HOUR],
+  ['minute', MINUTE],
+  ['second', SECOND],
+] as const
+
+export interface Figure {
+  readonly figure: number
+  readonly unit: (typeof LARGEST_FIRST)[number][0]
+}
+
+/**
+ * The `count` largest units of a duration, rounded to seconds. The list ends before the first unit that is 0, and is empty below
+ * half a second.
+ */
+export function largestUnits(duration: Duration, count = 2): readonly Figure[] {
+  const figures: Figure[] = []
+  let rest = Math.max(0, Math.round(duration / SECOND) * SECOND)
+  for (const [unit, length] of LARGEST_FIRST) {
+    const figure = Math.floor(rest / length)
+    rest -= figure * length
+    if (figure > 0) figures.push({ figure, unit })
+    else if (figures.length > 0) break
+  }
+  return figures.slice(0, count)
+}

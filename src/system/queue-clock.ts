@@ -1,0 +1,138 @@
+/**
+ * The Clock of a queue. It continues evenly when the wall clock is set, so that no wait ends late and no mail expires early.
+ * While the process runs, elapsed time is measured on the monotonic clock, plus the time for which the machine was suspended.
+ * Across a restart, it is measured by the machine's uptime or, after a reboot, by the wall clock. The store keeps a record, from
+ * which the next process continues the clock. All stored instants are times of this clock.
+ */
+import { SECOND, type Clock, type Duration, type Instant, type MachineClock, type Timer } from './clock.ts'
+
+/** State of the clock in the store. `uptime` and `boot` are those of the machine at `time`. */
+export interface ClockRecord {
+  readonly time: Instant
+  /** `time` minus the wall clock. */
+  readonly offset: Duration
+  readonly uptime: Duration
+  readonly boot: number
+}
+
+/** Minimum difference that counts as a step of the wall clock. Smaller differences are due to the time between two readings. */
+const STEP: Duration = SECOND
+
+type MachineFacts = { readonly wall: Instant } & Pick<ClockRecord, 'uptime' | 'boot'>
+
+/**
+ * Time of the queue at the start of a process. The time since the record is the growth of the uptime when the machine was not
+ * rebooted, else the growth of the wall clock. After a reboot, a wall clock earlier than the record gives no information; the
+ * time since the record is then assumed to be `unknown` or the uptime, whichever is longer.
+ */
+export function resumedAt(record: ClockRecord | null, { wall, uptime, boot }: MachineFacts, unknown: Duration): Instant {
+  if (record === null) return wall
+  const byWall = wall + record.offset
+  const sameBoot = boot !== 0 && boot === record.boot && uptime >= record.uptime
+  if (!sameBoot) return byWall >= record.time ? byWall : record.time + Math.max(uptime, unknown)
+  const byUptime = record.time + uptime - record.uptime
+  return Math.abs(byWall - byUptime) < STEP ? byWall : byUptime
+}
+
+interface Alarm {
+  readonly at: Instant
+  readonly action: () => void
+  timer: Timer
+}
+
+export class QueueClock implements Clock {
+  readonly #machine: MachineClock
+  readonly #alarms = new Set<Alarm>()
+  /** Time of the queue when the monotonic clock is 0. */
+  #base: Instant
+  #offset: Duration = 0
+  /** Offset from the wall clock at the last `observe`. */
+  #observed: Duration = 0
+  /** Time of suspension that `#base` includes: the uptime minus the monotonic clock. */
+  #suspended: Duration
+
+  /** Creates a clock that starts at the time of the wall clock. */
+  constructor(machine: MachineClock) {
+    this.#machine = machine
+    this.#base = machine.now() - machine.monotonic()
+    this.#suspended = machine.uptime() - machine.monotonic()
+  }
+
+  /**
+   * Continues the clock of the last process. Must be called before the first use. Returns the step of the wall clock since the
+   * record. For `unknown`, see resumedAt.
+   */
+  resume(record: ClockRecord | null, unknown: Duration): Duration {
+    const machine = this.#machine
+    const wall = machine.now()
+    this.#offset = this.#observed = record?.offset ?? 0
+    this.#base = resumedAt(record, { wall, uptime: machine.uptime(), boot: machine.boot }, unknown) - machine.monotonic()
+    return this.observe()
+  }
+
+  now(): Instant {
+    return this.#base + this.#machine.monotonic()
+  }
+
+  wallOffset(): Duration {
+    const measured = this.now() - this.#machine.now()
+    if (Math.abs(measured - this.#offset) >= STEP) this.#offset = measured
+    return this.#offset
+  }
+
+  monotonic(): Duration {
+    return this.#machine.monotonic()
+  }
+
+  after(delay: Duration, action: () => void): Timer {
+    return this.#machine.after(delay, action)
+  }
+
+  alarm(at: Instant, action: () => void): Timer {
+    const alarm: Alarm = { at, action, timer: this.#arm(at, () => this.#ring(alarm)) }
+    this.#alarms.add(alarm)
+    return {
+      cancel: () => {
+        this.#alarms.delete(alarm)
+        alarm.timer.cancel()
+      },
+    }
+  }
+
+  zone(at: Instant): ReturnType<Clock['zone']> {
+    return this.#machine.zone(at)
+  }
+
+  /**
+   * Counts a suspension of the machine. Returns the step of the wall clock since the last call: 0 for none, negative when the
+   * clock was set back. Must be called about once a second.
+   */
+  observe(): Duration {
+    const suspended = this.#machine.uptime() - this.#machine.monotonic()
+    if (suspended - this.#suspended >= STEP) {
+      this.#base += suspended - this.#suspended
+      this.#suspended = suspended
+      for (const alarm of this.#alarms) {
+        alarm.timer.cancel()
+        alarm.timer = this.#arm(alarm.at, () => this.#ring(alarm))
+      }
+    }
+    const before = this.#observed
+    this.#observed = this.wallOffset()
+    return before - this.#observed
+  }
+
+  /** State from which another process can continue this clock. */
+  record(): ClockRecord {
+    return { offset: this.wallOffset(), time: this.now(), uptime: this.#machine.uptime(), boot: this.#machine.boot }
+  }
+
+  #arm(at: Instant, action: () => void): Timer {
+    return this.#machine.after(at - this.now(), action)
+  }
+
+  #ring(alarm: Alarm): void {
+    this.#alarms.delete(alarm)
+    alarm.action()
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The system's Clock. Long waits are divided into slices, because setTimeout fires at once for more than 24.8 days. Alarms are
+ * compared with the wall clock once a second, so that they follow changes of the clock.
+ */
+import { readFileSync } from 'node:fs'
+import { uptime } from 'node:os'
+import { HOUR, SECOND, type Duration, type Instant, type MachineClock, type Timer } from './clock.ts'
+
+/** Maximum duration of one timer. */
+const SLICE: Duration = HOUR
+/** Maximum time until an alarm notices that the wall clock was set forward. */
+const WALL_CHECK: Duration = SECOND
+
+// Created at first use, because that takes 10 ms and most commands do not need it.
+let formats: Intl.DateTimeFormat | undefined
+
+function zoneName(date: Date): string {
+  formats ??= new Intl.DateTimeFormat('en-US', { timeZoneName: 'short' })
+  return formats.formatToParts(date).find((part) => part.type === 'timeZoneName')?.value ?? 'UTC'
+}
+
+/** Linux has a random number for each start of the machine (random(4)); 48 bits of it fit into an integer. */
+function bootId(): number {
+  try {
+    return Number.parseInt(readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').replaceAll('-', '').slice(0, 12), 16) || 0
+  } catch {
+    // Other systems, and containers without /proc: unknown.
+    return 0
+  }
+}
+
+class SystemClock implements MachineClock {
+  #boot: number | undefined
+
+  now(): Instant {
+    return Date.now()
+  }
+
+  wallOffset(): Duration {
+    return 0
+  }
+
+  uptime(): Duration {
+    return Math.round(uptime() * SECOND)
+  }
+
+  get boot(): number {
+    return (this.#boot ??= bootId())
+  }
+
+  monotonic(): Duration {
+    return Math.floor(performance.now())
+  }
+
+  after(delay: Duration, action: () => void): Timer {
+    const deadline = this.monotonic() + Math.max(0, delay)
+    return inSlices(() => deadline - this.monotonic(), SLICE, action)
+  }
+
+  alarm(at: Instant, action: () => void): Timer {
+    return inSlices(() => at - this.now(), WALL_CHECK, action)
+  }
+
+  zone(at: Instant): { readonly offset: number; readonly name: string } {
+    const date = new Date(at)
+    return {
+      // `0 - x` avoids minus zero, which would be printed as "-0000" and mean "zone unknown" (RFC 5322 §3.3).
+      offset: 0 - date.getTimezoneOffset(),
+      get name() {
+        return zoneName(date)
+      },
+    }
+  }
+}
+
+/** Runs `action` when `left` returns 0 or less. Checks after each slice. */
+function inSlices(left: () => Duration, slice: Duration, action: () => void): Timer {
+  let handle: NodeJS.Timeout
+  const wait = () => {
+    handle = setTimeout(check, Math.min(slice, Math.max(0, left())))
+  }
+  const check = () => (left() <= 0 ? action() : wait())
+  // The action runs asynchronously even when `left` is 0, because the caller must have the Timer first.
+  wait()
+  return { cancel: () => clearTimeout(handle) }
+}
+
+export const systemClock: MachineClock = new SystemClock()

@@ -1,0 +1,94 @@
+/**
+ * The Net port of the daemon: TCP and Unix sockets of node:net, and DNS through the resolvers of this machine. Rejects with the
+ * system's errors.
+ */
+import { promises as dns } from 'node:dns'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from './net.ts'
+
+/** The only permanent DNS failure. All other failures, including REFUSED and NOTIMP, may be temporary. */
+const INVALID_NAME = 'EBADNAME'
+
+export class SystemNet implements Net {
+  readonly #resolver: dns.Resolver
+
+  /** `dnsServers` are `address` or `address:port`; the system's servers when absent. */
+  constructor({ dnsServers }: { readonly dnsServers?: readonly string[] | undefined } = {}) {
+    this.#resolver = new dns.Resolver()
+    if (dnsServers !== undefined) this.#resolver.setServers([...dnsServers])
+  }
+
+  dial({ address, port, localAddress, timeout }: DialOptions): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      const socket = address.startsWith('/')
+        ? connect({ path: address })
+        : connect({ host: address, port, noDelay: true, ...(localAddress === undefined ? {} : { localAddress }) })
+      const timer = setTimeout(() => {
+        socket.destroy()
+        reject(Object.assign(new Error(`connect ETIMEDOUT ${address}:${port}`), { code: 'ETIMEDOUT' }))
+      }, timeout)
+      socket.once('connect', () => {
+        clearTimeout(timer)
+        socket.off('error', reject)
+        resolve(socket)
+      })
+      socket.once('error', reject)
+      socket.once('error', () => clearTimeout(timer))
+    })
+  }
+
+  lookupMx(domain: string): Promise<Lookup<MxRecord>> {
+    return lookup(async () =>
+      (await this.#resolver.resolveMx(domain)).map(({ priority, exchange }) => ({ preference: priority, exchange })),
+    )
+  }
+
+  async lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
+    // localhost is not looked up in DNS (RFC 6761 §6.3).
+    if (host === 'localhost' || host.endsWith('.localhost')) return { kind: 'found', records: [family === 4 ? '127.0.0.1' : '::1'] }
+    return lookup(() => (family === 4 ? this.#resolver.resolve4(host) : this.#resolver.resolve6(host)))
+  }
+
+  lookupNames(address: string): Promise<Lookup<string>> {
+    return lookup(() => this.#resolver.reverse(address))
+  }
+
+  ownAddresses(): readonly string[] {
+    return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address))
+  }
+
+  listen({ address, port }: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+    return new Promise((resolve, reject) => {
+      const server = createServer({ noDelay: true }, accept)
+      server.once('error', reject)
+      server.listen({ host: address, port }, () => {
+        server.off('error', reject)
+        // An error of an open listener concerns a single connection (EMFILE), and accepting continues.
+        server.on('error', () => {})
+        const at = server.address() as AddressInfo
+        resolve({
+          address: at.address,
+          port: at.port,
+          close: async () => {
+            // The callback of close runs after the last connection has ended, so it is not awaited.
+            server.close()
+          },
+        })
+      })
+    })
+  }
+}
+
+async function lookup<T>(query: () => Promise<readonly T[]>): Promise<Lookup<T>> {
+  try {
+    const records = await query()
+    return records.length > 0 ? { kind: 'found', records } : { kind: 'none', nxdomain: false }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'UNKNOWN'
+    if (code === 'ENOTFOUND' || code === 'ENODATA') return { kind: 'none', nxdomain: code === 'ENOTFOUND' }
+    return { kind: 'failed', soft: code !== INVALID_NAME, reason: code }
+  }
+}
+
+export const systemNet: Net = new SystemNet()

@@ -1,0 +1,6 @@
+/** Version of deferd, from package.json. */
+import { readFileSync } from 'node:fs'
+
+export const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string
+}

@@ -1,0 +1,115 @@
+/** Calls to a worker thread, which answers them in order. Used for work on many messages that would block the event loop. */
+import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads'
+import { errorExitCode } from './caught-error.ts'
+
+/** URL of a thread's file, in the folder of the file that starts it: TypeScript in a checkout, JavaScript in the package. */
+export const threadFile = (beside: string, name: string): URL => new URL(`./${name}${beside.endsWith('.ts') ? '.ts' : '.js'}`, beside)
+
+/** An error in the form in which it is sent between threads. Structured cloning would lose its class and its exit code. */
+export interface ThreadFailure {
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  readonly exitCode: number | undefined
+  readonly cause: string | undefined
+}
+
+export const failureOf = (error: Error): ThreadFailure => ({
+  name: error.name,
+  message: error.message,
+  stack: error.stack,
+  exitCode: errorExitCode(error),
+  cause: error.cause instanceof Error ? (error.cause.stack ?? error.cause.message) : undefined,
+})
+
+/** Recreates the error with its name and exit code, as a plain Error. */
+export function errorOf({ name, message, stack, exitCode, cause }: ThreadFailure): Error {
+  const error = new Error(message, cause === undefined ? {} : { cause: new Error(cause) })
+  if (stack !== undefined) error.stack = stack
+  return Object.assign(error, { name, ...(exitCode === undefined ? {} : { exitCode }) })
+}
+
+type Reply<Answer> = { readonly answer: Answer } | { readonly failure: ThreadFailure }
+
+export class WorkerClient<Question, Answer> {
+  readonly #worker: Worker
+  readonly #waiting: PromiseWithResolvers<Answer>[] = []
+  /** Set when the thread has failed or has ended. */
+  #failure: Error | null = null
+
+  constructor(file: URL, options: WorkerOptions) {
+    this.#worker = new Worker(file, options)
+    this.#worker.on('message', (reply: Reply<Answer>) => this.#settle(reply))
+    this.#worker.on('error', (error: Error) => this.#fail(error))
+    this.#worker.on('exit', () => this.#fail(new Error('the thread has ended')))
+  }
+
+  get hasEnded(): boolean {
+    return this.#failure !== null
+  }
+
+  /** Asks a question. Rejects with the error of this question, or when the thread has ended. */
+  ask(question: Question): Promise<Answer> {
+    if (this.#failure !== null) return Promise.reject(this.#failure)
+    const answer = Promise.withResolvers<Answer>()
+    // A caller with several questions may await only the first answer. Rejections of the others must not count as unhandled.
+    answer.promise.catch(() => undefined)
+    this.#waiting.push(answer)
+    this.#post(question)
+    return answer.promise
+  }
+
+  /**
+   * Resolves when the thread has answered all calls and ended. The thread is never terminated, so that it can close its files.
+   */
+  async end(): Promise<void> {
+    if (this.#failure !== null) return
+    // events.once is not used, because it would reject with the thread's error, which the callers already have.
+    const ended = new Promise<void>((resolve) => void this.#worker.once('exit', () => resolve()))
+    this.#post(null)
+    await ended
+  }
+
+  #post(question: Question | null): void {
+    this.#worker.postMessage(question, [])
+  }
+
+  #settle(reply: Reply<Answer>): void {
+    const waiting = this.#waiting.shift()
+    if ('failure' in reply) waiting?.reject(errorOf(reply.failure))
+    else waiting?.resolve(reply.answer)
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error
+    for (const one of this.#waiting.splice(0)) one.reject(this.#failure)
+  }
+}
+
+/** An answer, with the buffers to transfer to the other thread instead of copying them. */
+export interface Given {
+  readonly answer: unknown
+  readonly transfer: ArrayBuffer[]
+}
+
+/** Runs in the thread. Answers the questions in order, and calls `close` after the last. */
+export function answering(answer: (question: never) => Given | Promise<Given>, close: () => void | Promise<void>): void {
+  if (parentPort === null) throw new Error('this module runs in a worker thread only')
+  const port = parentPort
+  const reply = async (question: unknown): Promise<void> => {
+    try {
+      const given = await answer(question as never)
+      port.postMessage({ answer: given.answer }, given.transfer)
+    } catch (error) {
+      port.postMessage({ failure: failureOf(error instanceof Error ? error : new Error(String(error))) })
+    }
+  }
+  let last = Promise.resolve()
+  port.on('message', (question: unknown) => {
+    last = last.then(async () => {
+      if (question !== null) return reply(question)
+      await close()
+      port.close()
+    })
+  })
+}

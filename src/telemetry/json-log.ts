@@ -1,0 +1,258 @@
+/**
+ * Records of `log_format = "json"`. An event has one record; an attempt and a deferral have one per recipient. Times are in seconds, and names in
+ * snake case. The records are a stable interface: members and events may be added, but are never removed or renamed.
+ */
+import { formatReply } from '../mail/smtp-reply.ts'
+import { queueIdOf, type MessageSummary } from '../mail/message.ts'
+import type { ClientName, QueueEvent } from './events.ts'
+import { suspendedText } from './postfix-log.ts'
+
+export type Level = 'info' | 'warn' | 'error' | 'fatal'
+
+export interface LogRecord {
+  readonly level: Level
+  readonly members: Readonly<Record<string, unknown>>
+}
+
+type Of<Kind extends QueueEvent['kind']> = Extract<QueueEvent, { readonly kind: Kind }>
+
+/** Kinds that are logged. Window changes are excluded, because every delivery causes one; they appear in the metrics only. */
+export type LoggedKind = Exclude<QueueEvent['kind'], 'window'>
+
+/** Level, meaning and members of the record of each event. The log and docs/monitoring.md use this table. */
+export const RECORDS = {
+  connected: { level: 'info', about: 'a client connected', members: ['client_name', 'client_address'] },
+  disconnected: {
+    level: 'info',
+    about: 'a client disconnected; `commands` holds accepted and all commands by name',
+    members: ['client_name', 'client_address', 'commands'],
+  },
+  refused: {
+    level: 'info',
+    about: 'a command of a client was refused',
+    members: ['client_name', 'client_address', 'stage', 'reply', 'queue_id', 'sender', 'recipient', 'protocol', 'helo'],
+  },
+  'client-failure': {
+    level: 'info',
+    about: 'a connection was refused or failed (timeout, lost connection, TLS error)',
+    members: ['client_name', 'client_address', 'text'],
+  },
+  accepted: {
+    level: 'info',
+    about: 'a message was accepted into the queue; a requeued one has an `original_id`',
+    members: [
+      'queue_id',
+      'sender',
+      'size',
+      'message_id',
+      'recipients',
+      'client_name',
+      'client_address',
+      'uid',
+      'original_id',
+      'sasl_username',
+    ],
+  },
+  activated: { level: 'info', about: 'a message entered the active queue', members: ['queue_id', 'sender', 'size', 'recipient_count'] },
+  attempted: {
+    level: 'info',
+    about:
+      'a delivery attempt ended; one record for each recipient; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it',
+    members: [
+      'queue_id',
+      'sender',
+      'recipient',
+      'destination',
+      'relay',
+      'connection_use',
+      'delay',
+      'delays',
+      'status',
+      'outcome',
+      'stage',
+      'reply',
+      'reason',
+      'login',
+    ],
+  },
+  deferred: {
+    level: 'info',
+    about: 'a recipient begins to wait for a dead destination, without an attempt; one record for each recipient',
+    members: ['queue_id', 'sender', 'recipient', 'destination', 'delay', 'status', 'reason'],
+  },
+  expired: {
+    level: 'info',
+    about: 'recipients expired, or were forced to by an operator',
+    members: ['queue_id', 'sender', 'forced', 'recipient_count'],
+  },
+  removed: { level: 'info', about: 'a message left the queue', members: ['queue_id', 'sender'] },
+  quarantined: {
+    level: 'error',
+    about: 'a message could not be read and was moved to the corrupt queue',
+    members: ['queue_id', 'sender', 'text'],
+  },
+  'notice-sent': { level: 'info', about: 'a notice (DSN) was queued', members: ['queue_id', 'sender', 'notice', 'to', 'notice_id'] },
+  'notice-dropped': { level: 'info', about: 'no notice is sent, with the reason', members: ['queue_id', 'sender', 'text'] },
+  operated: { level: 'info', about: 'an operator changed a message', members: ['queue_id', 'operation', 'by'] },
+  'tls-established': {
+    level: 'info',
+    about: 'a TLS connection to a next hop; with `smtp_tls_loglevel` 1 only',
+    members: ['relay', 'trust', 'reused', 'protocol', 'cipher', 'bits'],
+  },
+  died: { level: 'warn', about: 'a destination is dead: it is not tried until then', members: ['destination', 'until', 'text'] },
+  revived: { level: 'info', about: 'a dead destination answered and is open; not written when a flush opens it', members: ['destination'] },
+  suspended: { level: 'info', about: 'an operator suspended a destination', members: ['destination', 'by', 'until', 'text'] },
+  resumed: {
+    level: 'info',
+    about: 'a destination was resumed by an operator or by the end of its suspension',
+    members: ['destination', 'by'],
+  },
+  'store-unavailable': { level: 'error', about: 'a commit failed: mail is refused and not delivered', members: ['text'] },
+  'store-recovered': { level: 'info', about: 'commits succeed again', members: [] },
+  note: { level: 'info', about: 'any other line; its level is that of the line', members: ['text'] },
+} as const satisfies Readonly<Record<LoggedKind, { readonly level: Level; readonly about: string; readonly members: readonly string[] }>>
+
+type Members<Kind extends LoggedKind> = Readonly<Record<(typeof RECORDS)[Kind]['members'][number], unknown>>
+
+const NOTE_LEVELS: Readonly<Record<Of<'note'>['level'], Level>> = {
+  info: 'info',
+  warning: 'warn',
+  error: 'error',
+  fatal: 'fatal',
+  panic: 'fatal',
+}
+
+const seconds = (millis: number): number => millis / 1000
+
+const aboutClient = (client: ClientName) => ({ client_name: client.name, client_address: client.address })
+const aboutMessage = (message: MessageSummary) => ({ queue_id: queueIdOf(message), sender: message.sender })
+
+function attempts({ request, result, attempts: records }: Of<'attempted'>): readonly Members<'attempted'>[] {
+  const addresses = new Map(request.recipients.map(({ id, address }) => [id, address]))
+  return records.map(({ recipient, at, relay, outcome, status, delays }) => ({
+    ...aboutMessage(request.message),
+    recipient: addresses.get(recipient) ?? '',
+    destination: request.destination,
+    relay,
+    connection_use: result.connectionUse,
+    delay: seconds(at - request.message.arrivedAt),
+    delays: delays.map(seconds),
+    status: status.status,
+    outcome,
+    stage: status.stage,
+    reply: status.reply ?? null,
+    reason: status.reason,
+    login: result.login ?? null,
+  }))
+}
+
+function deferrals({ message, destination, recipients, at, siteStatus }: Of<'deferred'>): readonly Members<'deferred'>[] {
+  return recipients.map((recipient) => ({
+    ...aboutMessage(message),
+    recipient,
+    destination,
+    delay: seconds(at - message.arrivedAt),
+    status: siteStatus.status,
+    reason: suspendedText(siteStatus),
+  }))
+}
+
+function accepted({ message, recipients, client, uid, originalId, saslUsername }: Of<'accepted'>): Members<'accepted'> {
+  return {
+    ...aboutMessage(message),
+    size: message.size,
+    message_id: message.messageId ?? null,
+    recipients,
+    client_name: client?.name ?? null,
+    client_address: client?.address ?? null,
+    uid: uid ?? null,
+    original_id: originalId ?? null,
+    sasl_username: saslUsername ?? null,
+  }
+}
+
+function refused({ client, stage, reply, queueId, sender, recipient, protocol, helo }: Of<'refused'>): Members<'refused'> {
+  return {
+    ...aboutClient(client),
+    stage,
+    reply: formatReply(reply),
+    queue_id: queueId ?? null,
+    sender: sender ?? null,
+    recipient: recipient ?? null,
+    protocol,
+    helo,
+  }
+}
+
+/** Members of the record, for events that have exactly one. */
+function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'window'>>): object {
+  switch (event.kind) {
+    case 'connected':
+      return aboutClient(event.client) satisfies Members<'connected'>
+    case 'disconnected':
+      return { ...aboutClient(event.client), commands: event.commands } satisfies Members<'disconnected'>
+    case 'refused':
+      return refused(event)
+    case 'client-failure':
+      return { ...aboutClient(event.client), text: event.what } satisfies Members<'client-failure'>
+    case 'accepted':
+      return accepted(event)
+    case 'activated':
+      return {
+        ...aboutMessage(event.message),
+        size: event.message.size,
+        recipient_count: event.recipientCount,
+      } satisfies Members<'activated'>
+    case 'expired':
+      return { ...aboutMessage(event.message), forced: event.forced, recipient_count: event.recipients.length } satisfies Members<'expired'>
+    case 'removed':
+      return aboutMessage(event.message) satisfies Members<'removed'>
+    case 'quarantined':
+      return { ...aboutMessage(event.message), text: event.why } satisfies Members<'quarantined'>
+    case 'notice-sent':
+      return {
+        ...aboutMessage(event.message),
+        notice: event.notice,
+        to: event.to,
+        notice_id: event.noticeId,
+      } satisfies Members<'notice-sent'>
+    case 'notice-dropped':
+      return { ...aboutMessage(event.message), text: event.why } satisfies Members<'notice-dropped'>
+    case 'operated':
+      return { queue_id: event.queueId, operation: event.operation, by: event.by } satisfies Members<'operated'>
+    case 'tls-established': {
+      const { kind: _, ...members } = event
+      return members satisfies Members<'tls-established'>
+    }
+    case 'died':
+      return { destination: event.destination, until: seconds(event.until), text: event.siteStatus.reason } satisfies Members<'died'>
+    case 'revived':
+      return { destination: event.destination } satisfies Members<'revived'>
+    case 'suspended': {
+      const { destination, by, until, reason } = event
+      return { destination, by, until: until === null ? null : seconds(until), text: reason } satisfies Members<'suspended'>
+    }
+    case 'resumed':
+      return { destination: event.destination, by: event.by } satisfies Members<'resumed'>
+    case 'store-unavailable':
+      return { text: event.why } satisfies Members<'store-unavailable'>
+    case 'store-recovered':
+      return {}
+    case 'note':
+      return { text: event.text } satisfies Members<'note'>
+  }
+}
+
+const levelOf = (event: Exclude<QueueEvent, Of<'window'>>): Level =>
+  event.kind === 'note' ? NOTE_LEVELS[event.level] : RECORDS[event.kind].level
+
+function recordsOf(event: Exclude<QueueEvent, Of<'window'>>): readonly object[] {
+  if (event.kind === 'attempted') return attempts(event)
+  return event.kind === 'deferred' ? deferrals(event) : [membersOf(event)]
+}
+
+/** The records of an event, in the order of RECORDS. */
+export function logRecords(event: QueueEvent): readonly LogRecord[] {
+  if (event.kind === 'window' || (event.kind === 'revived' && !event.answered)) return []
+  return recordsOf(event).map((members) => ({ level: levelOf(event), members: { event: event.kind, ...members } }))
+}

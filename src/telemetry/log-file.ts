@@ -1,0 +1,48 @@
+/** The file of log_file, opened for appending. A write is synchronous, so that no line is lost when the process ends. */
+import { accessSync, closeSync, constants, fchownSync, fstatSync, openSync, statSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { errorMessage } from '../system/caught-error.ts'
+
+/** Why the log cannot be written to the file, with the parameter; null when it can. Changes nothing. */
+export function logFileProblem(path: string): string | null {
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (file?.isDirectory() === true) return `log_file: ${path} is a folder: name a file in it`
+  try {
+    accessSync(file === undefined ? dirname(path) : path, constants.W_OK)
+    return null
+  } catch (cause) {
+    return `log_file: cannot write ${path}: ${errorMessage(cause)}`
+  }
+}
+
+export class LogFile {
+  readonly #fd: number
+  /** True after a failed write, until one succeeds. */
+  #failing = false
+  readonly #report: (text: string) => void
+
+  /**
+   * Opens the file; creates it with mode 0640 for `owner`. Throws the system's error. `report` gets the first of several failures
+   * of a write, such as those of a full disk: their lines are lost, since the log must not stop mail.
+   */
+  constructor(path: string, report: (text: string) => void, owner: { readonly uid: number; readonly gid: number } | null = null) {
+    this.#fd = openSync(path, 'a', 0o640)
+    this.#report = report
+    if (owner !== null && fstatSync(this.#fd).uid !== owner.uid) fchownSync(this.#fd, owner.uid, owner.gid)
+  }
+
+  write(text: string): void {
+    try {
+      const bytes = Buffer.from(text)
+      for (let sent = 0; sent < bytes.length;) sent += writeSync(this.#fd, bytes, sent)
+      this.#failing = false
+    } catch (error) {
+      if (!this.#failing) this.#report(`cannot write log_file: ${errorMessage(error)}; lines are lost until it can be written\n`)
+      this.#failing = true
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+  }
+}

@@ -1,0 +1,65 @@
+/** Renders docs/monitoring.md from the events, the members of the JSON log and the help texts of the metrics. */
+import { RECORDS } from './json-log.ts'
+import type { MetricText } from './metrics.ts'
+
+const LOG = `# Monitoring
+
+<!-- Written by scripts/docs.ts from src/telemetry; do not edit. -->
+
+## Log
+
+The log is written to standard error, or to \`log_file\`, which SIGHUP opens again: let logrotate(8) move the file and run
+\`systemctl reload deferd\`.
+
+Under systemd the log is in the journal. Its lines of the format \`postfix\` have no time and no host, because the journal adds
+them: \`Nov 20 10:00:00 relay deferd[42]: deferd/smtp[42]: …\`. pflogsumm reads them with both names:
+
+\`\`\`
+journalctl -u deferd --since yesterday | pflogsumm --syslog-name='deferd\\[[0-9]+\\]: deferd'
+\`\`\`
+
+\`log_format = "postfix"\` (default) writes Postfix’s log lines, so that pflogsumm, log shippers and dashboards for Postfix
+read them: \`pflogsumm --syslog-name=deferd\`. Set \`syslog_name = "postfix"\` for tools that accept no other name.
+
+\`log_format = "json"\` writes one JSON object per line. Every record has \`level\` (\`info\`, \`warn\`, \`error\`, \`fatal\`), \`time\`
+(ISO 8601, UTC), \`program\`, \`host\`, \`pid\` and \`event\`; the other members depend on the event. Times are in seconds.
+Members and events are added, never removed or renamed.
+
+| event | level | meaning | members |
+| --- | --- | --- | --- |
+`
+
+const METRICS = `
+\`delays\` are the four parts of an attempt, as in Postfix: before the queue manager, in the queue manager, connection setup,
+transmission. \`outcome\` is \`delivered\`, \`deferred\`, \`bounced\` or \`expired\`.
+
+## Metrics
+
+With \`http_listen\` set, \`/metrics\` serves Prometheus’ text format. \`contrib/\` has alerts and a dashboard for these metrics:
+
+| metric | type | meaning | labels |
+| --- | --- | --- | --- |
+`
+
+const HEALTH = `
+The metrics of prom-client for Node processes are served too: \`nodejs_eventloop_lag_seconds\`,
+\`process_resident_memory_bytes\` and others.
+
+## Health
+
+With \`http_listen\` set, \`/healthz\` answers 200 while the store commits, there is disk space for new mail, and the
+scheduler runs, otherwise 503; the JSON object in the response has \`ok\` or the reason for each of these (\`store\`, \`space\`,
+\`scheduler\`). \`deferd check\` checks configuration, certificates,
+secrets, the queue and DNS once.
+`
+
+const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' ')
+
+const row = (...cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`
+
+/** Returns Markdown. `metrics` are the registry's help texts. */
+export function monitoringPage(metrics: readonly MetricText[]): string {
+  const events = Object.entries(RECORDS).map(([event, { level, about, members }]) => row(code([event]), level, about, code(members)))
+  const rows = metrics.map(({ name, type, help, labels }) => row(code([name]), type, help.replace(/\.$/, ''), code(labels)))
+  return [LOG, ...events, METRICS, ...rows, HEALTH].join('')
+}

@@ -1,0 +1,222 @@
+/**
+ * Log lines in Postfix's format, which tools for Postfix can read: the program that logs an event, and the text. Events unknown
+ * to Postfix have lines of the same style.
+ */
+import type { AttemptResult } from '../delivery/delivery-agent.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import { isoInstant } from '../mail/mail-date.ts'
+import { formatReply } from '../mail/smtp-reply.ts'
+import { queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
+import type { AttemptRecord } from '../store/queue-store.ts'
+import { formatDelay } from './delays.ts'
+import type { ClientName, QueueEvent } from './events.ts'
+
+export interface LogLine {
+  /** Name of the Postfix program: smtpd, pickup, cleanup, qmgr, smtp, lmtp, discard, error, bounce, postsuper, master. */
+  readonly program: string
+  readonly text: string
+}
+
+type Of<Kind extends QueueEvent['kind']> = Extract<QueueEvent, { readonly kind: Kind }>
+
+const line = (program: string, text: string): readonly LogLine[] => [{ program, text }]
+
+const aboutClient = ({ name, address }: ClientName): string => `${name}[${address}]`
+
+/** Formats counts of commands: `5`, or `3/5` when two of five failed. */
+const countOf = ([ok, all]: readonly [number, number]): string => (ok === all ? String(all) : `${ok}/${all}`)
+
+function disconnected({ client, commands }: Of<'disconnected'>): readonly LogLine[] {
+  const used = Object.entries(commands)
+  const sum = used.reduce<[number, number]>(([ok, all], [, counts]) => [ok + counts[0], all + counts[1]], [0, 0])
+  const counts = [...used, ['commands', sum] as const].map(([name, count]) => ` ${name}=${countOf(count)}`)
+  return line('smtpd', `disconnect from ${aboutClient(client)}${counts.join('')}`)
+}
+
+function refused(event: Of<'refused'>): readonly LogLine[] {
+  const { client, stage, reply, queueId = 'NOQUEUE', sender, recipient, protocol, helo } = event
+  const about = [
+    ...(sender === undefined ? [] : [`from=<${sender}>`]),
+    ...(recipient === undefined ? [] : [`to=<${recipient}>`]),
+    `proto=${protocol}`,
+    ...(helo === '' ? [] : [`helo=<${helo}>`]),
+  ]
+  return line('smtpd', `${queueId}: reject: ${stage} from ${aboutClient(client)}: ${formatReply(reply)}; ${about.join(' ')}`)
+}
+
+function clientFailure({ client, what }: Of<'client-failure'>): readonly LogLine[] {
+  // fail2ban's filter for Postfix recognizes failed logins by this form of the line (postfix smtpd_sasl_glue).
+  if (what.startsWith('SASL ')) return line('smtpd', `warning: ${aboutClient(client)}: ${what}`)
+  const illegal = /^Illegal address syntax (in \w+ command: .*)$/s.exec(what)?.[1]
+  if (illegal !== undefined) return line('smtpd', `warning: Illegal address syntax from ${aboutClient(client)} ${illegal}`)
+  // A text that begins with a reply code means that the connection was rejected with this reply.
+  const rejected = /^[45]\d\d /.test(what)
+  return line(
+    'smtpd',
+    rejected ? `NOQUEUE: reject: CONNECT from ${aboutClient(client)}: ${what}; proto=SMTP` : `${what} from ${aboutClient(client)}`,
+  )
+}
+
+function accepted(event: Of<'accepted'>): readonly LogLine[] {
+  const { message, client, uid, originalId, saslMethod, saslUsername } = event
+  const id = queueIdOf(message)
+  const cleanup = { program: 'cleanup', text: `${id}: message-id=${message.messageId ?? '<>'}` }
+  if (client !== null) {
+    const sasl = saslUsername === undefined ? '' : `, sasl_method=${saslMethod ?? ''}, sasl_username=${saslUsername}`
+    return [{ program: 'smtpd', text: `${id}: client=${aboutClient(client)}${sasl}` }, cleanup]
+  }
+  if (uid === undefined && originalId === undefined) return [cleanup]
+  const origin = originalId === undefined ? '' : ` orig_id=${originalId}`
+  return [{ program: 'pickup', text: `${id}: uid=${uid ?? 0} from=<${message.sender}>${origin}` }, cleanup]
+}
+
+const STATUS = { delivered: 'sent', deferred: 'deferred', bounced: 'bounced', expired: 'deferred' } as const
+
+/** Postfix program that would log an attempt: that of the transport, or `error` when no host was contacted. */
+function agentOf({ destination, forcedExpire }: DeliveryRequest, { status, relay }: AttemptRecord): string {
+  const transport = /^(lmtp|discard|error):/.exec(destination)?.[1]
+  if (transport !== undefined) return transport
+  return relay === null && (forcedExpire || status.stage === 'queue' || status.stage === 'route') ? 'error' : 'smtp'
+}
+
+const about = (message: Message, text: string): string => `${queueIdOf(message)}: ${text}`
+
+/** Postfix's reason for mail that waits for a dead destination. */
+export const suspendedText = ({ reason }: DeliveryStatus): string => `delivery temporarily suspended: ${reason}`
+
+/** Text in parentheses: the server's reply for a delivered message, otherwise the reason. */
+const textOf = (outcome: AttemptRecord['outcome'], { reply, reason }: DeliveryStatus): string =>
+  outcome === 'delivered' ? (reply ?? reason) : reason
+
+/** The warning about a login at a configured next hop that failed. */
+function loginWarning({ destination }: DeliveryRequest, { relay, login }: AttemptResult): string {
+  const what = login === 'missing' ? 'requires a login' : 'refuses the login'
+  return `${relay ?? destination} ${what}, its mail is deferred: correct smtp_sasl_password_maps, then reload and flush ${destination}`
+}
+
+function attempted({ request, result, attempts }: Of<'attempted'>): readonly LogLine[] {
+  const recipients = new Map(request.recipients.map((recipient) => [recipient.id, recipient]))
+  const warning = result.login === undefined ? [] : line('smtp', `warning: ${queueIdOf(request.message)}: ${loginWarning(request, result)}`)
+  const use = result.connectionUse > 1 ? `, conn_use=${result.connectionUse}` : ''
+  const lines = attempts.map((attempt) => {
+    const { relay, outcome, status, delays, at } = attempt
+    const recipient = recipients.get(attempt.recipient)
+    const to = recipient === undefined ? 'to=<>' : `to=<${recipient.address}>`
+    const times = `delay=${formatDelay(at - request.message.arrivedAt)}, delays=${delays.map(formatDelay).join('/')}`
+    const soft = result.outcomes.get(attempt.recipient)?.softBounce === true && outcome === 'deferred'
+    const verdict = `dsn=${status.status}, status=${soft ? 'SOFTBOUNCE' : STATUS[outcome]} (${textOf(outcome, status)})`
+    const text = `${queueIdOf(request.message)}: ${to}, relay=${relay ?? 'none'}${use}, ${times}, ${verdict}`
+    return { program: agentOf(request, attempt), text }
+  })
+  return [...lines, ...warning]
+}
+
+/**
+ * Lines of Postfix's error(8) for recipients that wait for a dead destination (the service `retry` of master(5), to which qmgr(8)
+ * passes such mail), so that tools for Postfix's log count them.
+ */
+function deferred({ message, recipients, at, activatedAt, siteStatus }: Of<'deferred'>): readonly LogLine[] {
+  const delays = [activatedAt - message.arrivedAt, at - activatedAt, 0, 0]
+  const times = `delay=${formatDelay(at - message.arrivedAt)}, delays=${delays.map(formatDelay).join('/')}`
+  const verdict = `dsn=${siteStatus.status}, status=deferred (${suspendedText(siteStatus)})`
+  return recipients.map((address) => ({ program: 'error', text: about(message, `to=<${address}>, relay=none, ${times}, ${verdict}`) }))
+}
+
+/** Postfix's summary of a handshake (smtp_tls_loglevel = 1). */
+const secured = ({ relay, trust, reused, protocol, cipher, bits }: Of<'tls-established'>): string =>
+  `${trust} TLS connection ${reused ? 'reused' : 'established'} to ${relay}: ${protocol} with cipher ${cipher} (${bits}/${bits} bits)`
+
+const expired = ({ message, forced }: Of<'expired'>): readonly LogLine[] =>
+  line('qmgr', `${queueIdOf(message)}: from=<${message.sender}>, status=${forced ? 'force-expired' : 'expired'}, returned to sender`)
+
+const NOTICES = { failure: 'non-delivery notification', delay: 'delay notification', success: 'delivery status notification' } as const
+
+/** Texts of postsuper(1). It has none for restore and flush. */
+const OPERATED: Readonly<Record<string, string>> = {
+  delete: 'removed',
+  expire: 'expired',
+  hold: 'placed on hold',
+  release: 'released from hold',
+  requeue: 'requeued',
+  restore: 'restored',
+  flush: 'flushed',
+}
+
+/** The log lines of an event. */
+export function postfixLines(event: QueueEvent): readonly LogLine[] {
+  switch (event.kind) {
+    case 'connected':
+      return line('smtpd', `connect from ${aboutClient(event.client)}`)
+    case 'disconnected':
+      return disconnected(event)
+    case 'refused':
+      return refused(event)
+    case 'client-failure':
+      return clientFailure(event)
+    case 'accepted':
+      return accepted(event)
+    case 'activated':
+      return line(
+        'qmgr',
+        about(event.message, `from=<${event.message.sender}>, size=${event.message.size}, nrcpt=${event.recipientCount} (queue active)`),
+      )
+    case 'attempted':
+      return attempted(event)
+    case 'tls-established':
+      return line('smtp', secured(event))
+    case 'deferred':
+      return deferred(event)
+    case 'expired':
+      return expired(event)
+    case 'removed':
+      return line('qmgr', about(event.message, 'removed'))
+    case 'quarantined':
+      return line('qmgr', `warning: ${about(event.message, `moved to the corrupt queue: ${event.why}`)}`)
+    case 'notice-sent':
+      return line('bounce', about(event.message, `${event.to} ${NOTICES[event.notice]}: ${event.noticeId}`))
+    case 'notice-dropped':
+      return line('bounce', about(event.message, `no notification is sent: ${event.why.replace(/^\w+: /, '')}`))
+    case 'operated':
+      return line('postsuper', `${event.queueId}: ${OPERATED[event.operation] ?? event.operation}`)
+    case 'window':
+    case 'died':
+    case 'revived':
+    case 'suspended':
+    case 'resumed':
+    case 'store-unavailable':
+    case 'store-recovered':
+    case 'note':
+      return ownLines(event)
+  }
+}
+
+type OwnEvent = Of<'window' | 'died' | 'revived' | 'suspended' | 'resumed' | 'store-unavailable' | 'store-recovered' | 'note'>
+
+/** Lines of the events that Postfix does not have. */
+function ownLines(event: OwnEvent): readonly LogLine[] {
+  switch (event.kind) {
+    // Window changes appear in the metrics only, because every delivery causes one.
+    case 'window':
+      return []
+    case 'died':
+      return line('qmgr', `destination ${event.destination} is dead until ${isoInstant(event.until)}: ${event.siteStatus.reason}`)
+    case 'revived':
+      // A flush opens a destination for one attempt, which may fail: only an answer is reported.
+      return event.answered ? line('qmgr', `destination ${event.destination} is open again`) : []
+    case 'suspended': {
+      const end = event.until === null ? '' : ` until ${isoInstant(event.until)}`
+      return line(
+        'qmgr',
+        `destination ${event.destination} was suspended by ${event.by}${end}${event.reason === null ? '' : `: ${event.reason}`}`,
+      )
+    }
+    case 'resumed':
+      return line('qmgr', `destination ${event.destination} was resumed by ${event.by}`)
+    case 'store-unavailable':
+      return line('master', `error: store unavailable, mail is refused and not delivered: ${event.why}`)
+    case 'store-recovered':
+      return line('master', 'store available again')
+    case 'note':
+      return line('master', event.level === 'info' ? event.text : `${event.level}: ${event.text}`)
+  }
+}

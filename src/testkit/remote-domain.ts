@@ -1,0 +1,179 @@
+/**
+ * A remote domain whose failures are scripted by methods. Each method adds one rule of the script language (docs/faults.md), and
+ * the newest matching rule is applied. Times are `'5m'` or seconds.
+ */
+import { ConfigError } from '../config/problem.ts'
+import type { Duration } from '../system/clock.ts'
+import type { RuleText } from './remote/rule-keys.ts'
+import { readRule } from './remote/rule-reader.ts'
+import type { DnsFault, Rule, Zone } from './remote/rule.ts'
+import { requireDomain, requireKnownOptions, requireRecipient, requireReply } from './argument-checks.ts'
+import { toDuration, toText, type Time } from './time.ts'
+
+/** The functions of the remote network that a domain uses. */
+export interface RemoteDomainDeps {
+  addRule(rule: Rule): void
+  removeRules(isRemoved: (rule: Rule) => boolean): void
+  setZone(domain: string, zone: Zone): void
+  /** Milliseconds since the start of the world. */
+  elapsed(): Duration
+}
+
+/** Reads a rule written in code. Throws a ConfigError with all mistakes. */
+export function ruleFrom(name: string, written: RuleText): Rule {
+  const read = readRule(name, written)
+  if ('rule' in read) return read.rule
+  throw new ConfigError(read.mistakes.map(({ key, text }) => ({ where: key === null ? name : `${name}.${key}`, text })))
+}
+
+/**
+ * A remote domain. Without rules, it accepts every message. Methods that add rules return the domain, so that they can be
+ * chained. They throw a ConfigError for an invalid value, such as the time `'soon'`, and a TypeError for an argument of the wrong
+ * kind, such as a reply in place of a recipient.
+ */
+export class RemoteDomain {
+  /** Domain in lower case. */
+  readonly domain: string
+  readonly #remote: RemoteDomainDeps
+
+  /** @internal Use `world.destination`. */
+  constructor(domain: string, remote: RemoteDomainDeps) {
+    requireDomain('destination', domain)
+    this.domain = domain.toLowerCase()
+    this.#remote = remote
+  }
+
+  /** Adds any rule of the script language for this domain. */
+  fails(rule: RuleText): this {
+    return this.#add('fails', rule)
+  }
+
+  /**
+   * Defers each triplet of client, sender and recipient until `delay` after its first attempt. After `window` (4h), the triplet
+   * is new again.
+   */
+  greylists(delay: Time, options: { readonly window?: Time } = {}): this {
+    requireKnownOptions('greylists', options, ['window'])
+    const { window } = options
+    return this.#add('greylists', { greylist: delay, ...(window === undefined ? {} : { greylist_window: window }) })
+  }
+
+  /** Refuses connections until `recovers`. */
+  isDown(): this {
+    return this.#add('is down', { connect: 'refused' })
+  }
+
+  /** Refuses connections for a time from now. */
+  isDownFor(time: Time): this {
+    return this.#add('is down', { connect: 'refused', ...this.#from(0, time) })
+  }
+
+  /** Refuses connections between two times, both counted from now. */
+  isDownBetween(from: Time, until: Time): this {
+    return this.#add('is down', { connect: 'refused', ...this.#from(from, until) })
+  }
+
+  /** Lets connections time out until `recovers`. */
+  isUnreachable(): this {
+    return this.#add('is unreachable', { connect: 'timeout' })
+  }
+
+  /** Rejects RCPT for an address, or for all, with a permanent failure. */
+  rejects(recipient = '*', reply = '550 5.1.1 no such user'): this {
+    requireRecipient('rejects', recipient)
+    requireReply('rejects', reply, ['5'])
+    return this.#add('rejects', { at: 'rcpt', recipient, reply })
+  }
+
+  /** Rejects RCPT for an address, or for all, with a temporary failure: for a time from now, or until `recovers`. */
+  defers(recipient = '*', reply = '451 4.3.0 try again later', options: { readonly for?: Time } = {}): this {
+    requireRecipient('defers', recipient)
+    requireReply('defers', reply, ['4'])
+    requireKnownOptions('defers', options, ['for'])
+    const { for: time } = options
+    return this.#add('defers', { at: 'rcpt', recipient, reply, ...(time === undefined ? {} : this.#from(0, time)) })
+  }
+
+  /** Rejects the first `times` attempts of each recipient at RCPT, and accepts the next. */
+  failsFirst(times: number, reply = '451 4.3.0 try again later'): this {
+    requireReply('failsFirst', reply, ['4', '5'])
+    return this.#add('fails first', { at: 'rcpt', reply, first: times, per: 'recipient' })
+  }
+
+  /** Accepts a rate of messages such as `10/1m`; above it, MAIL gets `reply` (421), for at least `penalty`. */
+  throttles(rate: string, options: { readonly penalty?: Time; readonly reply?: string } = {}): this {
+    requireKnownOptions('throttles', options, ['penalty', 'reply'])
+    const { penalty, reply } = options
+    if (reply !== undefined) requireReply('throttles', reply, ['4', '5'])
+    return this.#add('throttles', {
+      at: 'mail',
+      rate,
+      ...(penalty === undefined ? {} : { penalty }),
+      ...(reply === undefined ? {} : { reply }),
+    })
+  }
+
+  /** Allows `count` simultaneous connections; further ones get 421. */
+  allowsConnections(count: number): this {
+    return this.#add('allows few connections', { connections_over: count })
+  }
+
+  /** Replies 452 4.2.2 to RCPT for an address: for a time from now, or until `recovers`. */
+  mailboxIsFull(recipient: string, options: { readonly for?: Time } = {}): this {
+    requireRecipient('mailboxIsFull', recipient)
+    requireKnownOptions('mailboxIsFull', options, ['for'])
+    const { for: time } = options
+    return this.#add('mailbox is full', {
+      at: 'rcpt',
+      recipient,
+      reply: '452 4.2.2 mailbox full',
+      ...(time === undefined ? {} : this.#from(0, time)),
+    })
+  }
+
+  /**
+   * Keeps a message but closes the connection before the reply to the final dot, so that a duplicate follows. Does so `times`
+   * times.
+   */
+  dropsAfterDot(times = 1): this {
+    return this.#add('drops after dot', { at: 'end-of-data', drop: 'fin', first: times })
+  }
+
+  /** Delays the reply to RCPT. */
+  isSlow(delay: Time): this {
+    return this.#add('is slow', { at: 'rcpt', delay })
+  }
+
+  /** Makes lookups of the domain fail until `recovers`. */
+  failsInDns(fault: DnsFault = 'servfail'): this {
+    return this.#add('fails in DNS', { dns: fault })
+  }
+
+  /** Sets the MX records: `'10 mx1.example.net', '20 mx2.example.net'`. Throws a TypeError for any other form. */
+  hasExchangers(...exchangers: readonly string[]): this {
+    const mx = exchangers.map((text) => {
+      const [, preference, exchange] = /^(\d+) (\S+)$/.exec(text) ?? []
+      if (exchange === undefined) throw new TypeError(`expected a preference and a host such as "10 mx1.${this.domain}", got "${text}"`)
+      return { preference: Number(preference), exchange: exchange === '.' ? '' : exchange.toLowerCase() }
+    })
+    this.#remote.setZone(this.domain, { mx, a: [], aaaa: [] })
+    return this
+  }
+
+  /** Removes all rules of the domain with their state. MX records are kept. */
+  recovers(): this {
+    this.#remote.removeRules((rule) => rule.where.domain === this.domain)
+    return this
+  }
+
+  #add(verb: string, rule: RuleText): this {
+    this.#remote.addRule(ruleFrom(`${this.domain} ${verb}`, { ...rule, domain: this.domain }))
+    return this
+  }
+
+  /** Converts times counted from now to times counted from the start of the world, as rules require. */
+  #from(from: Time, until: Time): { readonly from: string; readonly until: string } {
+    const now = this.#remote.elapsed()
+    return { from: toText(now + toDuration(from)), until: toText(now + toDuration(until)) }
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * DNS of the remote network: the zones of the script. Every other domain has one mail exchanger, `mx.DOMAIN`, with an address of
+ * its own.
+ */
+import type { Lookup, MxRecord } from '../../system/net.ts'
+import type { Zone } from './rule.ts'
+
+/** Networks for documentation (RFC 5737). Worlds with more hosts continue in 11.0.0.0/8; no packet leaves the process. */
+const NETWORKS = ['192.0.2', '198.51.100', '203.0.113'] as const
+const HOSTS_PER_NETWORK = 254
+
+function addressNumber(index: number): string {
+  const network = Math.floor(index / HOSTS_PER_NETWORK)
+  const beyond = network - NETWORKS.length
+  return `${NETWORKS[network] ?? `11.${(beyond >> 8) & 255}.${beyond & 255}`}.${(index % HOSTS_PER_NETWORK) + 1}`
+}
+
+const NO_DATA = { kind: 'none', nxdomain: false } as const
+
+const found = <T>(records: readonly T[]): Lookup<T> => (records.length > 0 ? { kind: 'found', records } : NO_DATA)
+
+const isAddress = (text: string): boolean => /^\d+\.\d+\.\d+\.\d+$/.test(text) || text.includes(':')
+
+/** Answers lookups, and finds the name that was looked up for an address. */
+export class DnsZones {
+  readonly #zones = new Map<string, Zone>()
+  readonly #addresses = new Map<string, string>()
+  readonly #hosts = new Map<string, string>()
+  readonly #domains = new Map<string, Set<string>>()
+
+  constructor(zones: ReadonlyMap<string, Zone>) {
+    for (const [name, zone] of zones) this.set(name, zone)
+  }
+
+  /** Sets the records of a name, for all later lookups. */
+  set(name: string, zone: Zone): void {
+    this.#zones.set(name, zone)
+    for (const { exchange } of zone.mx) this.#serves(exchange, name)
+    for (const address of [...zone.a, ...zone.aaaa]) this.#hosts.set(address, name)
+    if (zone.mx.length === 0) this.#serves(name, name)
+  }
+
+  mx(domain: string): Lookup<MxRecord> {
+    const zone = this.#zones.get(domain)
+    if (zone !== undefined) return found(zone.mx)
+    const exchange = `mx.${domain}`
+    this.#serves(exchange, domain)
+    return { kind: 'found', records: [{ preference: 10, exchange }] }
+  }
+
+  addresses(host: string, family: 4 | 6): Lookup<string> {
+    const zone = this.#zones.get(host)
+    // A host named in an MX record needs no zone of its own.
+    if (zone !== undefined) return found(family === 4 ? zone.a : zone.aaaa)
+    return family === 4 ? { kind: 'found', records: [this.#addressOf(host)] } : NO_DATA
+  }
+
+  /** Name whose lookup returned the address; the address itself without such a lookup. */
+  hostAt(address: string): string {
+    return this.#hosts.get(address) ?? address
+  }
+
+  /** Domains for which a host accepts mail. */
+  domainsOf(host: string): readonly string[] {
+    const known = this.#domains.get(host)
+    if (known !== undefined) return [...known]
+    // The host was found without an MX lookup. `mx.DOMAIN` accepts mail for DOMAIN; any other name accepts mail for itself.
+    return isAddress(host) ? [] : [host.startsWith('mx.') ? host.slice(3) : host]
+  }
+
+  #addressOf(host: string): string {
+    const known = this.#addresses.get(host)
+    if (known !== undefined) return known
+    const address = addressNumber(this.#addresses.size)
+    this.#addresses.set(host, address)
+    this.#hosts.set(address, host)
+    return address
+  }
+
+  #serves(host: string, domain: string): void {
+    const domains = this.#domains.get(host) ?? new Set()
+    this.#domains.set(host, domains.add(domain))
+  }
+}

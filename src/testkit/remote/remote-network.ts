@@ -1,0 +1,266 @@
+/**
+ * The simulated remote network: DNS, connections, and mail servers that fail as a script defines. A world uses it through a
+ * MemoryNet, a sink through TCP ports. Rules, their state and the bytes sent are the same in both.
+ */
+import type { Socket } from 'node:net'
+import type { Endpoint, Lookup, MxRecord } from '../../system/net.ts'
+import { sleep, type Clock, type Duration } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
+import type { DialOutcome, RemoteHosts } from '../virtual/memory-net.ts'
+import { addressRules } from './address-rules.ts'
+import { applies, type RuleFacts } from './rule-facts.ts'
+import type { RemoteEvent, RemoteListener, ReceivedMail } from './remote-events.ts'
+import { RuleState } from './rule-state.ts'
+import { DnsZones } from './dns-zones.ts'
+import { NO_SCRIPT, type DnsFault, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
+import { Session, type Host } from './server-session.ts'
+
+/** Time after which a resolver reports a timeout (resolv.conf(5): timeout 5, attempts 2). */
+const RESOLVER_TIMEOUT: Duration = 10_000
+
+export interface RemoteNetworkDeps {
+  readonly clock: Clock
+  readonly random: Random
+  readonly script?: Script | undefined
+  /** True if addresses such as `550@…` request faults; default false. */
+  readonly addresses?: boolean | undefined
+  /** Receives every event. */
+  readonly onEvent?: RemoteListener | undefined
+  /** Receives every message that is kept. */
+  readonly keep?: ((mail: ReceivedMail) => void) | undefined
+}
+
+interface StatefulRule {
+  readonly rule: Rule
+  readonly state: RuleState
+}
+
+export class RemoteNetwork implements RemoteHosts, Host {
+  readonly clock: Clock
+  readonly #deps: RemoteNetworkDeps
+  readonly #zones: DnsZones
+  readonly #startedAt: Duration
+  #rules: readonly StatefulRule[]
+  /** Rules requested by addresses. They are created once per address. */
+  readonly #addressRules = new Map<string, readonly StatefulRule[]>()
+  readonly #held = new Map<string, number>()
+  readonly #sockets = new Set<Socket>()
+  #sessions = 0
+  #mails = 0
+
+  constructor(deps: RemoteNetworkDeps) {
+    this.clock = deps.clock
+    this.#deps = deps
+    this.#startedAt = deps.clock.monotonic()
+    const { rules, zones } = deps.script ?? NO_SCRIPT
+    this.#zones = new DnsZones(zones)
+    this.#rules = rules.map((rule) => this.#withState(rule))
+  }
+
+  /** Adds rules before all others, because the first matching rule is applied. */
+  addRules(...rules: readonly Rule[]): void {
+    this.#rules = [...rules.map((rule) => this.#withState(rule)), ...this.#rules]
+  }
+
+  /** Removes rules together with their state. */
+  removeRules(isRemoved: (rule: Rule) => boolean): void {
+    this.#rules = this.#rules.filter(({ rule }) => !isRemoved(rule))
+  }
+
+  /** Sets the DNS records of a domain from now on. */
+  setZone(domain: string, zone: Zone): void {
+    this.#zones.set(domain, zone)
+  }
+
+  /** Empties a mailbox, which resets its `quota` count. */
+  emptyMailbox(recipient: string): void {
+    this.#held.delete(recipient)
+  }
+
+  async lookupMx(domain: string): Promise<Lookup<MxRecord>> {
+    const facts = this.#factsAt('dns', { mx: '', domains: [domain] })
+    return this.#lookup(facts, { type: 'MX', name: domain }, () => this.#zones.mx(domain), [{ preference: 0, exchange: '' }])
+  }
+
+  async lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
+    const facts = this.#factsAt('dns', { mx: host, domains: [host] })
+    return this.#lookup(facts, { type: family === 4 ? 'A' : 'AAAA', name: host }, () => this.#zones.addresses(host, family), [])
+  }
+
+  dial(to: Endpoint, from: Endpoint): DialOutcome {
+    const mx = this.#zones.hostAt(to.address)
+    const rule = this.#decideDoor(mx, from.address)
+    const accept = (socket: Socket) => this.#open(socket, mx, from.address)
+    if (rule?.fault.at !== 'connect') return { kind: 'open', accept }
+    const { connect, delay: after } = rule.fault
+    switch (connect) {
+      case 'refused':
+        return { kind: 'closed', code: 'ECONNREFUSED', after }
+      case 'unreachable':
+        return { kind: 'closed', code: 'EHOSTUNREACH', after }
+      case 'timeout':
+        return { kind: 'silent' }
+      case 'slow':
+        return { kind: 'open', accept, after }
+      case 'reset':
+      case 'closed':
+        return { kind: 'open', accept: (socket) => hangUp(socket, connect), after }
+    }
+  }
+
+  /**
+   * Serves an open TCP connection as the host `mx`. Faults at the stage `connect` are approximated: for a refused or unreachable
+   * host the connection is reset, and for a timeout no reply is sent.
+   */
+  async accept(socket: Socket, mx: string): Promise<void> {
+    const client = socket.remoteAddress ?? ''
+    const rule = this.#decideDoor(mx, client)
+    if (rule?.fault.at !== 'connect') return this.#open(socket, mx, client)
+    const { connect, delay } = rule.fault
+    this.#track(socket)
+    socket.on('error', () => socket.destroy())
+    await sleep(this.clock, delay)
+    if (connect === 'slow') return this.#open(socket, mx, client)
+    if (connect === 'timeout') socket.resume()
+    else hangUp(socket, connect)
+    return undefined
+  }
+
+  domainsOf(mx: string): readonly string[] {
+    return this.#zones.domainsOf(mx)
+  }
+
+  /** Milliseconds since the start, on the monotonic clock. */
+  age(): Duration {
+    return this.clock.monotonic() - this.#startedAt
+  }
+
+  nextMailNumber(): number {
+    return ++this.#mails
+  }
+
+  keep(mail: ReceivedMail): void {
+    for (const recipient of mail.recipients) this.#held.set(recipient, (this.#held.get(recipient) ?? 0) + 1)
+    this.#deps.keep?.(mail)
+  }
+
+  report(event: RemoteEvent): void {
+    this.#deps.onEvent?.(event, this.clock.now())
+  }
+
+  decide(facts: RuleFacts, early: boolean): Rule | undefined {
+    for (const { rule, state } of this.#rulesFor(facts)) {
+      if (rule.fault.at === facts.stage && rule.early === early && applies(rule.where, facts) && state.acts(facts)) return rule
+    }
+    return undefined
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #withState(rule: Rule): StatefulRule {
+    const held = (recipient: string) => this.#held.get(recipient) ?? 0
+    return { rule, state: new RuleState(rule, { random: this.#deps.random, held }) }
+  }
+
+  *#rulesFor(facts: RuleFacts): Generator<StatefulRule> {
+    yield* this.#rules
+    if (this.#deps.addresses === true) for (const address of facts.recipients) yield* this.#requestedBy(address)
+  }
+
+  #requestedBy(address: string): readonly StatefulRule[] {
+    const known = this.#addressRules.get(address)
+    if (known !== undefined) return known
+    const rules = addressRules(address).map((rule) => this.#withState(rule))
+    if (rules.length > 0) this.#addressRules.set(address, rules)
+    return rules
+  }
+
+  #factsAt(
+    stage: FaultStage,
+    { mx, domains, client = '' }: { readonly mx: string; readonly domains: readonly string[]; readonly client?: string },
+  ) {
+    return { stage, age: this.age(), connection: 0, client, mx, domains, recipients: [], accepted: 0 } satisfies RuleFacts
+  }
+
+  #decideDoor(mx: string, client: string): Rule | undefined {
+    const rule = this.decide(this.#factsAt('connect', { mx, domains: this.domainsOf(mx), client }), false)
+    if (rule?.fault.at === 'connect' && rule.fault.connect !== 'slow') {
+      this.report({ event: 'refused', mx, client, how: rule.fault.connect, rule: rule.name })
+    }
+    return rule
+  }
+
+  #open(socket: Socket, mx: string, client: string): void {
+    const number = ++this.#sessions
+    this.#track(socket)
+    socket.setNoDelay(true)
+    const facts = { ...this.#factsAt('greeting', { mx, domains: this.domainsOf(mx), client }), connection: number }
+    for (const { rule, state } of this.#rules) {
+      const { domain, mx: host, client: caller } = rule.where
+      if (applies({ domain, mx: host, client: caller }, facts)) state.opened(facts)
+    }
+    socket.once('close', () => {
+      for (const { state } of this.#rules) state.closed(number)
+    })
+    this.report({ event: 'connected', session: number, mx, client })
+    void new Session(this, { socket, number, mx, client }).run()
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  async #lookup<T>(
+    facts: RuleFacts,
+    { type, name }: { readonly type: string; readonly name: string },
+    usual: () => Lookup<T>,
+    nullRecords: readonly T[],
+  ): Promise<Lookup<T>> {
+    const rule = this.decide(facts, false)
+    const fault = rule?.fault.at === 'dns' ? rule.fault : undefined
+    const delay = (fault?.delay ?? 0) + (fault?.dns === 'timeout' ? RESOLVER_TIMEOUT : 0)
+    if (delay > 0) await sleep(this.clock, delay)
+    const answer = fault === undefined || fault.dns === 'slow' ? usual() : failedLookup(fault.dns, nullRecords)
+    this.report({ event: 'lookup', name, type, answer: answerInWords(answer), rule: rule?.name })
+    return answer
+  }
+}
+
+function hangUp(socket: Socket, how: 'refused' | 'unreachable' | 'reset' | 'closed'): void {
+  socket.on('error', () => socket.destroy())
+  socket.resume()
+  if (how === 'closed') socket.end()
+  else socket.resetAndDestroy()
+}
+
+function failedLookup<T>(fault: DnsFault, nullRecords: readonly T[]): Lookup<T> {
+  switch (fault) {
+    case 'nxdomain':
+      return { kind: 'none', nxdomain: true }
+    case 'no-data':
+      return { kind: 'none', nxdomain: false }
+    case 'null-mx':
+      return nullRecords.length > 0 ? { kind: 'found', records: nullRecords } : { kind: 'none', nxdomain: false }
+    case 'servfail':
+      return { kind: 'failed', soft: true, reason: 'SERVFAIL' }
+    case 'timeout':
+      return { kind: 'failed', soft: true, reason: 'timeout' }
+    case 'refused':
+      return { kind: 'failed', soft: false, reason: 'REFUSED' }
+  }
+}
+
+function answerInWords<T>(answer: Lookup<T>): string {
+  switch (answer.kind) {
+    case 'found':
+      return answer.records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join(', ')
+    case 'none':
+      return answer.nxdomain ? 'NXDOMAIN' : 'no data'
+    case 'failed':
+      return answer.reason
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * Keys of a rule: the kind of value, the meaning, and the stages at which each is valid. The script reader, its error messages
+ * and docs/faults.md are derived from this table.
+ */
+import * as is from '../../config/values.ts'
+import type { Duration } from '../../system/clock.ts'
+import { parseDuration } from '../../system/duration.ts'
+import { CONNECT_FAULTS, COUNTED_BY, DNS_FAULTS, DROPS, SPOKEN_STAGES, STAGES, type FaultStage } from './rule.ts'
+
+interface Key<T> {
+  readonly kind: is.Kind<T>
+  readonly about: string
+  /** Stages at which the key is valid; all stages when absent. */
+  readonly at?: readonly FaultStage[] | undefined
+}
+
+const key = <T>(kind: is.Kind<T>, about: string, at?: readonly FaultStage[]): Key<T> => ({ kind, about, at })
+
+/** Kind of a value that `parse` reads from a text. */
+const written = <T>(expected: string, parse: (text: string) => T | undefined): is.Kind<T> =>
+  is.kind(expected, (given) => (typeof given === 'string' ? parse(given) : undefined))
+
+/** Kind of a value that `parse` reads from a text or a number. */
+const writtenOrNumber = <T>(expected: string, parse: (text: string) => T | undefined): is.Kind<T> =>
+  is.kind(expected, (given) => (typeof given === 'string' || typeof given === 'number' ? parse(String(given)) : undefined))
+
+const probability = writtenOrNumber('a probability from 0 to 1, or a percentage such as "30%"', (text) => {
+  const number = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text)
+  return text !== '' && number >= 0 && number <= 1 ? number : undefined
+})
+
+const reply = written('a reply such as "450 4.2.1 busy", lines separated by \\n, each with the same code', (text) => {
+  const lines = text.split('\n')
+  const code = lines[0]?.slice(0, 3) ?? ''
+  const wellFormed = lines.every((line) => /^[2-5]\d\d(?:[ -][^\r]*)?$/.test(line) && line.startsWith(code))
+  return wellFormed ? lines : undefined
+})
+
+const header = written('a header such as "Subject: *invoice*"', (text) => {
+  const match = /^([!-9;-~]+):\s*(.*)$/.exec(text)
+  return match === null ? undefined : { name: (match[1] ?? '').toLowerCase(), value: match[2] ?? '' }
+})
+
+/** A rate: number of occasions per span in milliseconds. */
+export interface Rate {
+  readonly count: number
+  readonly per: Duration
+}
+
+export const rate = written<Rate>('a rate such as "10/1m"', (text) => {
+  const [count, span = ''] = text.split('/')
+  const [times, per] = [Number(count), parseDuration(span) ?? 0]
+  return Number.isInteger(times) && times > 0 && per > 0 ? { count: times, per } : undefined
+})
+
+const flapping = written('the lengths of the bad and the good phase, such as "2m/8m"', (text) => {
+  const [bad = 0, good = 0] = text.split('/').map(parseDuration)
+  return bad > 0 && good > 0 ? { bad, good } : undefined
+})
+
+const occasions = is.kind<readonly number[]>('a whole number of at least 1, or a list of such numbers', (given) => {
+  const readings = (Array.isArray(given) ? given : [given]).map(is.count(1))
+  const times = readings.flatMap((reading) => ('value' in reading ? [reading.value] : []))
+  return times.length > 0 && times.length === readings.length ? times : undefined
+})
+
+// oxlint-disable-next-line no-control-regex -- one character for each byte, controls included
+const bytes = written('bytes: a text of characters up to \\u00ff', (text) => (/^[\u0000-\u00ff]*$/.test(text) ? text : undefined))
+
+const FROM_EHLO = SPOKEN_STAGES.filter((stage) => stage !== 'greeting')
+const FROM_MAIL = SPOKEN_STAGES.filter((stage) => !['greeting', 'ehlo', 'helo', 'starttls', 'handshake', 'auth'].includes(stage))
+const FROM_RCPT = FROM_MAIL.filter((stage) => stage !== 'mail')
+const WITH_COMMAND = SPOKEN_STAGES.filter((stage) => !['greeting', 'body', 'idle', 'handshake'].includes(stage))
+
+export const KEYS = {
+  at: key(is.oneOf(...STAGES), 'Stage at which the fault occurs.'),
+
+  domain: key(
+    is.text,
+    'Domain of the recipient; before RCPT, a domain that the host accepts mail for. `.example.net`: all its subdomains.',
+  ),
+  mx: key(is.text, 'Name of the host.'),
+  client: key(is.text, 'Address of the client.'),
+  helo: key(is.text, 'Name that the client gave in EHLO.', FROM_EHLO),
+  sender: key(is.text, 'Reverse-path; `""` is the null one.', FROM_MAIL),
+  recipient: key(is.text, 'Forward-path.', FROM_RCPT),
+  size_over: key(is.size, 'Messages of more bytes than this, as announced or counted.', FROM_MAIL),
+  size_under: key(is.size, 'Messages of fewer bytes than this.', FROM_MAIL),
+  header: key(header, 'Header field of the message.', ['end-of-data']),
+
+  first: key(is.count(1), 'The first N occasions only.'),
+  nth: key(occasions, 'These occasions only, counted from 1.'),
+  every: key(is.count(1), 'Every N-th occasion.'),
+  per: key(is.oneOf(...COUNTED_BY), 'Counts occasions separately by this (default: `rule`, all together).'),
+  probability: key(probability, 'Probability, drawn from the seed.'),
+  from: key(is.duration, 'Not before this time after the start.'),
+  until: key(is.duration, 'Not at or after this time after the start.'),
+  flapping: key(flapping, 'Alternates between acting and not acting.'),
+  greylist: key(is.duration, 'Until a triplet of client, sender and recipient has waited this long.', ['rcpt']),
+  greylist_window: key(is.duration, 'A triplet that returns later than this is treated as new (default 4h).', ['rcpt']),
+  connections_over: key(is.count(), 'While more connections than this are open.'),
+  rate: key(rate, 'Occasions above this rate.'),
+  penalty: key(is.duration, 'Time that the rule acts once the rate is exceeded (default: until it has fallen again).'),
+  quota: key(is.count(), 'While the mailbox holds at least this many messages.', ['rcpt', 'end-of-data']),
+  recipients_over: key(is.count(), 'Recipients beyond this number in one transaction.', ['rcpt']),
+
+  dns: key(is.oneOf(...DNS_FAULTS), 'Result of the look-up.', ['dns']),
+  connect: key(is.oneOf(...CONNECT_FAULTS), 'Result of the connection.', ['connect']),
+  reply: key(reply, 'Reply in place of the default one; 421 also closes the connection.', SPOKEN_STAGES),
+  raw: key(bytes, 'Bytes in place of the reply; line ends are not added.', SPOKEN_STAGES),
+  drop: key(is.oneOf(...DROPS), 'Closes the connection, after `reply` if it is given, else without a reply.', SPOKEN_STAGES),
+  stall: key(is.flag, 'Sends no more replies and keeps the connection open.', SPOKEN_STAGES),
+  delay: key(is.duration, 'Pause before the reply.'),
+  drip: key(is.duration, 'Pause between two bytes of the reply.', SPOKEN_STAGES),
+  split: key(is.count(1), 'Sends the reply in two pieces, the first of this many bytes.', SPOKEN_STAGES),
+  gap: key(is.duration, 'Pause between the two pieces (default 0s).', SPOKEN_STAGES),
+  repeat: key(is.count(1, 1000), 'Number of times that the reply is sent.', SPOKEN_STAGES),
+  cut: key(is.count(0), 'Sends only this many bytes of the reply, then closes the connection.', SPOKEN_STAGES),
+  early: key(is.flag, 'Sends the reply together with the one before, ahead of the command.', WITH_COMMAND),
+  extensions: key(is.list, 'Extensions that EHLO offers, in place of the default ones.', ['ehlo']),
+  after: key(
+    writtenOrNumber('bytes such as "10k", or a time such as "2s"', (text) => text),
+    'Bytes of content (body) or time (idle) before the fault.',
+    ['body', 'idle'],
+  ),
+  read_rate: key(is.size, 'Bytes of content read per second.', ['body']),
+  keep: key(is.flag, 'Whether the message enters the mailbox, whatever the reply is.', ['end-of-data']),
+} as const satisfies Record<keyof RuleText, Key<unknown>>
+
+/** Name of a key. */
+export type KeyName = keyof typeof KEYS
+type Read<K> = K extends Key<infer T> ? T : never
+
+/** Values of the keys of a rule. */
+export type ReadKeys = { -readonly [K in KeyName]?: Read<(typeof KEYS)[K]> }
+
+type Time = string | number
+
+/** A rule as written in TOML or in code; docs/faults.md explains the keys. Times are `'5m'` or seconds. */
+export interface RuleText {
+  readonly at?: FaultStage
+  readonly domain?: string
+  readonly mx?: string
+  readonly client?: string
+  readonly helo?: string
+  readonly sender?: string
+  readonly recipient?: string
+  readonly size_over?: string | number
+  readonly size_under?: string | number
+  readonly header?: string
+  readonly first?: number
+  readonly nth?: number | readonly number[]
+  readonly every?: number
+  readonly per?: (typeof COUNTED_BY)[number]
+  readonly probability?: number | string
+  readonly from?: Time
+  readonly until?: Time
+  readonly flapping?: string
+  readonly greylist?: Time
+  readonly greylist_window?: Time
+  readonly connections_over?: number
+  readonly rate?: string
+  readonly penalty?: Time
+  readonly quota?: number
+  readonly recipients_over?: number
+  readonly dns?: (typeof DNS_FAULTS)[number]
+  readonly connect?: (typeof CONNECT_FAULTS)[number]
+  readonly reply?: string
+  readonly raw?: string
+  readonly drop?: (typeof DROPS)[number]
+  readonly stall?: boolean
+  readonly delay?: Time
+  readonly drip?: Time
+  readonly split?: number
+  readonly gap?: Time
+  readonly repeat?: number
+  readonly cut?: number
+  readonly early?: boolean
+  readonly extensions?: readonly string[]
+  readonly after?: Time
+  readonly read_rate?: string | number
+  readonly keep?: boolean
+}

@@ -1,0 +1,119 @@
+/**
+ * State of a rule between occasions: counters, known triplets, open connections, token buckets. `acts` is called once per
+ * occasion.
+ */
+import type { Duration } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
+import { countedAs, type RuleFacts } from './rule-facts.ts'
+import type { Rule, When } from './rule.ts'
+
+interface Bucket {
+  tokens: number
+  filledAt: Duration
+  penaltyUntil: Duration
+}
+
+export interface RuleStateDeps {
+  readonly random: Random
+  /** Number of messages in a mailbox. */
+  held(recipient: string): number
+}
+
+export class RuleState {
+  readonly #rule: Rule
+  readonly #deps: RuleStateDeps
+  readonly #occasions = new Map<string, number>()
+  readonly #firstSeen = new Map<string, Duration>()
+  readonly #known = new Set<string>()
+  readonly #open = new Map<string, Set<number>>()
+  readonly #buckets = new Map<string, Bucket>()
+  #draws = 0
+
+  constructor(rule: Rule, deps: RuleStateDeps) {
+    this.#rule = rule
+    this.#deps = deps
+  }
+
+  /** Returns true if the rule acts on this occasion, and updates the state. */
+  acts(facts: RuleFacts): boolean {
+    const { when } = this.#rule
+    if (!isTime(when, facts.age)) return false
+    if (when.recipientsOver !== undefined && facts.accepted < when.recipientsOver) return false
+    if (when.quota !== undefined && !facts.recipients.some((address) => this.#deps.held(address) >= (when.quota ?? 0))) return false
+    const key = countedAs(when.per, facts)
+    if (when.connectionsOver !== undefined && !this.#crowded(key, facts.connection, when.connectionsOver)) return false
+    if (when.greylist !== undefined && this.#letsIn(when.greylist, facts)) return false
+    if (when.rate !== undefined && this.#hasToken(when.rate, key, facts.age)) return false
+    return this.#isTurn(when, key) && this.#isChance(when.probability)
+  }
+
+  /** Counts a connection to which the rule applies. */
+  opened(facts: RuleFacts): void {
+    if (this.#rule.when.connectionsOver === undefined) return
+    const key = countedAs(this.#rule.when.per, facts)
+    const open = this.#open.get(key) ?? new Set()
+    this.#open.set(key, open.add(facts.connection))
+  }
+
+  closed(connection: number): void {
+    for (const open of this.#open.values()) open.delete(connection)
+  }
+
+  #crowded(key: string, connection: number, limit: number): boolean {
+    const open = this.#open.get(key)
+    if (open === undefined) return limit === 0
+    // At the stage `connect`, the connection is not among the open ones yet.
+    return (open.has(connection) ? open.size : open.size + 1) > limit
+  }
+
+  #letsIn({ delay, window }: { readonly delay: Duration; readonly window: Duration }, facts: RuleFacts): boolean {
+    const triplet = countedAs('triplet', facts)
+    if (this.#known.has(triplet)) return true
+    const seen = this.#firstSeen.get(triplet)
+    if (seen !== undefined && facts.age < seen + delay) return false
+    // The first attempt, and an attempt after the window, start a new wait.
+    if (seen === undefined || facts.age > seen + window) {
+      this.#firstSeen.set(triplet, facts.age)
+      return false
+    }
+    this.#firstSeen.delete(triplet)
+    this.#known.add(triplet)
+    return true
+  }
+
+  #hasToken(
+    { count, per, penalty }: { readonly count: number; readonly per: Duration; readonly penalty: Duration },
+    key: string,
+    now: Duration,
+  ) {
+    const bucket = this.#buckets.get(key) ?? { tokens: count, filledAt: now, penaltyUntil: -Infinity }
+    this.#buckets.set(key, bucket)
+    bucket.tokens = Math.min(count, bucket.tokens + (Math.max(0, now - bucket.filledAt) * count) / per)
+    bucket.filledAt = now
+    if (now < bucket.penaltyUntil) return false
+    if (bucket.tokens >= 1) {
+      bucket.tokens -= 1
+      return true
+    }
+    bucket.penaltyUntil = now + penalty
+    return false
+  }
+
+  #isTurn(when: When, key: string): boolean {
+    const { first, nth, every } = when
+    if (first === undefined && nth === undefined && every === undefined) return true
+    const occasion = (this.#occasions.get(key) ?? 0) + 1
+    this.#occasions.set(key, occasion)
+    return occasion <= (first ?? Infinity) && (nth?.includes(occasion) ?? true) && occasion % (every ?? 1) === 0
+  }
+
+  #isChance(probability: number | undefined): boolean {
+    return probability === undefined || this.#deps.random.draw(`${this.#rule.name} ${this.#draws++}`) < probability
+  }
+}
+
+/** True if the conditions `from`, `until` and `flapping` of a rule hold at an age in milliseconds. */
+export function isTime({ from = 0, until = Infinity, flapping }: Pick<When, 'from' | 'until' | 'flapping'>, age: Duration): boolean {
+  if (age < from || age >= until) return false
+  return flapping === undefined || (age - from) % (flapping.bad + flapping.good) < flapping.bad
+}

@@ -1,0 +1,114 @@
+/** The relay of a world across restarts. It can be stopped or killed, and started again on the same queue. */
+import type { Templates } from '../bounce/templates.ts'
+import type { Config } from '../config/options.ts'
+import { Relay } from '../daemon/relay.ts'
+import type { Net } from '../system/net.ts'
+import type { Duration, MachineClock } from '../system/clock.ts'
+import { seededRandom } from '../system/random.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
+import type { Events } from '../telemetry/events.ts'
+import { Incarnation } from './incarnation.ts'
+import type { Interceptors, OpenedQueue } from './world-options.ts'
+
+export interface RestartableRelayDeps {
+  readonly queue: OpenedQueue
+  readonly config: Config
+  readonly templates: Templates
+  readonly seed: number
+  readonly between: Interceptors
+  readonly clock: MachineClock
+  readonly net: Net
+  /** Receives the events of each incarnation. */
+  readonly events: Events
+  /** Called at each kill and each new start. */
+  readonly did: (what: 'restarted' | 'killed' | 'started again') => void
+}
+
+export class RestartableRelay {
+  readonly #deps: RestartableRelayDeps
+  #queue: OpenedQueue
+  #life: Incarnation
+  #relay: Relay
+
+  constructor(deps: RestartableRelayDeps) {
+    this.#deps = deps
+    this.#queue = deps.queue
+    this.#life = this.#incarnate()
+    this.#relay = this.#assemble()
+  }
+
+  get queue(): OpenedQueue {
+    return this.#queue
+  }
+
+  get life(): Incarnation {
+    return this.#life
+  }
+
+  get relay(): Relay {
+    return this.#relay
+  }
+
+  /** Continues the clock of the queue, opens the listeners and starts deliveries. */
+  async start(): Promise<void> {
+    this.#life.clock.resume(await this.#queue.reader.clockRecord(), this.#deps.config.maximal_backoff_time)
+    void this.#saveClock()
+    await this.#relay.listen()
+    await this.#relay.start()
+  }
+
+  /** Stops the relay after running deliveries, and saves the clock. */
+  async stop(): Promise<void> {
+    await this.#relay.stop(0)
+    await this.#saveClock()
+  }
+
+  /** Creates the next incarnation after an orderly stop; the caller starts it. */
+  async renew(): Promise<void> {
+    this.#life.die()
+    if (this.#queue.survives) this.#queue = await this.#queue.reopen()
+    this.#deps.did('restarted')
+    this.#life = this.#incarnate()
+    this.#relay = this.#assemble()
+  }
+
+  /** Kills the current incarnation at once. The next one starts after `downFor` milliseconds. May be called from any callback. */
+  kill(downFor: Duration): void {
+    if (!this.#life.alive) return
+    const left = this.#queue.reopen()
+    this.#deps.did('killed')
+    this.#life.die()
+    this.#deps.clock.after(downFor, () => void this.#startAgain(left))
+  }
+
+  async #startAgain(left: Promise<OpenedQueue>): Promise<void> {
+    this.#queue = await left
+    this.#deps.did('started again')
+    this.#life = this.#incarnate()
+    this.#relay = this.#assemble()
+    await this.start()
+  }
+
+  async #saveClock(): Promise<void> {
+    const { clock, store } = this.#life
+    try {
+      await store.saveClock(clock.record())
+    } catch (error) {
+      // The next start continues the clock from an older record.
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  #incarnate(): Incarnation {
+    const { clock, net, between, events } = this.#deps
+    return new Incarnation({ clock, net, store: this.#queue.store, between: between.store, onEvent: (event) => events.emit(event) })
+  }
+
+  #assemble(): Relay {
+    const { config, templates, seed, between } = this.#deps
+    const life = this.#life
+    const { clock, net, store, events } = life
+    const random = seededRandom(seed)
+    return new Relay({ config, templates, clock, net, store, events, random, watchAgent: (agent) => between.agent?.(agent, life) ?? agent })
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * The Net port in memory. Connections are pairs of MemorySockets. DNS and remote hosts are supplied as RemoteHosts, by the test
+ * kit's remote network or by a test; their delays are on the Clock.
+ */
+import type { Socket } from 'node:net'
+import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
+import type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from '../../system/net.ts'
+import type { Busy } from './time-driver.ts'
+import { MemorySocket, systemError, type Network } from './memory-socket.ts'
+
+/** Outcome of an attempt to connect. */
+export type DialOutcome =
+  | { readonly kind: 'open'; readonly accept: (socket: Socket) => void; readonly after?: Duration | undefined }
+  /** The host does not answer, and the caller's timeout ends the attempt. */
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'closed'; readonly code: 'ECONNREFUSED' | 'EHOSTUNREACH' | 'ENETUNREACH'; readonly after?: Duration | undefined }
+
+/** DNS and hosts outside of this machine. Their promises may take time on the Clock. */
+export interface RemoteHosts {
+  lookupMx(domain: string): Lookup<MxRecord> | Promise<Lookup<MxRecord>>
+  lookupAddresses(host: string, family: 4 | 6): Lookup<string> | Promise<Lookup<string>>
+  dial(to: Endpoint, from: Endpoint): DialOutcome
+}
+
+const FIRST_CLIENT_PORT = 49_152
+const LAST_PORT = 65_535
+/** Time limit for the connections of a test's own clients. */
+const CLIENT_TIMEOUT: Duration = 30 * SECOND
+
+const keyOf = (at: Endpoint): string => `${at.address} ${at.port}`
+
+export class MemoryNet implements Net, Busy {
+  readonly #clock: Clock
+  readonly #remote: RemoteHosts
+  readonly #network: Network
+  readonly #listeners = new Map<string, (socket: Socket) => void>()
+  #nextPort = FIRST_CLIENT_PORT
+  /** Always 0, because calls wait only for the clock. */
+  readonly inFlight = 0
+  activity = 0
+
+  constructor(clock: Clock, remote: RemoteHosts) {
+    this.#clock = clock
+    this.#remote = remote
+    this.#network = { clock, noteActivity: () => this.activity++ }
+  }
+
+  async dial(options: DialOptions): Promise<Socket> {
+    const to: Endpoint = { address: options.address, port: options.port }
+    const from: Endpoint = { address: options.localAddress ?? '127.0.0.1', port: this.#clientPort() }
+    return this.#connect(to, from, options.timeout)
+  }
+
+  /** Connects from any address, as if from another machine. Used by a test's clients. */
+  dialFrom(from: string, to: Endpoint): Promise<Socket> {
+    return this.#connect(to, { address: from, port: this.#clientPort() }, CLIENT_TIMEOUT)
+  }
+
+  lookupMx(domain: string): Promise<Lookup<MxRecord>> {
+    return this.#lookup(() => this.#remote.lookupMx(domain))
+  }
+
+  lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
+    return this.#lookup(() => this.#remote.lookupAddresses(host, family))
+  }
+
+  /** No address has a name in this network. */
+  lookupNames(): Promise<Lookup<string>> {
+    return this.#lookup(() => ({ kind: 'none', nxdomain: true }))
+  }
+
+  /** No host of this network is the machine of the relay. */
+  ownAddresses(): readonly string[] {
+    return []
+  }
+
+  async listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+    const place: Endpoint = { address: at.address, port: at.port === 0 ? this.#freePort(at.address) : at.port }
+    const key = keyOf(place)
+    if (this.#listeners.has(key)) throw systemError('EADDRINUSE', 'listen', place)
+    this.#listeners.set(key, accept)
+    return {
+      ...place,
+      close: async () => {
+        this.#listeners.delete(key)
+      },
+    }
+  }
+
+  async #connect(to: Endpoint, from: Endpoint, timeout: Duration): Promise<Socket> {
+    this.#network.noteActivity()
+    const outcome = this.#outcomeOf(to, from)
+    if (outcome.kind === 'silent') return this.#timeOut(to, timeout)
+    const delay = outcome.after ?? 0
+    if (delay >= timeout) return this.#timeOut(to, timeout)
+    if (delay > 0) await sleep(this.#clock, delay)
+    if (outcome.kind === 'closed') throw systemError(outcome.code, 'connect', to)
+    const { client, server } = MemorySocket.pair(this.#network, from, to)
+    outcome.accept(server.asSocket)
+    return client.asSocket
+  }
+
+  #outcomeOf(to: Endpoint, from: Endpoint): DialOutcome {
+    const accept = this.#listeners.get(keyOf(to)) ?? this.#listeners.get(keyOf({ address: anyOf(to.address), port: to.port }))
+    return accept === undefined ? this.#remote.dial(to, from) : { kind: 'open', accept }
+  }
+
+  async #timeOut(to: Endpoint, timeout: Duration): Promise<never> {
+    await sleep(this.#clock, timeout)
+    throw systemError('ETIMEDOUT', 'connect', to)
+  }
+
+  async #lookup<T>(query: () => T | Promise<T>): Promise<T> {
+    this.#network.noteActivity()
+    return query()
+  }
+
+  #clientPort(): number {
+    const port = this.#nextPort
+    this.#nextPort = port === LAST_PORT ? FIRST_CLIENT_PORT : port + 1
+    return port
+  }
+
+  #freePort(address: string): number {
+    let port = this.#clientPort()
+    while (this.#listeners.has(keyOf({ address, port }))) port = this.#clientPort()
+    return port
+  }
+}
+
+/** The address of a listener that accepts on all addresses of the family. */
+const anyOf = (address: string): string => (address.includes(':') ? '::' : '0.0.0.0')

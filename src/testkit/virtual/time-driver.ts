@@ -1,0 +1,115 @@
+/**
+ * Drives virtual time. It runs all code that is ready, and then advances the clock to the next timer. It neither replaces the
+ * timers of the process nor waits for them.
+ */
+import type { Instant } from '../../system/clock.ts'
+import { eventLoopTurn } from '../../system/event-loop.ts'
+import type { VirtualClock } from './virtual-clock.ts'
+
+/** A port that reports whether it is busy. */
+export interface Busy {
+  /** Number of calls that will be answered without the clock. */
+  readonly inFlight: number
+  /** Counter of all events in the port. */
+  readonly activity: number
+}
+
+/**
+ * Number of turns of the event loop without activity after which the world is idle. Libraries defer some work by a turn, and its
+ * result by another.
+ */
+const QUIET_TURNS = 2
+/** Number of turns without activity after which an open call counts as lost. The driver then fails instead of waiting forever. */
+const LOST_AFTER_TURNS = 5_000_000
+
+export class TimeDriver {
+  readonly #clock: VirtualClock
+  readonly #ports: ReadonlyMap<string, Busy>
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(clock: VirtualClock, ports: Readonly<Record<string, Busy>>) {
+    this.#clock = clock
+    this.#ports = new Map(Object.entries(ports))
+  }
+
+  /** Runs all code that is ready. */
+  rest(): Promise<void> {
+    return this.#exclusively(() => this.#rest())
+  }
+
+  /** Runs the timers that are due, and all code that they make ready. The time does not change. */
+  catchUp(): Promise<void> {
+    return this.#exclusively(async () => {
+      await this.#rest()
+      for (let next = this.#clock.nextAt(); next !== null && next <= this.#clock.now(); next = this.#clock.nextAt()) {
+        this.#clock.runNext()
+        await this.#rest()
+      }
+    })
+  }
+
+  /** Runs timers up to and including `until`, and all code that they make ready at that instant. */
+  runUntil(until: Instant): Promise<void> {
+    return this.#exclusively(async () => {
+      await this.#rest()
+      for (let next = this.#clock.nextAt(); next !== null && next <= until; next = this.#clock.nextAt()) {
+        this.#clock.runNext()
+        await this.#rest()
+      }
+      // The wall clock may have been set past `until` by then.
+      if (this.#clock.now() < until) this.#clock.jumpTo(until)
+    })
+  }
+
+  /**
+   * Advances from timer to timer while `wanted` returns true. Returns false when no timer is left and `wanted` still returns
+   * true.
+   */
+  runWhile(wanted: () => boolean | Promise<boolean>): Promise<boolean> {
+    return this.#exclusively(async () => {
+      await this.#rest()
+      while (await wanted()) {
+        if (!this.#clock.runNext()) return false
+        await this.#rest()
+      }
+      return true
+    })
+  }
+
+  /** Runs one task at a time, because two concurrent tasks would both advance the clock. */
+  #exclusively<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(task)
+    // The caller receives the error. The next task only waits for the end of this one.
+    this.#last = result.catch(() => undefined)
+    return result
+  }
+
+  async #rest(): Promise<void> {
+    let seen = this.#activity()
+    let unchanged = 0
+    for (let quiet = 0; quiet < QUIET_TURNS;) {
+      await eventLoopTurn()
+      const now = this.#activity()
+      unchanged = now === seen ? unchanged + 1 : 0
+      quiet = now === seen && !this.#busy() ? quiet + 1 : 0
+      seen = now
+      if (unchanged > LOST_AFTER_TURNS) throw new Error(`virtual time cannot advance: ${this.#openCalls()}`)
+    }
+  }
+
+  #activity(): number {
+    let sum = 0
+    for (const port of this.#ports.values()) sum += port.activity
+    return sum
+  }
+
+  #busy(): boolean {
+    for (const port of this.#ports.values()) if (port.inFlight > 0) return true
+    return false
+  }
+
+  #openCalls(): string {
+    const open = [...this.#ports].filter(([, port]) => port.inFlight > 0)
+    return open.map(([name, port]) => `${port.inFlight} call(s) of the ${name} port are never answered`).join(', ')
+  }
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { healthOf, siteReason, stateText } from '../../../src/cli/render/destination-state.ts'
+import type { LiveDestination } from '../../../src/store/destination-status.ts'
+import type { DestinationRecord } from '../../../src/store/queue-store.ts'
+import { HOUR, MINUTE } from '../../../src/system/clock.ts'
+
+const NOTHING = { deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }
+const REFUSED = {
+  status: '4.3.2',
+  reason: 'host mx[192.0.2.1] refused to talk to me: 421 4.3.2 busy',
+  reply: '421 4.3.2 busy',
+  stage: 'greeting',
+} as const
+
+const record = (differs: Partial<DestinationRecord>): DestinationRecord => ({ name: 'far.example', ...NOTHING, ...differs })
+const live = (differs: Partial<LiveDestination>): LiveDestination => ({
+  destination: 'far.example',
+  state: 'open',
+  window: 5,
+  inFlight: 0,
+  waiting: 0,
+  nextDueAt: null,
+  ...NOTHING,
+  ...differs,
+})
+
+const text = (known: { live?: LiveDestination; record?: DestinationRecord }) =>
+  stateText({ live: undefined, record: undefined, ...known }, 0)
+
+describe('the state of a destination', () => {
+  test('without a daemon: from its record', () => {
+    expect(text({})).toBe('open')
+    expect(text({ record: record({ deadUntil: 5 * MINUTE }) })).toBe('dead, probed in 5m')
+    expect(text({ record: record({ suspension: { by: 'root', until: null, reason: null } }) })).toBe('suspended by root')
+    const until = 2 * HOUR
+    expect(text({ record: record({ suspension: { by: 'root', until, reason: 'why' } }) })).toBe('suspended by root, ends in 2h: why')
+    expect(text({ record: record({ suspension: { by: 'root', until: -until, reason: null } }) })).toBe('suspended by root, ended 2h ago')
+  })
+
+  test('with a daemon: as the scheduler has it, whatever the record', () => {
+    const old = record({ deadUntil: 5 * MINUTE })
+    expect(text({ live: live({}), record: old })).toBe('open')
+    expect(text({ live: live({ state: 'throttled' }), record: old })).toBe('throttled')
+    expect(text({ live: live({ state: 'dead', deadUntil: 10 * MINUTE }), record: old })).toBe('dead, probed in 10m')
+  })
+
+  test('its reason is the last one known to the scheduler', () => {
+    expect(healthOf({ live: live({ siteStatus: REFUSED }), record: undefined }).siteStatus).toBe(REFUSED)
+    expect(healthOf({ live: undefined, record: record({ siteStatus: REFUSED }) }).siteStatus).toBe(REFUSED)
+  })
+})
+
+describe('the reason of a failure of the site', () => {
+  test('is the reply of the host itself', () => {
+    expect(siteReason(REFUSED)).toBe('421 4.3.2 busy')
+  })
+
+  test('is that the host does not answer only where no reply came', () => {
+    const reason = 'connect to mx[192.0.2.1]:25: Connection timed out'
+    expect(siteReason({ status: '4.4.1', reason, stage: 'connect' })).toBe(`does not answer: ${reason}`)
+    const lookup = 'Name service error for name=far.example: no answer in time'
+    expect(siteReason({ status: '4.4.3', reason: lookup, stage: 'dns' })).toBe(lookup)
+  })
+})

@@ -1,0 +1,191 @@
+/**
+ * Contract of the store: queueing of mail.
+ */
+import { expect, test } from 'vitest'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { queueIdOf } from '../../src/mail/message.ts'
+import { claim, contentOf, delivered, first, LIFETIME, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
+import { operate } from '../support/operate.ts'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+
+export function comingIn(subject: () => Subject): void {
+  test('ids are unique and ascending', async () => {
+    const { store } = subject()
+    const ids = [store.nextId(), await queue(store), store.nextId()]
+    expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b))
+  })
+
+  test('a queued message is read back with all its attributes', async () => {
+    const { store, reader } = subject()
+    const entry = mail(store, {
+      to: [
+        { address: 'ann@far.example', notify: ['success', 'delay'], orcpt: 'rfc822;Ann@far.example' },
+        { address: 'bob@far.example', notify: 'never' },
+      ],
+    })
+    const message = {
+      ...entry.message,
+      ret: 'hdrs',
+      envid: 'QQ314159',
+      smtputf8: true,
+      bodyType: '8bitmime',
+      messageId: '<1@us.example>',
+    } as const
+    await store.enqueue({ ...entry, message })
+    const story = await reader.details(queueIdOf(message))
+    expect(story).toMatchObject({ message, queue: 'incoming', forcedExpire: false, warnings: 0, history: [] })
+    expect(story?.recipients).toMatchObject([
+      {
+        id: first(message.id),
+        address: 'ann@far.example',
+        notify: ['success', 'delay'],
+        orcpt: 'rfc822;Ann@far.example',
+        state: 'waiting',
+      },
+      {
+        address: 'bob@far.example',
+        notify: 'never',
+        dueAt: T0,
+        expiresAt: T0 + LIFETIME,
+        steps: 0,
+        attempts: 0,
+        deliveryStarts: 0,
+        last: null,
+      },
+    ])
+  })
+
+  test('a maildrop file is queued once, until it is forgotten', async () => {
+    const { store, reader } = subject()
+    const fromFile = () => ({ ...mail(store), maildropFile: 'a 1 2' })
+    const entry = fromFile()
+    await store.enqueue(entry)
+    const again = fromFile()
+    await expect(store.enqueue(again)).rejects.toThrow()
+    expect(await reader.details(queueIdOf(again.message))).toBeUndefined()
+    expect(await store.maildropFiles()).toEqual(['a 1 2'])
+    await store.forgetMaildropFiles(['a 1 2', 'unknown'])
+    expect(await store.maildropFiles()).toEqual([])
+    await store.enqueue(fromFile())
+    expect(await reader.details(queueIdOf(entry.message))).toBeDefined()
+  })
+
+  test('prepended header fields stay with the message through claims and requeues, and leave with it', async () => {
+    const { store, reader } = subject()
+    const entry = mail(store)
+    const message = { ...entry.message, prependedHeaders: 'X-First: 1\r\nX-Second: ä\r\n' }
+    await store.enqueue({ ...entry, message })
+    expect((await claim(store, T0)).requests).toMatchObject([{ message }])
+    await store.giveBack([first(message.id)], ownerOf(store))
+    const newId = store.nextId()
+    await operate(store, message.id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: T0 + LIFETIME })
+    const requeued = { ...message, id: newId, createdAt: T0 + MIN }
+    expect((await reader.details(queueIdOf(requeued)))?.message).toEqual(requeued)
+    const { prependedHeaders: _, ...gone } = message
+    expect(await reader.details(queueIdOf(message))).toMatchObject({ queue: 'gone' })
+    expect((await reader.details(queueIdOf(message)))?.message).toEqual(gone)
+    expect((await claim(store, T0 + MIN)).requests).toMatchObject([{ message: requeued }])
+    await settleOne(store, newId, delivered(first(newId), T0 + MIN))
+    expect((await reader.details(queueIdOf(requeued)))?.message).toEqual({ ...gone, id: newId, createdAt: T0 + MIN })
+  })
+
+  test('content is read back byte for byte, in chunks of 64 kB', async () => {
+    const { store } = subject()
+    const content = [Buffer.alloc(10, 'a'), Buffer.alloc(100_000, 'b'), Buffer.alloc(0), Buffer.alloc(65_536 * 2, 'c')]
+    const id = await queue(store, { content })
+    expect((await store.readChunk(id, 0))?.byteLength).toBe(65_536)
+    expect((await contentOf(store, id)).equals(Buffer.concat(content))).toBe(true)
+    expect(await store.readChunk(id, 4)).toBeUndefined()
+  })
+
+  test('content that the caller keeps is not changed', async () => {
+    const { store } = subject()
+    const entry = mail(store, { content: [new Uint8Array(100_000).fill(7)] })
+    await store.enqueue(entry)
+    expect(entry.content.map((chunk) => chunk.byteLength)).toEqual([65_536, 34_464])
+    expect((await contentOf(store, entry.message.id)).equals(Buffer.concat(entry.content))).toBe(true)
+  })
+
+  test('content given to the store is stored complete', async () => {
+    const { store } = subject()
+    const entry = { ...mail(store, { content: [new Uint8Array(100_000).fill(7)] }), givesContent: true }
+    await store.enqueue(entry)
+    expect((await contentOf(store, entry.message.id)).equals(Buffer.alloc(100_000, 7))).toBe(true)
+  })
+
+  test('a chunk that is short of 64 kB and not the last is refused', async () => {
+    const { store } = subject()
+    const entry = mail(store)
+    const content = [Buffer.from('too short'), Buffer.from('the rest')]
+    await expect(store.enqueue({ ...entry, content })).rejects.toThrow('chunk 0 of 2 has 9 bytes')
+    expect(await store.destinationsDue()).toEqual([])
+    await expect(store.stage(entry.message.id, 0, content)).rejects.toThrow('chunk 0 of 2 has 9 bytes')
+  })
+
+  test('long content is staged before its message, which adds the rest', async () => {
+    const { store } = subject()
+    const parts = [1, 2, 3, 4].map((n) => new Uint8Array(65_536).fill(n))
+    const body = store.nextId()
+    const expected = Buffer.concat([...parts, Buffer.from('the rest')])
+    await store.stage(body, 0, parts.slice(0, 2))
+    await store.stage(body, 2, parts.slice(2))
+    const id = await queue(store, { contentId: body, content: [Buffer.from('the rest')] })
+    expect(id).not.toBe(body)
+    expect((await contentOf(store, body)).equals(expected)).toBe(true)
+  })
+
+  test('staged content is removed when its message is abandoned', async () => {
+    const { store } = subject()
+    const body = store.nextId()
+    await store.stage(body, 0, [Buffer.from('half')])
+    await store.unstage(body)
+    const id = await queue(store, { contentId: body, content: [Buffer.from('other')] })
+    await store.unstage(body)
+    expect((await contentOf(store, body)).toString()).toBe('other')
+    expect(id).toBeGreaterThan(body)
+  })
+
+  test('mail enqueued with a lease cannot be claimed', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store, { leased: true })
+    expect(await claim(store, T0)).toEqual({ requests: [], nextDueAt: null })
+    expect(await store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
+    expect(await store.destinationsDue()).toEqual([])
+    const [listed] = await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })
+    expect(listed).toMatchObject({ queue: 'active', recipients: [{ state: 'leased' }], message: { id } })
+    expect((await reader.details(formatQueueId(T0, id)))?.recipients).toMatchObject([{ state: 'leased', deliveryStarts: 1 }])
+  })
+
+  test('mail enqueued on hold waits for its release', async () => {
+    const { store } = subject()
+    const id = await queue(store, { hold: true, leased: true })
+    expect((await claim(store, T0 + MIN)).requests).toEqual([])
+    expect(await operate(store, id, { kind: 'release' })).toEqual({
+      changed: true,
+      woken: [{ destination: 'far.example', dueAt: T0 }],
+    })
+    expect((await claim(store, T0 + MIN)).requests).toHaveLength(1)
+  })
+
+  test('an entry that cannot be stored leaves nothing behind and does not affect others of its batch', async () => {
+    const { store, reader } = subject()
+    const [good, twin, other] = [mail(store), mail(store), mail(store)]
+    const clash = { ...twin, message: { ...twin.message, id: good.message.id } }
+    const results = await Promise.allSettled([store.enqueue(good), store.enqueue(clash), store.enqueue(other)])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    const listed = await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })
+    expect(listed.map(({ message }) => message.id)).toEqual([good.message.id, other.message.id])
+    await expect(store.enqueue({ ...mail(store), recipients: [] })).rejects.toThrow('without recipients')
+  })
+
+  test('nothing is left of an entry that fails at its content, alone and in a batch', async () => {
+    const { store, reader } = subject()
+    const broken = () => ({ ...mail(store), content: [Buffer.from('too short'), Buffer.from('x')] })
+    const good = mail(store)
+    const results = await Promise.allSettled([store.enqueue(broken()), store.enqueue(good), store.enqueue(broken())])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected'])
+    await expect(store.enqueue(broken())).rejects.toThrow('make chunks with Chunker')
+    const listed = await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })
+    expect(listed.map(({ message }) => message.id)).toEqual([good.message.id])
+  })
+}

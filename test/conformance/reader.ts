@@ -1,0 +1,198 @@
+/**
+ * Contract of the reader of a store.
+ */
+import { beforeEach, expect, test } from 'vitest'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { claim, contentOf, deferred, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
+import { operate } from '../support/operate.ts'
+
+export function looking(subject: () => Subject): void {
+  let ids: { fresh: number; active: number; deferred: number; held: number; corrupt: number; trash: number }
+
+  beforeEach(async () => {
+    const { store } = subject()
+    const to = (address: string) => [{ address }]
+    ids = {
+      fresh: await queue(store, { at: T0, to: to('Ann+new@far.example') }),
+      active: await queue(store, { at: T0 + 1, leased: true, sender: 'news@us.example', to: to('bob@far.example') }),
+      deferred: await queue(store, { at: T0 + 2, leased: true, to: to('eve@slow.example') }),
+      held: await queue(store, { at: T0 + 3, hold: true, sender: '' }),
+      corrupt: await queue(store, { at: T0 + 4, to: to('x@y.example') }),
+      trash: await queue(store, { at: T0 + 5 }),
+    }
+    await settleOne(store, ids.deferred, deferred(first(ids.deferred), T0 + 60 * MIN, { attempts: 3 }))
+    await store.quarantine(ids.corrupt, 'unreadable')
+    await operate(store, ids.trash, { kind: 'delete', now: T0, purge: false })
+  })
+
+  const list = (filter: Partial<QueueFilter>, after = 0, limit = 10) =>
+    subject().reader.list({ ...ANY_MESSAGE, ...filter }, { after, limit })
+  const found = async (filter: Partial<QueueFilter>) => (await list(filter)).map(({ message }) => message.id)
+
+  test('each message is in one of Postfix’s queues', async () => {
+    expect((await list({})).map(({ message, queue: name }) => [message.id, name])).toEqual([
+      [ids.fresh, 'incoming'],
+      [ids.active, 'active'],
+      [ids.deferred, 'deferred'],
+      [ids.held, 'hold'],
+      [ids.corrupt, 'corrupt'],
+    ])
+    for (const name of ['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const) {
+      expect((await list({ queue: name })).map((one) => one.queue)).toEqual([name])
+    }
+  })
+
+  test('new mail behind a destination that is dead or suspended is deferred', async () => {
+    const { store, reader } = subject()
+    const ordinary = { name: 'far.example', deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }
+    for (const shut of [{ suspension: { by: 'root', until: null, reason: null } }, { deadUntil: T0 + MIN, probeInterval: MIN }]) {
+      await store.saveDestination({ ...ordinary, ...shut })
+      expect(await found({ queue: 'incoming' })).toEqual([])
+      expect(await found({ queue: 'deferred' })).toEqual([ids.fresh, ids.deferred])
+      expect((await reader.details(formatQueueId(T0, ids.fresh)))?.queue).toBe('deferred')
+      expect((await reader.counts()).map(({ queue: name }) => name)).not.toContain('incoming')
+    }
+    await store.saveDestination(ordinary)
+    expect(await found({ queue: 'incoming' })).toEqual([ids.fresh])
+  })
+
+  test('a range of ids can be listed, and slices cover the queue', async () => {
+    const { reader } = subject()
+    const between = async (filter: Partial<QueueFilter>, after: number, through: number) =>
+      (await reader.list({ ...ANY_MESSAGE, ...filter }, { after, through, limit: 10 })).map(({ message }) => message.id)
+    expect(await between({}, ids.fresh, ids.held)).toEqual([ids.active, ids.deferred, ids.held])
+    expect(await between({ destination: '*.example' }, ids.active, ids.deferred)).toEqual([ids.deferred])
+    expect(await between({}, ids.held, ids.held)).toEqual([])
+    const { fresh } = ids
+    const queueId = formatQueueId(T0, fresh)
+    expect(await between({ queueId }, 0, fresh)).toEqual([fresh])
+    expect(await between({ queueId }, 0, fresh - 1)).toEqual([])
+    expect(await between({ queueId }, fresh, fresh)).toEqual([])
+    expect([await reader.sliceEnd(0, 2), await reader.sliceEnd(ids.active, 100), await reader.sliceEnd(ids.trash, 1)]).toEqual([
+      ids.active,
+      ids.trash,
+      null,
+    ])
+  })
+
+  test('pages are full until the last and omit nothing', async () => {
+    const pages = await Promise.all([list({}, 0, 2), list({}, ids.active, 2), list({}, ids.held, 2)])
+    expect(pages.map((page) => page.map(({ message }) => message.id))).toEqual([
+      [ids.fresh, ids.active],
+      [ids.deferred, ids.held],
+      [ids.corrupt],
+    ])
+  })
+
+  test('filters take wildcards, and only the asterisk is one', async () => {
+    expect(await found({ recipient: '*@far.example' })).toEqual([ids.fresh, ids.active, ids.held])
+    expect(await found({ recipient: 'ann+new@FAR.example' })).toEqual([ids.fresh])
+    expect(await found({ recipient: 'ann?new@far.example' })).toEqual([])
+    for (const text of ['[a]*', 'ann_new@far.example', 'ann%', '\\*']) expect(await found({ recipient: text })).toEqual([])
+    expect(await found({ sender: 'news@*' })).toEqual([ids.active])
+    expect(await found({ sender: '' })).toEqual([ids.held])
+    expect(await found({ destination: '*.example' })).toHaveLength(5)
+    expect(await found({ destination: 'slow.example' })).toEqual([ids.deferred])
+  })
+
+  test('filters by age, attempts, last reply and id must all match', async () => {
+    expect(await found({ arrivedBefore: T0 + 2 })).toEqual([ids.fresh, ids.active])
+    expect(await found({ arrivedAfter: T0 + 1 })).toEqual([ids.deferred, ids.held, ids.corrupt])
+    expect(await found({ arrivedAfter: T0, arrivedBefore: T0 + 2 })).toEqual([ids.active])
+    expect(await found({ status: '4.2.1' })).toEqual([ids.deferred])
+    expect(await found({ status: '4.2.*' })).toEqual([ids.deferred])
+    expect(await found({ status: '4.2' })).toEqual([])
+    expect(await found({ status: '4.2.1', reply: 'nothing of the kind' })).toEqual([])
+    expect(await found({ attemptsOver: 2 })).toEqual([ids.deferred])
+    expect(await found({ attemptsOver: 3 })).toEqual([])
+    expect(await found({ reply: '4.2.1 bUSY' })).toEqual([ids.deferred])
+    expect(await found({ reply: 'nothing of the kind' })).toEqual([])
+    expect(await found({ queueId: formatQueueId(T0 + 2, ids.deferred) })).toEqual([ids.deferred])
+    expect(await found({ queueId: 'nonsense' })).toEqual([])
+    expect(await found({ queueId: formatQueueId(T0 + 2, ids.deferred), queue: 'hold' })).toEqual([])
+    expect(await found({ sender: 'app@us.example', queue: 'deferred', reply: 'busy' })).toEqual([ids.deferred])
+  })
+
+  test('a condition that no filter has is refused, never ignored', async () => {
+    const later = { ...ANY_MESSAGE, domain: 'far.example' }
+    await expect(list(later)).rejects.toThrow('a queue cannot be filtered by domain')
+  })
+
+  test('details need the full id', async () => {
+    const { reader } = subject()
+    expect((await reader.details(formatQueueId(T0, ids.fresh)))?.message.id).toBe(ids.fresh)
+    expect(await reader.details(formatQueueId(T0 + 1, ids.fresh))).toBeUndefined()
+    expect(await reader.details('nonsense')).toBeUndefined()
+  })
+
+  test('content is read chunk by chunk', async () => {
+    const { store, reader } = subject()
+    const message = (await list({}))[0]?.message
+    if (message === undefined) throw new Error('nothing is listed')
+    expect(Buffer.from((await reader.readChunk(message, 0)) ?? [])).toEqual(await contentOf(store, message.contentId))
+    expect(await reader.readChunk(message, 1)).toBeUndefined()
+  })
+
+  test('recipients waiting per destination', async () => {
+    const { store, reader } = subject()
+    const all = [
+      { destination: 'far.example', waiting: 1, leased: 1, nextDueAt: T0 },
+      { destination: 'slow.example', waiting: 1, leased: 0, nextDueAt: T0 + 60 * MIN },
+    ]
+    expect(await reader.destinationLoads({ after: '', limit: 10 })).toEqual(all)
+    expect(await reader.destinationLoads({ after: '', limit: 1 })).toEqual(all.slice(0, 1))
+    expect(await reader.destinationLoads({ after: 'far.example', limit: 10 })).toEqual(all.slice(1))
+    await claim(store, T0 + 60 * MIN, { destination: 'slow.example' })
+    expect(await reader.destinationLoads({ after: 'far.example', limit: 10 })).toEqual([
+      { destination: 'slow.example', waiting: 0, leased: 1, nextDueAt: null },
+    ])
+  })
+
+  test('live recipients with their ages, by queue', async () => {
+    const { reader } = subject()
+    const ages = (queues: Parameters<typeof reader.ages>[0]['queues'], after = 0, limit = 10) => reader.ages({ after, limit, queues })
+    expect(await ages(['incoming', 'deferred'])).toEqual([
+      { cursor: first(ids.fresh), sender: 'app@us.example', address: 'Ann+new@far.example', arrivedAt: T0, message: ids.fresh },
+      { cursor: first(ids.deferred), sender: 'app@us.example', address: 'eve@slow.example', arrivedAt: T0 + 2, message: ids.deferred },
+    ])
+    expect(await ages(['hold', 'active', 'incoming'], first(ids.fresh), 1)).toMatchObject([{ message: ids.active }])
+  })
+
+  test('messages and recipients are counted by queue', async () => {
+    const counts = await subject().reader.counts()
+    expect(counts.toSorted((a, b) => a.oldestArrival - b.oldestArrival)).toEqual(
+      (['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const).map((name, n) => ({
+        queue: name,
+        messages: 1,
+        recipients: 1,
+        oldestArrival: T0 + n,
+      })),
+    )
+  })
+
+  test('a page by ids, and messages by name, in the trash too', async () => {
+    const { reader } = subject()
+    expect(await reader.find({ ...ANY_MESSAGE, recipient: '*@far.example' }, { after: ids.fresh, limit: 1 })).toEqual([
+      { id: ids.active, createdAt: T0 + 1, queue: 'active' },
+    ])
+    const names = [formatQueueId(T0 + 5, ids.trash), 'nonsense', formatQueueId(T0 + 1, ids.fresh), formatQueueId(T0, ids.fresh)]
+    expect(await reader.named(names)).toEqual([
+      { id: ids.trash, createdAt: T0 + 5, queue: 'trash' },
+      undefined,
+      undefined,
+      { id: ids.fresh, createdAt: T0, queue: 'incoming' },
+    ])
+  })
+
+  test('the load of one destination', async () => {
+    const { reader } = subject()
+    expect(await reader.destinationLoad('far.example')).toEqual({ destination: 'far.example', waiting: 1, leased: 1, nextDueAt: T0 })
+    expect(await reader.destinationLoad('nowhere.example')).toEqual({
+      destination: 'nowhere.example',
+      waiting: 0,
+      leased: 0,
+      nextDueAt: null,
+    })
+  })
+}

@@ -1,0 +1,45 @@
+/**
+ * Compares the tally of a store with its listing after every call of every other test of the suite.
+ */
+import { expect } from 'vitest'
+import { isMethod } from '../../src/store/methods.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import type { QueueTally } from '../../src/store/queue-tally.ts'
+import { tallyOf, tallyOfListing } from '../support/tally.ts'
+import type { Subject } from './mail.ts'
+
+/** Recipients that must be in the queue or in the trash by the traffic. */
+const queuedBy = ({ traffic: { accepted, delivered, bounced, expired, deleted } }: QueueTally): number =>
+  accepted - delivered - bounced - expired - deleted
+
+const countedIn = ({ queues, trash }: QueueTally): number => queues.reduce((sum, { recipients }) => sum + recipients, trash.recipients)
+
+export function withTallyChecked(subject: Subject): Subject {
+  const { store, reader, crash } = subject
+  let [begun, running] = [0, 0]
+  /** Nothing is compared while another call runs: the two would be of different moments. */
+  const check = async () => {
+    const before = begun
+    if (running > 0) return
+    const [tally, expected] = [await tallyOf(store), await tallyOfListing(reader)]
+    if (begun !== before) return
+    expect(tally).toEqual(expected)
+    expect(queuedBy(tally)).toBe(countedIn(tally))
+  }
+  const checked = new Proxy(store, {
+    get: (target, name: keyof QueueStore) => {
+      if (!isMethod(name) || name === 'tally') return target[name].bind(target)
+      return async (...args: unknown[]) => {
+        begun++
+        running++
+        try {
+          return await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args)
+        } finally {
+          running--
+          await check()
+        }
+      }
+    },
+  })
+  return { ...subject, store: checked, crash: crash === undefined ? undefined : async () => withTallyChecked(await crash()) }
+}

@@ -1,0 +1,78 @@
+/**
+ * Promises of the store about traffic. test/conformance/tally.ts checks after every call of the suite that the sums agree with the
+ * recipients in the queue.
+ */
+import { expect, test } from 'vitest'
+import { NO_TRAFFIC, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
+import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
+import { operate } from '../support/operate.ts'
+
+const NEVER = { historyBefore: 0, historyCount: 1_000_000, trashBefore: 0 }
+
+export function traffic(subject: () => Subject): void {
+  test('each minute holds its recipients by kind', async () => {
+    const { store, reader } = subject()
+    const two = [{ address: 'ann@far.example' }, { address: 'bob@far.example' }]
+    const [one, other] = [await queue(store, { leased: true, to: two }), await queue(store, { at: T0 + MIN, leased: true })]
+    await settleOne(store, one, deferred(first(one), T0 + 5 * MIN), T0 + 1)
+    await settleOne(store, one, delivered(first(one) + 1, T0 + MIN + 1), T0 + MIN + 1)
+    await settleOne(store, other, bounced(first(other), T0 + 2 * MIN), T0 + 2 * MIN)
+    await operate(store, one, { kind: 'delete', now: T0 + 3 * MIN, purge: true })
+    expect(await reader.traffic(T0)).toEqual({
+      total: { accepted: 3, delivered: 1, deferred: 1, bounced: 1, expired: 0, deleted: 1 },
+      minutes: [
+        { ...NO_TRAFFIC, at: T0, accepted: 2, deferred: 1 },
+        { ...NO_TRAFFIC, at: T0 + MIN, accepted: 1, delivered: 1 },
+        { ...NO_TRAFFIC, at: T0 + 2 * MIN, bounced: 1 },
+        { ...NO_TRAFFIC, at: T0 + 3 * MIN, deleted: 1 },
+      ],
+    })
+    expect((await reader.traffic(T0 + 2 * MIN)).minutes).toHaveLength(2)
+  })
+
+  test('a settlement that is repeated is counted once', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store, { leased: true })
+    for (let n = 0; n < 2; n++) await settleOne(store, id, delivered(first(id), T0))
+    expect((await reader.traffic(0)).total).toEqual({ ...NO_TRAFFIC, accepted: 1, delivered: 1 })
+  })
+
+  test('a call that fails is not counted, and others of its batch are', async () => {
+    const { store, reader } = subject()
+    const [good, twin] = [mail(store), mail(store)]
+    const clash = { ...twin, message: { ...twin.message, id: good.message.id } }
+    await Promise.allSettled([store.enqueue(good), store.enqueue(clash), store.enqueue(mail(store))])
+    expect((await reader.traffic(0)).total.accepted).toBe(2)
+  })
+
+  test('requeued mail is not accepted again; deleted mail counts as deleted when it is purged', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store)
+    await operate(store, id, { kind: 'requeue', now: T0 + MIN, newId: store.nextId(), expiresAt: T0 + 9 * MIN })
+    expect((await reader.traffic(0)).total).toEqual({ ...NO_TRAFFIC, accepted: 1 })
+    const trashed = await queue(store)
+    await operate(store, trashed, { kind: 'delete', now: T0, purge: false })
+    expect(await reader.trashCount()).toEqual({ messages: 1, recipients: 1 })
+    expect((await reader.traffic(0)).total.deleted).toBe(0)
+    await store.prune({ ...NEVER, trashBefore: T0 + 1 })
+    expect(await reader.trashCount()).toEqual({ messages: 0, recipients: 0 })
+    expect((await reader.traffic(0)).total.deleted).toBe(1)
+  })
+
+  test('minutes are bounded, and the sums stay exact', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store, { leased: true })
+    const all = TRAFFIC_MINUTES + 3
+    const attempts = Array.from({ length: all }, (_, n) => attempt(first(id), T0 + n * MIN))
+    await store.settle({ owner: ownerOf(store), message: id, recipients: [deferred(first(id), T0)], attempts })
+    for (let n = 0; n < 2; n++) {
+      await store.prune(NEVER)
+      const { total, minutes } = await reader.traffic(0)
+      expect([total.accepted, total.deferred, minutes.length, minutes[0]?.at]).toEqual([1, all, TRAFFIC_MINUTES, T0 + 3 * MIN])
+    }
+    await queue(store, { at: T0 + all * MIN })
+    await store.prune(NEVER)
+    const { total, minutes } = await reader.traffic(0)
+    expect([total.accepted, total.deferred, minutes[0]?.at]).toEqual([2, all, T0 + 4 * MIN])
+  })
+}

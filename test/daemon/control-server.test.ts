@@ -1,0 +1,120 @@
+import { request } from 'node:http'
+import { statSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { DestinationPolicies } from '../../src/config/destination-policies.ts'
+import { defaultConfig } from '../../src/config/load.ts'
+import { controlPath } from '../../src/daemon/control-socket-path.ts'
+import { ControlServer } from '../../src/daemon/control-server.ts'
+import { Operations, offlineScheduler, type BulkOperation } from '../../src/queue/operations.ts'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { queue } from '../conformance/mail.ts'
+import { NOW, Operator } from '../support/operator.ts'
+
+const policies = new DestinationPolicies(defaultConfig('h').config)
+
+let operator: Operator
+let server: ControlServer
+let close: () => Promise<void>
+
+beforeEach(async () => {
+  operator = new Operator()
+  const { directory, clock } = operator
+  const { store } = await openInlineStore({ directory })
+  await queue(store, { at: NOW, to: [{ address: 'ann@far.example' }] })
+  const reader = openQueueReader(directory)
+  const events = new Events(() => NOW)
+  const operations = new Operations({
+    store,
+    reader,
+    clock,
+    events,
+    policies: () => policies,
+    scheduler: offlineScheduler(store),
+  })
+  server = new ControlServer({ queueDirectory: directory, operations, status: () => Promise.reject(new Error('no relay')), clock })
+  await server.start()
+  close = async () => {
+    await server.stop()
+    await reader.close()
+    await store.close()
+  }
+})
+
+afterEach(async () => {
+  await close()
+  operator.leave()
+})
+
+const ask = (method: string, path: string, body?: unknown): Promise<readonly [number | undefined, string]> =>
+  new Promise((resolve, reject) => {
+    const asked = request({ socketPath: controlPath(operator.directory), method, path, agent: false }, (response) => {
+      text(response).then((answer) => resolve([response.statusCode, answer]), reject)
+    })
+    asked.on('error', reject)
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+
+const holdAll = (filter: object, more: Partial<BulkOperation> = {}) => ({
+  operation: 'hold',
+  selection: { kind: 'filter', filter: { ...ANY_MESSAGE, ...filter }, limit: null },
+  queues: null,
+  purge: false,
+  dryRun: false,
+  who: 'root',
+  commandLine: '--all',
+  ...more,
+})
+
+test('only the owner may connect', () => {
+  expect(statSync(controlPath(operator.directory)).mode & 0o777).toBe(0o600)
+})
+
+test('an operation is answered with its progress and its outcome', async () => {
+  const [status, lines] = await ask('POST', '/operations', holdAll({}))
+  expect(status).toBe(200)
+  expect(
+    lines
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown),
+  ).toEqual([
+    { kind: 'progress', soFar: { matched: 1, changed: 1, unknown: [], ids: [expect.any(String)] } },
+    { kind: 'done', summary: { matched: 1, changed: 1, unknown: [] } },
+  ])
+})
+
+test('a filter that this daemon does not know is refused, and matches nothing', async () => {
+  const [status, answer] = await ask('POST', '/operations', holdAll({ subject: 'x' }))
+  expect([status, JSON.parse(answer)]).toEqual([
+    400,
+    {
+      kind: 'failed',
+      why: 'request refused: unknown member "subject" of selection.filter; if this daemon is older than the command, restart it',
+      exitCode: 70,
+    },
+  ])
+  const [, incomplete] = await ask('POST', '/operations', holdAll({ reply: undefined }))
+  expect(JSON.parse(incomplete)).toMatchObject({
+    kind: 'failed',
+    why: expect.stringMatching(/^request refused: missing member "reply" of selection.filter;/),
+  })
+  const [, lines] = await ask('POST', '/operations', holdAll({ queue: 'hold' }, { dryRun: true }))
+  expect(lines).toContain('{"kind":"done","summary":{"matched":0,')
+})
+
+test('a request of another version is refused with one sentence', async () => {
+  expect(await ask('POST', '/orders', {})).toEqual([
+    404,
+    '{"kind":"failed","why":"no such path: /orders; known: /destinations, /status, /operations, /suspend, /resume","exitCode":70}\n',
+  ])
+})
+
+test('a suspended destination is remembered', async () => {
+  expect(await ask('POST', '/suspend', { destination: 'far.example', by: 'root', duration: null, reason: null })).toEqual([200, '{}\n'])
+  expect((await ask('POST', '/suspend', { destination: '', by: 'root', duration: null, reason: null }))[0]).toBe(400)
+  expect((await ask('GET', '/suspend'))[0]).toBe(405)
+})

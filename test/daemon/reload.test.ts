@@ -1,0 +1,146 @@
+/** A reload applies listeners, certificate and HTTP port, or nothing; the log of the process is opened again. */
+import { spawn } from 'node:child_process'
+import { closeSync, existsSync, fstatSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { isJournal } from '../../src/cli/process-log.ts'
+import { configFrom } from '../../src/config/load.ts'
+import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { CERTIFICATE, KEY } from '../support/certificates.ts'
+
+let home: string
+const daemons: Daemon[] = []
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'deferd-reload-'))
+})
+afterEach(async () => {
+  for (const daemon of daemons.splice(0)) await daemon.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const configured = (values: Readonly<Record<string, unknown>>) =>
+  configFrom({ queue_directory: join(home, 'queue'), relayhost: '[127.0.0.1]:9', ...values }, 'relay.example')
+
+async function started(values: Readonly<Record<string, unknown>>): Promise<{ readonly daemon: Daemon; readonly notes: readonly string[] }> {
+  const notes: string[] = []
+  const events = new Events(() => Date.now())
+  events.listen((event) => void (event.kind === 'note' && notes.push(event.text)))
+  const daemon = await startDaemon({ loaded: configured(values), events })
+  daemons.push(daemon)
+  return { daemon, notes }
+}
+
+/** The first line of a server; the code of the error when it cannot be reached. */
+const greeting = (port: number, command = ''): Promise<string> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => void (command === '' || socket.write(command)))
+    socket.once('data', (text) => {
+      socket.destroy()
+      resolve(String(text).split('\r\n', 1)[0] ?? '')
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+  })
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const { daemon } = await started({ queue_directory: join(home, `port-${Math.random()}`), smtpd_listen: '127.0.0.1:0' })
+  const port = daemon.listeners[0]?.port ?? 0
+  await daemon.stop()
+  return port
+}
+
+describe('a reload', () => {
+  test('opens added listeners, closes removed ones, and keeps the others', async () => {
+    const [one, two, three] = [await freePort(), await freePort(), await freePort()]
+    const { daemon } = await started({ smtpd_listen: [`127.0.0.1:${one}`, `127.0.0.1:${two}`] })
+    await daemon.reload(configured({ smtpd_listen: [`127.0.0.1:${two}`, `127.0.0.1:${three}`] }))
+    expect(daemon.listeners.map(({ port }) => port)).toEqual([two, three])
+    expect(await greeting(one)).toBe('ECONNREFUSED')
+    for (const port of [two, three]) expect(await greeting(port)).toMatch(/^220 relay\.example/)
+  })
+
+  test('starts TLS with a certificate that was not there before, and closes /metrics', async () => {
+    const [smtp, http] = [await freePort(), await freePort()]
+    const listeners = { smtpd_listen: `127.0.0.1:${smtp}` }
+    const { daemon } = await started({ ...listeners, http_listen: `127.0.0.1:${http}` })
+    expect(await greeting(http, 'GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200/)
+    const [cert, key] = [join(home, 'cert.pem'), join(home, 'key.pem')]
+    writeFileSync(cert, CERTIFICATE)
+    writeFileSync(key, KEY, { mode: 0o600 })
+    const wrapped = { address: `127.0.0.1:${http}`, tls: 'wrapper' }
+    // The port of HTTP is free for SMTP in the same reload.
+    await daemon.reload(configured({ ...listeners, smtpd: [wrapped], smtpd_tls_cert_file: cert, smtpd_tls_key_file: key }))
+    expect(daemon.http).toBeNull()
+    const subject = await new Promise((resolve) => {
+      const socket = connectTls({ port: http, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerX509Certificate()?.fingerprint256)
+        socket.destroy()
+      })
+    })
+    expect(subject).toMatch(/^[0-9A-F:]{95}$/)
+  })
+
+  test('with a port in use changes nothing and names the parameter', async () => {
+    const [one, two] = [await freePort(), await freePort()]
+    const { daemon: other } = await started({ queue_directory: join(home, 'other'), smtpd_listen: `127.0.0.1:${two}` })
+    const { daemon } = await started({ smtpd_listen: `127.0.0.1:${one}` })
+    const changed = configured({ smtpd_listen: `127.0.0.1:${two}`, http_listen: '127.0.0.1:0', smtpd_banner: 'changed' })
+    await expect(daemon.reload(changed)).rejects.toThrow(
+      `smtpd_listen: cannot listen on 127.0.0.1:${two}: another process has this port: stop it, or name another port (EADDRINUSE)`,
+    )
+    expect(daemon.http).toBeNull()
+    expect(await greeting(one)).toMatch(/^220 relay\.example ESMTP/)
+    expect(other.listeners).toHaveLength(1)
+  })
+
+  test('names what needs a restart', async () => {
+    const { daemon, notes } = await started({ smtpd_listen: '127.0.0.1:0' })
+    await daemon.reload(configured({ smtpd_listen: '127.0.0.1:0', queue_directory: join(home, 'elsewhere') }))
+    expect(notes).toContain(`reload: queue_directory stays ${join(home, 'queue')}: restart deferd to change it`)
+  })
+})
+
+describe('the log of the process', () => {
+  const settings = () => ['-o', `queue_directory=${join(home, 'queue')}`, '-o', 'smtpd_listen=127.0.0.1:0', '-o', 'relayhost=[127.0.0.1]:9']
+  const deferd = join(import.meta.dirname, '../../bin/deferd.js')
+  const until = async (met: () => boolean) => {
+    while (!met()) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const textOf = (file: string): string => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+
+  test('has no time and no host in the journal, and SIGHUP opens log_file again', { timeout: 60_000 }, async () => {
+    const [journal, file, rotated] = [join(home, 'journal'), join(home, 'mail.log'), join(home, 'mail.log.1')]
+    const fd = openSync(journal, 'a')
+    const { dev, ino } = fstatSync(fd)
+    const config = join(home, 'deferd.toml')
+    writeFileSync(config, '')
+    const env = { ...process.env, JOURNAL_STREAM: `${dev}:${ino}`, DEFERD_CONFIG: config }
+    const child = spawn(process.execPath, [deferd, 'start', ...settings()], { stdio: ['ignore', 'pipe', fd], env })
+    closeSync(fd)
+    const ended = new Promise<number | null>((resolve) => void child.once('close', resolve))
+    let out = ''
+    child.stdout?.on('data', (text) => (out += String(text)))
+    await until(() => out.includes('listens on'))
+    writeFileSync(config, `log_file = "${file}"\n`)
+    child.kill('SIGHUP')
+    await until(() => textOf(journal).includes('new configuration in effect') && existsSync(file))
+    expect(textOf(journal)).toMatch(/^deferd\/master\[\d+\]: reload: new configuration in effect/m)
+    renameSync(file, rotated)
+    child.kill('SIGHUP')
+    await until(() => textOf(file).includes('new configuration in effect'))
+    expect(textOf(file)).toMatch(/^\w{3} [ \d]\d [\d:]{8} \S+ deferd\/master\[\d+\]: /)
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+  })
+
+  test('the journal is recognized by device and inode', () => {
+    const fd = openSync(join(home, 'file'), 'w')
+    const { dev, ino } = fstatSync(fd)
+    expect([isJournal(`${dev}:${ino}`, fd), isJournal(`${dev}:${ino + 1}`, fd), isJournal(undefined, fd)]).toEqual([true, false, false])
+    closeSync(fd)
+  })
+})

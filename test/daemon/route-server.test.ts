@@ -1,0 +1,92 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { routeListener } from '../../src/daemon/route-server.ts'
+import { route } from '../../src/daemon/route-table.ts'
+
+const body = { shape: z.strictObject({ text: z.string() }), limit: 100 }
+const failing = (properties: object) => Object.assign(new Error('the disk is full'), properties)
+
+const ROUTES = [
+  route({
+    method: 'POST',
+    path: '/echo/:name',
+    role: 'operator',
+    body,
+    handler: ({ parameters, query, body: { text } }) => ({ kind: 'json', status: 201, value: { ...parameters, text, query: [...query] } }),
+  }),
+  route({ method: 'GET', path: '/secret', role: 'admin', handler: () => ({ kind: 'json', status: 200, value: {} }) }),
+  route({ method: 'GET', path: '/fails', role: 'operator', handler: () => Promise.reject(failing({})) }),
+  route({ method: 'GET', path: '/unavailable', role: 'operator', handler: () => Promise.reject(failing({ exitCode: 75 })) }),
+  route({
+    method: 'GET',
+    path: '/lines',
+    role: 'operator',
+    handler: () => ({
+      kind: 'lines',
+      produce: async (send) => {
+        send({ n: 1 })
+        send({ n: 2 })
+        return Promise.reject(failing({ exitCode: 75 }))
+      },
+    }),
+  }),
+]
+
+let server: Server
+let base: string
+beforeEach(async () => {
+  server = createServer(routeListener(ROUTES, ['operator']))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterEach(() => new Promise((resolve) => void server.close(resolve)))
+
+const post = (path: string, content: string) => fetch(`${base}${path}`, { method: 'POST', body: content })
+
+test('a handler gets the parameters of the path, the query and the body', async () => {
+  const response = await post('/echo/a%20b?x=1&x=2', '{"text":"hi"}')
+  expect([response.status, response.headers.get('content-type'), response.headers.get('cache-control')]).toEqual([
+    201,
+    'application/json',
+    'no-store',
+  ])
+  expect(await response.text()).toBe('{"name":"a b","text":"hi","query":[["x","1"],["x","2"]]}\n')
+})
+
+test.each([
+  ['an unknown path', '/nothing', '{}', 404, 'no such path: /nothing; known: /echo/:name, /secret, /fails, /unavailable, /lines'],
+  ['a wrong method', '/fails', '{}', 405, 'method POST not allowed for /fails; allowed: GET, HEAD'],
+  ['a body that is not JSON', '/echo/x', '{', 400, /^request refused: the body is not JSON: /],
+  ['an unknown member', '/echo/x', '{"text":"","to":1}', 400, /^request refused: unknown member "to"; /],
+  [
+    'a body above the limit',
+    '/echo/x',
+    JSON.stringify({ text: 'x'.repeat(5_000_000) }),
+    413,
+    'request body too large: 5000011 bytes; the limit is 100',
+  ],
+])('%s is refused with one sentence', async (_, path, content, status, why) => {
+  const response = await post(path, content)
+  expect(response.status).toBe(status)
+  expect(await response.json()).toEqual({ kind: 'failed', why: typeof why === 'string' ? why : expect.stringMatching(why), exitCode: 70 })
+})
+
+test('a client without the role is refused', async () => {
+  const response = await fetch(`${base}/secret`)
+  expect(response.status).toBe(403)
+  expect(await response.json()).toMatchObject({ why: '/secret needs the role admin' })
+})
+
+test('an error has the status of its exit code', async () => {
+  const [failed, unavailable] = [await fetch(`${base}/fails`), await fetch(`${base}/unavailable`)]
+  expect([failed.status, await failed.json()]).toEqual([500, { kind: 'failed', why: 'the disk is full', exitCode: 70 }])
+  expect([unavailable.status, await unavailable.json()]).toEqual([503, { kind: 'failed', why: 'the disk is full', exitCode: 75 }])
+})
+
+test('lines that were sent stay, and an error is the last one', async () => {
+  const response = await fetch(`${base}/lines`)
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
+  expect(await response.text()).toBe('{"n":1}\n{"n":2}\n{"kind":"failed","why":"the disk is full","exitCode":75}\n')
+})

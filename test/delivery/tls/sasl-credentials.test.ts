@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { configFrom } from '../../../src/config/load.ts'
+import type { NextHop } from '../../../src/config/next-hop.ts'
+import { chooseMechanism, SaslCredentials, type Credentials } from '../../../src/delivery/tls/sasl-credentials.ts'
+
+const FILE = `# comment
+
+[hub.example]:587 port:secret
+[hub.example]     brackets:se:cret
+hub.example       host
+app@us.example    app:token
+`
+const hop = (port: number, mx = false): NextHop => ({ host: 'hub.example', port, mx, origin: 'relayhost' })
+const find = (nextHop: NextHop, sender = 'app@us.example', settings: Parameters<typeof configFrom>[0] = {}) =>
+  new SaslCredentials(FILE, configFrom(settings, 'relay.example').config).find(nextHop, sender)
+
+describe('the login', () => {
+  test.each([
+    ['of host and port', hop(587), 'port', 'secret'],
+    ['of the bracketed host at another port', hop(25), 'brackets', 'se:cret'],
+    ['of the host name, without a password', hop(25, true), 'host', ''],
+  ])('%s', (_, nextHop, user, password) => expect(find(nextHop)).toMatchObject({ user, password }))
+
+  test('of the sender is preferred with smtp_sender_dependent_authentication', () => {
+    const settings = { smtp_sender_dependent_authentication: 'yes' }
+    expect(find(hop(587), 'APP@us.example', settings)).toMatchObject({ user: 'app', password: 'token' })
+    expect(find(hop(587), '', settings)).toMatchObject({ user: 'port' })
+    expect(find(hop(587), 'other@us.example', settings)).toMatchObject({ user: 'port' })
+  })
+
+  test('is missing for other next hops, and for comments', () => {
+    expect(find({ ...hop(25), host: 'else.example' })).toBeUndefined()
+    expect(find({ ...hop(25), host: '#' })).toBeUndefined()
+  })
+})
+
+describe('the mechanism', () => {
+  const login = (differs: Partial<Credentials> = {}): Credentials => ({
+    user: 'u',
+    password: 'p',
+    mechanisms: [],
+    plaintext: false,
+    ...differs,
+  })
+
+  test.each<[string, readonly string[], Partial<Credentials>, boolean, string | undefined]>([
+    ['the first offered, with TLS', ['PLAIN', 'LOGIN'], {}, true, 'PLAIN'],
+    ['none that sends the password without TLS', ['PLAIN', 'LOGIN', 'XOAUTH2'], {}, false, undefined],
+    ['one that hides the password without TLS', ['PLAIN', 'CRAM-MD5'], {}, false, 'CRAM-MD5'],
+    ['any without TLS when noplaintext is off', ['PLAIN'], { plaintext: true }, false, 'PLAIN'],
+    ['only those of the filter', ['PLAIN', 'LOGIN'], { mechanisms: ['LOGIN'] }, true, 'LOGIN'],
+    ['XOAUTH2 on request only', ['XOAUTH2', 'LOGIN'], {}, true, 'LOGIN'],
+    ['XOAUTH2 on request', ['LOGIN', 'XOAUTH2'], { mechanisms: ['XOAUTH2'] }, true, 'XOAUTH2'],
+    ['none that is offered', [], {}, true, undefined],
+  ])('%s', (_, offered, differs, secure, chosen) => expect(chooseMechanism(offered, login(differs), secure)).toBe(chosen))
+})

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest'
+import type { NextHop } from '../../../src/config/next-hop.ts'
+import { NO_TLS, TlsPolicies } from '../../../src/delivery/tls/tls-policy.ts'
+
+const hop = (host: string, { port = 25, mx = true } = {}): NextHop => ({ host, port, mx, origin: 'recipient' })
+const policies = (...lines: readonly string[]) => new TlsPolicies({ smtp_tls_policy_maps: lines }, { ca: 'CA', cert: 'CERT' })
+
+describe('the policy for a next hop', () => {
+  const found = policies('far.example encrypt', '.far.example verify', '[hub.example]:587 none', '[hub.example] secure', '* may')
+
+  test.each([
+    ['the domain', hop('far.example'), 'encrypt'],
+    ['a parent domain', hop('mail.far.example'), 'verify'],
+    ['host and port', hop('hub.example', { port: 587, mx: false }), 'none'],
+    ['the host at another port', hop('hub.example', { mx: false }), 'secure'],
+    ['any other', hop('else.example'), 'may'],
+  ] as const)('by %s', (_, nextHop, level) => expect(found.levelFor(nextHop, 'none')).toBe(level))
+
+  test('is the default level without a match', () => {
+    expect(policies().levelFor(hop('far.example'), 'encrypt')).toBe('encrypt')
+  })
+})
+
+describe('the terms', () => {
+  test.each([
+    ['may', { required: false, options: { rejectUnauthorized: false } }],
+    ['encrypt', { required: true, options: { rejectUnauthorized: false } }],
+    ['verify', { required: true, options: { rejectUnauthorized: true } }],
+    ['secure', { required: true, options: { rejectUnauthorized: true } }],
+  ] as const)('of level %s', (level, terms) => {
+    expect(policies().termsFor(hop('far.example'), 'mx.far.example', level)).toMatchObject({ level, ...terms })
+  })
+
+  test('of level none use no TLS', () => {
+    expect(policies().termsFor(hop('far.example'), 'mx.far.example', 'none')).toBe(NO_TLS)
+  })
+
+  test('have the configured files; the certificate file may hold the key', () => {
+    const { options } = policies().termsFor(hop('far.example'), 'mx.far.example', 'may')
+    expect(options).toMatchObject({ ca: 'CA', cert: 'CERT', key: 'CERT' })
+  })
+
+  test.each([
+    ['verify', 'mx.far.example', true],
+    ['verify', 'far.example', false],
+    ['secure', 'far.example', true],
+    ['secure', 'mail.far.example', true],
+    ['secure', 'notfar.example', false],
+  ] as const)('of level %s: a certificate for %s is accepted: %s', (level, name, accepted) => {
+    const { options } = policies().termsFor(hop('far.example'), 'mx.far.example', level)
+    const certificate = { subject: { CN: '' }, subjectaltname: `DNS:${name}` } as unknown as Parameters<
+      NonNullable<typeof options.checkServerIdentity>
+    >[1]
+    expect(options.checkServerIdentity?.('ignored', certificate) === undefined).toBe(accepted)
+  })
+})
+
+test.each(['far.example', 'far.example sometimes'])('the malformed policy %j is refused', (line) => {
+  expect(() => policies(line)).toThrow(/smtp_tls_policy_maps/)
+})

@@ -1,0 +1,147 @@
+/**
+ * Six newcomers run only fenced blocks of the pages, in their order. A block that needs anything that the pages do not say fails
+ * here. Every command of the pages is run by a newcomer, or is in the list of those left out.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { blocksOf, blockWith } from '../support/fenced-blocks.ts'
+import { commandsIn, leftOut, Newcomer } from '../support/newcomer.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
+
+const OPERATIONS = 'docs/operations.md'
+const SETTINGS = 'docs/choosing-retry-settings.md'
+
+/** Commands that newcomers have run, as on the pages. */
+const ran = new Set<string>()
+
+let newcomer: Newcomer
+beforeEach(async () => {
+  newcomer = new Newcomer(ran, await portBelowEphemeral(Math.random))
+})
+afterEach(() => newcomer.stop())
+
+/** Line of the daemon after which it takes mail. */
+const READY = 'queue directory:'
+
+const smarthost = blockWith(OPERATIONS, 'relayhost = ').text
+
+describe('newcomers', () => {
+  test('a developer with five minutes sees and understands the first deferred mail', async () => {
+    const start = blockWith('README.md', 'npm start').text.trim()
+    const began = performance.now()
+    await newcomer.start(start, READY)
+    const [send = '', ...next] = commandsIn(blockWith('README.md', 'sendmail -v').text)
+    const sent = newcomer.run(send)
+    // As on the page: sendmail -v prints the queue id.
+    const id = /queued as (\w+)/.exec(sent.out + sent.err)?.[1] ?? ''
+    const shown = next.map((command) => newcomer.run(command, { ID: id }).out)
+    expect(shown[0]).toContain(id)
+    expect(shown.join('\n')).toContain('you@[192.0.2.1]')
+    expect(performance.now() - began).toBeLessThan(60_000)
+    newcomer.runBlock(blockWith('README.md', 'deferd config -n').text.replace(/^deferd start .*$/m, ''), { ID: id })
+  })
+
+  test('a sysadmin who replaces Postfix configures, checks, starts, submits, saves and restores', async () => {
+    newcomer.configure(smarthost)
+    newcomer.write('passwords', '[smtp.example.com]:587 relay@example.com:SECRET\n')
+    newcomer.runBlock('deferd config -n')
+    newcomer.write('password.txt', 'correct horse battery\n')
+    newcomer.configure(blockWith(OPERATIONS, 'smtpd_sasl_users_file').text)
+    expect(newcomer.runBlock(blockWith(OPERATIONS, 'user add').text).at(-1)?.out).toContain('app')
+    newcomer.configure('queue_directory = "/var/lib/deferd"')
+    await newcomer.start('deferd start', READY)
+    const mailq = newcomer.runBlock(blockWith(OPERATIONS, 'deferd mailq').text).at(-1)?.out
+    expect(mailq).toContain('ops@[192.0.2.1]')
+    newcomer.runBlock(blockWith(OPERATIONS, 'deferd backup deferd-backup.db').text)
+    newcomer.runBlock(blockWith(OPERATIONS, 'before-upgrade').text)
+    await newcomer.stop()
+    newcomer.runBlock(blockWith(OPERATIONS, 'deferd restore').text)
+    expect(newcomer.runBlock(blockWith(OPERATIONS, 'npm uninstall').text)[0]?.out).toContain('ops@[192.0.2.1]')
+  })
+
+  test('an on-call engineer finds the cause, suspends the destination and holds the sender', async () => {
+    newcomer.configure('queue_directory = "/var/lib/deferd"')
+    await newcomer.start('deferd start', READY)
+    newcomer.runBlock(blockWith(OPERATIONS, 'deferd mailq').text)
+    const [status, causes] = newcomer.runBlock(blockWith(OPERATIONS, 'deferd status').text)
+    expect(status?.out).toContain('BALANCE')
+    expect(causes?.code).toBe(0)
+    const audit = newcomer.runBlock(blockWith(OPERATIONS, 'destination suspend').text).at(-1)?.out
+    expect(audit).toContain('cron@example.com')
+  })
+
+  test('an application developer tests with a sink', async () => {
+    const [start = '', show = ''] = commandsIn(blockWith('docs/sink.md', 'deferd sink show 1').text)
+    const ready = await newcomer.start(start, 'deferd sink listens on', ' --listen 127.0.0.1:0')
+    const port = /listens on 127\.0\.0\.1:(\d+)/.exec(ready)?.[1] ?? ''
+    newcomer.run(`node -e "import('nodemailer').then(({ createTransport }) =>
+      createTransport({ port: ${port} }).sendMail({ from: 'a@x.example', to: 'b@y.example', subject: 'shown' }))"`)
+    expect(newcomer.run(show).out).toContain('Subject: shown')
+  })
+
+  test('a reliability engineer compares settings', () => {
+    const commands = blocksOf(SETTINGS).flatMap(({ text }) =>
+      commandsIn(text).filter((command) => command.startsWith('deferd simulate schedule')),
+    )
+    const outputs = commands.map((command) => newcomer.run(command).out)
+    expect(outputs.length).toBeGreaterThan(2)
+    expect(outputs.at(-1)).toContain('maximal_backoff_time = ')
+  })
+
+  test('a contributor finds every command of the pages among the scripts', () => {
+    const scripts = newcomer.run('npm run').out
+    const named = ['README.md', 'CONTRIBUTING.md', 'RELIABILITY.md', 'docs/bench.md'].flatMap((page) =>
+      blocksOf(page).flatMap(({ text }) => [...text.matchAll(/\bnpm (?:run )?(start|test|[\w:]+)\b/g)].map((match) => match[1] ?? '')),
+    )
+    const missing = named.filter((name) => !['ci', 'run'].includes(name) && !new RegExp(`^ {2}${name}$`, 'm').test(scripts))
+    expect(missing).toEqual([])
+  })
+})
+
+/** A line of a block that is a command, not output or a template. */
+const isCommand = (line: string): boolean => /^(?:deferd|npm|npx|node|sudo|printf|journalctl|exec|[A-Z_]+=\S+ \w+)\b/.test(line)
+
+test('every command of the pages is run by a newcomer, or is left out for a reason', () => {
+  const docs = readdirSync(new URL('../../docs', import.meta.url)).filter((name) => name.endsWith('.md') && name !== 'commands.md')
+  const pages = ['README.md', 'CONTRIBUTING.md', 'RELIABILITY.md', 'contrib/README.md', ...docs.map((name) => `docs/${name}`)]
+  const forgotten = pages.flatMap((page) =>
+    blocksOf(page)
+      .filter(({ language }) => language === '' || language === 'sh')
+      .flatMap(({ text, line }) => commandsIn(text).map((command) => ({ command, at: `${page}:${line}` })))
+      .filter(({ command }) => isCommand(command) && !ran.has(command) && !leftOut(command))
+      .map(({ command, at }) => `${at}: ${command}`),
+  )
+  expect(forgotten).toEqual([])
+})
+
+test('links between pages lead to existing headings', () => {
+  const headings = (page: string) =>
+    new Set(
+      [...readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8').matchAll(/^#+ (.+)$/gm)].map((match) =>
+        (match[1] ?? '')
+          .toLowerCase()
+          .replaceAll(/[^\w\s-]/g, '')
+          .replaceAll(' ', '-'),
+      ),
+    )
+  const docs = readdirSync(new URL('../../docs', import.meta.url)).filter((name) => name.endsWith('.md'))
+  const pages = [
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'RELIABILITY.md',
+    'contrib/README.md',
+    ...docs.map((name) => `docs/${name}`),
+  ]
+  const broken = pages.flatMap((page) =>
+    [...readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8').matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(
+      (match) => {
+        const target = match[1] === '' ? page : posix.join(posix.dirname(page), match[1] ?? '')
+        if (!existsSync(new URL(`../../${target}`, import.meta.url))) return [`${page}: ${match[0]}`]
+        return match[2] === undefined || headings(target).has(match[2]) ? [] : [`${page}: ${match[0]}`]
+      },
+    ),
+  )
+  expect(broken).toEqual([])
+})

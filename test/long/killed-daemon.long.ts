@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { SAFETY_MUTANTS } from '../mutants/safety-mutants.ts'
+import { withPlanted } from '../mutants/test-hunt.ts'
+import { countFrom, printFigures } from '../support/figures.ts'
+import { killCycles } from '../support/kill-cycles/kill-cycles.ts'
+
+const CYCLES = countFrom('KILL_CYCLES', 2_000)
+const SEED = countFrom('KILL_SEED', 1)
+
+test(`a daemon killed ${CYCLES} times during submissions, operations and notices loses neither mail nor notices`, async () => {
+  const { cycles, atSystemCalls, recipients, notices, duplicates, bound, ...more } = await killCycles({ cycles: CYCLES, seed: SEED })
+  printFigures('SIGKILL', {
+    cycles,
+    'of them at a system call': atSystemCalls,
+    'acknowledged recipients': recipients,
+    notices: notices,
+    lost: 0,
+    'notices lost or doubled': 0,
+    'corrupt queue files': 0,
+    duplicates: duplicates,
+    'allowed duplicates': bound,
+    'repeated by sendmail': more.repeatedBySendmail,
+    'recipients in corrupt': more.corrupt,
+    operations: more.operations,
+    'submissions by sendmail': more.submissions,
+    seed: SEED,
+  })
+  expect(recipients).toBeGreaterThan(5 * CYCLES)
+})
+
+const PLANTED = ['250 before the commit', 'a file is removed before its message is committed']
+
+test.each(SAFETY_MUTANTS.filter(({ name }) => PLANTED.includes(name)))('the account finds that $name', async (mutant) => {
+  await withPlanted(mutant, async (folder) => {
+    const harness = (await import(join(folder, 'test/support/kill-cycles/kill-cycles.ts'))) as { readonly killCycles: typeof killCycles }
+    await expect(harness.killCycles({ cycles: 60, seed: SEED })).rejects.toThrow('to deeply equal []')
+  })
+})

@@ -1,0 +1,316 @@
+/**
+ * Planted bugs in the code that keeps mail safe: intake, store, ownership, maildrop, notices, the SMTP client's view of success.
+ * Each is found by the test file named here.
+ */
+import type { Mutant } from './mutants.ts'
+
+export interface SafetyMutant extends Mutant {
+  /** File of the test that fails with the bug. */
+  readonly test: string
+}
+
+const safety = (name: string, file: string, replace: string, by: string, test: string): SafetyMutant => ({
+  name,
+  file: `src/${file}`,
+  replace,
+  by,
+  test: `test/${test}.test.ts`,
+})
+
+const RECEIVER = 'queue/intake/message-receiver.ts'
+const WRITER = 'queue/intake/maildrop-writer.ts'
+const READER = 'queue/intake/maildrop-reader.ts'
+const MAILDROP = 'queue/intake/maildrop.ts'
+const BATCHES = 'store/sqlite/batches.ts'
+const DATABASE = 'store/sqlite/file/database.ts'
+const MIGRATIONS = 'store/sqlite/file/migrations.ts'
+const ENQUEUE = 'store/sqlite/enqueue.ts'
+const SETTLEMENTS = 'store/sqlite/settlements.ts'
+const NOTICES_DUE = 'store/sqlite/notices-due.ts'
+const RECOVERY = 'store/sqlite/recovery.ts'
+
+const SUBMISSION = 'cli/postfix/submission-durability'
+const MAILDROP_TEST = 'queue/intake/maildrop'
+const CONNECTION = 'smtpd/connection'
+const INTAKE = 'queue/intake/intake'
+const DURABILITY = 'store/sqlite/durability'
+const CONFORMANCE = 'conformance/conformance'
+const OPENING = 'store/sqlite/opening'
+const HOSTILE = 'delivery/smtp/hostile-servers'
+const IO_FAULTS = 'process/io-faults'
+
+export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
+  // intake: a reply before the commit, or without one
+  safety(
+    '250 before the commit',
+    'queue/intake/intake.ts',
+    '      await store.enqueue(prepared)',
+    '      void store.enqueue(prepared)',
+    INTAKE,
+  ),
+  safety(
+    '250 after a failed commit',
+    RECEIVER,
+    'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#failed(error)',
+    'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#deps.report(String(error), error)',
+    CONNECTION,
+  ),
+  safety(
+    'mail is accepted while the store cannot commit',
+    'queue/intake/intake.ts',
+    'if (scheduler.storeUnavailable) return WRITE_ERROR',
+    'if (scheduler.storeUnavailable && size < 0) return WRITE_ERROR',
+    INTAKE,
+  ),
+  safety(
+    'staged content of a client that disconnected is kept',
+    RECEIVER,
+    '      await this.#deps.intake.unstage(this.#facts.identity.id)',
+    '      await Promise.resolve()',
+    CONNECTION,
+  ),
+
+  // submission through the maildrop
+  safety(
+    'sendmail ends before its file is synced',
+    'cli/postfix/submit.ts',
+    '    await submitToMaildrop(',
+    '    void submitToMaildrop(',
+    SUBMISSION,
+  ),
+  safety(
+    'the mode of a complete file is not synced',
+    WRITER,
+    '      await file.chmod(COMPLETE)\n      await file.sync()\n',
+    '      await file.chmod(COMPLETE)\n',
+    SUBMISSION,
+  ),
+  safety(
+    'a file is marked complete before its content is synced',
+    WRITER,
+    'content]))\n      await file.sync()\n',
+    'content]))\n',
+    SUBMISSION,
+  ),
+  safety('the folder of a submission is not synced', WRITER, '      await folder.sync()\n', '', SUBMISSION),
+  safety(
+    'a file is removed before its message is committed',
+    MAILDROP,
+    '      if (!queued.has(key) && !(await this.#takeMessage',
+    '      await this.#remove(name, file)\n      if (!queued.has(key) && !(await this.#takeMessage',
+    MAILDROP_TEST,
+  ),
+  safety('a file that is in the queue is queued again', MAILDROP, 'if (!queued.has(key) && !(await', 'if (!(await', MAILDROP_TEST),
+  safety(
+    'the key of a file is not committed with its message',
+    ENQUEUE,
+    '    if (maildropFile !== undefined) this.#insertMaildropFile.run(maildropFile)\n',
+    '',
+    CONFORMANCE,
+  ),
+  safety(
+    'a file that is not complete is read',
+    READER,
+    "if ((Number(mode) & 0o777) !== COMPLETE) return 'it is not complete'",
+    "if (mode === 0n || COMPLETE === 0) return 'it is not complete'",
+    MAILDROP_TEST,
+  ),
+  safety(
+    'a file of another length than stated is taken',
+    READER,
+    'if (stats.size !== BigInt(head.start)',
+    'if (stats.size < BigInt(head.start)',
+    MAILDROP_TEST,
+  ),
+  safety(
+    'another file with the same name is removed',
+    MAILDROP,
+    'if (file.isAt(await files.lstat(path, { bigint: true }))) await files.unlink(path)',
+    'await files.unlink(path)',
+    MAILDROP_TEST,
+  ),
+  safety('keys are forgotten before the removal is durable', MAILDROP, '      await folder.sync()\n', '', MAILDROP_TEST),
+
+  // commits
+  safety('commits are not synced', DATABASE, "  db.pragma('synchronous = full')\n", "  db.pragma('synchronous = normal')\n", DURABILITY),
+  safety(
+    'a queue whose commits are not synced is used',
+    DATABASE,
+    "if (synchronous === 2 && journal === 'wal') return",
+    "if (journal === 'wal' || synchronous === 2) return",
+    DURABILITY,
+  ),
+  safety(
+    'the store writes on after an I/O error',
+    BATCHES,
+    '      this.#broken ??= new StoreFailed(`I/O error',
+    '      void new StoreFailed(`I/O error',
+    IO_FAULTS,
+  ),
+  safety(
+    'a failed checkpoint is ignored',
+    'store/sqlite/file/checkpoints.ts',
+    "    if (error.code === 'SQLITE_FULL') return UNMOVED\n",
+    "    if (error.code !== '') return UNMOVED\n",
+    IO_FAULTS,
+  ),
+  safety(
+    'a failing call rolls back the others of its batch',
+    BATCHES,
+    "    if (scope === 'store') return calls.map(() => failed(this.#broken ?? error))\n    if (scope === 'full'",
+    "    if (scope !== 'full') return calls.map(() => failed(this.#broken ?? error))\n    if (scope === 'full'",
+    CONFORMANCE,
+  ),
+  safety(
+    'a failing call is committed in part',
+    BATCHES,
+    "      this.#db.exec('rollback to one; release one')",
+    "      this.#db.exec('release one')",
+    CONFORMANCE,
+  ),
+  safety(
+    'a removed queue file is not noticed',
+    'store/file-guard.ts',
+    'if (found === identity) continue',
+    'if (found === identity || found === null) continue',
+    'process/removed-queue',
+  ),
+  safety(
+    'damaged content is delivered',
+    ENQUEUE,
+    'if (crc32(row.data) !== row.crc) throw',
+    'if (row.data.length < 0) throw',
+    'store/sqlite/quarantine',
+  ),
+
+  // ownership and upgrades
+  safety('two owners', 'store/owner-lock.ts', "const LOCK = 'begin exclusive'", "const LOCK = 'begin'", OPENING),
+  safety(
+    'an older program opens a newer queue',
+    MIGRATIONS,
+    'if (version > known) throw new QueueTooNew',
+    'if (version < 0) throw new QueueTooNew',
+    OPENING,
+  ),
+  safety(
+    'a database of another program is migrated',
+    MIGRATIONS,
+    'if (identity !== APPLICATION_ID) throw',
+    'if (identity === undefined) throw',
+    OPENING,
+  ),
+  safety(
+    'an upgrade is not one transaction',
+    MIGRATIONS,
+    'const apply = db.transaction(() => {',
+    'const apply = ((run: () => void) => ({ immediate: run }))(() => {',
+    'store/sqlite/migrations',
+  ),
+
+  // recovery after a crash
+  safety('leases of the last owner are kept', RECOVERY, '    unlease.run(id)\n', '    void unlease\n', CONFORMANCE),
+  safety(
+    'mail that crashes the daemon is tried for ever',
+    RECOVERY,
+    'if (deliveryStarts >= STARTS_UNTIL_CORRUPT)',
+    'if (deliveryStarts > 1_000 * STARTS_UNTIL_CORRUPT)',
+    CONFORMANCE,
+  ),
+  safety('ids are used again', RECOVERY, 'if (highest > reserved)', 'if (highest < 0 && highest > reserved)', 'store/sqlite/open-store'),
+  safety('starts of deliveries are not counted', ENQUEUE, "state === 'leased' ? 1 : 0", "state === 'leased' ? 0 : 0", CONFORMANCE),
+
+  // outcomes and notices
+  safety(
+    'an outcome of a former owner is recorded',
+    SETTLEMENTS,
+    'if (row === undefined || settlement.owner !== this.#owner) return',
+    'if (row === undefined) return',
+    CONFORMANCE,
+  ),
+  safety(
+    'an outcome is recorded twice',
+    SETTLEMENTS,
+    "this.#state.get(recipient) === 'leased'",
+    'this.#state.get(recipient) !== undefined',
+    CONFORMANCE,
+  ),
+  safety(
+    'a message leaves the queue with a notice due',
+    SETTLEMENTS,
+    'isFinal(one) && one.noticeDue === undefined',
+    'isFinal(one)',
+    CONFORMANCE,
+  ),
+  safety(
+    'a message leaves the queue with its first recipient',
+    SETTLEMENTS,
+    'settled.every(isOver) && !this.#isKeptByOthers(message, ids)',
+    'settled.every(isOver)',
+    CONFORMANCE,
+  ),
+  safety(
+    'an outcome ends a hold',
+    SETTLEMENTS,
+    "const state = placement === 'queued' ? 'waiting' : 'parked'",
+    "const state = placement === 'queued' ? 'waiting' : 'waiting'",
+    CONFORMANCE,
+  ),
+  safety(
+    'a notice is sent twice',
+    NOTICES_DUE,
+    'if (row === undefined || !this.#isCurrent(report, row)) return',
+    'if (row === undefined) return',
+    CONFORMANCE,
+  ),
+  safety(
+    'a notice stays due after it is queued',
+    NOTICES_DUE,
+    'this.#pay.run(recipient, noticeDue)',
+    'void [recipient, noticeDue]',
+    CONFORMANCE,
+  ),
+  safety(
+    'a notice is not queued',
+    NOTICES_DUE,
+    'for (const notice of notices) this.#deps.intake.enqueue(notice)',
+    'for (const notice of notices) void notice',
+    CONFORMANCE,
+  ),
+  safety(
+    'an outcome is lost while the disk is full',
+    'store/store-health.ts',
+    '        if (this.#abandon.signal.aborted) throw error\n',
+    '        if (this.#unavailable) throw error\n',
+    'store/store-health',
+  ),
+
+  // the remote server's view
+  safety(
+    'content that cannot be read is ended with a dot',
+    'delivery/smtp/mail-transaction.ts',
+    "(RFC 5321 §4.1.1.4).\n    if (chunk.kind === 'unreadable') return this.#abort(chunk)\n",
+    "(RFC 5321 §4.1.1.4).\n    if (chunk.kind === 'unreadable' && accepted < 0) return this.#abort(chunk)\n",
+    HOSTILE,
+  ),
+  safety(
+    'content that cannot be read is ended with LAST',
+    'delivery/smtp/mail-transaction.ts',
+    "(RFC 3030 §2).\n    if (chunk.kind === 'unreadable') return this.#abort(chunk)\n",
+    "(RFC 3030 §2).\n    if (chunk.kind === 'unreadable') chunk = { kind: 'chunk', bytes: Buffer.alloc(0), last: true }\n",
+    'delivery/smtp/chunking',
+  ),
+  safety(
+    'an unreadable message is bounced',
+    'delivery/smtp/mail-transaction.ts',
+    "  if (first.kind === 'unreadable') return { ...transcript, unreadable: first }\n",
+    "  if (first.kind === 'unreadable') return { ...transcript, failure: { kind: 'too-big', size: 1, limit: 0 } }\n",
+    HOSTILE,
+  ),
+  safety(
+    'a bare LF before the dot ends the content',
+    'smtpd/data-stream.ts',
+    'const ends = this.#lenient || (withCr && this.#afterCrlf)',
+    'const ends = this.#lenient || withCr',
+    'smtpd/smuggling',
+  ),
+]

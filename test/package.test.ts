@@ -1,0 +1,92 @@
+/** The published package: its entries, the files that its pages refer to, and the checks that contributors and CI run. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+interface PackageJson {
+  readonly description: string
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
+  readonly scripts: Readonly<Record<string, string>>
+}
+
+const manifest = JSON.parse(read('package.json')) as PackageJson
+
+describe('package.json', () => {
+  test('every entry names a source file and its types', () => {
+    for (const [name, { types, default: code }] of Object.entries(manifest.exports)) {
+      expect(types, name).toBe(code.replace(/\.js$/, '.d.ts'))
+      expect(existsSync(join(root, code.replace('./dist/', 'src/').replace(/\.js$/, '.ts'))), name).toBe(true)
+    }
+  })
+
+  test('`npm run check` runs what CI runs after `npm ci`', () => {
+    const commands = (text: string): string[] => text.split(/\s*&&\s*|\n/).filter((command) => command.startsWith('npm '))
+    const ci = commands(read('.ci/run'))
+    expect(ci[0]).toBe('npm ci')
+    expect(ci.slice(1)).toEqual(commands(manifest.scripts['check'] ?? ''))
+  })
+})
+
+describe('the packed files', () => {
+  const files = packedFiles()
+
+  test('hold what a relay needs at run time', () => {
+    expect(files).toEqual(expect.arrayContaining(['bin/deferd.js', 'migrations/0001_queue.sql', 'LICENSE', 'README.md']))
+  })
+
+  test('hold every file that a packed page links to or names', () => {
+    const missing = files
+      .filter((file) => file.endsWith('.md'))
+      .flatMap((page) => references(page).map((target) => `${page} -> ${target}`))
+      .filter((reference) => {
+        const target = reference.slice(reference.indexOf(' -> ') + 4)
+        return !files.some((file) => file === target || file.startsWith(`${target.replace(/\/$/, '')}/`))
+      })
+    expect(missing).toEqual([])
+  })
+})
+
+describe('the pages for contributors', () => {
+  test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('%s names existing files only', (page) => {
+    const missing = [...read(page).matchAll(/`([\w./-]+)`/g)].flatMap(([, path = '']) => (isPath(path) && !exists(path) ? [path] : []))
+    expect(missing).toEqual([])
+  })
+
+  test('ARCHITECTURE.md lists every layer', () => {
+    const table = read('ARCHITECTURE.md').split('\n## ')[1] ?? ''
+    const folders = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+    const layers = new Set(folders.map((path) => posix.dirname(path)).filter((path) => path !== '.'))
+    expect([...layers].filter((layer) => !table.includes(`\`${layer}\``))).toEqual([])
+  })
+})
+
+/** A folder and a name, but neither a package entry nor a placeholder in capitals. */
+const isPath = (text: string): boolean => text.includes('/') && !text.startsWith('deferd/') && !/^\/|[A-Z]{3}/.test(text)
+
+/** Pages name files of `src` with or without the folder and the ending. */
+const exists = (path: string): boolean => [path, `src/${path}`, `src/${path}.ts`].some((candidate) => existsSync(join(root, candidate)))
+
+/** Paths in the tarball, by npm itself; the build is not run, so `dist` is absent. */
+function packedFiles(): readonly string[] {
+  const npm = process.env['npm_execpath']
+  const [program, first] = npm === undefined ? ['npm', []] : [process.execPath, [npm]]
+  const output = execFileSync(program, [...first, 'pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root, encoding: 'utf8' })
+  const parsed = JSON.parse(output) as readonly Packed[] | Readonly<Record<string, Packed>>
+  return Object.values(parsed).flatMap(({ files }) => files.map(({ path }) => path))
+}
+
+interface Packed {
+  readonly files: readonly { readonly path: string }[]
+}
+
+/** Relative links of a page, and the examples, migrations and contributed files that its text names. */
+function references(page: string): readonly string[] {
+  const text = read(page)
+  const links = [...text.matchAll(/\]\((?!\w+:|#)([^)#]+)/g)].map(([, target]) => posix.join(posix.dirname(page), target ?? ''))
+  const named = [...text.matchAll(/\b(?:examples|contrib|migrations)\/[\w.-]+(?:\/[\w.-]+)*\.\w+/g)].map(([path]) => path)
+  return [...new Set([...links, ...named])]
+}

@@ -1,0 +1,141 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openStore } from '../../src/store/sqlite/open-store.ts'
+import { mail } from '../conformance/mail.ts'
+
+const DEFERD = join(import.meta.dirname, '../../bin/deferd.js')
+
+let folder: string
+let env: NodeJS.ProcessEnv
+const children: ChildProcess[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'deferd-process-'))
+  env = { ...process.env, DEFERD_QUEUE_DIRECTORY: join(folder, 'queue') }
+})
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const deferd = (argv: readonly string[], input = '') =>
+  spawnSync(process.execPath, [DEFERD, ...argv], { env, cwd: folder, input, encoding: 'utf8' })
+
+/** A port without a listener. */
+async function freePort(): Promise<number> {
+  const server: Server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+interface Running {
+  readonly child: ChildProcess
+  readonly said: readonly string[]
+  readonly log: readonly string[]
+  readonly ended: Promise<number | null>
+}
+
+/** Starts the daemon; resolves when it has printed its addresses. */
+async function start(...argv: readonly string[]): Promise<Running> {
+  const child = spawn(process.execPath, [DEFERD, 'start', ...argv], { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  children.push(child)
+  const said: string[] = []
+  const log: string[] = []
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(line))
+  await new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      said.push(line)
+      if (line.includes('queue directory')) resolve()
+    })
+    child.once('exit', () => resolve())
+  })
+  return { child, said, log, ended }
+}
+
+async function until(what: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 400 && !what(); tries++) await new Promise((resolve) => setTimeout(resolve, 25))
+  expect(what()).toBe(true)
+}
+
+test('the relay starts with one command, accepts a message, shows it, and exits with 0 on SIGTERM', async () => {
+  const port = await freePort()
+  env['DEFERD_SMTPD_LISTEN'] = `127.0.0.1:${port}`
+  env['DEFERD_RELAYHOST'] = '[127.0.0.1]:1'
+  const daemon = await start()
+  expect(daemon.said[0]).toBe(`deferd listens on 127.0.0.1:${port}`)
+
+  expect(deferd(['sendmail', '-f', 'me@example.com', 'you@example.com'], 'Subject: hello\n\nIt works.\n')).toMatchObject({
+    status: 0,
+    stderr: '',
+  })
+  await until(() => deferd(['queue', 'list', '--tsv', '--queue', 'deferred']).stdout !== '')
+  const [line = ''] = deferd(['queue', 'list', '--json']).stdout.split('\n')
+  const { queue_id: id } = JSON.parse(line) as { queue_id: string }
+  expect(JSON.parse(line)).toMatchObject({ queue_name: 'deferred', sender: 'me@example.com', attempts: 1 })
+  expect(deferd(['queue', 'show', id]).stdout).toContain('Connection refused')
+  expect(deferd(['queue', 'hold', id])).toMatchObject({ status: 0, stdout: '1 message put on hold\n' })
+  await until(() => daemon.log.some((text) => text.includes(`${id}: placed on hold`)))
+
+  const second = deferd(['start'])
+  expect(second.status).toBe(75)
+  expect(second.stderr).toMatch(/^deferd: the queue in .* is in use by process \d+.*\n$/)
+
+  daemon.child.kill('SIGTERM')
+  expect(await daemon.ended).toBe(0)
+  expect(daemon.log.join('\n')).toMatch(new RegExp(`deferd/smtp\\[\\d+\\]: ${id}: to=<you@example.com>, relay=none, delay=`))
+  expect(deferd(['mailq']).stdout).toContain(`${id}!`)
+})
+
+test('a port in use is reported in one sentence: 69', async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const { status, stderr } = deferd(['start', '-o', `smtpd_listen=127.0.0.1:${port}`])
+  server.close()
+  expect(status).toBe(69)
+  expect(stderr.trim().split('\n')).toEqual([
+    expect.stringContaining('new queue created in '),
+    expect.stringMatching(/^deferd: .*EADDRINUSE/),
+  ])
+})
+
+test('a folder that cannot hold a queue is reported in one sentence: 78', () => {
+  writeFileSync(join(folder, 'file'), '')
+  const { status, stderr } = deferd(['start', '-o', `queue_directory=${join(folder, 'file')}`])
+  expect(status).toBe(78)
+  expect(stderr.trim().split('\n')).toHaveLength(1)
+})
+
+test('called under the names of Postfix’s commands, it is those commands', async () => {
+  const { close } = await openQueue()
+  await close()
+  for (const name of ['mailq', 'postqueue', 'sendmail']) symlinkSync(DEFERD, join(folder, name))
+  const call = (name: string, ...argv: readonly string[]) =>
+    spawnSync(process.execPath, [join(folder, name), ...argv], { env, cwd: folder, encoding: 'utf8' })
+  expect(call('mailq')).toMatchObject({ status: 0, stdout: 'Mail queue is empty\n' })
+  expect(call('postqueue', '-j')).toMatchObject({ status: 0, stdout: '' })
+  expect(call('sendmail', '-bp')).toMatchObject({ status: 0, stdout: 'Mail queue is empty\n' })
+})
+
+const openQueue = () => openStore(env['DEFERD_QUEUE_DIRECTORY'] ?? '', { threads: false, create: true })
+
+test('| head ends a long listing without an error', async () => {
+  const { store, close } = await openQueue()
+  await Promise.all(Array.from({ length: 5_000 }, () => store.enqueue(mail(store))))
+  await close()
+  const shell = spawnSync('sh', ['-c', `{ "${process.execPath}" "${DEFERD}" queue list --json; echo "ended with $?" >&2; } | head -n 1`], {
+    env,
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  expect(shell.stdout.split('\n')).toHaveLength(2)
+  expect(shell.stderr).toBe('ended with 0\n')
+})

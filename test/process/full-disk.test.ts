@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { noSmallDisksBecause, onSmallDisk } from '../support/full-disk.ts'
+
+const why = noSmallDisksBecause()
+const title = (text: string): string => (why === null ? text : `${text} (not run: ${why})`)
+
+test.runIf(why === null)(
+  title('a disk full of deferred mail: it is delivered when the remote server recovers; nothing is lost or sent twice'),
+  { timeout: 120_000 },
+  () => {
+    expect(onSmallDisk('deferred', { megabytes: 24, seconds: 0 })).toMatchObject({
+      isFull: true,
+      left: 0,
+      full: [503, expect.stringMatching(/^mail is refused: /)],
+      drainedWhileFull: true,
+      hasRecovered: true,
+      drained: true,
+      healthy: true,
+      lost: 0,
+      duplicates: 0,
+      exit: 0,
+      reply: '250 2.0.0',
+    })
+  },
+)
+
+test.runIf(why === null)(
+  title('large messages that do not fit on the disk together: some are accepted, and the space of the others is free again'),
+  { timeout: 120_000 },
+  () => {
+    const report = onSmallDisk('big', { megabytes: 24, seconds: 0 }) as { readonly rounds: readonly Readonly<Record<string, number>>[] }
+    expect(report).toMatchObject({ health: 200, one: '250 2.0.0', accepts: true, exits: [0, 0] })
+    for (const round of report.rounds) {
+      expect(round['250 2.0.0'] ?? 0).toBeGreaterThanOrEqual(1)
+      expect(round['452 4.3.1'] ?? 0).toBeGreaterThanOrEqual(10)
+    }
+  },
+)

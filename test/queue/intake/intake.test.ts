@@ -1,0 +1,79 @@
+/** Intake before a store whose commits are delayed or fail. */
+import { expect, test } from 'vitest'
+import { loadTemplates } from '../../../src/bounce/templates.ts'
+import { defaultConfig } from '../../../src/config/load.ts'
+import { Relay } from '../../../src/daemon/relay.ts'
+import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'
+import { seededRandom } from '../../../src/system/random.ts'
+import { Events } from '../../../src/telemetry/events.ts'
+import { MemoryNet } from '../../../src/testkit/virtual/memory-net.ts'
+import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
+import { OK } from '../../conformance/mail.ts'
+
+const SUBMISSION = {
+  envelope: { sender: 'ann@us.example', recipients: [{ address: 'bob@far.example' }] },
+  client: { uid: 1000 },
+  content: [Buffer.from('Subject: x\r\n\r\nx\r\n')],
+}
+
+/** A relay over a real store, some methods of which are replaced; deliveries succeed at once. */
+async function relayWith(replaced: (store: QueueStore) => Partial<QueueStore>) {
+  const clock = new VirtualClock()
+  const { store } = await openInlineStore({ memory: true })
+  const net = new MemoryNet(clock, {
+    lookupMx: () => ({ kind: 'none', nxdomain: false }),
+    lookupAddresses: () => ({ kind: 'none', nxdomain: false }),
+    dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
+  })
+  const loaded = defaultConfig('relay.example')
+  const relay = new Relay({
+    config: loaded.config,
+    clock,
+    random: seededRandom(1),
+    net,
+    store: { ...store, ...replaced(store) },
+    events: new Events(() => clock.now()),
+    templates: loadTemplates(loaded).templates,
+    watchAgent: () => ({
+      deliver: async ({ recipients }) => ({
+        outcomes: new Map(recipients.map(({ id }) => [id, { outcome: 'delivered', status: OK }])),
+        feedback: 'positive',
+        relay: null,
+        connectionUse: 1,
+        times: { startedAt: clock.now(), transmittingAt: clock.now(), endedAt: clock.now() },
+      }),
+      close: async () => undefined,
+    }),
+  })
+  const driver = new TimeDriver(clock, { net })
+  return { relay, rest: () => driver.runUntil(clock.now()) }
+}
+
+test('a message is acknowledged after its commit, not before', async () => {
+  const commit = Promise.withResolvers<void>()
+  const { relay, rest } = await relayWith((store) => ({ enqueue: (entry) => commit.promise.then(() => store.enqueue(entry)) }))
+  let acknowledged = false
+  const accepted = relay.acceptor.accept(SUBMISSION).then((acceptance) => {
+    acknowledged = true
+    return acceptance
+  })
+  await rest()
+  expect(acknowledged).toBe(false)
+  commit.resolve()
+  expect((await accepted).kind).toBe('queued')
+})
+
+test('mail is refused before its content as long as an outcome cannot be committed', async () => {
+  const { relay, rest } = await relayWith(() => ({
+    settle: () => Promise.reject(new StoreUnavailable('the disk is full')),
+    claimDue: () => Promise.reject(new StoreUnavailable('the disk is full')),
+    ping: () => Promise.reject(new StoreUnavailable('the disk is full')),
+  }))
+  await relay.start()
+  expect(await relay.intake.refusal(1)).toBeUndefined()
+  await relay.acceptor.accept(SUBMISSION)
+  await rest()
+  expect(await relay.intake.refusal(1)).toEqual({ code: 451, status: '4.3.0', text: 'Error: queue file write error' })
+})

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { SpaceAccount } from '../../../src/queue/intake/space-account.ts'
+import { systemClock } from '../../../src/system/system-clock.ts'
+
+function account(free: number) {
+  const disk = { free }
+  const space = new SpaceAccount({ freeSpace: async () => disk.free }, systemClock)
+  return { disk, space }
+}
+
+test('bytes are promised once: messages that ask together do not get more than there is', async () => {
+  const { space } = account(30_000_000)
+  const promised = await Promise.all([1, 2, 3, 4].map((content) => space.promise(content, 9_000_000)))
+  expect(promised).toEqual([true, true, true, false])
+  space.ended(2)
+  expect(await space.promise(4, 9_000_000)).toBe(true)
+})
+
+test('stored bytes stay used when the message has ended, until the disk is looked at again', async () => {
+  const { space } = account(10_000_000)
+  expect(await space.promise(1, 4_000_000)).toBe(true)
+  space.stored(1, 4_000_000)
+  space.ended(1)
+  expect(space.available).toBe(10_000_000 - 4_280_000)
+  expect(await space.promise(2, 5_000_000)).toBe(true)
+})
+
+test('a message that grows is promised the difference only', async () => {
+  const { space } = account(10_000_000)
+  expect(await space.promise(1, 5_000_000)).toBe(true)
+  space.stored(1, 1_000_000)
+  expect(await space.promise(1, 4_000_000)).toBe(true)
+  expect(space.available).toBe(10_000_000 - 5_350_000)
+})

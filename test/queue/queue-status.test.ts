@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { readStatus, type LiveStatus } from '../../src/queue/queue-status.ts'
+import { balanceOf } from '../../src/store/queue-balance.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { completeTally } from '../../src/store/queue-tally.ts'
+import { NO_TRAFFIC } from '../../src/store/traffic.ts'
+import { bounced, deferred, delivered, first, MIN, queue, settleOne, T0 } from '../conformance/mail.ts'
+import { operate } from '../support/operate.ts'
+import { QueueWorld } from '../support/queue-world.ts'
+
+async function smallQueue() {
+  const { store, reader } = openMemoryStore()
+  const ids = await Promise.all(Array.from({ length: 6 }, () => queue(store, { leased: true })))
+  const [one = 0, two = 0, three = 0, four = 0] = ids
+  await settleOne(store, one, delivered(first(one), T0 + MIN), T0 + MIN)
+  await settleOne(store, two, bounced(first(two), T0 + MIN), T0 + MIN)
+  await settleOne(store, three, deferred(first(three), T0 + 9 * MIN), T0 + MIN)
+  await settleOne(store, four, deferred(first(four), T0 + 9 * MIN), T0 + MIN)
+  await operate(store, four, { kind: 'delete', now: T0, purge: false })
+  await store.saveDestination({
+    name: 'far.example',
+    deadUntil: null,
+    probeInterval: null,
+    suspension: { by: 'root', until: null, reason: 'why' },
+    siteStatus: null,
+  })
+  return { store, reader }
+}
+
+test('without a daemon, the status is that of the store', async () => {
+  const { reader } = await smallQueue()
+  expect(await readStatus(reader, null, T0 + 2 * MIN)).toMatchObject({
+    running: null,
+    trash: { messages: 1, recipients: 1 },
+    oldestArrival: T0,
+    lastHour: { accepted: 6, delivered: 1, bounced: 1, deferred: 2 },
+    closed: [{ destination: 'far.example', waiting: 1 }],
+    balance: { accepted: 6, delivered: 1, returned: 1, deleted: 1, waiting: 3, difference: 0 },
+  })
+  expect((await readStatus(reader, null, T0 + 90 * MIN)).lastHour).toEqual(NO_TRAFFIC)
+})
+
+test('with a daemon, it has the same figures, and rates', async () => {
+  const { store, reader } = await smallQueue()
+  const rates = { last10s: { ...NO_TRAFFIC, accepted: 2 }, last5min: NO_TRAFFIC }
+  const live: LiveStatus = { version: '1', tally: await completeTally(() => store.tally(20)), rates, destinations: [], recent: [] }
+  const [running, stopped] = [await readStatus(reader, live, T0 + MIN), await readStatus(reader, null, T0 + MIN)]
+  expect(running).toEqual({ ...stopped, running: { version: '1', rates } })
+})
+
+test('recipients that are missing or counted twice make a difference', () => {
+  const traffic = { ...NO_TRAFFIC, accepted: 5, delivered: 2, expired: 1 }
+  const counted = (recipients: number) => [{ queue: 'hold' as const, messages: 1, recipients, oldestArrival: 0 }]
+  const trash = { messages: 0, recipients: 0 }
+  expect(balanceOf({ queues: counted(1), trash, traffic }).difference).toBe(1)
+  expect(balanceOf({ queues: counted(3), trash, traffic }).difference).toBe(-1)
+})
+
+test('a relay reports its rates, and the last outcomes of its largest destinations', async () => {
+  const world = await QueueWorld.create({ remote: () => ({ kind: 'replies', reply: '450 4.2.1 busy 7' }) })
+  await world.accept(['ann@far.example', 'bob@far.example'])
+  await world.advance(10_000)
+  const { rates, recent, tally } = await world.relay.status()
+  expect(rates.last10s).toMatchObject({ accepted: 0.2, deferred: 0.2 })
+  expect(recent).toMatchObject([
+    { destination: 'far.example', outcomes: ['deferred', 'deferred'], causes: [{ cause: '450 4.2.1 busy {n}', attempts: 2 }] },
+  ])
+  expect(balanceOf(tally)).toMatchObject({ accepted: 2, waiting: 2, difference: 0 })
+})

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { loadTemplates } from '../../../src/bounce/templates.ts'
+import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
+import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
+import { defaultConfig } from '../../../src/config/load.ts'
+import { openMemoryStore } from '../../../src/store/memory/memory-store.ts'
+import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
+import { StoreHealth } from '../../../src/store/store-health.ts'
+import type { QueueStore } from '../../../src/store/queue-store.ts'
+import { Events } from '../../../src/telemetry/events.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
+
+const { config, written } = defaultConfig('relay.example')
+const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
+const policies = new DestinationPolicies(config)
+const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
+
+/** A scheduler without mail; what it remembers of destinations is on disk only when `saved` resolves. */
+async function schedulerOver(store: QueueStore, saved: Promise<void>): Promise<Scheduler> {
+  const clock = new VirtualClock()
+  const slow: QueueStore = new Proxy(store, {
+    get: (target, name: keyof QueueStore) =>
+      name === 'saveDestination'
+        ? async (...args: Parameters<QueueStore['saveDestination']>) => {
+            await saved
+            return target.saveDestination(...args)
+          }
+        : target[name].bind(target),
+  })
+  const scheduler = new Scheduler({
+    store: slow,
+    clock,
+    events: new Events(() => clock.now()),
+    storeHealth: new StoreHealth({ store: slow, clock, failed: () => undefined }),
+    agent: { deliver: () => new Promise(() => undefined), close: () => Promise.resolve() },
+    limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
+    policies: () => policies,
+    notices: () => notices,
+    draw: () => 0,
+    noticeDue: () => undefined,
+    atRest: () => undefined,
+  })
+  await scheduler.start()
+  return scheduler
+}
+
+test('a destination that was dropped from memory while its suspension was stored is suspended all the same', async () => {
+  const { store } = openMemoryStore()
+  const saved = Promise.withResolvers<void>()
+  const scheduler = await schedulerOver(store, saved.promise)
+  const suspended = scheduler.suspend('far.example', { by: 'operator', until: null, reason: null })
+  await scheduler.scan()
+  saved.resolve()
+  await suspended
+  expect(scheduler.isClosed('far.example')).toBe(true)
+  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+  await scheduler.resume('far.example', 'operator')
+  expect(await store.destinations()).toEqual([])
+  expect(scheduler.isClosed('far.example')).toBe(false)
+})

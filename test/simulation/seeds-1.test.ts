@@ -1,3 +1,0 @@
-import { testSeeds } from './seeds.ts'
-
-testSeeds(1, 300, 60_000)

@@ -1,0 +1,35 @@
+/** All invariants, and the violations of a run. */
+import {
+  acknowledgedIsOnDisk,
+  contentIsIntact,
+  deliveredHasArrived,
+  outcomesAreTrue,
+  queueIsAsCommitted,
+  takenUpRightly,
+} from './invariants/accounts.ts'
+import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept } from './invariants/flow.ts'
+import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
+import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
+import { windowsFollowTheFeedback } from './invariants/windows.ts'
+import type { Run } from './run.ts'
+import { replay, type InvariantMaker, type Violation } from './replay.ts'
+
+export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
+  acknowledgedIsOnDisk,
+  queueIsAsCommitted,
+  takenUpRightly,
+  outcomesAreTrue,
+  contentIsIntact,
+  deliveredHasArrived,
+  scheduleIsKept,
+  nothingIsStuck,
+  limitsHold,
+  pausesAreKept,
+  closedIsLeftAlone,
+  leasesAreBounded,
+  noticesAreRight,
+  warningsComeInTime,
+  windowsFollowTheFeedback,
+}
+
+export const violationsOf = ({ history, scenario }: Run): readonly Violation[] => replay(history.events, scenario, INVARIANTS)

@@ -1,0 +1,25 @@
+/** Damaged copies of a queue; 200 of them in test/long/damaged-copies.long.ts. */
+import { rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { copyQueue, damage, examine, filledQueue, isNoticed, KINDS, seeded, table, type Verdict } from '../../support/damaged-copies.ts'
+
+const COPIES = 12
+
+test(`${COPIES} damaged copies: no damaged message is delivered, no other message is missed, none is omitted silently`, async () => {
+  const model = await filledQueue(48)
+  const verdicts: Verdict[] = []
+  for (let seed = 0; seed < COPIES; seed++) {
+    const kind = KINDS[seed % KINDS.length] ?? 'page'
+    const copy = join(dirname(model.directory), 'copy')
+    copyQueue(model.directory, copy)
+    verdicts.push(await examine(model, copy, kind, seed, damage(copy, kind, seeded(seed))))
+  }
+  rmSync(dirname(model.directory), { recursive: true })
+  const bad = verdicts.filter(
+    (one) => one.deliveredDamaged > 0 || one.missed.length > 0 || one.omitted.length > 0 || one.sentAgain.length > 0,
+  )
+  expect(bad, table(verdicts)).toEqual([])
+  // The damages are real ones: most have an effect.
+  expect(verdicts.filter(isNoticed).length).toBeGreaterThan(COPIES / 2)
+})

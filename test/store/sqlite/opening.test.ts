@@ -1,0 +1,240 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config/load.ts'
+import { startDaemon } from '../../../src/daemon/daemon.ts'
+import { takeOwnership } from '../../../src/store/owner-lock.ts'
+import { openForWriting, queueFile } from '../../../src/store/sqlite/file/database.ts'
+import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { openQueueReader, openReaderEngine } from '../../../src/store/sqlite/sqlite-reader.ts'
+import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
+import { Events } from '../../../src/telemetry/events.ts'
+import { queue } from '../../conformance/mail.ts'
+import { asAfterACrash, folder, unreleasedQueue } from './folders.ts'
+import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+
+function setVersion(directory: string, version: number): void {
+  const db = new Database(queueFile(directory))
+  db.pragma(`user_version = ${version}`)
+  db.close()
+}
+
+describe('a queue of another version', () => {
+  test('a newer one is refused by reader and owner, and is not changed', async () => {
+    const directory = folder()
+    openForWriting(directory).close()
+    setVersion(directory, 999)
+    const refusal = { name: 'QueueTooNew', exitCode: 78, message: expect.stringContaining('has version 999') as string }
+    await expect(openInlineStore({ directory })).rejects.toMatchObject(refusal)
+    await expect(openWorkerStore({ directory })).rejects.toMatchObject(refusal)
+    expect(() => openQueueReader(directory)).toThrow(expect.objectContaining(refusal) as Error)
+    setVersion(directory, 1)
+    await (await openInlineStore({ directory })).store.close()
+  })
+
+  test('a database of another application is refused', async () => {
+    const directory = folder()
+    const db = new Database(queueFile(directory))
+    db.exec('create table theirs (a)')
+    db.close()
+    await expect(openInlineStore({ directory })).rejects.toMatchObject({
+      exitCode: 78,
+      message: expect.stringContaining('not a queue of deferd') as string,
+    })
+  })
+
+  test('a file that is not a database is refused with advice, and kept', async () => {
+    const directory = folder()
+    writeFileSync(queueFile(directory), 'this is not a database, but it is long enough to look at '.repeat(100))
+    const size = statSync(queueFile(directory)).size
+    await expect(openInlineStore({ directory })).rejects.toMatchObject({
+      exitCode: 78,
+      message: expect.stringContaining('restore the queue from a backup') as string,
+    })
+    expect(() => openQueueReader(directory)).toThrow(expect.objectContaining({ exitCode: 78 }) as Error)
+    expect(statSync(queueFile(directory)).size).toBe(size)
+  })
+})
+
+describe('a queue of an unreleased program', () => {
+  const refusal = {
+    name: 'QueueIncompatible',
+    exitCode: 78,
+    message: expect.stringMatching(/queue\.db was made by an unreleased/) as string,
+  }
+
+  test('is refused by writers and readers, and not changed', async () => {
+    const directory = unreleasedQueue()
+    const before = contents(directory)
+    await expect(openInlineStore({ directory })).rejects.toMatchObject(refusal)
+    await expect(openWorkerStore({ directory })).rejects.toMatchObject(refusal)
+    expect(() => openQueueReader(directory)).toThrow(expect.objectContaining(refusal) as Error)
+    expect(contents(directory)).toEqual(before)
+  })
+
+  test('is refused by the daemon', async () => {
+    const directory = unreleasedQueue()
+    const before = contents(directory)
+    const overrides = [`queue_directory=${directory}`, 'smtpd_listen=127.0.0.1:0', 'http_listen=']
+    const loaded = loadConfig({ file: undefined, overrides, calledAs: 'deferd', env: { DEFERD_CONFIG: '/dev/null' }, uid: -1 })
+    await expect(startDaemon({ loaded, events: new Events(() => 0) })).rejects.toMatchObject(refusal)
+    expect(contents(directory)).toEqual(before)
+  })
+
+  test('is known by its schema, not by how a migration is laid out', () => {
+    const directory = folder()
+    const db = openForWriting(directory)
+    expect(db.prepare(`select value from meta where name = 'schema'`).pluck().get()).toBeTypeOf('number')
+    db.prepare(`update meta set value = value + 1 where name = 'schema'`).run()
+    db.close()
+    expect(() => openForWriting(directory)).toThrow(expect.objectContaining(refusal) as Error)
+  })
+})
+
+describe('an emptied queue', () => {
+  const refusal = { name: 'QueueEmptied', exitCode: 78, message: expect.stringContaining('deferd restore FILE') as string }
+
+  /** A queue with one message, closed. */
+  async function filled(): Promise<string> {
+    const directory = folder()
+    const { store, recovery } = await openInlineStore({ directory })
+    expect(recovery.created).toBe(true)
+    await queue(store)
+    await store.close()
+    return directory
+  }
+
+  test('a database cut to zero bytes is refused by owners and readers', async () => {
+    const directory = await filled()
+    truncateSync(queueFile(directory))
+    await expect(openInlineStore({ directory })).rejects.toMatchObject(refusal)
+    await expect(openWorkerStore({ directory })).rejects.toMatchObject(refusal)
+    expect(() => openQueueReader(directory)).toThrow(expect.objectContaining(refusal) as Error)
+    expect(statSync(queueFile(directory)).size).toBe(0)
+  })
+
+  test('a database without tables is refused', async () => {
+    const directory = await filled()
+    rmSync(queueFile(directory))
+    const db = new Database(queueFile(directory))
+    db.pragma('journal_mode = wal')
+    db.close()
+    await expect(openInlineStore({ directory })).rejects.toMatchObject(refusal)
+  })
+
+  test.each(['cut to zero bytes', 'missing'])(
+    'a database that is %s beside its write-ahead log is refused, and the log is kept',
+    async (how) => {
+      const directory = folder()
+      const { store } = await openInlineStore({ directory })
+      await queue(store)
+      const crashed = asAfterACrash(directory)
+      await store.close()
+      if (how === 'missing') rmSync(queueFile(crashed))
+      else truncateSync(queueFile(crashed))
+      const { size } = statSync(`${queueFile(crashed)}-wal`)
+      await expect(openInlineStore({ directory: crashed })).rejects.toMatchObject(refusal)
+      expect(statSync(`${queueFile(crashed)}-wal`).size).toBe(size)
+    },
+  )
+
+  test('a database that was moved away makes room for a new queue, and an existing one is not new', async () => {
+    const directory = await filled()
+    const next = await openInlineStore({ directory })
+    expect(next.recovery.created).toBe(false)
+    await next.store.close()
+    rmSync(queueFile(directory))
+    const fresh = await openInlineStore({ directory })
+    expect(fresh.recovery.created).toBe(true)
+    await fresh.store.close()
+  })
+})
+
+describe('one owner', () => {
+  test('a second one gets the process id of the owner', () => {
+    const directory = join(folder(), 'new', 'queue')
+    const owner = takeOwnership(directory)
+    expect(statSync(directory).mode & 0o777).toBe(0o700)
+    expect(() => takeOwnership(directory)).toThrow(expect.objectContaining({ name: 'QueueInUse', exitCode: 75, pid: process.pid }) as Error)
+    expect(() => takeOwnership(directory)).toThrow(`is in use by process ${process.pid} (since 20`)
+    owner.release()
+    owner.release()
+    takeOwnership(directory).release()
+  })
+
+  test('another process is refused, and a killed owner leaves no lock behind', async () => {
+    const directory = folder()
+    const child = fork(fileURLToPath(new URL('./holder.ts', import.meta.url)), [directory])
+    await once(child, 'message')
+    expect(() => takeOwnership(directory)).toThrow(expect.objectContaining({ pid: child.pid }) as Error)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(existsSync(join(directory, 'owner'))).toBe(true)
+    takeOwnership(directory).release()
+  })
+
+  test('an unusable folder is reported in one sentence', () => {
+    const file = join(folder(), 'file')
+    writeFileSync(file, '')
+    expect(() => takeOwnership(join(file, 'queue'))).toThrow(
+      expect.objectContaining({
+        name: 'QueueFolderUnusable',
+        exitCode: 78,
+        message: expect.stringContaining(`cannot use ${file}/queue as the queue folder`) as string,
+      }) as Error,
+    )
+    const taken = folder()
+    mkdirSync(join(taken, 'lock.db'))
+    expect(() => takeOwnership(taken)).toThrow(expect.objectContaining({ exitCode: 78 }) as Error)
+  })
+})
+
+describe('reading the queue', () => {
+  test('without a queue, that is reported', () => {
+    expect(() => openQueueReader(folder())).toThrow(expect.objectContaining({ name: 'NoSuchQueue', exitCode: 69 }) as Error)
+    const empty = folder()
+    writeFileSync(queueFile(empty), '')
+    expect(() => openQueueReader(empty)).toThrow(expect.objectContaining({ exitCode: 69 }) as Error)
+  })
+
+  test('works beside the daemon, after it, and after its crash', async () => {
+    const directory = folder()
+    const { store } = await openWorkerStore({ directory })
+    const beside = openQueueReader(directory)
+    const ids = [await queue(store), await queue(store)]
+    const seen = () => openAndList(directory)
+    expect(await beside.list(ANY_MESSAGE, { after: 0, limit: 10 })).toHaveLength(2)
+    expect(seen()).toEqual(ids)
+    await beside.close()
+    await store.close()
+    expect(existsSync(`${queueFile(directory)}-shm`)).toBe(false)
+    expect(seen()).toEqual(ids)
+    const child = fork(fileURLToPath(new URL('./writer.ts', import.meta.url)), [directory, 'inline'])
+    const [acknowledged] = (await once(child, 'message')) as [number[]]
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    expect(seen()).toEqual(expect.arrayContaining([...ids, ...acknowledged]))
+  })
+
+  test('changes nothing', async () => {
+    const directory = folder()
+    openForWriting(directory).close()
+    const before = statSync(queueFile(directory))
+    openAndList(directory)
+    expect(statSync(queueFile(directory)).mtimeMs).toBe(before.mtimeMs)
+  })
+})
+
+const contents = (directory: string): readonly string[] =>
+  ['queue.db', 'queue.db-wal'].map((file) => readFileSync(join(directory, file)).toString('base64'))
+
+function openAndList(directory: string): number[] {
+  const reader = openReaderEngine(directory)
+  const ids = reader.list(ANY_MESSAGE, { after: 0, limit: 10_000 }).map(({ message }) => message.id)
+  reader.close()
+  return ids
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/queue-reader.ts'
+import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
+import * as writing from '../../../src/store/sqlite/queries.ts'
+import * as reading from '../../../src/store/sqlite/reader-queries.ts'
+
+/** Tables that grow with the backlog or with history. */
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit']
+
+/** Statements that may scan: an index of exactly the wanted rows, or up to a LIMIT. Each has its reason. */
+const WALKS: Record<string, string> = {
+  'destinationsDue: SCAN recipient USING COVERING INDEX recipient_due': 'its first step takes one entry',
+  'leftLeased: SCAN recipient USING INDEX recipient_leased': 'as large as the active queue',
+  'listed active: SCAN recipient USING COVERING INDEX recipient_leased': 'as large as the active queue',
+  'oldestHistory: SCAN history': 'from the old end, up to a limit',
+  'recipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+  'countAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+  'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+}
+
+function planOf(text: string): readonly string[] {
+  const db = openInMemory()
+  const names = [...text.matchAll(/:(\w+)/g)].map(([, name]) => name ?? '')
+  const marks = text.match(/\?/g)?.length ?? 0
+  const statement = db.prepare<unknown[], { detail: string }>(`explain query plan ${text}`)
+  const rows =
+    names.length > 0 ? statement.all(Object.fromEntries(names.map((name) => [name, 1]))) : statement.all(...Array<number>(marks).fill(1))
+  db.close()
+  return rows.map(({ detail }) => detail)
+}
+
+/** Statements of listings, whose text depends on the filter. */
+const FILTERS: readonly QueueFilter[] = [
+  ANY_MESSAGE,
+  { ...ANY_MESSAGE, sender: 'a', arrivedBefore: 1, arrivedAfter: 1 },
+  { ...ANY_MESSAGE, recipient: 'a', destination: 'b', attemptsOver: 1, status: '4.7.0', reply: 'c', queue: 'deferred' },
+  ...(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const).map((queue) => ({ ...ANY_MESSAGE, queue })),
+]
+
+const TEXTS: readonly (readonly [string, string])[] = [
+  ...[...Object.entries(writing), ...Object.entries(reading)].flatMap(([name, text]) =>
+    typeof text === 'string' ? [[name, text] as const] : [],
+  ),
+  ...FILTERS.map((filter) => [`listed ${filter.queue ?? conditionsIn(filter).join()}`, reading.listedBy(filter)] as const),
+  ['listed among candidates', reading.listedAmong({ ...ANY_MESSAGE, destination: 'far.example', reply: 'busy', sender: 'a@*' })],
+]
+
+describe('no statement scans a big table', () => {
+  test.each(TEXTS)('%s', (name, text) => {
+    const scans = planOf(text).filter((step) => BIG.some((table) => step === `SCAN ${table}` || step.startsWith(`SCAN ${table} `)))
+    expect(scans.filter((step) => WALKS[`${name}: ${step}`] === undefined)).toEqual([])
+  })
+
+  test('a statement that scans is detected', () => {
+    expect(planOf('select * from recipient where address = ?')).toEqual(['SCAN recipient'])
+  })
+})
+
+test('due work is found by index alone, in due order', () => {
+  for (const text of [
+    writing.dueAt,
+    writing.expired,
+    writing.dueSuspect,
+    writing.dueWarnings,
+    writing.oldestTrash,
+    writing.nextNoticeDue,
+  ]) {
+    expect(planOf(text).join()).not.toContain('TEMP B-TREE')
+  }
+  expect(planOf(writing.nextDueAt)).toEqual(['SEARCH recipient USING COVERING INDEX recipient_due (destination=?)'])
+})

@@ -1,0 +1,94 @@
+import { closeSync, cpSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { queueFile } from '../../../src/store/sqlite/file/database.ts'
+import type { Repair } from '../../../src/store/sqlite/file/repair.ts'
+import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { openStore } from '../../../src/store/sqlite/open-store.ts'
+import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { claim, first, messagesIn, queue, settleOne, delivered, T0 } from '../../conformance/mail.ts'
+import { asAfterACrash, folder } from './folders.ts'
+
+const PAGE = 8192
+
+/** Writes zeros over the pages that contain a text, while the file may be open elsewhere. */
+function zero(directory: string, text: string): void {
+  const pages = readFileSync(queueFile(directory))
+  const file = openSync(queueFile(directory), 'r+')
+  for (let at = pages.indexOf(text); at >= 0; at = pages.indexOf(text, at + PAGE - (at % PAGE)))
+    writeSync(file, Buffer.alloc(PAGE), 0, PAGE, at - (at % PAGE))
+  closeSync(file)
+}
+
+test('damage found in operation: the queue is rebuilt, leases continue, readers see the new file', async () => {
+  const directory = folder()
+  const before = await openInlineStore({ directory })
+  const leased = await queue(before.store)
+  const ids = []
+  for (let n = 0; n < 20; n++) ids.push(await queue(before.store, { content: [Buffer.from(`content ${n} `.repeat(600))] }))
+  await before.store.close()
+  const repairs: Repair[] = []
+  const { store, reader, close } = await openStore(directory, {
+    threads: true,
+    create: false,
+    onRepaired: (repair) => repairs.push(repair),
+  })
+  expect(messagesIn((await claim(store, T0, { limit: 1 })).requests)).toEqual([leased])
+  expect(await reader.list(ANY_MESSAGE, { after: 0, limit: 100 })).toHaveLength(21)
+  zero(directory, 'content 7 content 7')
+  await expect(store.readChunk(ids[7] ?? 0, 0)).rejects.toMatchObject({ name: 'ContentUnreadable' })
+  expect(repairs).toMatchObject([{ kept: `${queueFile(directory)}.damaged` }])
+  expect(repairs[0]?.corrupt.length).toBeGreaterThan(0)
+  expect(await settleOne(store, leased, delivered(first(leased), T0))).toMatchObject({ removed: true })
+  const corrupt = await reader.list({ ...ANY_MESSAGE, queue: 'corrupt' }, { after: 0, limit: 100 })
+  expect(corrupt.map(({ message }) => message.id)).toContain(ids[7])
+  const healthy = messagesIn((await claim(store, T0)).requests)
+  expect([...healthy, ...corrupt.map(({ message }) => message.id)].toSorted((a, b) => a - b)).toEqual(ids)
+  await close()
+})
+
+test('a damaged root page is found at the start, though no mail is due', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  const id = await queue(store, { at: T0 })
+  await store.close()
+  zero(directory, 'ann@far.example')
+  const again = await openInlineStore({ directory })
+  expect(again.recovery.repair).toMatchObject({ messages: 0, corrupt: [{ why: 'the recipients are on an unreadable page' }] })
+  expect((await again.reader.list({ ...ANY_MESSAGE, queue: 'corrupt' }, { after: 0, limit: 10 })).map(({ message }) => message.id)).toEqual(
+    [id],
+  )
+  await again.store.close()
+})
+
+test('a database beside the write-ahead log of another one is refused', async () => {
+  const directory = folder()
+  const old = await openInlineStore({ directory })
+  await queue(old.store)
+  await old.store.close()
+  const backup = readFileSync(queueFile(directory))
+  for (let n = 0; n < 2; n++) {
+    const { store } = await openInlineStore({ directory })
+    await queue(store)
+    await store.close()
+  }
+  const { store } = await openInlineStore({ directory })
+  await queue(store)
+  const crashed = asAfterACrash(directory)
+  cpSync(join(directory, 'generation'), join(crashed, 'generation'))
+  await store.close()
+  const log = readFileSync(`${queueFile(crashed)}-wal`)
+  const sound = readFileSync(queueFile(crashed))
+  writeFileSync(queueFile(crashed), backup)
+  await expect(openInlineStore({ directory: crashed })).rejects.toMatchObject({
+    name: 'ForeignLog',
+    exitCode: 78,
+    message: expect.stringContaining('deferd restore FILE') as string,
+  })
+  expect(readFileSync(`${queueFile(crashed)}-wal`)).toEqual(log)
+  writeFileSync(queueFile(crashed), sound)
+  const again = await openInlineStore({ directory: crashed })
+  expect(await again.reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).toHaveLength(4)
+  await again.store.close()
+  expect(existsSync(`${queueFile(crashed)}.damaged`)).toBe(false)
+})

@@ -1,0 +1,144 @@
+/**
+ * A newcomer at a shell: runs fenced blocks of the pages, and nothing else, in a folder with a checkout. Commands that change the
+ * system are left out, and listed in `LEFT_OUT`. The home of the newcomer has no configuration except what the pages say.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const repository = join(import.meta.dirname, '../..')
+
+/** Commands that no test runs, with the reason. */
+export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
+  [/^npm ci$/, 'the checkout of the test has the packages already'],
+  [/^npm ci && npm (?:test|pack)$/, 'the suite itself; test/package.test.ts packs'],
+  [/^npm (?:run|test)\b/, 'the suites and the benchmark themselves'],
+  [/^NODE_OPTIONS=\S+ npx jest$/, 'jest is no dependency'],
+  [/^sudo (?:npm|useradd|install|cp|systemctl|dpkg-divert|ln|rm|chown)\b/, 'changes the system'],
+  [/^printf .*\| sudo install\b/, 'changes the system'],
+  [/^sudo deferd check --user deferd\b/, 'needs the user deferd and the smarthost; test/cli/check-connect.test.ts'],
+  [/^journalctl\b/, 'needs the journal of systemd'],
+  [/^deferd sink --(?:script|listen)\b/, 'needs faults.toml; test/testkit/sink.test.ts runs these options'],
+  [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],
+  [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
+  [/^exec \/usr\/local\/bin\/node\b/, 'paths of one machine'],
+]
+
+export interface Result {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+export const leftOut = (command: string): boolean => LEFT_OUT.some(([pattern]) => pattern.test(command))
+
+/** Commands of a block, without comments and explanations in a second column. */
+export const commandsIn = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .map((line) =>
+      line
+        .replace(/\s+#\s.*$/, '')
+        .replace(/ {2,}\S.*$/, '')
+        .trim(),
+    )
+    .filter((line) => line !== '' && !line.startsWith('#'))
+
+export class Newcomer {
+  readonly folder = mkdtempSync(join(tmpdir(), 'deferd-newcomer-'))
+  readonly #env: NodeJS.ProcessEnv
+  readonly #running: ChildProcess[] = []
+  readonly #ran: Set<string>
+
+  /** Adds each command that it runs, as on the page, to `ran`. Its relay listens on `port`. */
+  constructor(ran: Set<string>, port: number) {
+    this.#ran = ran
+    for (const name of ['bin', 'src', 'migrations', 'examples', 'docs', 'node_modules', 'package.json'])
+      symlinkSync(join(repository, name), join(this.folder, name))
+    const programs = join(this.folder, '.programs')
+    mkdirSync(programs)
+    symlinkSync(join(repository, 'bin/deferd.js'), join(programs, 'deferd'))
+    // npx finds deferd in the node_modules of a real checkout.
+    for (const [name, script] of [
+      ['npx', 'shift; exec deferd "$@"'],
+      ['sudo', 'exec "$@"'],
+    ] as const) {
+      writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`)
+      chmodSync(join(programs, name), 0o755)
+    }
+    const { DEFERD_CONFIG: _, ...env } = process.env
+    this.#env = {
+      ...env,
+      PATH: `${programs}:${join(repository, 'node_modules/.bin')}:${env['PATH'] ?? ''}`,
+      // Ports 25 and 2525 may be in use on the machine of the test.
+      DEFERD_SMTPD_LISTEN: `127.0.0.1:${port}`,
+    }
+  }
+
+  /** Writes the configuration file that a page describes, with the queue below the folder of the newcomer. */
+  configure(toml: string): void {
+    const file = join(this.folder, 'deferd.toml')
+    writeFileSync(file, toml.replaceAll('/var/lib/deferd', join(this.folder, 'queue')).replaceAll('/etc/deferd', this.folder))
+    this.#env['DEFERD_CONFIG'] = file
+  }
+
+  write(name: string, text: string, mode = 0o600): void {
+    writeFileSync(join(this.folder, name), text, { mode })
+  }
+
+  copyExample(from: string, to: string): void {
+    copyFileSync(join(repository, from), join(this.folder, to))
+  }
+
+  /** Runs a command of a page in bash, and expects that it succeeds. `replace` has what the page says to put in: a queue id for ID. */
+  run(written: string, replace: Readonly<Record<string, string>> = {}): Result {
+    this.#ran.add(written)
+    const command = Object.entries(replace).reduce((line, [from, to]) => line.replaceAll(from, to), written)
+    const { status, stdout, stderr } = spawnSync('bash', ['-c', command], {
+      cwd: this.folder,
+      env: this.#env,
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    const result = { code: status, out: stdout, err: stderr }
+    if (status !== 0) throw new Error(`${command} ended with ${status}: ${stderr}${stdout}`)
+    return result
+  }
+
+  /** Runs the commands of a block in order. */
+  runBlock(text: string, replace: Readonly<Record<string, string>> = {}): readonly Result[] {
+    const commands = commandsIn(text).filter((command) => !leftOut(command))
+    return commands.map((command) => this.run(command, replace))
+  }
+
+  /** Starts a command of a page, with an addition, and resolves with its output once that has the text. */
+  async start(written: string, until: string, addition = ''): Promise<string> {
+    this.#ran.add(written)
+    const command = `${written.replace(/^npm ci && /, '')}${addition}`
+    const child = spawn('bash', ['-c', `exec ${command}`], { cwd: this.folder, env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#running.push(child)
+    let out = ''
+    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    const take = (data: Buffer) => {
+      out += data.toString()
+      if (out.includes(until)) resolve(out)
+    }
+    child.stdout.on('data', take)
+    child.stderr.on('data', take)
+    child.once('exit', (code) => reject(new Error(`${command} ended with ${code}: ${out}`)))
+    return promise
+  }
+
+  /** Stops what was started, and waits for the end. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.#running.splice(0).map(async (child) => {
+        if (child.exitCode !== null) return
+        const ended = new Promise((resolve) => child.once('exit', resolve))
+        child.kill('SIGTERM')
+        await ended
+      }),
+    )
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * A remote server that counts deliveries. The local part of a recipient selects the reply: `refuse-…` gets 550, `defer-…` gets 451
+ * the first time, `busy-…` always gets 450, and any other address is accepted after `delay`.
+ */
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+
+export class RemoteLedger {
+  /** Deliveries by the number in the X-Number field. */
+  readonly delivered = new Map<number, number>()
+  /** Failure notices, each by its Message-ID, by the number of the message they are about. */
+  readonly noticed = new Map<number, Set<string>>()
+  /** Times of the deliveries, in ms since the epoch, by the address of the recipient. */
+  readonly deliveredTo = new Map<string, number[]>()
+  /** Failure notices, each by its Message-ID, by the address of the recipient they are about. */
+  readonly noticedAbout = new Map<string, Set<string>>()
+  /** Notices that arrived again, recognized by their Message-ID. */
+  repeatedNotices = 0
+  readonly #noticeIds = new Set<string>()
+  /** Delay of the reply to the final dot, in ms. */
+  delay = 0
+  /** Every recipient is deferred while true. */
+  isBusy = false
+  readonly #deferred = new Set<string>()
+  /** Sends no greeting. */
+  isSilent = false
+  readonly #sockets = new Set<Socket>()
+  #server: Server
+  #port = 0
+
+  constructor() {
+    this.#server = this.#newServer()
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => void this.#server.listen(this.#port, '127.0.0.1', resolve))
+    return (this.#port = (this.#server.address() as AddressInfo).port)
+  }
+
+  /** Listens again, on the same port, after `close`. */
+  async reopen(): Promise<void> {
+    this.#server = this.#newServer()
+    await this.listen()
+  }
+
+  #newServer(): Server {
+    return createServer({ noDelay: true }, (socket) => this.#serve(socket))
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise<void>((resolve) => void this.#server.close(() => resolve()))
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket)
+    let buffer = ''
+    let inData = false
+    let accepted: string[] = []
+    const say = (line: string) => void socket.write(`${line}\r\n`)
+    socket.on('error', () => undefined)
+    socket.on('close', () => this.#sockets.delete(socket))
+    if (!this.isSilent) say('220 far.example ESMTP')
+    socket.on('data', (bytes) => {
+      buffer += bytes.toString('latin1')
+      for (;;) {
+        const end = buffer.indexOf(inData ? '\r\n.\r\n' : '\r\n')
+        if (end < 0) return
+        const piece = buffer.slice(0, end)
+        buffer = buffer.slice(end + (inData ? 5 : 2))
+        if (inData) {
+          inData = false
+          const recipients = accepted
+          setTimeout(() => {
+            this.#note(piece, recipients)
+            say('250 2.0.0 Ok: queued as FAR')
+          }, this.delay)
+        } else {
+          const reply = /^data/i.test(piece) && accepted.length === 0 ? '554 5.5.1 no valid recipients' : this.#answer(piece)
+          if (/^rcpt/i.test(piece) && reply.startsWith('250')) accepted.push(addressIn(piece))
+          if (/^(mail|rset)/i.test(piece)) accepted = []
+          inData = reply.startsWith('354')
+          say(reply)
+          if (reply.startsWith('221')) socket.end()
+        }
+      }
+    })
+  }
+
+  #answer(line: string): string {
+    const verb = line.slice(0, 4).toUpperCase()
+    if (verb === 'EHLO') return '250-far.example\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES'
+    if (verb === 'DATA') return '354 go on'
+    if (verb === 'QUIT') return '221 2.0.0 Bye'
+    if (verb !== 'RCPT') return '250 2.0.0 Ok'
+    const address = addressIn(line)
+    if (address.startsWith('refuse-')) return '550 5.1.1 no such user'
+    if (this.isBusy || address.startsWith('busy-')) return '450 4.2.1 busy'
+    if (!address.startsWith('defer-') || this.#deferred.has(address)) return '250 2.1.5 Ok'
+    this.#deferred.add(address)
+    return '451 4.7.1 come back later'
+  }
+
+  #note(content: string, recipients: readonly string[]): void {
+    const failed = [...content.matchAll(/^Final-Recipient: rfc822; *(\w+-(\d+)@\S+)/gim)]
+    const id = /^Message-Id: (.*)$/im.exec(content)?.[1] ?? ''
+    if (failed.length > 0 && this.#noticeIds.has(id)) this.repeatedNotices++
+    if (failed.length > 0) this.#noticeIds.add(id)
+    for (const match of failed) {
+      const [, address = '', digits] = match
+      const number = Number(digits)
+      this.noticed.set(number, (this.noticed.get(number) ?? new Set()).add(id))
+      this.noticedAbout.set(address, (this.noticedAbout.get(address) ?? new Set()).add(id))
+    }
+    const number = /^X-Number: (\d+)/m.exec(content)?.[1]
+    if (failed.length > 0 || number === undefined) return
+    count(this.delivered, Number(number))
+    const now = Date.now()
+    for (const address of recipients) this.deliveredTo.set(address, [...(this.deliveredTo.get(address) ?? []), now])
+  }
+}
+
+/** The address of a MAIL or RCPT command. */
+const addressIn = (line: string): string => /<(.*?)>/.exec(line)?.[1] ?? ''
+
+function count(counts: Map<number, number>, key: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}

@@ -1,0 +1,175 @@
+/**
+ * An SMTP server on a virtual clock, an intake that records submissions, and clients that send bytes.
+ */
+import type { Socket } from 'node:net'
+import { defaultConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/options.ts'
+import type { Duration } from '../../src/system/clock.ts'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import type { SmtpReply } from '../../src/mail/smtp-reply.ts'
+import { seededRandom } from '../../src/system/random.ts'
+import { Acceptor } from '../../src/queue/intake/acceptor.ts'
+import type { Intake } from '../../src/queue/intake/intake.ts'
+import { StoreUnavailable } from '../../src/store/queue-store.ts'
+import { startSmtpd, type Smtpd } from '../../src/smtpd/server.ts'
+import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
+import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
+import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+
+type Entry = Parameters<Intake['take']>[0]
+
+/** An accepted message, with its content in one string (`latin1`: one character per byte). */
+export interface Taken extends Entry {
+  readonly text: string
+  /** Content without the Received field of the relay. */
+  readonly original: string
+}
+
+/** An intake that records messages instead of queueing them; rejects with StoreUnavailable while `unavailable`. */
+export class RecordingIntake {
+  readonly taken: Taken[] = []
+  readonly staged = new Map<number, Uint8Array[]>()
+  readonly unstaged: number[] = []
+  unavailable = false
+  /** Reply to MAIL while mail is refused. */
+  refusing: SmtpReply | undefined
+  /** Maximum number of chunks that were staged at once. */
+  mostHeld = 0
+  #row = 0
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  begin() {
+    const arrivedAt = this.#now()
+    const id = ++this.#row
+    return { id, arrivedAt, queueId: formatQueueId(arrivedAt, id) }
+  }
+
+  async stage(body: number, from: number, chunks: readonly Uint8Array[]): Promise<undefined> {
+    this.#mustBeAvailable()
+    const before = this.staged.get(body) ?? []
+    if (before.length !== from) throw new Error(`staged part ${from} after ${before.length}`)
+    this.staged.set(body, [...before, ...chunks])
+    this.mostHeld = Math.max(this.mostHeld, chunks.length)
+    return undefined
+  }
+
+  async unstage(body: number): Promise<void> {
+    this.unstaged.push(body)
+    this.staged.delete(body)
+  }
+
+  async take(entry: Entry): Promise<void> {
+    this.#mustBeAvailable()
+    const parts = [...(this.staged.get(entry.message.contentId) ?? []), ...entry.content]
+    const text = Buffer.concat(parts).toString('latin1')
+    this.taken.push({ ...entry, text, original: text.replace(/^Received: [^\r]*\r\n(?:[ \t][^\r]*\r\n)*/, '') })
+  }
+
+  async refusal(): Promise<SmtpReply | undefined> {
+    return this.refusing
+  }
+
+  #mustBeAvailable(): void {
+    if (this.unavailable) throw new StoreUnavailable('the disk is full')
+  }
+}
+
+/** A client that sends given bytes. */
+export class RawClient {
+  /** Everything received from the server. */
+  heard = ''
+  closed = false
+  readonly socket: Socket
+  readonly #rest: () => Promise<void>
+
+  constructor(socket: Socket, rest: () => Promise<void>) {
+    this.socket = socket
+    this.#rest = rest
+    socket.on('data', (bytes: Buffer) => (this.heard += bytes.toString('latin1')))
+    socket.on('close', () => (this.closed = true))
+    socket.on('error', () => (this.closed = true))
+  }
+
+  /** Sends each piece as a separate packet, and returns the bytes received meanwhile. */
+  async send(...packets: readonly (string | Buffer)[]): Promise<string> {
+    const before = this.heard.length
+    for (const packet of packets) {
+      if (!this.socket.writable) break
+      this.socket.write(typeof packet === 'string' ? Buffer.from(packet, 'latin1') : packet)
+      await this.#rest()
+    }
+    return this.heard.slice(before)
+  }
+
+  /** Sends command lines, each after the reply to the previous one; returns the last reply. */
+  async say(...lines: readonly string[]): Promise<string> {
+    let answer = ''
+    for (const line of lines) answer = await this.send(`${line}\r\n`)
+    return answer.trimEnd()
+  }
+
+  /** Sends EHLO, MAIL, RCPT and DATA; returns after the 354 reply. */
+  async upToData(recipients: readonly string[] = ['ann@far.example']): Promise<string> {
+    const rcpts = recipients.map((recipient) => `RCPT TO:<${recipient}>`)
+    return this.say('EHLO client.example', 'MAIL FROM:<app@us.example>', ...rcpts, 'DATA')
+  }
+}
+
+export interface SmtpdHarness {
+  readonly clock: VirtualClock
+  readonly intake: RecordingIntake
+  readonly events: QueueEvent[]
+  /** Domains flushed by ETRN. */
+  readonly flushed: readonly string[]
+  readonly smtpd: Smtpd
+  /** Connects; `eager` is sent at once, before the greeting. */
+  readonly connect: (from?: string, eager?: string) => Promise<RawClient>
+  /** Advances the clock by this time and runs all work that is due. */
+  readonly wait: (time: Duration) => Promise<void>
+  readonly of: <K extends QueueEvent['kind']>(kind: K) => Extract<QueueEvent, { kind: K }>[]
+}
+
+/** An address that is not in mynetworks. */
+export const OUTSIDER = '203.0.113.9'
+
+export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHarness> {
+  const config: Config = { ...defaultConfig('relay.example').config, ...settings }
+  const clock = new VirtualClock()
+  const net = new MemoryNet(clock, {
+    lookupMx: () => ({ kind: 'none', nxdomain: false }),
+    lookupAddresses: () => ({ kind: 'none', nxdomain: false }),
+    dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
+  })
+  const driver = new TimeDriver(clock, { net })
+  const events = new Events(() => clock.now())
+  const seen: QueueEvent[] = []
+  events.listen((event) => seen.push(event))
+  const intake = new RecordingIntake(() => clock.now())
+  const acceptor = new Acceptor({ intake, config, clock, events })
+  const flushed: string[] = []
+  const flushDomain = (domain: string): boolean => flushed.push(domain) > 0
+  const smtpd = await startSmtpd({ config, net, clock, random: seededRandom(1), acceptor, events, intake, flushDomain })
+  const rest = () => driver.runUntil(clock.now())
+  return {
+    clock,
+    intake,
+    flushed,
+    events: seen,
+    smtpd,
+    async connect(from = '127.0.0.1', eager) {
+      const at = smtpd.listeners[0]
+      if (at === undefined) throw new Error('the server has no listener')
+      const client = new RawClient(await net.dialFrom(from, at), rest)
+      if (eager !== undefined) client.socket.write(eager)
+      await rest()
+      return client
+    },
+    wait: (time) => driver.runUntil(clock.now() + time),
+    of: (kind) => seen.filter((event) => event.kind === kind) as never,
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * Compares the tally of a store with counts from a listing of the whole queue.
+ */
+import { ANY_MESSAGE, type ListedMessage, type QueueReader } from '../../src/store/queue-reader.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import { completeTally, type QueueTally } from '../../src/store/queue-tally.ts'
+
+/** Limit above the number of messages of any test. */
+const ALL = 1_000_000
+
+/** Counts in a fixed order, so that two can be compared. */
+const sorted = ({ queues, trash, traffic, waiting }: QueueTally): QueueTally => ({
+  trash,
+  traffic,
+  queues: queues.toSorted((a, b) => (a.queue < b.queue ? -1 : 1)),
+  waiting: waiting.toSorted((a, b) => b.recipients - a.recipients || (a.destination < b.destination ? -1 : 1)),
+})
+
+export const tallyOf = async (store: QueueStore): Promise<QueueTally> => sorted(await completeTally(() => store.tally(ALL)))
+
+export async function tallyOfListing(reader: QueueReader): Promise<QueueTally> {
+  const listed = await reader.list(ANY_MESSAGE, { after: 0, limit: ALL })
+  const deleted = await reader.list({ ...ANY_MESSAGE, queue: 'trash' }, { after: 0, limit: ALL })
+  const trash = { messages: deleted.length, recipients: deleted.flatMap(liveIn).length }
+  const { total: traffic } = await reader.traffic(0)
+  const queues = [...Map.groupBy(listed, ({ queue }) => queue)].flatMap(([queue, messages]) =>
+    queue === 'trash'
+      ? []
+      : [{ queue, messages: messages.length, recipients: messages.flatMap(liveIn).length, oldestArrival: oldest(messages) }],
+  )
+  const waiting = Map.groupBy(
+    listed.flatMap(liveIn).filter(({ state }) => state === 'waiting'),
+    ({ destination }) => destination,
+  )
+  return sorted({
+    queues,
+    trash,
+    traffic,
+    waiting: [...waiting].map(([destination, there]) => ({ destination, recipients: there.length })),
+  })
+}
+
+const liveIn = ({ recipients }: ListedMessage) => recipients
+
+const oldest = (messages: readonly ListedMessage[]): number =>
+  Math.floor(Math.min(...messages.map(({ message }) => message.arrivedAt)) / 1_000) * 1_000

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import type { QueueEvent } from '../../src/telemetry/events.ts'
+import { logRecords, RECORDS } from '../../src/telemetry/json-log.ts'
+
+const message = { id: 1, createdAt: 0, arrivedAt: 0, sender: '', size: 1, contentId: 1, smtputf8: false }
+const client = { name: 'unknown', address: '192.0.2.1' }
+const events: readonly QueueEvent[] = [
+  { kind: 'connected', client },
+  { kind: 'disconnected', client, commands: {} },
+  { kind: 'refused', client, stage: 'RCPT', reply: { code: 550, text: 'no' }, protocol: 'ESMTP', helo: 'x' },
+  { kind: 'client-failure', client, what: 'x' },
+  { kind: 'accepted', message, recipients: [], client: null },
+  { kind: 'activated', message, recipientCount: 1 },
+  {
+    kind: 'attempted',
+    request: { lease: { owner: 1, until: Infinity }, message, destination: 'x', recipients: [], fresh: true, forcedExpire: false },
+    result: {
+      outcomes: new Map(),
+      feedback: 'positive',
+      relay: null,
+      connectionUse: 1,
+      times: { startedAt: 0, transmittingAt: 0, endedAt: 0 },
+    },
+    attempts: [
+      {
+        recipient: 1,
+        at: 0,
+        relay: null,
+        outcome: 'delivered',
+        status: { status: '2.0.0', reason: 'r', stage: 'rcpt' },
+        delays: [0, 0, 0, 0],
+      },
+    ],
+  },
+  {
+    kind: 'deferred',
+    message,
+    destination: 'x',
+    recipients: ['a@x'],
+    at: 0,
+    activatedAt: 0,
+    siteStatus: { status: '4.4.1', reason: 'r', stage: 'connect' },
+  },
+  { kind: 'expired', message, forced: false, recipients: [] },
+  { kind: 'removed', message },
+  { kind: 'quarantined', message, why: 'x' },
+  { kind: 'notice-sent', message, notice: 'failure', to: 'sender', noticeId: 'x' },
+  { kind: 'notice-dropped', message, why: 'x' },
+  { kind: 'operated', queueId: 'x', operation: 'hold', by: 'root' },
+  { kind: 'tls-established', relay: 'x', trust: 'Trusted', reused: false, protocol: 'TLSv1.3', cipher: 'x', bits: 256 },
+  { kind: 'died', destination: 'x', until: 0, siteStatus: { status: '4.4.1', reason: 'x', stage: 'connect' } },
+  { kind: 'revived', destination: 'x', answered: true },
+  { kind: 'suspended', destination: 'x', by: 'root', until: 7_200_000, reason: 'why' },
+  { kind: 'resumed', destination: 'x', by: 'root' },
+  { kind: 'store-unavailable', why: 'x' },
+  { kind: 'store-recovered' },
+  { kind: 'note', level: 'info', text: 'x' },
+]
+
+const documented: Readonly<Record<string, { readonly level: string; readonly members: readonly string[] }>> = RECORDS
+
+test.each(events)('the record of $kind has its level and its members, in their order', (event) => {
+  const [record] = logRecords(event)
+  const { level, members } = documented[event.kind] ?? { level: '', members: [] }
+  expect([record?.level, Object.keys(record?.members ?? {})]).toEqual([level, ['event', ...members]])
+})
+
+test('every event has a record, except changes of a window', () => {
+  expect(Object.keys(RECORDS)).toEqual(events.map(({ kind }) => kind))
+  expect(logRecords({ kind: 'window', destination: 'x', window: 1, inFlight: 0, feedback: 'positive' })).toEqual([])
+})
+
+test('a destination that a flush opened has no record before it answers', () => {
+  expect(logRecords({ kind: 'revived', destination: 'x', answered: false })).toEqual([])
+})
+
+test('an attempt has a record for each recipient', () => {
+  const event = events.find(({ kind }) => kind === 'attempted') as Extract<QueueEvent, { kind: 'attempted' }>
+  const [attempt] = event.attempts
+  const twice = { ...event, attempts: [attempt, attempt].flatMap((one) => one ?? []) }
+  expect(logRecords(twice)).toHaveLength(2)
+})
+
+test.each([
+  ['info', 'info'],
+  ['warning', 'warn'],
+  ['error', 'error'],
+  ['fatal', 'fatal'],
+  ['panic', 'fatal'],
+] as const)('a note of level %s has the level %s', (level, expected) => {
+  expect(logRecords({ kind: 'note', level, text: 'x' })[0]?.level).toBe(expected)
+})

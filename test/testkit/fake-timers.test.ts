@@ -1,0 +1,49 @@
+/** Default fake timers of vitest before and after the creation of a world. */
+import { createTransport } from 'nodemailer'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createWorld, type World } from '../../src/testkit/index.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+async function mailIsDelivered(world: World): Promise<void> {
+  world.destination('slow.example').greylists('5m')
+  await createTransport(world.transport()).sendMail({ from: 'app@us.example', to: 'ann@slow.example', text: 'hi' })
+  await world.advance('1h')
+  expect(world.recipient('ann@slow.example').attemptedAt).toEqual([0, 300])
+  await world.settle()
+}
+
+test('fake timers are installed before the world', { timeout: 10_000 }, async () => {
+  vi.useFakeTimers()
+  await using world = await createWorld()
+  await mailIsDelivered(world)
+})
+
+test('fake timers are installed after the world', { timeout: 10_000 }, async () => {
+  await using world = await createWorld()
+  vi.useFakeTimers()
+  await mailIsDelivered(world)
+})
+
+test('an SQLite queue and queueMicrotask replaced too, as jest does', { timeout: 10_000 }, async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate', 'setInterval', 'Date', 'performance', 'queueMicrotask'] })
+  await using world = await createWorld({ store: 'sqlite' })
+  await mailIsDelivered(world)
+})
+
+test('event loop functions are the real ones while a world is open, and after it', async () => {
+  const { setImmediate: real, queueMicrotask: microtask } = globalThis
+  vi.useFakeTimers()
+  const one = await createWorld()
+  const other = await createWorld()
+  expect(globalThis.setImmediate).toBe(real)
+  expect(setTimeout).toHaveProperty('clock')
+  await one.close()
+  expect(globalThis.setImmediate).toBe(real)
+  await other.close()
+  vi.useRealTimers()
+  expect(globalThis.setImmediate).toBe(real)
+  expect(globalThis.queueMicrotask).toBe(microtask)
+})

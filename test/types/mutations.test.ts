@@ -1,0 +1,198 @@
+/**
+ * Omissions that the checks must refuse: each is planted in a copy of the sources, and tsc or, for switches that return
+ * nothing, oxlint must report it in the file named. All are planted in one copy, so that each checker runs once.
+ */
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+interface Mutation {
+  readonly name: string
+  /** Under src; as is the file in which the judge reports it, the same unless given. */
+  readonly file: string
+  readonly reportedIn?: string
+  /** Occurs once in the file. */
+  readonly replace: string
+  readonly by: string
+  readonly judge: 'tsc' | 'oxlint'
+  /** A part of the line that reports it. */
+  readonly report: string
+}
+
+/** A key of QueueFilter dropped in one layer: the condition would be ignored there, which matches all mail. */
+const filterKeyDropped = (layer: string, file: string, replace: string, of = ''): Mutation => ({
+  name: `a filter key dropped in ${layer}`,
+  file,
+  replace,
+  by: '',
+  judge: 'tsc',
+  report: `Property 'attemptsOver' is missing in type '{ ${of}`,
+})
+
+const MUTATIONS: readonly Mutation[] = [
+  filterKeyDropped('the filter without conditions', 'store/queue-reader.ts', '  attemptsOver: null,\n'),
+  filterKeyDropped(
+    'the SQLite store',
+    'store/sqlite/reader-queries.ts',
+    "  attemptsOver: { on: 'recipient', sql: 'attempts > :attemptsOver', bind: (attemptsOver) => ({ attemptsOver }) },\n",
+  ),
+  filterKeyDropped(
+    'the memory store',
+    'store/memory/memory-reader.ts',
+    '  attemptsOver: (limit, { recipient }) => recipient.attempts > limit,\n',
+  ),
+  filterKeyDropped('the shape of the control socket', 'daemon/control-server.ts', '  attemptsOver: z.number().nullable(),\n'),
+  filterKeyDropped(
+    'the options of commands',
+    'cli/queue-client/filters.ts',
+    "    attemptsOver: new Option('--attempts-over <n>', 'more attempts for a recipient than this number').argParser(countArgument),\n",
+    'queueId: null; sender: Option',
+  ),
+  filterKeyDropped(
+    'the filter that commands make of options',
+    'cli/queue-client/filters.ts',
+    '  attemptsOver: options.attemptsOver ?? null,\n',
+    'queueId: null; sender: string',
+  ),
+  {
+    name: 'a key of an operation dropped in the shape of the control socket',
+    file: 'daemon/control-server.ts',
+    replace: '  dryRun: z.boolean(),\n',
+    by: '',
+    judge: 'tsc',
+    report: "Property 'dryRun' is missing",
+  },
+  {
+    name: 'a key of an operation dropped in a command',
+    file: 'cli/commands/queue-change.ts',
+    replace: '    dryRun: options.dryRun === true,\n',
+    by: '',
+    judge: 'tsc',
+    report: "Property 'dryRun' is missing",
+  },
+  {
+    name: 'a condition that no filter has',
+    file: 'cli/postfix/postsuper.ts',
+    replace: 'filter: ANY_MESSAGE, limit',
+    by: "filter: { ...ANY_MESSAGE, domain: 'far.example' }, limit",
+    judge: 'tsc',
+    report: "'domain' does not exist in type 'QueueFilter'",
+  },
+  {
+    name: 'an event kind dropped in metrics',
+    file: 'telemetry/metrics.ts',
+    replace: "      case 'removed':\n        return count.removed.inc()\n",
+    by: '',
+    judge: 'oxlint',
+    report: '"removed"',
+  },
+  {
+    name: 'an event kind dropped in the JSON log',
+    file: 'telemetry/json-log.ts',
+    replace:
+      "    case 'operated':\n      return { queue_id: event.queueId, operation: event.operation, by: event.by } satisfies Members<'operated'>\n",
+    by: '',
+    judge: 'tsc',
+    report: 'lacks ending return statement',
+  },
+  {
+    name: 'a member dropped from a record of the JSON log',
+    file: 'telemetry/json-log.ts',
+    replace: "{ ...aboutMessage(event.message), text: event.why } satisfies Members<'quarantined'>",
+    by: "{ ...aboutMessage(event.message) } satisfies Members<'quarantined'>",
+    judge: 'tsc',
+    report: "'text'",
+  },
+  {
+    name: 'a failure of a session dropped in a switch',
+    file: 'delivery/classify.ts',
+    replace: "    case 'tls-not-offered':\n    case 'auth-unavailable':\n      return true\n",
+    by: "    case 'auth-unavailable':\n      return true\n",
+    judge: 'tsc',
+    report: 'lacks ending return statement',
+  },
+  {
+    name: 'an event kind dropped in a switch that returns nothing',
+    file: 'testkit/recipient-log.ts',
+    replace: "      case 'store-recovered':\n",
+    by: '',
+    judge: 'oxlint',
+    report: '"store-recovered"',
+  },
+  {
+    name: 'a Net method dropped in the wrapper of a relay that can be killed',
+    file: 'testkit/incarnation.ts',
+    replace: '      lookupNames: (address) => this.#whileAlive(() => net.lookupNames(address)),\n',
+    by: '',
+    judge: 'tsc',
+    report: "Property 'lookupNames' is missing",
+  },
+  {
+    name: 'a store method dropped in the SQLite engine',
+    file: 'store/sqlite/store-core.ts',
+    replace: '  audit: (record) => operating.audit(record),\n',
+    by: '',
+    judge: 'tsc',
+    report: "Property 'audit' is missing",
+  },
+  {
+    name: 'a store method dropped in the memory engine',
+    file: 'store/memory/memory-store.ts',
+    replace: '  async ping(): Promise<void> {}\n',
+    by: '',
+    judge: 'tsc',
+    report: "Property 'ping' is missing",
+  },
+  {
+    name: 'a store method dropped in the table of methods',
+    file: 'store/methods.ts',
+    replace: "  saveDestination: { room: 'neither', changes: nothing },\n",
+    by: '',
+    judge: 'tsc',
+    report: "Property 'saveDestination' is missing",
+  },
+]
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const folder = mkdtempSync(join(tmpdir(), 'deferd-types-'))
+const reports: Record<Mutation['judge'], readonly string[]> = { tsc: [], oxlint: [] }
+
+function plant({ file, replace, by }: Mutation): void {
+  const path = join(folder, 'src', file)
+  const source = readFileSync(path, 'utf8')
+  expect(source.split(replace), `${file} has the text once`).toHaveLength(2)
+  writeFileSync(
+    path,
+    source.replace(replace, () => by),
+  )
+}
+
+/** The lines that a judge prints, each with the file first. */
+const judged = (command: string, args: readonly string[]): Promise<readonly string[]> =>
+  new Promise((done) => {
+    execFile(join(ROOT, 'node_modules/.bin', command), args, { cwd: folder }, (_, stdout) => done(stdout.split('\n')))
+  })
+
+beforeAll(async () => {
+  for (const part of ['src', '.oxlintrc.json', 'package.json', 'tsconfig.json'])
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  for (const mutation of MUTATIONS) plant(mutation)
+  const linted = MUTATIONS.filter(({ judge }) => judge === 'oxlint').map(({ file }) => join('src', file))
+  const [tsc, oxlint] = await Promise.all([judged('tsc', ['--pretty', 'false']), judged('oxlint', ['--format', 'unix', ...linted])])
+  Object.assign(reports, { tsc, oxlint })
+}, 60_000)
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test.each(MUTATIONS)('$name is reported by $judge', ({ file, reportedIn = file, judge, report }) => {
+  expect(reports[judge].filter((line) => line.startsWith(`src/${reportedIn}`) && line.includes(report))).not.toEqual([])
+})
+
+test('nothing else is reported', () => {
+  const mutated = new Set(MUTATIONS.map(({ file, reportedIn = file }) => `src/${reportedIn}`))
+  const others = [...reports.tsc, ...reports.oxlint].filter((line) => line.startsWith('src/') && !mutated.has(line.split(/[(:]/)[0] ?? ''))
+  expect(others).toEqual([])
+})
