@@ -6,7 +6,7 @@
 import type { DiskCall } from './recording.ts'
 
 type Unsynced = Extract<DiskCall, { kind: 'write' | 'truncate' }>
-type FolderCall = Extract<DiskCall, { kind: 'create' | 'unlink' }>
+type FolderCall = Extract<DiskCall, { kind: 'create' | 'unlink' | 'rename' }>
 
 interface File {
   durable: Buffer
@@ -27,6 +27,7 @@ export class CrashDisk {
         this.#unsyncedNames.push(call)
         return
       case 'unlink':
+      case 'rename':
         this.#unsyncedNames.push(call)
         return
       case 'write':
@@ -71,7 +72,11 @@ function named(names: ReadonlyMap<string, number>, calls: readonly FolderCall[])
   const next = new Map(names)
   for (const call of calls) {
     if (call.kind === 'create') next.set(call.name, call.file)
-    else next.delete(call.name)
+    else {
+      const file = next.get(call.name)
+      next.delete(call.name)
+      if (call.kind === 'rename' && file !== undefined) next.set(call.to, file)
+    }
   }
   return next
 }

@@ -4,8 +4,8 @@
  *   IO_RECORD_FOLDER  the folder, as an absolute path; files in folders below it are not recorded
  *   IO_RECORD_FILE    gets one record per call: a line "KIND INODE OFFSET LENGTH NAME", then LENGTH bytes
  *
- * KIND is create, unlink, write, truncate (LENGTH is 0, OFFSET the size) or sync (of a file; of the folder: syncdir). SQLite and Node
- * call these functions by the symbols of the C library.
+ * KIND is create, unlink, rename (the new name follows), write, truncate (LENGTH is 0, OFFSET the size) or sync (of a file; of the
+ * folder: syncdir). SQLite and Node call these functions by the symbols of the C library.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -123,6 +123,17 @@ int unlink(const char *path) {
   pthread_mutex_lock(&lock);
   int result = real(path);
   if (result == 0) put("unlink", 0, 0, 0, name, NULL);
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+int rename(const char *from, const char *to) {
+  REAL(rename);
+  const char *name = inside(from), *next = inside(to);
+  if (name == NULL || next == NULL) return real(from, to);
+  pthread_mutex_lock(&lock);
+  int result = real(from, to);
+  if (result == 0) put("rename", 0, 0, strlen(next), name, next);
   pthread_mutex_unlock(&lock);
   return result;
 }

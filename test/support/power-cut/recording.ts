@@ -11,6 +11,7 @@ export const MARKS = 'acknowledged'
 export type DiskCall =
   | { readonly kind: 'create'; readonly file: number; readonly name: string }
   | { readonly kind: 'unlink'; readonly name: string }
+  | { readonly kind: 'rename'; readonly name: string; readonly to: string }
   | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly file: number; readonly size: number }
   | { readonly kind: 'sync'; readonly file: number }
@@ -72,12 +73,14 @@ interface Parsed {
 function callOf({ kind, file, offset, data, name }: Parsed): DiskCall | null {
   if (kind === 'syncdir') return { kind: 'sync folder' }
   if (name === MARKS) return kind === 'write' ? { kind: 'acknowledge', state: data.toString().trim() } : null
-  if (!name.startsWith('queue.db') || name.endsWith('-shm')) return null
+  if (!/^(queue\.db|generation)/.test(name) || name.endsWith('-shm')) return null
   switch (kind) {
     case 'create':
       return { kind, file, name }
     case 'unlink':
       return { kind, name }
+    case 'rename':
+      return { kind, name, to: data.toString() }
     case 'write':
       return { kind, file, at: offset, bytes: data }
     case 'truncate':

@@ -1,5 +1,5 @@
 /** Power cuts at all moments of a recorded run: each disk that a cut may leave is opened and compared with the acknowledged states. */
-import { existsSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
@@ -78,8 +78,7 @@ class Replay {
 
   async open(image: Image): Promise<void> {
     this.states++
-    for (const name of ['queue.db', 'queue.db-wal', 'queue.db-shm', 'queue.db-journal'])
-      rmSync(join(this.#directory, name), { force: true })
+    for (const name of readdirSync(this.#directory)) if (name !== 'reserve') rmSync(join(this.#directory, name))
     for (const [name, bytes] of image) writeFileSync(join(this.#directory, name), bytes)
     try {
       const { store, reader } = await openInlineStore({ directory: this.#directory })

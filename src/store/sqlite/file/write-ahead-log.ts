@@ -19,7 +19,7 @@ export interface WriteAheadLog {
   readonly pageCount: number | null
   /**
    * `damaged`: commits follow a damaged frame that was synced before them. `incomplete`: only the last commit is behind the
-   * damaged frame, as after a power failure during an unacknowledged commit.
+   * damaged frame, as after a power failure during an unacknowledged commit; it is left out of the pages.
    */
   readonly state: 'sound' | 'incomplete' | 'damaged'
 }
@@ -35,8 +35,10 @@ interface Frame {
 
 export function readLog(log: Buffer, pageSize: number): WriteAheadLog {
   const frames = framesOf(log, pageSize)
-  const last = frames.findLastIndex(({ isSound, commit }) => isSound && commit > 0)
-  const used = frames.slice(0, last + 1)
+  const committed = frames.slice(0, 1 + frames.findLastIndex(({ isSound, commit }) => isSound && commit > 0))
+  const state = headerIsSound(log) || committed.length === 0 ? stateOf(committed) : 'damaged'
+  // SQLite drops an incomplete commit as a whole, and so does this reader: half of a commit is not a state of the queue.
+  const used = state === 'incomplete' ? completeCommits(committed) : committed
   const pages = new Map<number, number>()
   const lost = new Set<number>()
   for (const { page, at, isSound } of used) {
@@ -46,23 +48,33 @@ export function readLog(log: Buffer, pageSize: number): WriteAheadLog {
     } else lost.add(page)
   }
   for (const page of lost) pages.delete(page)
-  const most = frames[last]?.commit ?? 0
+  const pageCount = used.at(-1)?.commit ?? null
+  const most = pageCount ?? 0
   const lostAny = used.some(({ isSound, isCurrent, page }) => !isSound && (!isCurrent || page < 1 || page > most))
   return {
     pages,
     lost: new Set([...lost].filter((page) => page >= 1 && page <= most)),
     lostAny,
-    pageCount: frames[last]?.commit ?? null,
-    state: headerIsSound(log) || last < 0 ? stateOf(used) : 'damaged',
+    pageCount,
+    state,
   }
 }
 
-function stateOf(used: readonly Frame[]): WriteAheadLog['state'] {
-  const bad = used.findIndex(({ isSound }) => !isSound)
+/** The frames up to the last commit before the first damaged frame. */
+function completeCommits(frames: readonly Frame[]): readonly Frame[] {
+  const before = frames.slice(
+    0,
+    frames.findIndex(({ isSound }) => !isSound),
+  )
+  return before.slice(0, 1 + before.findLastIndex(({ commit }) => commit > 0))
+}
+
+function stateOf(committed: readonly Frame[]): WriteAheadLog['state'] {
+  const bad = committed.findIndex(({ isSound }) => !isSound)
   if (bad < 0) return 'sound'
   // Each commit is synced before the next one is written: a frame before the last two commits was on the disk. The damaged frame
   // may be one of the two.
-  return used.slice(bad).filter(({ isCurrent, commit }) => isCurrent && commit > 0).length > 1 ? 'damaged' : 'incomplete'
+  return committed.slice(bad).filter(({ isCurrent, commit }) => isCurrent && commit > 0).length > 1 ? 'damaged' : 'incomplete'
 }
 
 /** All frames of the current log; those of an older one, with other salts, are left out. */
