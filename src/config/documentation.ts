@@ -9,7 +9,7 @@ const INTRODUCTION = `# Configuration
 deferd runs without configuration. The configuration file is TOML; the first of these is read: \`--config FILE\`,
 \`$DEFERD_CONFIG\`, \`./deferd.toml\` (not by root, nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The
 environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the command line
-(\`-o myhostname=relay.example.com\`) overrides both.
+(\`-o myhostname=relay.example.com\`) overrides both. Variables that begin with \`DEFERD_TEST_\` are not parameters.
 
 - Names are Postfix’s (postconf(5)) wherever Postfix has the parameter.
 - Times are \`"300s"\`, \`"5m"\`, \`"1.5h"\`, \`"1h30m"\`, \`"2d"\`, or a number in the unit that the table gives. Sizes are bytes, or \`"10M"\`.

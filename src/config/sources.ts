@@ -134,10 +134,13 @@ function instead(value: unknown): string {
   return type === undefined ? '' : `; deferd does not read ${type}: tables, write its lines as entries, "example.com" = "smtp:[host]:25"`
 }
 
+/** Variables that are settings: not the name of the file, and not those of the project's test suite (`DEFERD_TEST_REQUIRE`). */
+const SETTING = /^DEFERD_(?!CONFIG$|TEST_)/
+
 /** Adds variables such as `DEFERD_MYHOSTNAME`, which sets myhostname. */
 export function addEnvironment(env: ConfigSources['env'], raw: RawSettings, problems: Problem[]): void {
   for (const [variable, value] of Object.entries(env)) {
-    if (!variable.startsWith('DEFERD_') || variable === 'DEFERD_CONFIG' || value === undefined) continue
+    if (!SETTING.test(variable) || value === undefined) continue
     const name = variable.slice('DEFERD_'.length).toLowerCase()
     if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
     else raw.parameters.set(name, { value, where: 'environment' })

@@ -117,6 +117,11 @@ describe('sources', () => {
     expect(DEFAULT_FILES).toEqual({ folder: 'deferd.toml', system: '/etc/deferd/deferd.toml' })
   })
 
+  test('variables of the test suite are not settings', () => {
+    expect(load(null, { env: { DEFERD_TEST_REQUIRE: 'interop' } }).config.mail_name).toBe('Deferd')
+    expect(problems(null, { env: { DEFERD_TESTS: '1' } })).toEqual(['environment: unknown parameter tests'])
+  })
+
   test('a named file must exist', () => {
     expect(problems(null, { file: 'absent.toml' })).toEqual(['absent.toml: no such file'])
     expect(problems(null, { env: { DEFERD_CONFIG: 'absent.toml' } })).toEqual(['absent.toml: no such file'])
