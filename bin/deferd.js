@@ -15,8 +15,8 @@ if (running[0] < NEEDED[0] || (running[0] === NEEDED[0] && running[1] < NEEDED[1
   process.exit(69)
 }
 
-// What Node makes of the sources is kept for the next command, which then starts in half the time. Beside the code, where
-// nobody may write who may not change the code itself; where we may not write either, nothing is kept.
+// Keeps the compiled sources for the next command, which then starts in half the time. The cache lies beside the code, with the
+// permissions of the code; where this user cannot write, nothing is kept.
 const cache = fileURLToPath(new URL('../node_modules/.cache/deferd', import.meta.url))
 module.enableCompileCache(cache)
 // Threads look for it here.

@@ -1,5 +1,5 @@
 /**
- * What the store costs: CPU and wall time per message for each step of a message's life, in groups as the daemon
+ * Cost of the store: CPU and wall time per message for each step of a message's life, in groups as the daemon
  * commits them.
  *
  *   node scripts/store-bench.ts [inline|worker] [MESSAGES] [GROUP]

@@ -41,7 +41,7 @@ async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'defe
     await store.close()
     rmSync(directory, { recursive: true })
   }
-  // What a dead owner leaves behind is the files as they are now; the shared memory beside them died with it.
+  // A dead owner leaves the files as they are now, without the shared memory beside them.
   const crash = async () => {
     const copy = mkdtempSync(join(tmpdir(), 'deferd-store-'))
     for (const file of ['queue.db', 'queue.db-wal']) cpSync(join(directory, file), join(copy, file))

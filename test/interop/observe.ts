@@ -1,4 +1,4 @@
-/** What a relay does in a situation, in a form in which two relays can be compared. */
+/** Observations of a relay in a situation, in a form in which those of two relays can be compared. */
 import type { ReceivedMail } from '../../src/testkit/remote/remote-events.ts'
 import { Client, burst, play } from './dialogue.ts'
 import type { BurstSituation, DialogueSituation, MailSituation, SendmailSituation } from './situations.ts'

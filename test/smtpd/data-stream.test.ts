@@ -40,7 +40,7 @@ function byTheBook(text: string): Read {
     const newline = text.indexOf('\n', position)
     if (newline < 0) {
       const line = text.slice(position).replace(/^\.(?!\r?$)/, '')
-      // What might still become a CRLF, or the end, is not given out yet.
+      // Bytes that may still become a CRLF or the end are kept back.
       const open = /^\.\r?$/.test(text.slice(position)) ? '' : line.replace(/\r$/, '')
       return { stored: stored + open.replaceAll('\r', ' '), rest: null, bareNewline, nul: text.includes('\0') }
     }

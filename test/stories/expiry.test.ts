@@ -236,7 +236,7 @@ test('when more mail expires at once than can be tried, mail that cannot start w
   await world.advance(seconds(302))
   const tried = world.attempts('far.example').filter(({ at }) => at >= hours(2)).length
   expect(tried).toBeGreaterThanOrEqual(5)
-  // What was taken into the active queue waits for a slot a little longer than what stayed in the store.
+  // Recipients in the active queue wait for a slot a little longer than those in the store.
   await world.advance(hours(2))
   expect(
     world.happened('expired').length + world.attempts('far.example').filter(({ at, kind }) => at >= hours(2) && kind === 'accepts').length,

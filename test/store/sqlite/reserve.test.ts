@@ -40,7 +40,7 @@ function smallDisk() {
   const fillWithMail = () => {
     batches.run([enqueue(), enqueue(), enqueue()])
     fill()
-    // What is free inside the file is used up too, to the last page.
+    // Uses up the free pages of the file too.
     for (const bytes of [30_000, 500]) while (batches.run([enqueue(entry(bytes))])[0]?.ok === true);
   }
   return { db, batches, disk, enqueue, fill, fillWithMail, unlimited: () => db.pragma('max_page_count = 1000000') }
