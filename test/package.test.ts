@@ -24,7 +24,7 @@ describe('package.json', () => {
   })
 
   test('`npm run check` runs what CI runs after `npm ci`', () => {
-    const commands = (text: string): string[] => text.split(/\s*&&\s*|\n/).filter((command) => command.startsWith('npm '))
+    const commands = (text: string): string[] => text.split(/\s*&&\s*|\n(?:timeout \w+ )?/).filter((command) => command.startsWith('npm '))
     const ci = commands(read('.ci/run'))
     expect(ci[0]).toBe('npm ci')
     expect(ci.slice(1)).toEqual(commands(manifest.scripts['check'] ?? ''))

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { KillableRelay } from '../support/killable-relay.ts'
 
 let lab: KillableRelay
@@ -46,6 +46,7 @@ test.each([
     expect(await lab.sendOne()).toMatch(/^451 4\.3\.0 /)
     const health = await fetch(`http://127.0.0.1:${http}/healthz`)
     expect([health.status, await health.json()]).toMatchObject([503, { healthy: false, store: expect.stringContaining(what) as string }])
-    expect(lab.log.some((line) => line.includes(`queue.db`) && line.includes(what))).toBe(true)
+    // The log comes through a pipe.
+    await vi.waitFor(() => expect(lab.log.some((line) => line.includes(`queue.db`) && line.includes(what))).toBe(true), 10_000)
   },
 )
