@@ -23,11 +23,15 @@ export const hasAddresses = (fieldName: string): boolean => ADDRESS_FIELDS.has(f
 /** Length from which an address begins a new line of its field (Postfix cleanup_fold_header). */
 const LINE_LENGTH = 70
 
+/** One address with a dot in its domain, perhaps with a name, as in most fields: nothing is missing. */
+const ONE_COMPLETE_ADDRESS = /^(?:[^"(),:;<>@[\\\]!%|]*<|[ \t]*)[\w.+=-]+@[\w-]+\.[\w.-]+>?\s*$/
+
 /**
  * The field with complete addresses, folded, without its line end. Null when no address changes: the field is then kept as it is.
  * `value` is the text after the colon, one character per octet.
  */
 export function completeField(name: string, value: string, completion: Completion): string | null {
+  if (ONE_COMPLETE_ADDRESS.test(value)) return null
   const spans = addressSpans(value)
   if (spans === null) return null
   const missing = spans.map((span) => missingPart(span, completion))

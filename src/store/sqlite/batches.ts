@@ -14,6 +14,11 @@ import type { StoreCore } from './store-core.ts'
 
 /** Maximum number of calls in one transaction. */
 export const BATCH = 128
+/**
+ * Calls and pages of content between two looks at the write-ahead log. Far fewer than fill the log, and enough for a busy store to
+ * do without one statement per transaction.
+ */
+const LOOK_EVERY = 16
 /** Parts of the reserve: the write-ahead log at a checkpoint, and the contents in one transaction. */
 const FOR_LOG = 2 / 3
 const FOR_CONTENT = 1 / 3
@@ -28,6 +33,8 @@ export class Batches {
   readonly #begin
   readonly #commit
   #broken: StoreFailed | null = null
+  /** Calls and pages of content since the last look at the write-ahead log. */
+  #sinceLook = 0
 
   /** `files` is absent for a queue in memory. */
   constructor(db: Database.Database, core: StoreCore, room: Room, files?: FileGuard) {
@@ -65,8 +72,10 @@ export class Batches {
   #endOfBatch(calls: readonly Call[], from: number): number {
     let bytes = 0
     for (let to = from; to < calls.length && to < from + BATCH; to++) {
-      bytes += contentBytes(calls[to])
+      const added = contentBytes(calls[to])
+      bytes += added
       if (bytes > this.#contentLimit && to > from) return to
+      this.#sinceLook += 1 + Math.ceil(added / PAGE)
     }
     return Math.min(calls.length, from + BATCH)
   }
@@ -86,7 +95,8 @@ export class Batches {
    * it. Returns the failure, after which no call succeeds; null without one.
    */
   checkpoint(): StoreFailed | null {
-    if (this.#broken !== null) return null
+    if (this.#broken !== null || this.#sinceLook < LOOK_EVERY) return null
+    this.#sinceLook = 0
     try {
       this.#checkpoints.runIfDue()
     } catch (error) {

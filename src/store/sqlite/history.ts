@@ -41,10 +41,10 @@ export class HistoryWriter {
     this.#deleteMessage = db.prepare<[MessageId]>(sql.deleteMessage)
   }
 
-  /** Replaces a message and all its rows by one row of history. */
-  depart(row: MessageRow, unsaved: UnsavedOutcomes = NO_OUTCOMES): void {
+  /** Replaces a message and all its rows by one row of history. `rows` are its recipients, where they have been read. */
+  depart(row: MessageRow, unsaved: UnsavedOutcomes = NO_OUTCOMES, rows = this.#recipients.all({ message: row.id })): void {
     const message = row.id
-    const recipients = this.#recipients.all({ message }).map((one) => withOutcome(toRecipient(one), unsaved))
+    const recipients = rows.map((one) => withOutcome(toRecipient(one), unsaved))
     const attempts = this.#attempts.all({ message })
     const history = [...attempts.map(toAttempt), ...unsaved.attempts]
     const leftAt = recipients.reduce((latest, one) => Math.max(latest, one.settledAt ?? 0), 0)

@@ -58,6 +58,8 @@ export const placementOf = 'select placement from message where id = ?'
 export const messageById = 'select * from message where id = ?'
 export const stateOf = 'select state from recipient where id = ?'
 export const recipientsOf = `select * from recipient where ${OF_MESSAGE} order by id`
+/** Two rows tell whether a message has one recipient. */
+export const firstTwoRecipientsOf = `select * from recipient where ${OF_MESSAGE} order by id limit 2`
 export const liveRecipientsOf = `select * from recipient where ${OF_MESSAGE} and settled_at is null order by id`
 export const recipientsWithNoticesDue = `select * from recipient indexed by recipient_notice_due where ${OF_MESSAGE} and notice_due is not null order by id`
 

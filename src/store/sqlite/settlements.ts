@@ -9,7 +9,7 @@ import type { AttemptRecord, Settled, Settlement, SettleResult } from '../queue-
 import type { HistoryWriter } from './history.ts'
 import { outcomeCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
-import { fromStatus, type MessageRow } from './rows.ts'
+import { fromStatus, type MessageRow, type RecipientRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 type Final = Exclude<Settled, { state: 'waiting' }>
@@ -17,6 +17,7 @@ type Final = Exclude<Settled, { state: 'waiting' }>
 export class Outcomes {
   readonly #message
   readonly #state
+  readonly #firstTwo
   readonly #keeperAfter
   readonly #keeperBefore
   readonly #keepersBetween
@@ -35,6 +36,7 @@ export class Outcomes {
     this.#traffic = parts.traffic
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#state = db.prepare<[RecipientId], RecipientState>(sql.stateOf).pluck()
+    this.#firstTwo = db.prepare<{ message: MessageId }, RecipientRow>(sql.firstTwoRecipientsOf)
     this.#keeperAfter = db.prepare<{ message: MessageId; last: RecipientId }>(sql.keeperAfter)
     this.#keeperBefore = db.prepare<{ message: MessageId; first: RecipientId }>(sql.keeperBefore)
     this.#keepersBetween = db.prepare<{ first: RecipientId; last: RecipientId }, number>(sql.keepersBetween).pluck()
@@ -49,12 +51,16 @@ export class Outcomes {
     const { message } = settlement
     const row = this.#message.get(message)
     if (row === undefined || settlement.owner !== this.#owner) return { removed: false, noticeDue: false }
-    const settled = settlement.recipients.filter((one) => this.#isLeased(message, one.recipient))
+    const sole = settlement.recipients.length === 1 ? this.#soleRecipient(message) : undefined
+    const settled = settlement.recipients.filter(({ recipient }) =>
+      sole === undefined ? this.#isLeased(message, recipient) : sole.id === recipient && sole.state === 'leased',
+    )
     const ids = new Set(settled.map((one) => one.recipient))
     const attempts = settlement.attempts.filter((one) => ids.has(one.recipient))
     this.#count(settled, attempts)
-    if (settled.length > 0 && settled.every(isOver) && !this.#isKeptByOthers(message, ids)) {
-      this.#departures.depart(row, { settled: new Map(settled.map((one) => [one.recipient, one])), attempts })
+    if (settled.length > 0 && settled.every(isOver) && (sole !== undefined || !this.#isKeptByOthers(message, ids))) {
+      const outcomes = new Map(settled.map((one) => [one.recipient, one]))
+      this.#departures.depart(row, { settled: outcomes, attempts }, sole === undefined ? undefined : [sole])
       return { removed: true, noticeDue: false }
     }
     for (const one of settled) this.#record(row, one)
@@ -62,6 +68,12 @@ export class Outcomes {
     const { warnAt } = settlement
     if (warnAt !== undefined && settled.length > 0) this.#setWarnAt.run(warnAt, message, warnAt)
     return { removed: false, noticeDue: this.#owes.get({ message }) !== undefined }
+  }
+
+  /** The recipient of a message with one recipient, which is most mail: one statement then replaces those about others. */
+  #soleRecipient(message: MessageId): RecipientRow | undefined {
+    const [first, second] = this.#firstTwo.all({ message })
+    return second === undefined ? first : undefined
   }
 
   #count(settled: readonly Settled[], attempts: readonly AttemptRecord[]): void {

@@ -47,10 +47,11 @@ export class TrafficRows {
   /** Writes the noted outcomes. Runs in the transaction of the calls. */
   write(): void {
     if (this.#noted.length === 0) return
-    const minutes = new Map<Instant, Traffic>()
+    const minutes = new Map<Instant, { -readonly [K in TrafficKind]: number }>()
     for (const { kind, minute, recipients } of this.#noted) {
-      const counted = minutes.get(minute) ?? NO_TRAFFIC
-      minutes.set(minute, { ...counted, [kind]: counted[kind] + recipients })
+      let counted = minutes.get(minute)
+      if (counted === undefined) minutes.set(minute, (counted = { ...NO_TRAFFIC }))
+      counted[kind] += recipients
     }
     for (const [minute, counted] of minutes) {
       const { accepted, delivered, deferred, bounced, expired, deleted } = counted
