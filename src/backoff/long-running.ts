@@ -46,7 +46,8 @@ export const qmail = formula({
 })
 
 /**
- * opensmtpd — the next attempt is at T·n² after arrival; n is at least the number of failures, and the time lies ahead.
+ * opensmtpd — the next attempt is at T·n² after arrival. n is the smallest number that is not below the number of failures and
+ * gives a time in the future.
  * Default: T 400 s (10 s for local mail). Not random.
  * Source: OpenSMTPD, scheduler_ramqueue.c.
  */

@@ -15,7 +15,6 @@ import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { Acceptor } from '../queue/intake/acceptor.ts'
-import type { ActiveLimits } from '../queue/scheduler/active-queue.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../mail/message.ts'
@@ -32,6 +31,7 @@ import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import { LastOutcomes } from '../telemetry/last-outcomes.ts'
 import { Meter } from '../telemetry/meter.ts'
+import { activeLimits } from './active-limits.ts'
 
 /** Settings that a reload can change. */
 export interface RelaySettings {
@@ -91,7 +91,7 @@ export class Relay {
         deliver: (request, options) => this.#rules.agent.deliver(request, options),
         close: () => this.#rules.agent.close(),
       }),
-      limits: () => limitsOf(this.#rules.config),
+      limits: () => activeLimits(this.#rules.config),
       policies: () => this.#rules.policies,
       notices: () => this.#rules.notices,
       draw: (key) => random.draw(key),
@@ -127,7 +127,6 @@ export class Relay {
     this.#rules = this.#compile(deps)
   }
 
-  /** Accepts mail that does not arrive by SMTP. */
   /** State of the running relay, for commands. */
   async status(): Promise<LiveStatus> {
     const tally = await completeTally(() => this.#deps.store.tally(LARGEST))
@@ -135,6 +134,7 @@ export class Relay {
     return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.scheduler.snapshot(), recent }
   }
 
+  /** Accepts mail that does not arrive by SMTP. */
   get acceptor(): Acceptor {
     return this.#rules.acceptor
   }
@@ -250,20 +250,5 @@ export class Relay {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
     await this.#rules.agent.close()
-  }
-}
-
-function limitsOf(config: Config): ActiveLimits {
-  return {
-    deliveries: config.default_process_limit,
-    messages: config.qmgr_message_active_limit,
-    recipients: Math.max(config.qmgr_message_recipient_limit, config.qmgr_message_active_limit),
-    transportDelay: config.default_transport_rate_delay,
-    slots: {
-      cost: config.default_delivery_slot_cost,
-      loan: config.default_delivery_slot_loan,
-      discount: config.default_delivery_slot_discount,
-      minimum: config.default_minimum_delivery_slots,
-    },
   }
 }

@@ -37,8 +37,9 @@ export interface BulkOperation {
   readonly purge: boolean
   /** True to count and list messages without changing them. */
   readonly dryRun: boolean
-  /** Operator and command for the audit log. */
+  /** Name of the operator, for the audit log. */
   readonly who: string
+  /** Command with its arguments, for the audit log. */
   readonly commandLine: string
 }
 

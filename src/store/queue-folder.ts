@@ -14,7 +14,10 @@ const STICKY = 0o1000
 const OWNER_USES_FOLDER = 0o700
 const OWNER_USES_FILE = 0o600
 
-/** Creates a missing queue folder for a user; without one, for the user of the process. Throws QueueFolderUnusable. */
+/**
+ * Creates the queue folder if it is missing. Its owner is `owner`, or the user of the process when that is null. Throws
+ * QueueFolderUnusable.
+ */
 export function createQueueFolder(directory: string, owner: { readonly uid: number; readonly gid: number } | null): void {
   if (lstatOf(directory) !== null) return
   try {

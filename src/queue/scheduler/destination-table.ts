@@ -137,7 +137,7 @@ export class DestinationTable {
     this.stir(destination)
   }
 
-  /** Ends the delay after a delivery of the transport. */
+  /** Ends the rate delay of a transport, which began with its last delivery (default_transport_rate_delay). */
   freeTransport(transport: string): void {
     this.#busyTransports.delete(transport)
   }

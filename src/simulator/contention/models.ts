@@ -1,4 +1,7 @@
-/** Three further models by name, for the command line. Each has clients, columns, and results as flat records. */
+/**
+ * The contention models `row`, `crash` and `limit`, which the command line selects by name. Each names its clients and the columns of
+ * its table, and returns one flat record per row of that table.
+ */
 import { PolicyError } from '../../backoff/policy.ts'
 import { DISCIPLINES, runCrashingServer } from './crashing-server.ts'
 import { runLimitedServer } from './limited-server.ts'

@@ -201,7 +201,10 @@ export const failuresBetween = `
 /** Row number of the first message that left at a time or later. Reads the entries of the index from that time on. */
 export const firstDeparture = 'select min(seq) from history indexed by history_left where left_at >= :since'
 export const lastDeparture = 'select max(seq) from history'
-/** The patterns are of the stored JSON: they exclude most rows before these are decoded. */
+/**
+ * Rows of the history, newest first. The conditions on `record` compare with its JSON text, which excludes most rows before they are
+ * decoded; the caller compares the decoded values.
+ */
 export const departures = `
   select seq, message, left_at as leftAt, record from history
   where seq >= :from and seq < :before and left_at >= :since

@@ -12,7 +12,8 @@ import { applies, type RuleFacts } from './rule-facts.ts'
 import type { RemoteEvent, RemoteListener, ReceivedMail } from './remote-events.ts'
 import { RuleState } from './rule-state.ts'
 import { DnsZones } from './dns-zones.ts'
-import { NO_SCRIPT, type DnsFault, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
+import { answerInWords, failedLookup } from './lookup-answers.ts'
+import { NO_SCRIPT, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
 import { Session, type Host } from './server-session.ts'
 
 /** Time after which a resolver reports a timeout (resolv.conf(5): timeout 5, attempts 2). */
@@ -235,32 +236,4 @@ function hangUp(socket: Socket, how: 'refused' | 'unreachable' | 'reset' | 'clos
   socket.resume()
   if (how === 'closed') socket.end()
   else socket.resetAndDestroy()
-}
-
-function failedLookup<T>(fault: DnsFault, nullRecords: readonly T[]): Lookup<T> {
-  switch (fault) {
-    case 'nxdomain':
-      return { kind: 'none', nxdomain: true }
-    case 'no-data':
-      return { kind: 'none', nxdomain: false }
-    case 'null-mx':
-      return nullRecords.length > 0 ? { kind: 'found', records: nullRecords } : { kind: 'none', nxdomain: false }
-    case 'servfail':
-      return { kind: 'failed', soft: true, reason: 'SERVFAIL' }
-    case 'timeout':
-      return { kind: 'failed', soft: true, reason: 'timeout' }
-    case 'refused':
-      return { kind: 'failed', soft: false, reason: 'REFUSED' }
-  }
-}
-
-function answerInWords<T>(answer: Lookup<T>): string {
-  switch (answer.kind) {
-    case 'found':
-      return answer.records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join(', ')
-    case 'none':
-      return answer.nxdomain ? 'NXDOMAIN' : 'no data'
-    case 'failed':
-      return answer.reason
-  }
 }

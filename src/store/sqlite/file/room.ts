@@ -35,7 +35,10 @@ export class Room {
     return this.#reserve.size
   }
 
-  /** Bytes for new mail. The size of the reserve is left for the write-ahead log. */
+  /**
+   * Bytes available for new mail: the free space less the size of the reserve, which stays free for the write-ahead log. 0 while the
+   * reserve is released.
+   */
   forMail(): number {
     return this.#reserve.isReleased ? 0 : Math.max(0, this.#free() - this.#reserve.size)
   }

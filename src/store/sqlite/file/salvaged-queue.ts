@@ -11,6 +11,7 @@ import { createDatabase } from './database.ts'
 import * as sql from './salvage-queries.ts'
 import type { Value } from './records.ts'
 import type { FoundRow, Tables } from './row-scan.ts'
+import { tableWriters, type TableWriter } from './table-writers.ts'
 
 type Columns = Readonly<Record<string, Value>>
 
@@ -35,17 +36,9 @@ export interface SalvagedMail {
   readonly held: number
 }
 
-interface TableWriter {
-  readonly columns: readonly string[]
-  readonly written: readonly string[]
-  /** The column that has the row number, which is not in the record; null in a table without row numbers. */
-  readonly rowNumber: string | null
-  readonly insert: Database.Statement<Value[], number>
-}
-
 export class SalvagedQueue {
   readonly #db: Database.Database
-  readonly #writers = new Map<string, TableWriter>()
+  readonly #writers: ReadonlyMap<string, TableWriter>
   /** Reasons by message; messages with a damaged content, by content. */
   readonly #corrupt = new Map<MessageId, string>()
   readonly #damagedContents = new Map<number, string>()
@@ -59,28 +52,12 @@ export class SalvagedQueue {
     this.#db.pragma('ignore_check_constraints = on')
     this.#db.pragma('synchronous = off')
     this.#db.pragma('wal_autocheckpoint = 1000')
-    for (const { name, wr } of this.#db.prepare<[], { name: string; wr: 0 | 1 }>(sql.tables).all())
-      this.#writers.set(name, this.#writer(name, wr === 0))
+    this.#writers = tableWriters(this.#db)
   }
 
   /** The stored columns of each table, as the schema has them. */
   get tables(): Tables {
     return new Map([...this.#writers].map(([table, { columns, rowNumber }]) => [table, { columns, hasRowNumber: rowNumber !== null }]))
-  }
-
-  #writer(table: string, hasRowNumber: boolean): TableWriter {
-    const described = this.#db.prepare<[], { name: string; hidden: number; pk: number }>(`pragma table_xinfo(${table})`).all()
-    // SQLite's numbers: 2 is a virtual generated column, which is not in the record; 3 is a stored one, which it computes.
-    const columns = described.filter(({ hidden }) => hidden !== 2).map(({ name }) => name)
-    const written = described.filter(({ hidden }) => hidden === 0).map(({ name }) => name)
-    const sum = described.find(({ hidden }) => hidden === 3)?.name ?? '1'
-    const insert = this.#db
-      .prepare<Value[], number>(
-        `insert or ignore into ${table} (${written.join()}) values (${written.map(() => '?').join()}) returning ${sum}`,
-      )
-      .pluck()
-    const rowNumber = hasRowNumber ? (described.find(({ pk }) => pk === 1)?.name ?? null) : null
-    return { columns, written, insert, rowNumber }
   }
 
   /** Adds a row. A row that was added before is left out. */
