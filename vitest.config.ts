@@ -10,7 +10,7 @@ export default defineConfig({
     // Test files share processes and the modules loaded there: no test changes what another one sees.
     isolate: false,
     globalSetup: ['test/support/temporary-folder.ts'],
-    setupFiles: ['test/support/default-files-guard.ts'],
+    setupFiles: ['test/support/default-files-guard.ts', 'test/support/open-worlds-guard.ts'],
     env: { DEFERD_CONFIG: '/dev/null' },
     // Far above what a test takes alone: a loaded machine makes it slow, not wrong.
     testTimeout: 120_000,

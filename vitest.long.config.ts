@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/long/**/*.long.ts'],
     pool: 'forks',
     globalSetup: ['test/support/temporary-folder.ts'],
-    setupFiles: ['test/support/default-files-guard.ts'],
+    setupFiles: ['test/support/default-files-guard.ts', 'test/support/open-worlds-guard.ts'],
     env: { DEFERD_CONFIG: '/dev/null' },
     testTimeout: 3_600_000,
     fileParallelism: false,

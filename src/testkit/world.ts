@@ -97,7 +97,7 @@ export class World implements AsyncDisposable {
   readonly #received = new Map<string, ReceivedMail[]>()
   readonly #ports: Listener[] = []
   readonly #lives: RestartableRelay
-  readonly #releaseFunctions = keepEventLoopFunctions()
+  #releaseFunctions: () => void = () => undefined
   #catchingUp = false
   #closed = false
   /** False if the queue was not empty at the last count and no message has left it since. */
@@ -144,7 +144,13 @@ export class World implements AsyncDisposable {
 
   /** Starts the relay. @internal */
   async start(): Promise<void> {
-    await this.#lives.start()
+    this.#releaseFunctions = keepEventLoopFunctions()
+    try {
+      await this.#lives.start()
+    } catch (error) {
+      this.#releaseFunctions()
+      throw error
+    }
   }
 
   // --- time
@@ -285,7 +291,7 @@ export class World implements AsyncDisposable {
   async restart(): Promise<void> {
     await this.#driven(this.#lives.stop())
     await this.#lives.renew()
-    await this.#driven(this.start())
+    await this.#driven(this.#lives.start())
   }
 
   /**

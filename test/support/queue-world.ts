@@ -15,6 +15,7 @@ import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { BEGINNING, type VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { createObservedWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import { closeAtEnd, closedByTest } from './open-worlds.ts'
 import { ModelledRemote, type Arrival, type ModelledAttempt, type Model } from './modelled-remote.ts'
 
 export interface QueueWorldOptions extends Pick<WorldOptions, 'seed' | 'config' | 'store'> {
@@ -32,6 +33,7 @@ export class QueueWorld {
   private constructor(world: World, remote: ModelledRemote) {
     this.#world = world
     this.#remote = remote
+    closeAtEnd(this)
     world.events.listen((event, at) => this.history.push({ at: at - BEGINNING, event }))
   }
 
@@ -44,6 +46,11 @@ export class QueueWorld {
         : { queue: { ...queue, survives: false, reopen: () => Promise.reject(new Error('a queue of the test')) } }),
     })
     return new QueueWorld(world, remote)
+  }
+
+  async close(): Promise<void> {
+    closedByTest(this)
+    await this.#world.close()
   }
 
   get clock(): VirtualClock {

@@ -53,7 +53,6 @@ describe.each([
 test('a crash with SQLite in memory is refused', async () => {
   const world = await start('sqlite')
   await expect(world.crash()).rejects.toThrow(/directory/)
-  worlds = []
 })
 
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))

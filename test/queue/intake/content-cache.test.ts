@@ -20,16 +20,19 @@ async function overWorkerStore() {
   const directory = mkdtempSync(join(tmpdir(), 'deferd-contents-'))
   const { store } = await openWorkerStore({ directory })
   const reader = openQueueReader(directory)
-  onTestFinished(async () => {
-    await reader.close()
-    await store.close()
-    rmSync(directory, { recursive: true })
-  })
-  const { relay } = await QueueWorld.create({
+  const world = await QueueWorld.create({
     config: { qmgr_message_active_limit: `${SIZES.length}` },
     remote: () => ({ kind: 'accepts', takes: 3_600_000 }),
     queue: { store, reader },
   })
+  onTestFinished(async () => {
+    // Virtual time does not wait for a store in another thread, so the relay does not stop.
+    await expect(world.close()).rejects.toThrow('killed before the call ended')
+    await store.close()
+    await reader.close()
+    rmSync(directory, { recursive: true })
+  })
+  const { relay } = world
   const entry = (bytes: number): Entry => {
     const { id, arrivedAt } = relay.intake.begin()
     const message = { id, createdAt: arrivedAt, arrivedAt, sender: '', size: bytes, contentId: id, smtputf8: false }
