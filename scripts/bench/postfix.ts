@@ -119,5 +119,6 @@ lmtp unix - - n - - lmtp
 showq unix n - n - - showq
 anvil unix - - n - 1 anvil
 scache unix - - n - 1 scache
+tlsmgr unix - - n 1000? 1 tlsmgr
 postlog unix-dgram n - n - 1 postlogd
 `

@@ -169,6 +169,8 @@ function interpret(
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
+    table: (heading, name) => [...raw.destinations].find(([given]) => given.toLowerCase() === heading)?.[1].get(name)?.where,
+    malformed,
   }
   throwProblems([...problems, ...semanticProblems(config, origins)])
   return {

@@ -4,6 +4,7 @@
  */
 import { domainToASCII } from 'node:url'
 import { errorMessage } from '../system/caught-error.ts'
+import type { SettingName } from './destination-settings.ts'
 import { parseListen } from './endpoints.ts'
 import { Networks } from './networks.ts'
 import type { Config, OptionName } from './options.ts'
@@ -11,11 +12,16 @@ import { foreignTableType } from './postfix-parameters.ts'
 import type { Problem } from './problem.ts'
 import { parseTlsPolicy } from './tls-policy-map.ts'
 import { parseNextHops, parseTransport } from './transport-map.ts'
+import { assertTableWrapperLevel, assertWrapperLevel } from './wrapper-mode.ts'
 
 /** Positions of values; undefined for a default. */
 export interface Origins {
   readonly parameter: (name: OptionName) => string | undefined
   readonly transport: (key: string) => string
+  /** Position in the table of a destination; undefined when the table does not have the parameter. */
+  readonly table: (heading: string, name: SettingName) => string | undefined
+  /** Parameters whose value is replaced by the default, because it is malformed. */
+  readonly malformed: ReadonlySet<OptionName>
 }
 
 /** A value with its parser. */
@@ -53,7 +59,8 @@ const AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
 const AS_LIST = 'write its entries as a list'
 
 /** The values to parse. Defaults are valid, so only values from a source are parsed. */
-function trials(config: Config, { parameter, transport }: Origins): readonly Trial[] {
+function trials(config: Config, origins: Origins): readonly Trial[] {
+  const { parameter, transport } = origins
   const readers: Partial<Record<OptionName, () => unknown>> = {
     smtpd_listen: () => config.smtpd_listen.map((text) => parseListen(text, 'smtpd_listen')),
     smtpd: () => config.smtpd.map(({ address }) => parseListen(address, 'smtpd')),
@@ -82,5 +89,17 @@ function trials(config: Config, { parameter, transport }: Origins): readonly Tri
     return where === undefined ? [] : [{ where, read }]
   })
   const maps = [...config.transport_maps].map(([key, text]) => ({ where: transport(key), read: () => parseTransport(text, config) }))
-  return [...given, ...maps]
+  return [...given, ...maps, ...wrapperTrials(config, origins)]
+}
+
+/** The levels of smtp_tls_wrappermode. Where the level of the relay is malformed, none is checked. */
+function wrapperTrials(config: Config, { parameter, table, malformed }: Origins): readonly Trial[] {
+  if (malformed.has('smtp_tls_security_level')) return []
+  const where = parameter('smtp_tls_wrappermode')
+  const relay = where === undefined ? [] : [{ where, read: () => assertWrapperLevel(config) }]
+  const tables = [...config.destination].flatMap(([heading, settings]) => {
+    const place = table(heading, 'smtp_tls_wrappermode') ?? table(heading, 'smtp_tls_security_level')
+    return place === undefined ? [] : [{ where: place, read: () => assertTableWrapperLevel(heading, settings, config) }]
+  })
+  return [...relay, ...tables]
 }

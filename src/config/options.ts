@@ -208,6 +208,11 @@ export const OPTIONS = {
     'may',
     'TLS to next hops: none, may (when offered), encrypt (required), verify and secure (required, with a matching certificate).',
   ),
+  smtp_tls_wrappermode: perDestination(
+    is.flag,
+    'no',
+    'Start TLS with the connection instead of by STARTTLS (SMTPS, port 465); needs a level of encrypt or above; not for LMTP.',
+  ),
   smtp_tls_loglevel: option(
     is.count(0, 1),
     '0',

@@ -26,7 +26,6 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['smtp_enforce_tls', 'write smtp_tls_security_level = "encrypt"'],
   ['smtp_tls_per_site', 'write smtp_tls_policy_maps'],
   ['smtp_tls_CApath smtpd_tls_CApath smtpd_tls_CAfile', 'write smtp_tls_CAfile, one file; certificates of clients are not checked'],
-  ['smtp_tls_wrappermode', 'deferd starts TLS by STARTTLS only: remove it, and use port 587 of the next hop'],
   ['smtpd_tls_loglevel smtp_tls_note_starttls_offer debug_peer_level debug_peer_list debugger_command', NO_LOG_LEVEL],
   [
     'smtp_tls_protocols smtp_tls_mandatory_protocols smtp_tls_ciphers smtp_tls_mandatory_ciphers smtpd_tls_protocols smtpd_tls_mandatory_protocols smtpd_tls_ciphers smtpd_tls_mandatory_ciphers smtpd_tls_eecdh_grade smtpd_tls_dh1024_param_file',

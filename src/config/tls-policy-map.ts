@@ -8,6 +8,9 @@ export interface TlsPolicy {
   readonly match: readonly string[]
 }
 
+/** True when mail must not be sent without TLS. */
+export const isMandatory = (level: TlsLevel): boolean => level !== 'none' && level !== 'may'
+
 const LEVELS: readonly TlsLevel[] = ['none', 'may', 'encrypt', 'verify', 'secure']
 
 /** The names that a certificate may have (smtp_tls_verify_cert_match, smtp_tls_secure_cert_match). */

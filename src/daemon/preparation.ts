@@ -7,7 +7,9 @@ import { readFileSync } from 'node:fs'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import type { OptionName } from '../config/options.ts'
 import { inLineOrder, type Problem } from '../config/problem.ts'
-import { parseNextHop } from '../config/next-hop.ts'
+import { DestinationPolicies } from '../config/destination-policies.ts'
+import { formatNextHop, parseNextHop } from '../config/next-hop.ts'
+import { parseNextHops } from '../config/transport-map.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
 import { blocksOf, readCertificate } from '../smtpd/listeners.ts'
@@ -28,6 +30,7 @@ export const PARTS = [
   'certificate of the client',
   'secrets',
   'logins',
+  'next hops',
   'users',
   'log',
   'queue folder',
@@ -117,6 +120,7 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
   steps.warn('secrets', ...readableSecrets(config).map((path) => `${path} is readable by every local user: chmod o-r ${path}`))
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
+  steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
@@ -138,6 +142,20 @@ function relayhostsWithoutLogin({ config }: LoadedConfig, passwords: string | un
     const remedy = passwords === undefined ? 'set smtp_sasl_password_maps to a file with' : 'add to smtp_sasl_password_maps'
     return [`relayhost ${text} has no credentials: ${remedy} the line "${text} USER:PASSWORD"`]
   })
+}
+
+/** Port at which TLS starts with the connection (RFC 8314 §3.3). */
+const SUBMISSIONS_PORT = 465
+const WRAPPER_REMEDY = 'set smtp_tls_wrappermode = "yes" and smtp_tls_security_level = "encrypt"'
+
+/** A sentence for each relayhost at the port of implicit TLS for which deferd would wait for a greeting in clear. */
+function wrapperHopsWithoutWrapper({ config }: LoadedConfig): readonly string[] {
+  const hops = parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)
+  const destination = `smtp:${hops.map((hop) => formatNextHop(hop, config.smtp_tcp_port)).join(',')}`
+  if (new DestinationPolicies(config).for(destination).settings.smtp_tls_wrappermode) return []
+  return hops
+    .filter(({ port }) => port === SUBMISSIONS_PORT)
+    .map((hop) => `relayhost ${formatNextHop(hop, 0)} expects TLS at once: ${WRAPPER_REMEDY}`)
 }
 
 function readUsers({ config }: LoadedConfig, steps: Steps): void {

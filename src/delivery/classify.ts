@@ -159,6 +159,10 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'starttls')
     case 'tls-not-offered':
       return deferred('4.7.4', `TLS is required, but was not offered by host ${host}`, 'starttls')
+    case 'tls-level': {
+      const reason = `smtp_tls_wrappermode needs a TLS level of encrypt or above for host ${host}, and its level is ${failure.level}`
+      return deferred('4.3.5', reason, 'connect')
+    }
     case 'auth-unavailable':
       return deferred('4.7.0', `SASL authentication failed; cannot authenticate to server ${host}: ${failure.why}`, 'auth')
     case 'no-smtputf8': {
@@ -189,6 +193,7 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
     case 'protocol-error':
     case 'loop':
     case 'tls-not-offered':
+    case 'tls-level':
     case 'auth-unavailable':
       return true
   }

@@ -24,6 +24,8 @@ export type SessionFailure =
   /** The TLS handshake failed, or the certificate does not match. */
   | { readonly kind: 'tls'; readonly why: string }
   | { readonly kind: 'tls-not-offered' }
+  /** smtp_tls_wrappermode without a mandatory TLS level. */
+  | { readonly kind: 'tls-level'; readonly level: string }
   | { readonly kind: 'auth-unavailable'; readonly why: string }
   /** The message needs SMTPUTF8, which the host does not support. */
   | { readonly kind: 'no-smtputf8' }

@@ -7,20 +7,21 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Operator } from '../support/operator.ts'
 
 let operator: Operator
-let server: Server
+let server: Server | undefined
 const commands: string[] = []
 beforeEach(() => {
   operator = new Operator()
 })
 afterEach(() => {
-  server.close()
+  server?.close()
+  server = undefined
   operator.leave()
   commands.length = 0
 })
 
 /** A server that answers AUTH with `auth`. Returns its port. */
 async function listen(auth: string): Promise<number> {
-  server = createServer((socket) => {
+  const opened = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.write('220 relay ESMTP\r\n')
     socket.on('data', (data) => {
@@ -32,8 +33,9 @@ async function listen(auth: string): Promise<number> {
       }
     })
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  return (server.address() as AddressInfo).port
+  server = opened
+  await new Promise<void>((resolve) => void opened.listen(0, '127.0.0.1', resolve))
+  return (opened.address() as AddressInfo).port
 }
 
 async function check(port: number) {
@@ -59,6 +61,17 @@ test('a refused login, and a server that is down, are errors', async () => {
     code: 69,
     line: expect.stringMatching(/^error .*SASL authentication failed; .* 535 5\.7\.8 wrong$/) as string,
   })
-  await new Promise((resolve) => server.close(resolve))
+  await new Promise((resolve) => server?.close(resolve))
   expect(await check(port)).toEqual({ code: 69, line: expect.stringMatching(/^error .*Connection refused$/) as string })
+})
+
+test.each([
+  ['[127.0.0.1]:465', [], true],
+  ['[127.0.0.1]:465', ['smtp_tls_wrappermode=yes', 'smtp_tls_security_level=encrypt'], false],
+  ['[127.0.0.1]:587', [], false],
+] as const)('relayhost %s with %j: a warning that TLS starts at once: %s', async (relayhost, settings, warned) => {
+  const options = [`relayhost=${relayhost}`, ...settings].flatMap((one) => ['-o', one])
+  const { code, out } = await operator.run(['check', ...options])
+  expect(code).toBe(0)
+  expect(/^warning next hops +relayhost \[127\.0\.0\.1\]:465 expects TLS at once: /m.test(out)).toBe(warned)
 })

@@ -1,8 +1,9 @@
 /** The two relays that are compared: a daemon of deferd in this process, and a private Postfix. Each relays to a sink of its own. */
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
 import { startPostfix } from '../../scripts/bench/postfix.ts'
 import { freePort, greeted } from '../../scripts/bench/child.ts'
 import { configFrom } from '../../src/config/load.ts'
@@ -13,6 +14,7 @@ import { Events } from '../../src/telemetry/events.ts'
 import { postfixLines } from '../../src/telemetry/postfix-log.ts'
 import { RemoteNetwork } from '../../src/testkit/remote/remote-network.ts'
 import type { ReceivedMail } from '../../src/testkit/remote/remote-events.ts'
+import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { Operator } from '../support/operator.ts'
 
 export interface System {
@@ -40,6 +42,14 @@ const COMMON = {
   message_size_limit: '200000',
 }
 
+/** Properties of a pair of systems beside those of all pairs. */
+export interface PairOptions {
+  /** Settings with the same name and value in both systems. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** True for sinks that start TLS with the connection. */
+  readonly secureSinks?: boolean
+}
+
 /** Settings that Postfix needs to behave by its own defaults in a relay without local mail. */
 const POSTFIX_ONLY = {
   smtpd_relay_restrictions: 'permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination',
@@ -54,14 +64,15 @@ class SinkPort {
   readonly #remote: RemoteNetwork
   readonly #server: Server
 
-  constructor() {
+  constructor({ secureSinks = false }: PairOptions) {
     this.#remote = new RemoteNetwork({
       clock: systemClock,
       random: systemRandom,
       addresses: true,
       keep: (mail) => this.received.push(mail),
     })
-    this.#server = createServer((socket) => void this.#remote.accept(socket, 'sink'))
+    const accept = (socket: Socket) => void this.#remote.accept(socket, 'sink')
+    this.#server = secureSinks ? createTlsServer({ cert: CERTIFICATE, key: KEY }, accept) : createServer(accept)
   }
 
   async open(): Promise<this> {
@@ -76,11 +87,12 @@ class SinkPort {
   }
 }
 
-async function startDeferd(folder: string): Promise<System> {
-  const sink = await new SinkPort().open()
+async function startDeferd(folder: string, options: PairOptions): Promise<System> {
+  const sink = await new SinkPort(options).open()
   const directory = join(folder, 'deferd')
   const port = await freePort()
-  const settings = { ...COMMON, relayhost: `[127.0.0.1]:${sink.port}`, queue_directory: directory, smtpd_listen: `127.0.0.1:${port}` }
+  const own = { relayhost: `[127.0.0.1]:${sink.port}`, queue_directory: directory, smtpd_listen: `127.0.0.1:${port}` }
+  const settings = { ...COMMON, ...own, ...options.settings }
   const overrides = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
   const loaded = configFrom({}, 'relay.example', { overrides })
   const events = new Events(() => systemClock.now())
@@ -94,8 +106,8 @@ async function startDeferd(folder: string): Promise<System> {
     received: sink.received,
     log: () => lines,
     sendmail: async (args, input) => {
-      const options = overrides.flatMap((override) => ['-o', override])
-      return (await operator.run(['sendmail', ...options, ...args], { stdin: Buffer.from(input, 'latin1'), env: { NAME: 'root' } })).code
+      const given = overrides.flatMap((override) => ['-o', override])
+      return (await operator.run(['sendmail', ...given, ...args], { stdin: Buffer.from(input, 'latin1'), env: { NAME: 'root' } })).code
     },
     stop: async () => {
       await daemon.stop()
@@ -105,12 +117,12 @@ async function startDeferd(folder: string): Promise<System> {
   }
 }
 
-async function startReference(folder: string): Promise<System> {
-  const sink = await new SinkPort().open()
+async function startReference(folder: string, options: PairOptions): Promise<System> {
+  const sink = await new SinkPort(options).open()
   const directory = join(folder, 'postfix')
   mkdirSync(directory)
   const port = await freePort()
-  const instance = await startPostfix(directory, { listen: port, nextHop: sink.port }, { ...COMMON, ...POSTFIX_ONLY })
+  const instance = await startPostfix(directory, { listen: port, nextHop: sink.port }, { ...COMMON, ...POSTFIX_ONLY, ...options.settings })
   await greeted(instance, port, new AbortController().signal)
   return {
     name: 'Postfix',
@@ -143,11 +155,11 @@ export interface Pair {
   stop(): Promise<void>
 }
 
-export async function startPair(): Promise<Pair> {
+export async function startPair(options: PairOptions = {}): Promise<Pair> {
   // Not in the folder of the tests, which Postfix's own user may not enter.
   const folder = mkdtempSync('/tmp/deferd-interop-')
   chmodSync(folder, 0o755)
-  const [deferd, postfix] = await Promise.all([startDeferd(folder), startReference(folder)])
+  const [deferd, postfix] = await Promise.all([startDeferd(folder, options), startReference(folder, options)])
   return {
     deferd,
     postfix,

@@ -37,6 +37,8 @@ export interface ServerScript {
   readonly quit?: Script
   /** A 220 is followed by a handshake with the certificate of mx.example.net. */
   readonly starttls?: Script
+  /** True to start TLS with the connection. */
+  readonly wrapper?: boolean
 }
 
 /** Record of one connection. */
@@ -49,13 +51,13 @@ export interface ServerSession {
   /** Number of received bytes of the last content. */
   contentBytes: number
   closed: boolean
-  /** True after STARTTLS. */
+  /** True after STARTTLS, and in wrapper mode. */
   secure: boolean
   /** True when the TLS session of an earlier connection was resumed. */
   resumed: boolean
 }
 
-const DEFAULTS: Required<Omit<ServerScript, 'inContent'>> = {
+const DEFAULTS: Required<Omit<ServerScript, 'inContent' | 'wrapper'>> = {
   greeting: '220 far.example ESMTP',
   ehlo: '250-far.example\r\n250-PIPELINING\r\n250-SIZE 0\r\n250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250 DSN',
   lhlo: '250-far.example\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES',
@@ -99,8 +101,9 @@ export class ScriptedServer {
     }
     this.sessions.push(session)
     socket.on('close', () => (session.closed = true))
-    this.#perform(socket, 'greeting', '')
-    this.#listen(socket, session)
+    const spoken = this.#script.wrapper === true ? secured(socket, session) : socket
+    this.#perform(spoken, 'greeting', '')
+    this.#listen(spoken, session)
   }
 
   #listen(socket: Socket, session: ServerSession): void {
@@ -153,10 +156,7 @@ export class ScriptedServer {
         if (/^(?:MAIL|RSET)/.test(line)) chunks = ''
         if (line === 'STARTTLS' && this.#perform(socket, 'starttls', line).startsWith('220')) {
           socket.off('data', take)
-          session.secure = true
-          const secured = new TLSSocket(socket, { isServer: true, secureContext: TLS })
-          secured.on('secure', () => (session.resumed = secured.isSessionReused()))
-          return this.#listen(secured, session)
+          return this.#listen(secured(socket, session), session)
         }
         if (line !== 'STARTTLS') inContent = this.#command(socket, line)
       }
@@ -183,6 +183,14 @@ export class ScriptedServer {
     if (chosen === null || typeof chosen === 'string') return chosen ?? ''
     return 'packets' in chosen ? Buffer.concat(chosen.packets).toString('latin1') : (chosen.say ?? '')
   }
+}
+
+/** The server's end of TLS over a socket. */
+function secured(socket: Socket, session: ServerSession): TLSSocket {
+  session.secure = true
+  const tls = new TLSSocket(socket, { isServer: true, secureContext: TLS })
+  tls.on('secure', () => (session.resumed = tls.isSessionReused()))
+  return tls
 }
 
 /** Number of recipients of the current transaction: LMTP replies to the dot once for each. */

@@ -24,7 +24,7 @@ import { SmtpSession } from './smtp-session.ts'
 import { systemErrorText } from './error-text.ts'
 import type { SaslCredentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
-import { NO_TLS, type TlsPolicies, type TlsTerms } from '../tls/tls-policy.ts'
+import { NO_TLS, type TlsPolicies, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
 import type { TlsSessionCache } from '../tls/tls-session-cache.ts'
 import type { Peer, Transcript, SessionFailure } from '../transcript.ts'
 
@@ -174,7 +174,7 @@ export class Attempt {
 
   async #tryHost(host: Host, hop: NextHop, key: string): Promise<void> {
     this.#logReasons()
-    const tls = this.#deps.tls.termsFor(hop, host.name, this.#settings.smtp_tls_security_level)
+    const tls = this.#deps.tls.termsFor(hop, host.name, this.#tlsSettings)
     let session = await this.#connect(host, hop, tls)
     if (!(session instanceof SmtpSession) && session.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
       this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${session.why}; trying in clear`)
@@ -201,6 +201,7 @@ export class Attempt {
 
   async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | SessionFailure> {
     const { clock, config, passwords, secured, tickets } = this.#deps
+    if (tls.wrapper && !tls.required) return { kind: 'tls-level', level: tls.level }
     const socket = await this.#dial(host)
     if ('kind' in socket) return socket
     this.#relay = relayName(host)
@@ -222,6 +223,11 @@ export class Attempt {
     const session = await SmtpSession.open(socket, options, this.#options.signal)
     if (!(session instanceof SmtpSession) && session.kind === 'tls') tickets.forget(ticketKey)
     return session
+  }
+
+  get #tlsSettings(): TlsSettings {
+    const { smtp_tls_security_level: level, smtp_tls_wrappermode } = this.#settings
+    return { level, wrapper: smtp_tls_wrappermode && this.#route.transport === 'smtp' }
   }
 
   async #dial({ address, port }: Host): Promise<Socket | SessionFailure> {
@@ -304,8 +310,9 @@ export class Attempt {
 
   /** Cache key. Connections with equal transport, next hop, TLS level, login and local address are interchangeable. */
   #cacheKey(hop: NextHop): string {
-    const { smtp_bind_address, smtp_bind_address6, smtp_tls_security_level } = this.#settings
-    const level = this.#deps.tls.levelFor(hop, smtp_tls_security_level)
+    const { smtp_bind_address, smtp_bind_address6 } = this.#settings
+    const { level: byDefault, wrapper } = this.#tlsSettings
+    const level = `${this.#deps.tls.levelFor(hop, byDefault)}${wrapper ? ' wrapper' : ''}`
     const user = this.#deps.passwords.find(hop, this.#request.message.sender)?.user ?? ''
     return [this.#route.transport, formatNextHop(hop, 0), hop.origin, level, user, smtp_bind_address, smtp_bind_address6].join(' ')
   }

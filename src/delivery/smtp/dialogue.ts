@@ -10,7 +10,7 @@ import type { Step } from './mail-transaction.ts'
 import { ReplyReader, type ServerReply } from '../reply-reader.ts'
 import type { SessionFailure } from '../transcript.ts'
 
-export type Waiting = Step | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'body' | 'idle'
+export type Waiting = Step | 'tls' | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'body' | 'idle'
 
 /** Name of the parameter that limits each wait. */
 const TIMEOUTS = {
@@ -18,6 +18,7 @@ const TIMEOUTS = {
   ehlo: 'smtp_helo_timeout',
   auth: 'smtp_helo_timeout',
   starttls: 'smtp_starttls_timeout',
+  tls: 'smtp_starttls_timeout',
   rset: 'smtp_rset_timeout',
   mail: 'smtp_mail_timeout',
   rcpt: 'smtp_rcpt_timeout',
@@ -61,7 +62,7 @@ export class Dialogue {
 
   constructor(deps: DialogueDeps) {
     this.#deps = deps
-    this.#deadline = new Deadline(deps.clock, () => this.fail({ kind: 'timeout', stage: this.stage }))
+    this.#deadline = new Deadline(deps.clock, () => this.#timedOut())
   }
 
   get over(): boolean {
@@ -74,6 +75,7 @@ export class Dialogue {
 
   get stage(): Stage {
     if (this.#waiting === 'bdat') return 'body'
+    if (this.#waiting === 'tls') return 'starttls'
     return this.#waiting === 'idle' || this.#waiting === 'rset' ? 'mail' : this.#waiting
   }
 
@@ -142,6 +144,10 @@ export class Dialogue {
   quit(): void {
     this.#over = true
     this.#deadline.close()
+  }
+
+  #timedOut(): void {
+    this.fail(this.#waiting === 'tls' ? { kind: 'tls', why: 'TLS handshake timed out' } : { kind: 'timeout', stage: this.stage })
   }
 
   #answer(reply: ServerReply, lines: readonly string[]): void {

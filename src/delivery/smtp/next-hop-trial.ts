@@ -47,7 +47,8 @@ export async function tryNextHop(hop: NextHop, deps: TrialDeps): Promise<readonl
 async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial> {
   const { config, secrets } = deps
   const settings = new DestinationPolicies(config).for(`smtp:${formatNextHop(hop, 0)}`).settings
-  const tls = new TlsPolicies(config, secrets.tls ?? {}).termsFor(hop, host.name, settings.smtp_tls_security_level)
+  const tlsSettings = { level: settings.smtp_tls_security_level, wrapper: settings.smtp_tls_wrappermode }
+  const tls = new TlsPolicies(config, secrets.tls ?? {}).termsFor(hop, host.name, tlsSettings)
   const credentials = new SaslCredentials(secrets.passwords ?? '', config).find(hop, '')
   const session = await connect(host, { ...deps, settings, tls, credentials })
   if (!(session instanceof SmtpSession)) {
@@ -71,6 +72,7 @@ type ConnectDeps = TrialDeps & Pick<Parameters<typeof SmtpSession.open>[1], 'set
 
 async function connect(host: Host, { config, net, clock, settings, tls, credentials }: ConnectDeps): Promise<SmtpSession | SessionFailure> {
   const { smtp_bind_address: bind, smtp_bind_address6: bind6, smtp_connect_timeout: timeout } = settings
+  if (tls.wrapper && !tls.required) return { kind: 'tls-level', level: tls.level }
   const localAddress = (host.address.includes(':') ? bind6 : bind) || undefined
   try {
     const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, LIMIT) })

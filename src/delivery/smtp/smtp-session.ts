@@ -66,7 +66,7 @@ const optionsFor = (socket: Socket, { peer, helo, lmtp, tls, ticket, settings }:
   port: peer.port,
   name: helo,
   lmtp,
-  secure: false,
+  secure: tls.wrapper,
   ignoreTLS: tls.level === 'none' || settings.smtp_discard_ehlo_keywords.includes('starttls'),
   opportunisticTLS: tls.level === 'may',
   tls: ticket?.offered === undefined ? tls.options : { ...tls.options, session: ticket.offered },
@@ -113,11 +113,11 @@ class ClientConnection extends Base implements CommandChannel {
     return this._supportedAuth
   }
 
-  /** Performs greeting, EHLO and STARTTLS. Resolves with the failure, if any. */
+  /** Performs greeting, EHLO and STARTTLS, or TLS before them in wrapper mode. Resolves with the failure, if any. */
   handshake(): Promise<SessionFailure | undefined> {
     return new Promise((resolve) => {
       this.dialogue.onOver = () => resolve(this.failure)
-      this.dialogue.await('greeting')
+      this.dialogue.await(this.#options.tls.wrapper ? 'tls' : 'greeting')
       this.connect((error) => {
         if (error !== undefined) return this.#failed(error)
         this.dialogue.await('idle')
@@ -218,6 +218,7 @@ class ClientConnection extends Base implements CommandChannel {
     const { ticket, secured, tls } = this.#options
     super._upgradeConnection((error, isSecure) => {
       if (error === null && this._socket instanceof TLSSocket) secured?.(tlsConnection(this._socket, tls.level))
+      if (tls.wrapper) this.dialogue.await('greeting')
       done(error, isSecure)
     })
     // `_socket` is the TLS socket now. TLS 1.3 session tickets arrive after the handshake.

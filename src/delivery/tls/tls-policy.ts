@@ -7,14 +7,22 @@ import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } fro
 import type { Config } from '../../config/options.ts'
 import { lookupKeys } from '../../mail/address.ts'
 import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
-import { DEFAULT_MATCH, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
+import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
 
 /** TLS requirements of one session. */
 export interface TlsTerms {
   readonly level: TlsLevel
   /** True when mail must not be sent without TLS. */
   readonly required: boolean
+  /** True when TLS starts with the connection, without STARTTLS (smtp_tls_wrappermode). */
+  readonly wrapper: boolean
   readonly options: ConnectionOptions
+}
+
+/** TLS settings of a destination, which apply where no policy matches. */
+export interface TlsSettings {
+  readonly level: TlsLevel
+  readonly wrapper: boolean
 }
 
 /** PEM texts of the files named in the configuration. */
@@ -24,7 +32,7 @@ export interface TlsFiles {
   readonly key?: string | undefined
 }
 
-export const NO_TLS: TlsTerms = { level: 'none', required: false, options: {} }
+export const NO_TLS: TlsTerms = { level: 'none', required: false, wrapper: false, options: {} }
 
 export class TlsPolicies {
   readonly #policies: ReadonlyMap<string, TlsPolicy>
@@ -41,9 +49,10 @@ export class TlsPolicies {
     return this.#policyFor(hop, level).level
   }
 
-  termsFor(hop: NextHop, hostname: string, byDefault: TlsLevel): TlsTerms {
-    const { level, match } = this.#policyFor(hop, byDefault)
-    if (level === 'none') return NO_TLS
+  termsFor(hop: NextHop, hostname: string, settings: TlsSettings): TlsTerms {
+    const { level, match } = this.#policyFor(hop, settings.level)
+    const { wrapper } = settings
+    if (level === 'none') return wrapper ? { ...NO_TLS, wrapper } : NO_TLS
     const trusted = level === 'verify' || level === 'secure'
     const names = match.map((name) =>
       name === 'hostname' ? hostname : name === 'nexthop' ? hop.host : name === 'dot-nexthop' ? `.${hop.host}` : name,
@@ -54,7 +63,7 @@ export class TlsPolicies {
       ...(this.#files.ca === undefined ? {} : { ca: this.#files.ca }),
       ...(this.#files.cert === undefined ? {} : { cert: this.#files.cert, key: this.#files.key ?? this.#files.cert }),
     }
-    return { level, required: level !== 'may', options }
+    return { level, required: isMandatory(level), wrapper, options }
   }
 
   #policyFor(hop: NextHop, level: TlsLevel): TlsPolicy {

@@ -28,15 +28,15 @@ describe('the terms', () => {
     ['verify', { required: true, options: { rejectUnauthorized: true } }],
     ['secure', { required: true, options: { rejectUnauthorized: true } }],
   ] as const)('of level %s', (level, terms) => {
-    expect(policies().termsFor(hop('far.example'), 'mx.far.example', level)).toMatchObject({ level, ...terms })
+    expect(policies().termsFor(hop('far.example'), 'mx.far.example', { level, wrapper: false })).toMatchObject({ level, ...terms })
   })
 
   test('of level none use no TLS', () => {
-    expect(policies().termsFor(hop('far.example'), 'mx.far.example', 'none')).toBe(NO_TLS)
+    expect(policies().termsFor(hop('far.example'), 'mx.far.example', { level: 'none', wrapper: false })).toBe(NO_TLS)
   })
 
   test('have the configured files; the certificate file may hold the key', () => {
-    const { options } = policies().termsFor(hop('far.example'), 'mx.far.example', 'may')
+    const { options } = policies().termsFor(hop('far.example'), 'mx.far.example', { level: 'may', wrapper: false })
     expect(options).toMatchObject({ ca: 'CA', cert: 'CERT', key: 'CERT' })
   })
 
@@ -47,7 +47,7 @@ describe('the terms', () => {
     ['secure', 'mail.far.example', true],
     ['secure', 'notfar.example', false],
   ] as const)('of level %s: a certificate for %s is accepted: %s', (level, name, accepted) => {
-    const { options } = policies().termsFor(hop('far.example'), 'mx.far.example', level)
+    const { options } = policies().termsFor(hop('far.example'), 'mx.far.example', { level, wrapper: false })
     const certificate = { subject: { CN: '' }, subjectaltname: `DNS:${name}` } as unknown as Parameters<
       NonNullable<typeof options.checkServerIdentity>
     >[1]
