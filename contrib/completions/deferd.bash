@@ -17,7 +17,7 @@ _deferd() {
     'deferd queue list') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --sort --count --wide --tsv --json -h --help' ;;
     'deferd queue show') words='--config -o --json -h --help' ;;
     'deferd queue cat') words='--config -o -e -h -b --help' ;;
-    'deferd queue shape') words='--config -o --senders --addresses --parents --buckets --minutes --linear --json -h --help' ;;
+    'deferd queue shape') words='--config -o --senders --addresses --parents --buckets --minutes --linear --tsv --json -h --help' ;;
     'deferd queue causes') words='--config -o --destination --limit --json -h --help' ;;
     'deferd queue flush') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
     'deferd queue hold') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
@@ -38,7 +38,7 @@ _deferd() {
     'deferd backup') words='--config -o -h --help' ;;
     'deferd restore') words='--config -o -h --help' ;;
     'deferd salvage') words='--config -o --json -h --help' ;;
-    'deferd audit') words='--config -o --json -h --help' ;;
+    'deferd audit') words='--config -o --tsv --json -h --help' ;;
     'deferd user') words='add remove list -h --help' ;;
     'deferd user add') words='--config -o -h --help' ;;
     'deferd user remove') words='--config -o -h --help' ;;

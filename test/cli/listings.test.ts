@@ -428,7 +428,7 @@ describe('qshape', () => {
     ])
   })
 
-  test('queue shape --json prints a row per line, the total first', async () => {
+  test('queue shape --json and --tsv print a row per line, the total first', async () => {
     await operator.own(async (store) => {
       for (const age of [3, 7, 2000]) await queue(store, { at: NOW - minutes(age), to: [{ address: 'ann@far.example' }] })
     })
@@ -437,6 +437,7 @@ describe('qshape', () => {
       { domain: 'TOTAL', total: 3, limits: [5, 10, null], counts: [1, 1, 1] },
       { domain: 'far.example', total: 3, limits: [5, 10, null], counts: [1, 1, 1] },
     ])
+    expect(await operator.says('queue', 'shape', '--tsv', '--buckets', '3')).toBe('TOTAL\t3\t1\t1\t1\nfar.example\t3\t1\t1\t1\n')
   })
 
   test('fits 80 columns, with long names truncated at the left', async () => {

@@ -162,6 +162,9 @@ describe('without a daemon', () => {
     expect(await operator.says('audit')).toBe(
       '2026-11-20 10:00:00  operator  hold --all  (3 changes)\n2026-11-20 10:00:00  operator  suspend far.example  (1 change)\n',
     )
+    expect(await operator.says('audit', '--tsv')).toBe(
+      '2026-11-20T10:00:00.000Z\toperator\thold\t--all\t3\n2026-11-20T10:00:00.000Z\toperator\tsuspend\tfar.example\t1\n',
+    )
     expect(JSON.parse((await operator.says('audit', '--json')).split('\n')[0] ?? '')).toEqual({
       time: NOW / 1000,
       who: 'operator',

@@ -4,30 +4,42 @@
 import type { Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'
-import { epochSeconds, maskControls, jsonLine, localTime, plural } from '../render/text.ts'
+import type { AuditRecord } from '../../store/queue-store.ts'
+import { epochSeconds, isoTime, jsonLine, localTime, maskControls, plural } from '../render/text.ts'
 
 const PAGE = 500
 
+interface Options {
+  readonly tsv?: true
+  readonly json?: true
+}
+
+/** A record as a line: JSON, tab-separated values, or text for people. */
+function lineOf({ at, who, action, arguments: words, changed }: AuditRecord, { tsv, json }: Options, { clock }: Shell): string {
+  if (json === true) return jsonLine({ time: epochSeconds(at), who, action, arguments: words, changed })
+  if (tsv === true) return `${[isoTime(at), who, action, words, String(changed)].map(maskControls).join('\t')}\n`
+  return `${localTime(at, clock)}  ${maskControls(who)}  ${maskControls(`${action} ${words}`)}  (${plural(changed, 'change')})\n`
+}
+
+async function print(shell: Shell, options: Options, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const reader = await shell.openReader(config)
+  try {
+    for (let after = 0; ;) {
+      const page = await reader.audit({ after, limit: PAGE })
+      await shell.stdout.write(page.map((record) => lineOf(record, options, shell)).join(''))
+      if (page.length < PAGE) return
+      after = page.at(-1)?.id ?? after
+    }
+  } finally {
+    await reader.close()
+  }
+}
+
 export function addAudit(program: Command, shell: Shell): void {
   subcommand(program, 'audit', 'print who changed the queue, when and how')
+    .option('--tsv', 'exact tab-separated values, without headings')
     .option('--json', 'one JSON object per action')
-    .action(async (options: { readonly json?: true }, command: Command) => {
-      const { config } = await configOf(shell, command)
-      const reader = await shell.openReader(config)
-      try {
-        for (let after = 0; ;) {
-          const page = await reader.audit({ after, limit: PAGE })
-          const lines = page.map(({ at, who, action, arguments: words, changed }) =>
-            options.json === true
-              ? jsonLine({ time: epochSeconds(at), who, action, arguments: words, changed })
-              : `${localTime(at, shell.clock)}  ${maskControls(who)}  ${maskControls(`${action} ${words}`)}  (${plural(changed, 'change')})\n`,
-          )
-          await shell.stdout.write(lines.join(''))
-          if (page.length < PAGE) return
-          after = page.at(-1)?.id ?? after
-        }
-      } finally {
-        await reader.close()
-      }
-    })
+    .addHelpText('after', '\n--tsv has the columns time, user, action, arguments, changed messages.')
+    .action((options: Options, command: Command) => print(shell, options, command))
 }

@@ -17,7 +17,8 @@ interface ShapeOrder {
   readonly bySender: boolean
   /** Counts by whole addresses instead of domains. */
   readonly byAddress?: boolean
-  readonly json?: true | undefined
+  /** Form of the output; a table when absent. */
+  readonly form?: 'json' | 'tsv' | undefined
 }
 
 const PAGE = 2_000
@@ -41,7 +42,7 @@ export function queuesOf(names: readonly string[], byDefault: readonly QueueName
 export async function printShape(
   shell: Shell,
   config: Config,
-  { layout, queues, bySender, byAddress = false, json }: ShapeOrder,
+  { layout, queues, bySender, byAddress = false, form }: ShapeOrder,
 ): Promise<void> {
   const reader = await shell.openReader(config)
   const now = shell.clock.now()
@@ -61,7 +62,12 @@ export async function printShape(
   } finally {
     await reader.close()
   }
-  await shell.stdout.write(json === true ? shape.toJson().map(jsonLine).join('') : `${shape.toString()}\n`)
+  await shell.stdout.write(textOf(shape, form))
+}
+
+function textOf(shape: Shape, form: ShapeOrder['form']): string {
+  if (form === 'json') return shape.toJson().map(jsonLine).join('')
+  return form === 'tsv' ? `${shape.toValues().join('\n')}\n` : `${shape.toString()}\n`
 }
 
 interface Options {
@@ -71,6 +77,7 @@ interface Options {
   readonly buckets?: number
   readonly minutes?: number
   readonly linear?: true
+  readonly tsv?: true
   readonly json?: true
 }
 
@@ -82,8 +89,14 @@ export function addQueueShape(parent: Command, shell: Shell): void {
     .option('--buckets <n>', 'age columns (10)', countArgument)
     .option('--minutes <n>', 'minutes in the first column (5)', countArgument)
     .option('--linear', 'columns of equal width instead of doubling widths')
+    .option('--tsv', 'exact tab-separated values, without headings')
     .option('--json', 'one JSON object per row, the total first')
-    .addHelpText('after', '\nAll queues by default. Column headings are upper limits in minutes.')
+    .addHelpText(
+      'after',
+      `
+All queues by default. Column headings are upper limits in minutes. --tsv has the columns name, total, and one count per age column; the
+first row is TOTAL.`,
+    )
     .action(async (names: readonly string[], options: Options, command: Command) => {
       if (options.addresses === true && options.parents === true)
         throw new CommandError(EX.usage, '--parents counts domains: give either --parents or --addresses')
@@ -95,7 +108,7 @@ export function addQueueShape(parent: Command, shell: Shell): void {
         ),
         bySender: options.senders === true,
         byAddress: options.addresses === true,
-        json: options.json,
+        form: options.json === true ? 'json' : options.tsv === true ? 'tsv' : undefined,
         layout: {
           buckets: Math.max(1, options.buckets ?? 10),
           minutes: Math.max(1, options.minutes ?? 5),

@@ -57,6 +57,12 @@ export class Shape {
     return [object('TOTAL', this.#total), ...this.#sorted().map(([name, counts]) => object(name, counts))]
   }
 
+  /** Exact tab-separated values, one line per row, TOTAL first: name, total, and the count of each age column. */
+  toValues(): readonly string[] {
+    const rows: readonly (readonly [string, Counts])[] = [['TOTAL', this.#total], ...this.#sorted()]
+    return rows.map(([name, counts]) => [maskControls(name), ...counts].join('\t'))
+  }
+
   /** The table, with a heading as its first line. */
   toString(): string {
     const headings = this.#headings()
