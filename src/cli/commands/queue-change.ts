@@ -12,6 +12,7 @@ import type { QueueClient } from '../shell/queue-client.ts'
 import { pages } from '../queue-client/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
+import { countText, ProgressLine } from '../shell/progress.ts'
 import type { Shell } from '../shell/shell.ts'
 import { recordsByName } from '../render/recipient-status.ts'
 import { grouped, maskControls, jsonLine, plural } from '../render/text.ts'
@@ -21,6 +22,7 @@ interface Verb {
   readonly operation: OperationName
   readonly summary: string
   readonly past: string
+  readonly doing: string
   readonly note: string
 }
 
@@ -29,42 +31,49 @@ const VERBS: readonly Verb[] = [
     operation: 'flush',
     summary: 'try messages now, also at dead destinations',
     past: 'flushed',
+    doing: 'flushing',
     note: 'A flushed attempt that fails does not change the retry schedule.',
   },
   {
     operation: 'hold',
     summary: 'put messages on hold: no attempts, no expiry',
     past: 'put on hold',
+    doing: 'holding',
     note: 'Undo with `deferd queue release`.',
   },
   {
     operation: 'release',
     summary: 'release messages from hold',
     past: 'released',
+    doing: 'releasing',
     note: 'Messages keep their schedule; due recipients are tried at once.',
   },
   {
     operation: 'requeue',
     summary: 'give messages a new queue id, a new schedule and their full lifetime',
     past: 'requeued',
+    doing: 'requeueing',
     note: 'Delivered recipients are not tried again; the arrival time is kept.',
   },
   {
     operation: 'expire',
     summary: 'expire messages: return them to their senders without another attempt',
     past: 'expired',
+    doing: 'expiring',
     note: 'Messages are returned when they become due; `deferd queue flush` afterwards returns them at once.',
   },
   {
     operation: 'delete',
     summary: 'delete messages without a notice to the sender',
     past: 'deleted',
+    doing: 'deleting',
     note: 'Deleted messages stay in the trash for trash_lifetime, unless --now is given. Undo with `deferd queue restore`.',
   },
   {
     operation: 'restore',
     summary: 'restore deleted messages from the trash',
     past: 'restored',
+    doing: 'restoring',
     note: 'Recipients delivered before the deletion are not tried again. `deferd queue list --queue trash` lists the trash.',
   },
 ]
@@ -109,24 +118,31 @@ function wordsOf(ids: readonly string[], options: Options): string {
   ].join(' ')
 }
 
-/** Number of messages between two progress lines. */
-const TELL_EVERY = 10_000
-
-/** Prints progress lines on a terminal. */
-function progressLine(shell: Shell, past: string): (soFar: OperationSummary) => void {
-  let shown = 0
-  return ({ matched }) => {
-    if (shell.stderr.columns === null || matched - shown < TELL_EVERY) return
-    shown = matched
-    void shell.stderr.write(`${grouped(matched)} ${past} so far …\n`)
+/** Performs the operation. On a terminal, stderr shows how many of `total` messages are done. */
+async function performed(
+  { stderr, clock }: Shell,
+  client: QueueClient,
+  order: BulkOperation,
+  { doing, total }: { readonly doing: string; readonly total: number | null },
+): Promise<OperationSummary> {
+  const line = new ProgressLine(stderr, clock)
+  try {
+    return await client.perform(order, ({ matched }) => line.show(countText(doing, matched, total)))
+  } finally {
+    await line.finish()
   }
 }
 
-async function confirmed(shell: Shell, client: QueueClient, order: BulkOperation, options: Options): Promise<boolean> {
-  if (options.yes === true || shell.stdout.columns === null) return true
-  const { matched } = await client.perform({ ...order, dryRun: true })
-  if (matched <= ASK_ABOVE) return true
-  const answer = await shell.ask(`${order.operation} ${plural(matched, 'message')}? [y/N] `)
+/** Number of selected messages; null when it is needed neither for a question nor for the progress. */
+async function countOf(shell: Shell, client: QueueClient, order: BulkOperation, { yes }: Options): Promise<number | null> {
+  const isAsked = yes !== true && shell.stdout.columns !== null
+  if (!isAsked && shell.stderr.columns === null) return null
+  return (await performed(shell, client, { ...order, dryRun: true }, { doing: 'counting', total: null })).matched
+}
+
+async function confirmed(shell: Shell, { operation }: BulkOperation, matched: number | null, { yes }: Options): Promise<boolean> {
+  if (yes === true || shell.stdout.columns === null || matched === null || matched <= ASK_ABOVE) return true
+  const answer = await shell.ask(`${operation} ${plural(matched, 'message')}? [y/N] `)
   return answer === null || /^y(es)?$/i.test(answer.trim())
 }
 
@@ -189,11 +205,12 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, options 
       const tally = options.json === true ? await client.perform(order) : await rehearse(shell, config, client, order)
       return await report(shell, verb, tally, options)
     }
-    if (!(await confirmed(shell, client, order, options))) {
+    const total = await countOf(shell, client, order, options)
+    if (!(await confirmed(shell, order, total, options))) {
       await shell.stdout.write('Nothing was changed.\n')
       return
     }
-    await report(shell, verb, await client.perform(order, progressLine(shell, verb.past)), options)
+    await report(shell, verb, await performed(shell, client, order, { doing: verb.doing, total }), options)
   } finally {
     await client.close()
   }

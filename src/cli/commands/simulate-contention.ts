@@ -9,9 +9,9 @@ import { CLIENTS, runClient } from '../../simulator/contention/clients.ts'
 import { contentionPage, modelPage } from '../../simulator/pages/contention-page.ts'
 import { MODELS, type ModelName, runModel } from '../../simulator/contention/models.ts'
 import { renderPage } from '../../simulator/pages/page.ts'
-import { Progress } from '../../simulator/progress.ts'
 import { countArgument, durationArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
+import { barText, ProgressLine } from '../shell/progress.ts'
 import type { Shell } from '../shell/shell.ts'
 import { contentionRows, contentionTable, type Run } from '../render/contention-table.ts'
 import { checked, commandLine, positiveArgument, several, writeTextFile } from './simulate-options.ts'
@@ -33,14 +33,14 @@ interface Options {
 /** Clients compared by default. */
 const DEFAULT_CLIENTS = ['fixed', 'backoff-none', 'backoff', 'token-bucket', 'tahoe', 'reno', 'postfix', 'oracle']
 
-function runAll({ clock, stderr }: Shell, clients: readonly string[], options: Options): { runs: readonly Run[]; progress: Progress } {
-  const progress = new Progress(stderr, clock)
+function runAll({ clock, stderr }: Shell, clients: readonly string[], options: Options): { runs: readonly Run[]; progress: ProgressLine } {
+  const progress = new ProgressLine(stderr, clock)
   const runs: Run[] = []
   const total = clients.length * options.runs
   for (const client of clients) {
     for (let seed = options.seed; seed < options.seed + options.runs; seed++) {
       const finished = runs.length
-      const onProgress = (done: number): void => progress.report((finished + done) / total, `${client}, seed ${seed}`)
+      const onProgress = (done: number): void => progress.show(barText((finished + done) / total, `${client}, seed ${seed}`))
       const { requests, maxBusy } = options
       runs.push({
         client,

@@ -5,12 +5,12 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { renderPage } from '../../simulator/pages/page.ts'
-import { Progress } from '../../simulator/progress.ts'
 import { scenarioJson } from '../../simulator/scenario/scenario-figures.ts'
 import { scenarioPage } from '../../simulator/pages/scenario-page.ts'
 import type { ScenarioResult } from '../../simulator/scenario/scenario-record.ts'
 import { countArgument, overridesOf } from '../shell/config-options.ts'
 import { scenarioRows, scenarioTable } from '../render/scenario-table.ts'
+import { barText, ProgressLine } from '../shell/progress.ts'
 import type { Shell } from '../shell/shell.ts'
 import { commandLine, readTextFile, several, writeTextFile } from './simulate-options.ts'
 import { jsonLine, plural } from '../render/text.ts'
@@ -27,9 +27,9 @@ async function run({ clock, stderr }: Shell, path: string, overrides: readonly s
   const { runScenario } = await import('../../simulator/scenario/scenario-run.ts')
   const scenario = readScenario(readTextFile(path), basename(path), overrides)
   const messages = scenario.streams.reduce((sum, stream) => sum + stream.messages, 0)
-  const progress = new Progress(stderr, clock)
+  const progress = new ProgressLine(stderr, clock)
   try {
-    return await runScenario(scenario, { seed, onProgress: (done) => progress.report(done, plural(messages, 'message')) })
+    return await runScenario(scenario, { seed, onProgress: (done) => progress.show(barText(done, plural(messages, 'message'))) })
   } finally {
     await progress.finish()
   }
