@@ -241,6 +241,11 @@ export const OPTIONS = {
     'Keep connections for the next delivery while deliveries to a destination follow each other closely.',
   ),
   smtp_connection_cache_time_limit: perDestination(is.duration, '2s', 'Time limit of an idle kept connection.'),
+  smtp_connection_reuse_count_limit: perDestination(
+    is.count(),
+    '0',
+    'Maximum times that a kept connection is used again, so that it carries one delivery more; 0 for no limit.',
+  ),
   smtp_connection_reuse_time_limit: perDestination(is.duration, '300s', 'Time limit of reuse of a connection, from its opening.'),
 
   // retry schedule

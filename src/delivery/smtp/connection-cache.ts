@@ -1,6 +1,7 @@
 /**
  * Keeps connections open for the next delivery to the same next hop (Postfix CONNECTION_CACHE_README, on demand). A connection
- * may be idle for smtp_connection_cache_time_limit, and may be used until smtp_connection_reuse_time_limit after it was opened.
+ * may be idle for smtp_connection_cache_time_limit, may be used until smtp_connection_reuse_time_limit after it was opened, and may
+ * be used again smtp_connection_reuse_count_limit times.
  */
 import type { Settings } from '../../config/destination-settings.ts'
 import type { Clock, Duration, Timer } from '../../system/clock.ts'
@@ -12,7 +13,7 @@ interface Kept {
   readonly idleUntil: Duration
 }
 
-type Limits = Pick<Settings, 'smtp_connection_cache_time_limit' | 'smtp_connection_reuse_time_limit'>
+type Limits = Pick<Settings, 'smtp_connection_cache_time_limit' | 'smtp_connection_reuse_time_limit' | 'smtp_connection_reuse_count_limit'>
 
 export class ConnectionCache {
   readonly #clock: Clock
@@ -27,15 +28,15 @@ export class ConnectionCache {
   take(key: string, limits: Limits): SmtpSession | undefined {
     const kept = this.#kept.get(key)
     for (let last = kept?.pop(); last !== undefined; last = kept?.pop()) {
-      if (last.session.usable && !this.#isTooOld(last.session, limits)) return last.session
+      if (last.session.usable && !this.#isSpent(last.session, limits)) return last.session
       last.session.quit()
     }
     return undefined
   }
 
-  /** Keeps a connection, or ends it when its time limit has passed. */
+  /** Keeps a connection, or ends it when a limit of its reuse is reached. */
   put(key: string, session: SmtpSession, limits: Limits): void {
-    if (this.#isTooOld(session, limits)) return session.quit()
+    if (this.#isSpent(session, limits)) return session.quit()
     const kept = this.#kept.get(key) ?? []
     kept.push({ session, idleUntil: this.#clock.monotonic() + limits.smtp_connection_cache_time_limit })
     this.#kept.set(key, kept)
@@ -48,8 +49,9 @@ export class ConnectionCache {
     this.#kept.clear()
   }
 
-  #isTooOld(session: SmtpSession, limits: Limits): boolean {
-    return this.#clock.monotonic() - session.openedAt > limits.smtp_connection_reuse_time_limit
+  #isSpent(session: SmtpSession, limits: Limits): boolean {
+    const { smtp_connection_reuse_time_limit: time, smtp_connection_reuse_count_limit: count } = limits
+    return this.#clock.monotonic() - session.openedAt > time || (count > 0 && session.uses > count)
   }
 
   /** Ends connections at their idle limit and sets the timer for the next one. */

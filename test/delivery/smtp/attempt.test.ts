@@ -362,6 +362,24 @@ describe('kept connections', () => {
     expect(world.clock.monotonic()).toBeLessThan(6 * MINUTE)
   })
 
+  test.each([
+    [1, [2, 2, 2]],
+    [2, [3, 3]],
+    [0, [6]],
+  ])('a connection is used again %d times (smtp_connection_reuse_count_limit); 0 for no limit', async (limit, perConnection) => {
+    const world = exchangers([{}], { config: [`smtp_connection_reuse_count_limit=${limit}`] })
+    for (let n = 0; n < 6; n++) await world.deliver({ to: [ANN], keep: true })
+    expect(world.sessions.map(({ contents }) => contents.length)).toEqual(perConnection)
+    expect(world.sessions.map(({ commands }) => commands.at(-1) === 'QUIT')).toEqual(perConnection.map((count) => count === limit + 1))
+  })
+
+  test('refused mail counts, and the limit of a destination is its own', async () => {
+    const tables = { destination: new Map([['example.net', { smtp_connection_reuse_count_limit: 1 }]]) }
+    const world = exchangers([{ rcpt: '550 5.1.1 unknown' }], { tables })
+    for (let n = 0; n < 4; n++) await world.deliver({ to: [ANN], keep: true })
+    expect(world.sessions).toHaveLength(2)
+  })
+
   test('a kept connection that was closed is replaced silently', async () => {
     const world = exchangers([{ rset: { drop: true } }])
     await world.deliver({ to: [ANN], keep: true })
