@@ -87,7 +87,8 @@ class SinkPort {
   }
 }
 
-async function startDeferd(folder: string, options: PairOptions): Promise<System> {
+/** Starts a daemon with a queue below `folder`. `settings` may name another relayhost than its sink. */
+export async function startDeferd(folder: string, options: PairOptions): Promise<System> {
   const sink = await new SinkPort(options).open()
   const directory = join(folder, 'deferd')
   const port = await freePort()
