@@ -176,6 +176,11 @@ export const OPTIONS = {
   smtp_randomize_addresses: option(is.flag, 'yes', 'Try mail exchangers of equal preference in random order.'),
   smtp_address_preference: option(is.oneOf('any', 'ipv4', 'ipv6'), 'any', 'Address family that is tried first among equal preferences.'),
   smtp_balance_inet_protocols: option(is.flag, 'yes', 'Share smtp_mx_address_limit between IPv4 and IPv6.'),
+  smtp_host_lookup: option(
+    is.someWords('dns', 'native'),
+    'dns',
+    'Ways to find the addresses of hosts: dns; native, the resolver of the machine with /etc/hosts; or both, dns first. MX records are always looked up in DNS.',
+  ),
   smtp_defer_if_no_mx_address_found: option(is.flag, 'no', 'Defer mail instead of bouncing it when no mail exchanger has an address.'),
   ignore_mx_lookup_error: option(is.flag, 'no', 'Try the addresses of the domain when the MX lookup fails.'),
   smtp_allow_private_addresses: option(

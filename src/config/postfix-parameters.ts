@@ -61,7 +61,6 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
     'sender_dependent_relayhost_maps sender_dependent_default_transport_maps',
     'deferd routes by recipient: write [transport_maps] or relayhost',
   ],
-  ['smtp_host_lookup', 'remove it: names of hosts are resolved as the system does'],
   ['smtp_destination_concurrency_limit relay_destination_concurrency_limit', 'write default_destination_concurrency_limit'],
   ['smtp_destination_recipient_limit relay_destination_recipient_limit', 'write default_destination_recipient_limit'],
   ['smtp_destination_rate_delay relay_destination_rate_delay', 'write default_destination_rate_delay'],

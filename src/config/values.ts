@@ -94,6 +94,13 @@ export const words = <const T extends string>(...known: readonly T[]): Kind<read
     return meant?.every((word) => word !== undefined) ? meant : undefined
   })
 
+/** A list that may contain only these words, and at least one of them. */
+export const someWords = <const T extends string>(...known: readonly T[]): Kind<readonly T[]> =>
+  kind(`one or more of ${known.join(', ')}`, (given) => {
+    const reading = words(...known)(given)
+    return 'value' in reading && reading.value.length > 0 ? reading.value : undefined
+  })
+
 /** Extensions of SMTP that smtpd_discard_ehlo_keywords and smtp_discard_ehlo_keywords may name (Postfix ehlo_mask.c). */
 export const EHLO_KEYWORDS = [
   '8bitmime',

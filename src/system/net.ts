@@ -36,6 +36,11 @@ export interface Net {
   dial(options: DialOptions): Promise<Socket>
   lookupMx(domain: string): Promise<Lookup<MxRecord>>
   lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>>
+  /**
+   * Looks up the addresses of a host, of both families, as the programs of this machine do: by getaddrinfo(3), with /etc/hosts. The
+   * reason of a failure is its code, such as EAI_AGAIN.
+   */
+  lookupHost(host: string): Promise<Lookup<string>>
   /** Looks up the PTR names of an address, without verifying them. */
   lookupNames(address: string): Promise<Lookup<string>>
   /** Addresses of this machine. A mail exchanger with one of them may be this relay. */
@@ -70,6 +75,10 @@ export class ForwardingNet implements Net {
 
   lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
     return this.net.lookupAddresses(host, family)
+  }
+
+  lookupHost(host: string): Promise<Lookup<string>> {
+    return this.net.lookupHost(host)
   }
 
   lookupNames(address: string): Promise<Lookup<string>> {

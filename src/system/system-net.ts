@@ -7,8 +7,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from './net.ts'
 
-/** The only permanent DNS failure. All other failures, including REFUSED and NOTIMP, may be temporary. */
-const INVALID_NAME = 'EBADNAME'
+/** The only permanent failures: of DNS, where REFUSED and NOTIMP may be temporary too, and of getaddrinfo(3). */
+const PERMANENT: ReadonlySet<string> = new Set(['EBADNAME', 'EAI_FAIL'])
 
 export class SystemNet implements Net {
   readonly #resolver: dns.Resolver
@@ -50,6 +50,10 @@ export class SystemNet implements Net {
     return lookup(() => (family === 4 ? this.#resolver.resolve4(host) : this.#resolver.resolve6(host)))
   }
 
+  lookupHost(host: string): Promise<Lookup<string>> {
+    return lookup(async () => (await dns.lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address))
+  }
+
   lookupNames(address: string): Promise<Lookup<string>> {
     return lookup(() => this.#resolver.reverse(address))
   }
@@ -87,7 +91,7 @@ async function lookup<T>(query: () => Promise<readonly T[]>): Promise<Lookup<T>>
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'UNKNOWN'
     if (code === 'ENOTFOUND' || code === 'ENODATA') return { kind: 'none', nxdomain: code === 'ENOTFOUND' }
-    return { kind: 'failed', soft: code !== INVALID_NAME, reason: code }
+    return { kind: 'failed', soft: !PERMANENT.has(code), reason: code }
   }
 }
 

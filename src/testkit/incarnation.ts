@@ -90,6 +90,7 @@ export class Incarnation {
       dial: (options) => this.#whileAlive(() => net.dial(options), this.#keep),
       lookupMx: (domain) => this.#whileAlive(() => net.lookupMx(domain)),
       lookupAddresses: (host, family) => this.#whileAlive(() => net.lookupAddresses(host, family)),
+      lookupHost: (host) => this.#whileAlive(() => net.lookupHost(host)),
       lookupNames: (address) => this.#whileAlive(() => net.lookupNames(address)),
       listen: (at, accept) =>
         this.#whileAlive(async () => {

@@ -14,6 +14,7 @@ function network(names: Lookup<string>, addresses: Lookup<string>): Net {
     dial: nothing,
     listen: nothing,
     lookupMx: nothing,
+    lookupHost: nothing,
     ownAddresses: () => [],
     lookupNames: async () => names,
     lookupAddresses: async () => addresses,

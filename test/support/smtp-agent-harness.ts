@@ -89,6 +89,7 @@ export class SmtpAgentHarness {
   readonly #mx = new Map<string, Lookup<MxRecord>>()
   readonly #addresses = new Map<string, Lookup<string>>()
   readonly #hosts = new Map<string, DialOutcome>()
+  readonly #hostsFile = new Map<string, readonly string[]>()
   readonly #servers: ScriptedServer[] = []
   readonly #bodies = new Map<number, readonly (Uint8Array | undefined)[]>()
   #nextId = 1
@@ -98,6 +99,10 @@ export class SmtpAgentHarness {
     this.net = new MemoryNet(this.clock, {
       lookupMx: (domain) => this.#ask(`MX ${domain}`, this.#mx.get(domain)),
       lookupAddresses: (host, family) => this.#ask(`${family === 4 ? 'A' : 'AAAA'} ${host}`, this.#addresses.get(`${host} ${family}`)),
+      hostsFile: (host) => {
+        this.asked.push(`host ${host}`)
+        return this.#hostsFile.get(host) ?? []
+      },
       dial: ({ address, port }) => {
         this.dialled.push(port === 25 ? address : `${address}:${port}`)
         return this.#hosts.get(`${address}:${port}`) ?? { kind: 'closed', code: 'ECONNREFUSED' }
@@ -144,6 +149,12 @@ export class SmtpAgentHarness {
   addressAnswer(host: string, answer: Lookup<string>): this {
     this.#addresses.set(`${host} 4`, answer)
     this.#addresses.set(`${host} 6`, answer)
+    return this
+  }
+
+  /** Adds a host to the hosts file of the relay's machine. */
+  inHostsFile(host: string, ...addresses: readonly string[]): this {
+    this.#hostsFile.set(host, addresses)
     return this
   }
 

@@ -33,6 +33,7 @@ async function everyMethod(net: Net) {
   return {
     mx: await net.lookupMx('far.example'),
     addresses: await net.lookupAddresses('mx.example', 4),
+    host: await net.lookupHost('mx.example'),
     names: await net.lookupNames('192.0.2.7'),
     own: net.ownAddresses(),
     dialled: await net.dial({ address: '192.0.2.7', port: 25, timeout: 1 }).catch((error: unknown) => Object(error).code),
@@ -43,6 +44,7 @@ async function everyMethod(net: Net) {
 const EXPECTED = {
   mx: { kind: 'found', records: [{ preference: 10, exchange: 'mx.example' }] },
   addresses: { kind: 'found', records: ['192.0.2.7'] },
+  host: { kind: 'found', records: ['192.0.2.7'] },
   names: { kind: 'found', records: ['host.example'] },
   own: ['192.0.2.1'],
   dialled: 'ECONNREFUSED',
@@ -67,7 +69,8 @@ test('a killed relay never gets an answer to a look-up that was under way', asyn
   const killed = life(new VirtualClock())
   const answers: unknown[] = []
   const { net } = killed
-  for (const asked of [net.lookupMx('far.example'), net.lookupAddresses('mx.example', 4), net.lookupNames('192.0.2.7')]) {
+  const hosts = [net.lookupAddresses('mx.example', 4), net.lookupHost('mx.example')]
+  for (const asked of [net.lookupMx('far.example'), ...hosts, net.lookupNames('192.0.2.7')]) {
     void asked.then((answer) => answers.push(answer))
   }
   killed.die()

@@ -6,9 +6,10 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Config } from '../../config/options.ts'
+import { AddressLookup, LookupFailures, nameServiceError, type AddressFailure } from './address-lookup.ts'
 import { betterThanRelay, byPreference, inOrder, type Host, type Ordering } from './host-order.ts'
 import { OwnHosts } from './own-address.ts'
-import type { Lookup, MxRecord, Net } from '../../system/net.ts'
+import type { MxRecord, Net } from '../../system/net.ts'
 import type { NextHop } from '../../config/next-hop.ts'
 import { isPublicAddress } from './public-address.ts'
 
@@ -36,6 +37,7 @@ export type HostSearch =
 type Failed = Extract<HostSearch, { kind: 'failed' }>
 
 const failed = (status: string, reason: string, final = false): Failed => ({ kind: 'failed', status, reason, final })
+const failedLookup = ({ status, reason }: AddressFailure): Failed => failed(status, reason)
 
 interface Exchanger {
   readonly name: string
@@ -46,44 +48,18 @@ const SMTP_PORT = 25
 const TOO_MANY_LOOKUPS = 'too many DNS look-ups for one next hop'
 const HOSTNAME = /^(?=.{1,253}\.?$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?$/i
 
-function nameServiceError(name: string, type: string, found: Exclude<Lookup<unknown>, { kind: 'found' }>): string {
-  const text =
-    found.kind === 'none' ? (found.nxdomain ? 'Host not found' : 'Host found but no data record of requested type') : failureText(found)
-  return `Host or domain name not found. Name service error for name=${name} type=${type}: ${text}`
-}
-
-const failureText = ({ soft, reason }: { readonly soft: boolean; readonly reason: string }): string =>
-  `${soft ? 'Host not found, try again' : 'Look-up refused'} (${reason})`
-
-/** Failed lookups of addresses. A temporary failure takes precedence over permanent failures. */
-class LookupFailures {
-  #worst: { readonly rank: number; readonly failed: Failed } | undefined
-
-  add(name: string, type: string, found: Exclude<Lookup<unknown>, { kind: 'found' }>): void {
-    const reason = nameServiceError(name, type, found)
-    if (found.kind === 'none') this.put(1, failed('5.4.4', reason))
-    else this.put(found.soft ? 3 : 2, failed(found.soft ? '4.4.3' : '5.4.3', reason))
-  }
-
-  put(rank: number, failure: Failed): void {
-    if (this.#worst === undefined || rank > this.#worst.rank) this.#worst = { rank, failed: failure }
-  }
-
-  result(name: string): Failed {
-    return this.#worst?.failed ?? failed('5.4.4', `Host or domain name not found: ${name}`)
-  }
-}
-
 export class HostFinder {
   readonly #net: Net
   readonly #config: Config
   readonly #draw: () => number
   readonly #own: OwnHosts
+  readonly #lookup: AddressLookup
 
   constructor({ net, config, draw }: { readonly net: Net; readonly config: Config; readonly draw: () => number }) {
     this.#net = net
     this.#config = config
     this.#draw = draw
+    this.#lookup = new AddressLookup(net, config)
     this.#own = new OwnHosts({
       listening: [...config.smtpd_listen, ...config.smtpd.map(({ address }) => address)],
       interfaces: () => net.ownAddresses(),
@@ -142,29 +118,20 @@ export class HostFinder {
   ): Promise<Host[]> {
     const hosts: Host[] = []
     let group = exchangers[0]?.preference
-    for (const exchanger of exchangers) {
-      const { name, preference } = exchanger
+    for (const { name, preference } of exchangers) {
       // The search stops only between preferences. Hosts of equal preference share the load, and one of them may be this relay.
       if (limit > 0 && hosts.length >= limit && preference !== group) break
       group = preference
-      if (budget.left < 2) {
+      if (budget.left < this.#lookup.queries) {
         failures.put(3, failed('4.4.3', TOO_MANY_LOOKUPS))
         break
       }
-      budget.left -= 2
-      const answers = await Promise.all([this.#net.lookupAddresses(name, 4), this.#net.lookupAddresses(name, 6)])
-      hosts.push(...this.#known(hop, exchanger, answers, failures))
+      budget.left -= this.#lookup.queries
+      const addresses = await this.#lookup.find(name, failures)
+      hosts.push(...addresses.map((address) => this.#host(hop, name, address, preference)))
     }
     const best = exchangers[0]?.preference ?? 0
     return hosts.map((host) => ({ ...host, best: host.preference === best }))
-  }
-
-  #known(hop: NextHop, { name, preference }: Exchanger, answers: readonly Lookup<string>[], failures: LookupFailures): Host[] {
-    const hosts = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
-    if (hosts.length === 0) {
-      answers.forEach((answer, i) => answer.kind !== 'found' && failures.add(name, i === 0 ? 'A' : 'AAAA', answer))
-    }
-    return hosts.map((address) => this.#host(hop, name, address, preference))
   }
 
   #host(hop: NextHop, name: string, address: string, preference: number): Host {
@@ -188,7 +155,9 @@ export class HostFinder {
         `${blocked.name}[${blocked.address}] is not a public address; see smtp_allow_private_addresses`,
       )
     }
-    return allowed.length === 0 ? failures.result(hop.host) : { kind: 'found', hosts: inOrder(allowed, ordering), relayIsListed: listed }
+    return allowed.length === 0
+      ? failedLookup(failures.result(hop.host))
+      : { kind: 'found', hosts: inOrder(allowed, ordering), relayIsListed: listed }
   }
 
   /**

@@ -19,6 +19,8 @@ export type DialOutcome =
 export interface RemoteHosts {
   lookupMx(domain: string): Lookup<MxRecord> | Promise<Lookup<MxRecord>>
   lookupAddresses(host: string, family: 4 | 6): Lookup<string> | Promise<Lookup<string>>
+  /** Addresses of a host in the hosts file of the machine; none when absent. */
+  hostsFile?(host: string): readonly string[]
   dial(to: Endpoint, from: Endpoint): DialOutcome
 }
 
@@ -62,6 +64,15 @@ export class MemoryNet implements Net, Busy {
 
   lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>> {
     return this.#lookup(() => this.#remote.lookupAddresses(host, family))
+  }
+
+  /** The hosts file of the machine, then DNS. */
+  lookupHost(host: string): Promise<Lookup<string>> {
+    return this.#lookup(async () => {
+      const known = this.#remote.hostsFile?.(host) ?? []
+      if (known.length > 0) return { kind: 'found', records: known }
+      return asOneAnswer(await Promise.all([this.#remote.lookupAddresses(host, 4), this.#remote.lookupAddresses(host, 6)]))
+    })
   }
 
   /** No address has a name in this network. */
@@ -126,6 +137,16 @@ export class MemoryNet implements Net, Busy {
     while (this.#listeners.has(keyOf({ address, port }))) port = this.#clientPort()
     return port
   }
+}
+
+/** The answers of both families as getaddrinfo(3) reports them. */
+function asOneAnswer(answers: readonly Lookup<string>[]): Lookup<string> {
+  const records = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
+  if (records.length > 0) return { kind: 'found', records }
+  const failures = answers.filter((answer) => answer.kind === 'failed')
+  if (failures.length === 0) return { kind: 'none', nxdomain: true }
+  const soft = failures.some((answer) => answer.soft)
+  return { kind: 'failed', soft, reason: soft ? 'EAI_AGAIN' : 'EAI_FAIL' }
 }
 
 /** The address of a listener that accepts on all addresses of the family. */

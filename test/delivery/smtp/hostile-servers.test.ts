@@ -161,7 +161,8 @@ describe('deadlines', () => {
 
   test('name servers that never reply do not hang an attempt, nor an abandoned one', async () => {
     const silent = () => new Promise<never>(() => undefined)
-    const net = { dial: silent, lookupMx: silent, lookupAddresses: silent, lookupNames: silent, listen: silent, ownAddresses: () => [] }
+    const lookups = { lookupMx: silent, lookupAddresses: silent, lookupHost: silent, lookupNames: silent }
+    const net = { ...lookups, dial: silent, listen: silent, ownAddresses: () => [] }
     const far = new SmtpAgentHarness({ agent: { net } })
     const result = await far.deliver({ to: [ANN] })
     // smtp_attempt_time_limit, and a little for the size of the message.

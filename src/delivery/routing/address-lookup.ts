@@ -1,0 +1,101 @@
+/**
+ * Addresses of a host, by DNS, by the resolver of the machine, or by the machine where DNS has no address (smtp_host_lookup, Postfix
+ * smtp_addr.c).
+ */
+import type { Config } from '../../config/options.ts'
+import type { Lookup, Net } from '../../system/net.ts'
+
+type Unfound = Exclude<Lookup<unknown>, { kind: 'found' }>
+
+/** Status and reason of a host without an address. */
+export interface AddressFailure {
+  readonly status: string
+  readonly reason: string
+}
+
+export function nameServiceError(name: string, type: string, answer: Unfound): string {
+  const text =
+    answer.kind === 'none' ? (answer.nxdomain ? 'Host not found' : 'Host found but no data record of requested type') : failureText(answer)
+  return `Host or domain name not found. Name service error for name=${name} type=${type}: ${text}`
+}
+
+const failureText = ({ soft, reason }: { readonly soft: boolean; readonly reason: string }): string =>
+  `${soft ? 'Host not found, try again' : 'Look-up refused'} (${reason})`
+
+/** Texts of getaddrinfo(3), as Postfix logs them. */
+const TEXTS: Readonly<Record<string, string>> = {
+  EAI_AGAIN: 'Temporary failure in name resolution',
+  EAI_FAIL: 'Non-recoverable failure in name resolution',
+  EAI_MEMORY: 'Memory allocation failure',
+}
+
+/** Status and reason of a host that the resolver of the machine does not find. */
+function hostFailure(name: string, answer: Unfound): AddressFailure {
+  const reason = (text: string) => `unable to look up host ${name}: ${text}`
+  if (answer.kind === 'none') return { status: '5.4.4', reason: reason('Name or service not known') }
+  const status = answer.reason === 'EAI_AGAIN' ? '4.4.4' : answer.soft ? '4.3.0' : '5.3.0'
+  return { status, reason: reason(TEXTS[answer.reason] ?? answer.reason) }
+}
+
+/** Failed lookups of addresses. A temporary failure takes precedence over permanent failures. */
+export class LookupFailures {
+  #worst: { readonly rank: number; readonly failure: AddressFailure } | undefined
+
+  addDns(name: string, type: string, answer: Unfound): void {
+    const reason = nameServiceError(name, type, answer)
+    if (answer.kind === 'none') this.put(1, { status: '5.4.4', reason })
+    else this.put(answer.soft ? 3 : 2, { status: answer.soft ? '4.4.3' : '5.4.3', reason })
+  }
+
+  addHost(name: string, answer: Unfound): void {
+    const failure = hostFailure(name, answer)
+    this.put(failure.status.startsWith('4') ? 3 : 1, failure)
+  }
+
+  put(rank: number, failure: AddressFailure): void {
+    if (this.#worst === undefined || rank > this.#worst.rank) this.#worst = { rank, failure }
+  }
+
+  result(name: string): AddressFailure {
+    return this.#worst?.failure ?? { status: '5.4.4', reason: `Host or domain name not found: ${name}` }
+  }
+}
+
+const TYPES = { 4: 'A', 6: 'AAAA' } as const
+
+export class AddressLookup {
+  readonly #net: Net
+  readonly #methods: Config['smtp_host_lookup']
+
+  constructor(net: Net, config: Pick<Config, 'smtp_host_lookup'>) {
+    this.#net = net
+    this.#methods = config.smtp_host_lookup
+  }
+
+  /** Maximum number of queries for one host. */
+  get queries(): number {
+    return (this.#methods.includes('dns') ? 2 : 0) + (this.#methods.includes('native') ? 1 : 0)
+  }
+
+  /** The addresses of a host. None with a failure in `failures`. */
+  async find(name: string, failures: LookupFailures): Promise<readonly string[]> {
+    const native = this.#methods.includes('native')
+    if (!this.#methods.includes('dns')) return this.#byMachine(name, failures)
+    const answers = await Promise.all(
+      ([4, 6] as const).map(async (family) => [family, await this.#net.lookupAddresses(name, family)] as const),
+    )
+    const addresses = answers.flatMap(([, answer]) => (answer.kind === 'found' ? answer.records : []))
+    if (addresses.length > 0) return addresses
+    // A failed query is no answer: the machine is asked only about hosts that DNS does not have.
+    if (native && answers.every(([, { kind }]) => kind === 'none')) return this.#byMachine(name, failures)
+    for (const [family, answer] of answers) if (answer.kind !== 'found') failures.addDns(name, TYPES[family], answer)
+    return []
+  }
+
+  async #byMachine(name: string, failures: LookupFailures): Promise<readonly string[]> {
+    const answer = await this.#net.lookupHost(name)
+    if (answer.kind === 'found') return answer.records
+    failures.addHost(name, answer)
+    return []
+  }
+}
