@@ -1,4 +1,4 @@
-/** Attempt times of a policy, counted from arrival. The first attempt is at 0; attempts take no time and fail. */
+/** Attempt times of a policy, counted from arrival. The first attempt is at 0; attempts take no time, and all of them fail. */
 import type { Duration } from '../system/clock.ts'
 import { mulberry32 } from '../system/random.ts'
 import type { Policy } from './policy-text.ts'

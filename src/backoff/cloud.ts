@@ -98,7 +98,7 @@ export const awsEqualJitter = formula({
 })
 
 /**
- * aws-decorrelated — min(cap, U(base, 3·previous wait)); base stands for the previous wait of the first one.
+ * aws-decorrelated — min(cap, U(base, 3·previous wait)); for the first wait, base takes the place of the previous wait.
  * Defaults: base 5 ms, cap 2 s.
  * Source: as aws-full-jitter.
  */

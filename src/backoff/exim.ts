@@ -76,5 +76,5 @@ export function eximWait(rules: readonly EximRule[], facts: WaitFacts): Duration
   return Math.min(LONGEST, wait)
 }
 
-/** True once the time of the last rule has passed: Exim returns the mail then. */
+/** True once the time of the last rule has passed: Exim bounces the mail then. */
 export const eximEnds = (rules: readonly EximRule[], age: Duration): boolean => age >= (rules.at(-1)?.until ?? 0)

@@ -39,11 +39,12 @@ export const thain = formula({
   wait: ({ T, F, M }, { step, draw }) => Math.min((1 + draw()) * T * F ** (step - 1), M),
 })
 
-/** Shifts of the retransmission timer of NetBSD's TCP; after the thirteenth wait the connection is dropped. */
+/** Multipliers of the retransmission timeout of NetBSD's TCP; after the thirteenth wait the connection is dropped. */
 export const TCP_BACKOFF = [1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64] as const
 
 /**
- * tcp — the n-th retransmission timeout is RTO times the n-th entry of {1, 2, 4, 8, 16, 32, 64 ×7}; then the connection is dropped.
+ * tcp — the n-th retransmission timeout is RTO times the n-th entry of {1, 2, 4, 8, 16, 32, 64 ×7}; after the last one, the
+ * connection is dropped.
  * Default: RTO 1 s. Not random. Literal in a queue.
  * Source: NetBSD, tcp_timer.c.
  */
@@ -59,7 +60,7 @@ export const tcp = formula({
 /**
  * quic — the probe timeout, doubled with each consecutive timeout: PTO·2^min(n−1, shifts).
  * Defaults: PTO 999 ms (srtt 333 ms + 4·rttvar of 166.5 ms), shifts 16. Not random.
- * Source: RFC 9002, sections 6.2.1 and 6.2.2; the RFC sets no limit of the shift.
+ * Source: RFC 9002, sections 6.2.1 and 6.2.2; the RFC sets no limit to the doublings.
  */
 export const quic = formula({
   about: "QUIC's probe timeout, doubled each time",

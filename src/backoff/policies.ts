@@ -31,7 +31,7 @@ export const FORMULAS = {
 /** Name of a formula. */
 export type FormulaName = keyof typeof FORMULAS
 
-/** Looks a formula up, with its parameters as plain names. */
+/** Returns the formula of a name. The type has the names of the parameters as plain strings. */
 export const formulaOf = (name: FormulaName): Formula => FORMULAS[name]
 
 export const isFormulaName = (name: string): name is FormulaName => Object.hasOwn(FORMULAS, name)

@@ -1,7 +1,7 @@
 /**
  * Policies as text and as data: `doubling`, `thain(T=300s,F=2,M=4h)`, `table(5m,10m,1h)`, `exim(F,2h,15m; G,16h,1h,1.5; F,4d,6h)`.
- * Arguments without names are in the order of the policy's parameters. Parameters that are absent take a queue's backoff times in
- * a queue, and the policy's own defaults in the library and the planner.
+ * Arguments without names are in the order of the policy's parameters. In a queue, an absent base or cap is minimal_backoff_time or
+ * maximal_backoff_time. Other absent parameters have the policy's defaults, as do all of them in the library and the planner.
  */
 import type { Duration } from '../system/clock.ts'
 import { EXIM_DEFAULT, type EximRule, formatRule, parseEximRules } from './exim.ts'

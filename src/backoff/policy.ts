@@ -15,7 +15,7 @@ export interface WaitFacts {
   readonly step: number
   /** Time from arrival to the end of the failed attempt, in milliseconds. */
   readonly age: Duration
-  /** Wait before the failed attempt, in milliseconds; null after the first. */
+  /** Wait before the failed attempt, in milliseconds; null after the first attempt. */
   readonly previousWait: Duration | null
   /** Draws a random number in [0, 1). */
   readonly draw: () => number

@@ -1,7 +1,7 @@
 /**
- * The log of the daemon's process: on standard error, or in log_file. A reload replaces format, names and file; each SIGHUP opens the
- * file again, so that logrotate(8) can move it. Lines for the journal of systemd have no time and no host, because the journal adds
- * them.
+ * The log of the daemon's process: on standard error, or in log_file. A reload replaces format, names and file; each SIGHUP opens
+ * the file again, so that logrotate(8) can move it. Lines for the journal of systemd have no time and no host, because the
+ * journal adds them.
  */
 import { fstatSync } from 'node:fs'
 import { hostname } from 'node:os'

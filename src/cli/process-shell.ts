@@ -81,7 +81,10 @@ async function daemonClient(config: Config): Promise<QueueClient | null> {
   return openDaemonClient(config.queue_directory)
 }
 
-/** Returns the destinations of the running daemon. Without a control socket, the client's module (10 ms) is not loaded. */
+/**
+ * Returns the destinations of the running daemon; null when none runs. Without a control socket, the client's module (10 ms) is
+ * not loaded.
+ */
 async function liveDestinations({ queue_directory: directory }: Config): Promise<readonly LiveDestination[] | null> {
   if (!existsSync(controlPath(directory))) return null
   const { askForDestinations } = await import('./queue-client/daemon-client.ts')
@@ -93,7 +96,6 @@ async function openReader(config: Config): Promise<QueueReader> {
   return onWallClock(openQueueReader(config.queue_directory), systemClock)
 }
 
-/** Returns a client of the daemon or, when no daemon runs, a direct client that owns the queue. */
 /** Status of the running daemon; null when none runs. */
 async function liveStatus({ queue_directory: directory }: Config): Promise<LiveStatus | null> {
   if (!existsSync(controlPath(directory))) return null
@@ -101,6 +103,7 @@ async function liveStatus({ queue_directory: directory }: Config): Promise<LiveS
   return askForStatus(directory)
 }
 
+/** Returns a client of the daemon or, when no daemon runs, a direct client that owns the queue. */
 async function openQueueClient(config: Config): Promise<QueueClient> {
   const daemon = await daemonClient(config)
   if (daemon !== null) return daemon
@@ -131,7 +134,7 @@ function untilStopped(reload: () => void): Promise<void> {
   })
 }
 
-/** Command that runs this program: `deferd` when installed, else the npm form for a checkout. */
+/** Command that runs this program: `npx deferd` in a checkout, otherwise `deferd`. */
 const programName = (script: string | undefined): string =>
   script !== undefined && script.endsWith(`${sep}bin${sep}deferd.js`) && !script.includes(`${sep}node_modules${sep}`)
     ? 'npx deferd'

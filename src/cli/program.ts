@@ -85,7 +85,7 @@ export async function buildProgram(
 const hasExitCode = (error: unknown): error is Error & { readonly exitCode: number } =>
   error instanceof Error && 'exitCode' in error && typeof error.exitCode === 'number'
 
-/** Splits a text into lines with control characters masked and `prefix` before each. */
+/** Masks the control characters of each line of a text, and adds `prefix` before the line. */
 const lines = (text: string, prefix = ''): string =>
   text
     .replace(/\n$/, '')

@@ -20,7 +20,8 @@ for (const [name, option] of Object.entries(OPTIONS)) {
 export const globalNameOf = (name: SettingName): OptionName => globalNames.get(name) ?? (name as OptionName)
 
 /**
- * Heading of a recipient domain's table. Such a domain is a destination of its own, even when its mail is sent to a relayhost.
+ * Heading of the table of a recipient domain; null when none applies. A domain with a table is a destination of its own, even
+ * when its mail is sent to a relayhost.
  */
 export function ownTable(config: Pick<Config, 'destination'>, domain: string): string | null {
   if (config.destination.size === 0) return null
@@ -35,7 +36,7 @@ export function tableFor(config: Pick<Config, 'destination'>, destination: strin
   return destination.includes(':') ? null : ownTable(config, destination)
 }
 
-/** Effective parameters with the table of this heading. */
+/** Effective parameters of the destinations to which this table applies; the global parameters for null. */
 export function settingsUnder(config: Config, table: string | null): Settings {
   const overrides: DestinationSettings = table === null ? {} : (config.destination.get(table) ?? {})
   const values: Partial<Record<SettingName, unknown>> = {}

@@ -2,7 +2,10 @@
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 import type { Endpoint } from '../system/net.ts'
 
-/** Throws an Error that names `parameter` when the text is not a listen address. */
+/**
+ * Parses a listen address; the address is `::` for `*`, or when only a port is given. Throws an Error that names `parameter` for
+ * any other text.
+ */
 export function parseListen(text: string, parameter: string): Endpoint {
   const [, bracketed, plain, digits] = /^(?:(?:\[([^\]]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? []
   const port = Number(digits ?? Number.NaN)

@@ -27,7 +27,7 @@ export type { ConfigSources } from './sources.ts'
 /** A configuration and the sources of its values. */
 export interface LoadedConfig {
   readonly config: Config
-  /** Names of the parameters whose value is not the default. */
+  /** Names of the parameters that the file, the environment or the command line sets. */
   readonly given: ReadonlySet<string>
   /** Position of a parameter, for problems that are found later: `deferd.toml:12`, `environment` or `-o`; empty for a default. */
   readonly whereOf: (name: OptionName) => string
@@ -203,7 +203,7 @@ function readAll(
   return { values, malformed }
 }
 
-/** The default of a parameter whose value is malformed. A default that refers to other parameters is read without them. */
+/** The default of a parameter whose value is malformed. References in it, such as `$myhostname`, are not expanded. */
 function defaultOf(name: OptionName): unknown {
   const reading = OPTIONS[name].kind(OPTIONS[name].default)
   return 'value' in reading ? reading.value : undefined

@@ -54,8 +54,9 @@ function assertNoForeignTable(texts: readonly string[], parameter: string, remed
   if (type !== undefined) throw new Error(`${parameter}: deferd does not read ${type}: tables; ${remedy}`)
 }
 
-/** Remedies of a lookup table in a parameter with a file, and in a parameter with a list. */
+/** Remedy for a lookup table in a parameter that names a file. */
 const AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
+/** Remedy for a lookup table in a parameter that is a list. */
 const AS_LIST = 'write its entries as a list'
 
 /** The values to parse. Defaults are valid, so only values from a source are parsed. */

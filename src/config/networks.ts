@@ -1,6 +1,6 @@
 /**
  * Lists of networks in Postfix's syntax: `127.0.0.0/8`, `[::1]/128`, `192.0.2.7`, `[2001:db8::]/32`. The first entry that matches
- * decides: `!192.0.2.7` excludes. `cidr:/path` is a table of cidr_table(5), and `/path` a file with entries of this list.
+ * decides: `!192.0.2.7` excludes. `cidr:/path` is a table of cidr_table(5), and `/path` a file with entries in this syntax.
  */
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'

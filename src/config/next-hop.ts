@@ -1,6 +1,6 @@
 /**
- * Next hops in Postfix's syntax: `host`, `host:port`, `host:service`, `[host]`, `[host]:port`, `[1.2.3.4]`, `[IPv6:2001:db8::1]`. Brackets
- * disable the MX lookup (transport(5)).
+ * Next hops in Postfix's syntax: `host`, `host:port`, `host:service`, `[host]`, `[host]:port`, `[1.2.3.4]`, `[IPv6:2001:db8::1]`.
+ * Brackets disable the MX lookup (transport(5)).
  */
 import { unbracket } from '../mail/address.ts'
 

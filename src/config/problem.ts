@@ -47,8 +47,9 @@ function distance(a: string, b: string): number {
 const sideOf = (name: string): string | undefined => /^smtpd?(?=_)/.exec(name)?.[0]
 
 /**
- * The known name most similar to `name`; undefined when none is similar. A parameter of the SMTP client is never similar to one of
- * the server: `smtp_x` for `smtpd_x` would configure the wrong direction.
+ * The known name most similar to `name`; undefined when none is similar, which means that at most 2 letters, or a third of them,
+ * differ. A parameter of the SMTP client is never similar to one of the server: `smtp_x` for `smtpd_x` would configure the wrong
+ * direction.
  */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const side = sideOf(name)

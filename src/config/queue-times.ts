@@ -25,7 +25,8 @@ export class QueueTimes {
   }
 
   /**
-   * Checks effective times. `placeOf` returns the position of a value; undefined for a default. Returns the lifetime of bounces.
+   * Checks effective times. `inside` begins the texts of problems; `placeOf` returns the position of a value, undefined for a
+   * default. Returns the effective bounce_queue_lifetime, which is at most maximal_queue_lifetime.
    */
   check(times: Times, inside: string, placeOf: (name: keyof Times) => string | undefined): Duration {
     if (times.minimal_backoff_time > times.maximal_backoff_time) {
@@ -54,14 +55,17 @@ export class QueueTimes {
   }
 }
 
-/** Values of the relay that a destination's table builds on. */
+/** The relay's times, the raw values, and the checks with their warnings. */
 interface TableContext {
   readonly relay: Times
   readonly raw: RawSettings
   readonly queueTimes: QueueTimes
 }
 
-/** Checks the parameters of one destination. The relay's values apply where its table has none. */
+/**
+ * Checks the times of one destination's table; the relay's times apply where the table has none. Returns the parameters of the
+ * table with the effective bounce_queue_lifetime.
+ */
 export function fitTable(heading: string, settings: DestinationSettings, { relay, raw, queueTimes }: TableContext): DestinationSettings {
   const own = raw.destinations.get(heading)
   // bounce_queue_lifetime defaults to $maximal_queue_lifetime, also in a table.

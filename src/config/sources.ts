@@ -128,13 +128,13 @@ export function addTables(
   }
 }
 
-/** Addition to the problem of a text instead of a table, when the text names a lookup table of Postfix. */
+/** Hint in the problem of a text in place of a table; empty unless the text names one of Postfix's lookup tables (`hash:/path`). */
 function instead(value: unknown): string {
   const type = typeof value === 'string' ? foreignTableType(value) : undefined
   return type === undefined ? '' : `; deferd does not read ${type}: tables, write its lines as entries, "example.com" = "smtp:[host]:25"`
 }
 
-/** Variables that are settings: not the name of the file, and not those of the project's test suite (`DEFERD_TEST_REQUIRE`). */
+/** Matches variables that are parameters: all except DEFERD_CONFIG and those of the test suite (`DEFERD_TEST_REQUIRE`). */
 const SETTING = /^DEFERD_(?!CONFIG$|TEST_)/
 
 /** Adds variables such as `DEFERD_MYHOSTNAME`, which sets myhostname. */

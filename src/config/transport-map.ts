@@ -31,7 +31,7 @@ function parseLmtp(rest: string): Transport {
   return { kind: 'lmtp', nexthops: parseNextHops(split(rest.replace(/^inet:/, '')), 'transport_maps', LMTP_PORT, false) }
 }
 
-/** `unstated` is the status of a text without one. */
+/** Parses the text after `error:` or `retry:`. `unstated` is the status when the text begins with none. */
 function parseError(rest: string, unstated: string): Transport {
   const match = /^([45]\.\d{1,3}\.\d{1,3})(?:\s+(.*))?$/s.exec(rest)
   return { kind: 'error', status: match?.[1] ?? unstated, text: (match === null ? rest : match[2]) || 'Address is undeliverable' }

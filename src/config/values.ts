@@ -10,7 +10,7 @@ export type Reading<T> = { readonly value: T } | { readonly wrong: string }
 
 export interface Kind<T> {
   (given: unknown): Reading<T>
-  /** Unit of a time without a unit, as in Postfix (postconf(5) names the unit of each parameter). */
+  /** Unit in which a time without a unit is read, as in Postfix (postconf(5) names the unit of each parameter). */
   readonly unit?: TimeUnit
 }
 
@@ -41,7 +41,7 @@ const read = <T>(expected: string, parse: (value: string | number | boolean) => 
 const TRUE = new Set(['yes', 'true', 'on', '1'])
 const FALSE = new Set(['no', 'false', 'off', '0'])
 
-/** Appends `unit` to a number without a unit. Other text is returned unchanged. */
+/** Appends `unit` to each number without a unit. All other text stays unchanged. */
 export const withUnit = (text: string, unit: TimeUnit): string =>
   text.replaceAll(/(?<![\w.])\d+(?:\.\d+)?(?![\w.]|\s*[a-zµ])/g, (figure) => `${figure}${unit}`)
 
@@ -87,7 +87,7 @@ const texts = (given: unknown, separator: RegExp): readonly string[] | undefined
 /** A list of texts; a single text is split at commas and blanks. */
 export const list = kind('a list of texts', (given) => texts(given, /[,\s]+/))
 
-/** A list that may contain only these words. */
+/** A list of these words only, in upper or lower case. */
 export const words = <const T extends string>(...known: readonly T[]): Kind<readonly T[]> =>
   kind(`words out of ${known.join(', ')}`, (given) => {
     const meant = texts(given, /[,\s]+/)?.map((word) => known.find((candidate) => candidate === word.toLowerCase()))

@@ -5,8 +5,9 @@
 import { execFileSync } from 'node:child_process'
 import { errorMessage } from '../system/caught-error.ts'
 
-/** EX_NOPERM and EX_CONFIG. */
+/** EX_NOPERM. */
 const NOT_PERMITTED = 77
+/** EX_CONFIG. */
 const CONFIG = 78
 
 /** The user cannot be assumed. */

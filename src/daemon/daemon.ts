@@ -42,14 +42,18 @@ export interface DaemonDeps {
   readonly events: Events
   /** The network; the real one when absent. */
   readonly net?: Net | undefined
-  /** User to run as after a start by root; default the user of the process. Rejects with AccountUnusable. */
+  /**
+   * User to run as after a start by root; default the user of the process. `startDaemon` rejects with AccountUnusable for a user
+   * that cannot be assumed.
+   */
   readonly user?: string | undefined
 }
 
 const STAYS_ROOT = 'running as root, with more rights than a relay needs: use deferd start --user NAME, or User= of systemd'
 
-/** Time for which a start waits for a command that owns the queue, and the pause between two tries. */
+/** Time for which a start waits for a command that owns the queue. */
 const LOCK_PATIENCE: Duration = seconds(5)
+/** Pause between two tries to own the queue. */
 const LOCK_PAUSE: Duration = 100
 
 /** Time limit for running deliveries after stop(). */
@@ -57,8 +61,9 @@ const GRACE: Duration = seconds(8)
 
 /**
  * Starts a relay in this process: opens the queue directory, listens on `smtpd_listen` and begins deliveries. Resolves when all
- * ports are open. Rejects with ConfigError, QueueInUse, QueueTooNew, QueueIncompatible, QueueFolderUnusable, CannotListen or the
- * system's error; nothing is then left open. Installs no signal handlers, because the process belongs to the caller.
+ * ports are open. Rejects with ConfigError, AccountUnusable, QueueInUse, QueueTooNew, QueueIncompatible, QueueFolderUnusable,
+ * CannotListen or the system's error; nothing is then left open. Installs no signal handlers, because the process belongs to the
+ * caller.
  */
 export async function startDaemon({ loaded, events, net = new SystemNet(), user }: DaemonDeps): Promise<Daemon> {
   const daemon = new Daemon(loaded, events, net)
@@ -245,7 +250,7 @@ export class Daemon {
       destinations: () => relay.schedulerControl.snapshot(),
     })
     this.#events.listen(metrics.listen)
-    // A scrape writes nothing: it would cost a sync of the disk, and anyone who reaches the port may ask for it.
+    // Not measured by a scrape, because a commit costs a sync of the disk, and anyone who reaches the port may scrape.
     const check = async (): Promise<void> => {
       const startedAt = clock.monotonic()
       await store.ping()
@@ -341,7 +346,10 @@ const quarantineNote = ({ queueId, why }: { readonly queueId: string; readonly w
   text: `${queueId}: moved to the corrupt queue: ${why}`,
 })
 
-/** Runs a check once a minute until the returned function is called. A failure is reported by the parts that need the store. */
+/**
+ * Runs a check once a minute until the returned function is called. A failure is ignored here, because the parts that need the
+ * store report it.
+ */
 function everyMinute(clock: Clock, check: () => Promise<void>): () => void {
   const again = (): Timer =>
     clock.after(MINUTE, () => {

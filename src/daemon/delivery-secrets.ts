@@ -12,7 +12,10 @@ import type { TlsFiles } from '../delivery/tls/tls-policy.ts'
 
 type SecretFiles = Pick<Config, 'smtp_sasl_password_maps' | 'smtp_tls_CAfile' | 'smtp_tls_cert_file' | 'smtp_tls_key_file'>
 
-/** The contents of smtp_sasl_password_maps; undefined without one. Throws an Error that names parameter and path. */
+/**
+ * The contents of the file of smtp_sasl_password_maps; undefined when the parameter is empty. Throws an Error that names
+ * parameter and path.
+ */
 export function readPasswords(config: Pick<Config, 'smtp_sasl_password_maps'>): string | undefined {
   const path = pathOf(config.smtp_sasl_password_maps)
   const passwords = read('smtp_sasl_password_maps', path)
@@ -49,7 +52,7 @@ const pathOf = (table: string): string => table.replace(/^(?:texthash|file):/, '
 
 type PrivateFiles = Pick<Config, 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtp_tls_key_file'>
 
-/** Files with passwords or keys that every local user can read. */
+/** Paths of the files with passwords or keys whose mode lets every local user read them. */
 export function readableSecrets(config: PrivateFiles): readonly string[] {
   const paths = [config.smtpd_sasl_users_file, pathOf(config.smtp_sasl_password_maps), config.smtpd_tls_key_file, config.smtp_tls_key_file]
   return [...new Set(paths)].filter((path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0)

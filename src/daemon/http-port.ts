@@ -18,7 +18,10 @@ export class HttpPort {
     return this.#bound
   }
 
-  /** Opens the port of http_listen; empty for none. Rejects with CannotListen, and the former port then stays open. */
+  /**
+   * Opens the port at `address`, the value of http_listen, and closes the former one; opens none when `address` is empty. Rejects
+   * with CannotListen, and the former port then stays open.
+   */
   async apply(address: string): Promise<void> {
     if (address === this.#address) return
     const former = this.#server

@@ -26,7 +26,7 @@ export class Maintenance {
   })
   #timer: Timer | null = null
   #stopped = false
-  /** On the monotonic clock. */
+  /** Time of the last safety scan, on the monotonic clock. */
   #lastScan: Duration
 
   constructor(deps: MaintenanceDeps) {

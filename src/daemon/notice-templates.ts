@@ -10,7 +10,7 @@ export class TemplatesUnreadable extends Error {
   readonly exitCode = 78
 }
 
-/** Throws TemplatesUnreadable, or ConfigError with all problems of the file. */
+/** Returns the templates with their warnings. Throws TemplatesUnreadable, or ConfigError with all problems of the file. */
 export function templatesOf({ config, written }: Pick<LoadedConfig, 'config' | 'written'>): LoadedTemplates {
   const path = config.bounce_template_file
   if (path === '') return loadTemplates({ config, written })

@@ -1,6 +1,7 @@
 /**
- * Everything that a start does before it opens the queue and its ports: reads and validates the files named in the configuration,
- * and examines the queue folder. `deferd check`, start and reload call this one function, so that they agree. It changes nothing.
+ * Preparation of a start, before the queue and the ports are opened: reads and validates the files named in the configuration,
+ * and examines the queue folder. Start, `deferd check` and (for the files alone) reload share it, so that they agree. Changes
+ * nothing.
  */
 import { dirname } from 'node:path'
 import { readFileSync } from 'node:fs'
@@ -131,7 +132,7 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */
 const SUBMISSION_PORTS: ReadonlySet<number> = new Set([465, 587])
 
-/** A sentence for each relayhost that probably requires a login, and for which there is none. */
+/** A sentence for each relayhost that probably requires a login but has no credentials. */
 function relayhostsWithoutLogin({ config }: LoadedConfig, passwords: string | undefined): readonly string[] {
   const logins = new SaslCredentials(passwords ?? '', config)
   const bySender = config.smtp_sender_dependent_authentication && passwords !== undefined

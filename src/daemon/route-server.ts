@@ -119,8 +119,8 @@ function fail(response: ServerResponse, error: unknown): void {
 }
 
 /**
- * Creates a request listener for node:http. Each response has the version of the daemon in the field Deferd-Version. Its clients have all of `roles`. A handler runs to its end even when the client
- * disconnects.
+ * Creates a request listener for node:http, whose clients have all of `roles`. Each response has the version of the daemon in the
+ * field Deferd-Version. A handler runs to its end even when the client disconnects.
  */
 export const routeListener =
   (routes: readonly Route[], roles: readonly Role[]): RequestListener =>

@@ -26,8 +26,8 @@ export interface RouteRequest<Body> {
 export interface Route<Body = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /**
-   * Pattern such as `/destinations/:name`. A segment with a colon matches any non-empty segment. The first matching route is
-   * used.
+   * Pattern such as `/destinations/:name`. A segment that begins with a colon matches any non-empty segment. The first matching
+   * route is used.
    */
   readonly path: string
   readonly role: Role

@@ -22,13 +22,16 @@ export interface ListedAddress {
 /** Specials of RFC 5322 §3.2.3, with the operators that Postfix adds (tok822): `a%b`, `b!a`. */
 const SPECIAL = /[|%!()<>@,;:\\".[\]]/
 const BLANK = /[ \t\r\n]/
-/** Special characters that join words to an address. Other special characters remain only in a malformed list. */
+/** Special characters that join words to an address. Any other special character makes an address malformed. */
 const JOINING = '@.%!|'
 /** Local parts that need no quotes in SMTP. Dots may be anywhere, because some providers assign such addresses. */
 // oxlint-disable-next-line no-control-regex -- control characters need quotes
 const DOT_STRING = /^[^\s\u0000-\u001f\u007f"(),:;<>[\\\]]+$/u
 
-/** Returns the addresses in order, including repeated ones. When a closing character is missing, the whole list is malformed. */
+/**
+ * Returns the addresses in order, including repeated ones. When a quoted string, comment or domain literal is not closed, returns
+ * the whole text as one malformed address.
+ */
 export function addressesIn(list: string): readonly ListedAddress[] {
   const tokens = tokenize(list)
   return tokens === null ? [{ address: null, text: list.trim() }] : new Grouping(tokens).groups().map(addressOf)
@@ -66,7 +69,10 @@ export function addressSpans(list: string): readonly AddressSpan[] | null {
   })
 }
 
-/** End of the member whose address ends at `end`: the comma before the next address or, without one, the closing bracket. */
+/**
+ * End of the member whose address ends at `end`: the comma after the address, else `limit` when it is greater (the end of the
+ * list, for the last address), else the end of the closing bracket, else `end`.
+ */
 function memberEnd(between: readonly Token[], { end, limit }: { readonly end: number; readonly limit: number }): number {
   const comma = between.find((token) => isSpecial(token, ','))
   if (comma !== undefined) return comma.end - 1
@@ -174,7 +180,7 @@ class Grouping {
     return this.#end
   }
 
-  /** Adds the address that begins at `start`. The previous address ends at `end`. */
+  /** Adds the address from `start` to `#end`, unless it is empty. The next address, to the left, ends before `end`. */
   #close(start: number, end: number): void {
     if (start < this.#end) this.#groups.push(this.#tokens.slice(start, this.#end))
     this.#end = end

@@ -80,7 +80,7 @@ function parseLiteral(text: string): string | undefined {
 }
 
 /**
- * True when the local part contains a route (`user@other`, `user%other`, `other!user`). Such an address never counts as in
+ * True when the local part contains a route (`user@other`, `user%other`, `other!user`). Such an address is never taken for one in
  * relay_domains (Postfix allow_untrusted_routing = no).
  */
 export const isRouted = (address: string): boolean => /[@%!]/.test(address.slice(0, address.lastIndexOf('@')))

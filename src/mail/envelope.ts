@@ -14,7 +14,10 @@ export interface EnvelopeRecipient {
   readonly orcpt?: string | undefined
 }
 
-/** The address in ORCPT, of type rfc822 or utf-8 (RFC 3461 §4.2, RFC 6533 §3). Null when it equals the recipient's address. */
+/**
+ * The address in ORCPT, of type rfc822 or utf-8 (RFC 3461 §4.2, RFC 6533 §3). Null without such an ORCPT, and when the address
+ * equals the recipient's, ignoring case.
+ */
 export function differingOrcpt({ orcpt, address }: Pick<EnvelopeRecipient, 'orcpt' | 'address'>): string | null {
   const original = /^(?:rfc822|utf-8);(.*)$/is.exec(orcpt ?? '')?.[1]
   return original === undefined || original.toLowerCase() === address.toLowerCase() ? null : original

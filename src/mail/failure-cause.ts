@@ -1,6 +1,6 @@
 /**
- * Cause of a failure: the text of the reply, or the reason without one, in which everything that differs from message to message
- * is replaced by a placeholder. Failures with the same cause are counted together.
+ * Cause of a failure: the text of the reply (of the reason, when no server replied), in which everything that differs from
+ * message to message is replaced by a placeholder. Failures with the same cause are counted together.
  */
 import type { DeliveryStatus } from './smtp-reply.ts'
 
@@ -11,13 +11,13 @@ const READ = 1_000
 /** Minimum length of a word with a digit that is taken for an id. */
 const ID_LENGTH = 8
 
-/** Code and enhanced status at the begin of a reply (RFC 5321 §4.2, RFC 3463): they are part of the cause. */
+/** Code and enhanced status at the beginning of a reply (RFC 5321 §4.2, RFC 3463), which are part of the cause. */
 const CODES = /^\d{3}(?:[ -][245]\.\d{1,3}\.\d{1,3})?(?=\s|-|$)/
 
 const URL_TEXT = String.raw`\bhttps?://[^\s<>()"']+`
 const ADDRESS = String.raw`[^\s<>()\[\]"',;:]+@[^\s<>()\[\]"',;:]+`
 const IPV4 = String.raw`(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)`
-/** With `::`, or with at least four colons: a time such as 12:30:05 is no address. */
+/** An address with `::`, or with at least four colons: a time such as 12:30:05 is none. */
 const IPV6 = String.raw`(?<![\w:\]])(?=[0-9a-f]{0,4}(?::[0-9a-f]{1,4}){0,6}(?:::|(?::[0-9a-f]{1,4}){4}))[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?![\w:])`
 const WORD = String.raw`[\p{L}\p{N}_+=/-]+(?:\.[\p{L}\p{N}_+=/-]+)*`
 const VARIABLE = new RegExp(`(?<url>${URL_TEXT})|(?<address>${ADDRESS})|(?<ip>${IPV4}|${IPV6})|(?<word>${WORD})`, 'giu')
@@ -35,7 +35,10 @@ function placeholderOf(word: string): string {
   return word.length >= ID_LENGTH || MIXED.test(word) ? '{id}' : word.replaceAll(/\d+/g, '{n}')
 }
 
-/** A variable part has a digit, an `@`, or two colons (`https://`, IPv6). Other text is most of a reply, and is not searched. */
+/**
+ * Matches a word that may have a variable part: one with a digit, `@`, `:/` or `::`. The other words, most of a reply, are not
+ * searched.
+ */
 const MAY_VARY = /\d|@|:[:/]/
 
 function masked(text: string): string {

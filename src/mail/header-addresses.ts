@@ -5,9 +5,9 @@
 import { addressSpans, type AddressSpan } from './address-list.ts'
 
 export interface Completion {
-  /** Domain of an address without one; null to leave such addresses. */
+  /** Domain that completes addresses without a domain; null to leave such addresses unchanged. */
   readonly origin: string | null
-  /** Parent of a domain without a dot; null to leave such domains. */
+  /** Parent that completes domains without a dot; null to leave such domains unchanged. */
   readonly parent: string | null
 }
 
@@ -20,7 +20,7 @@ const ADDRESS_FIELDS: ReadonlySet<string> = new Set(
 
 export const hasAddresses = (fieldName: string): boolean => ADDRESS_FIELDS.has(fieldName.toLowerCase())
 
-/** Length from which an address begins a new line of its field (Postfix cleanup_fold_header). */
+/** Line length at which an address begins a new line instead of being added (Postfix cleanup_fold_header). */
 const LINE_LENGTH = 70
 
 /** One address with a dot in its domain, perhaps with a name, as in most fields: nothing is missing. */

@@ -1,6 +1,6 @@
 /**
- * Scans the header section of a message (RFC 5322 §2.2) while the message is received: the names and positions of its fields, and
- * its end. Header fields have no influence on routing.
+ * Finds the fields of a header section (RFC 5322 §2.2), their positions, and the end of the section. Header fields have no
+ * influence on routing.
  */
 
 const LF = 0x0a
@@ -15,9 +15,11 @@ export const LINE_LENGTH_LIMIT = 998
 export interface HeaderField {
   /** Field name in lower case. */
   readonly name: string
-  /** Offsets of the field, of its value, and of the next line. */
+  /** Offset of the field. */
   readonly start: number
+  /** Offset after the colon. */
   readonly valueStart: number
+  /** Offset after the field, with its continuation lines and its line end. */
   readonly end: number
   /** True for a `From ` line of an mbox file before the header, which is renamed to X-Mailbox-Line as in Postfix. */
   readonly mailboxLine: boolean
@@ -27,7 +29,7 @@ export interface HeaderField {
 export interface HeaderEnd {
   /** Offset of the first byte after the fields. */
   readonly at: number
-  /** True when an empty line follows the fields. */
+  /** True when an empty line, or the end of the content, follows the fields. */
   readonly separated: boolean
 }
 

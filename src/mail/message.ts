@@ -83,7 +83,7 @@ export const isLive = ({ state }: { readonly state: RecipientState }): boolean =
  */
 export const STARTS_UNTIL_SUSPECT = 2
 
-/** Number of such delivery starts after which the message becomes corrupt. */
+/** Number of deliveries during which the daemon crashed, after which the message becomes corrupt. */
 export const STARTS_UNTIL_CORRUPT = 3
 
 /** Position of a live recipient on its retry schedule. */
@@ -155,7 +155,7 @@ export interface LeasedRecipient extends Progress {
   readonly flushed: boolean
 }
 
-/** A leased recipient with the members that are common to its request. */
+/** A leased recipient, with the values that all recipients of its delivery share. */
 export interface LeasedMail {
   readonly message: Message
   readonly destination: DestinationName

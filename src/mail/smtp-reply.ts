@@ -10,7 +10,7 @@ export interface SmtpReply {
 
 /** Stage of a delivery attempt. */
 export type Stage =
-  | 'route' // before any network: configuration, transport error:
+  | 'route' // before any use of the network: the configuration, or the transport `error:`
   | 'dns'
   | 'connect'
   | 'greeting'
@@ -75,11 +75,14 @@ export const formatReply = (reply: SmtpReply): string =>
  */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
 
-/** Masks remote text for the log, a header or a terminal: each such character becomes `?`. */
+/** Masks remote text for the log, a header or a terminal: each character of CONTROLS becomes `?`. */
 export const maskControls = (text: string): string => text.replace(CONTROLS, '?')
 
 const escapeUnits = (character: string): string =>
   Array.from({ length: character.length }, (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
 
-/** Escapes the same characters in JSON text, which leaves most of them as they are. Ends of lines must not be in it. */
+/**
+ * Escapes the characters of CONTROLS in JSON text, where JSON.stringify leaves most of them unescaped. The text must be without
+ * its line end, which would be escaped too.
+ */
 export const escapeControls = (json: string): string => json.replace(CONTROLS, escapeUnits)

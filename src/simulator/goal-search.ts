@@ -28,8 +28,8 @@ const MINIMA: readonly Duration[] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120].ma
 const STEP = 1.01
 
 /**
- * Settings with the fewest attempts that deliver the share in time, even when these exceed `goal.tries`. Null when no settings
- * do.
+ * Returns the settings with the fewest attempts that deliver the share in time, even when they make more than `goal.tries`
+ * attempts. Null when no settings of the grid deliver the share in time.
  */
 export function searchGoal(goal: Goal): GoalResult | null {
   let best: GoalResult | null = null
@@ -49,7 +49,10 @@ export function searchGoal(goal: Goal): GoalResult | null {
 
 const nextMaximum = (maximal: Duration): Duration => Math.ceil((maximal * STEP) / SECOND) * SECOND
 
-/** Share of the mail whose first attempt after the outage is within the time. The mail arrives evenly during the outage. */
+/**
+ * Share, from 0 to 1, of the mail whose first attempt after the outage is at most `within` after its end. The mail arrives evenly
+ * during the outage.
+ */
 export function shareWithin(attempts: readonly Duration[], outage: Duration, within: Duration): number {
   let soon = 0
   for (const [i, next] of attempts.entries()) {

@@ -68,7 +68,10 @@ function expand(value: string, values: ReadonlyMap<string, string>, depth = 0): 
 /** Exim's default of delay_warning. */
 const EXIM_WARNING = '24h'
 
-/** Reads the retry section of an exim.conf, or a file of retry rules: one plan per line `pattern error rules`. Throws PolicyError. */
+/**
+ * Reads the retry section of an exim.conf, or a file of retry rules. Returns one plan for each line `pattern error rules`. Throws
+ * PolicyError.
+ */
 export function readEximRetry(text: string, name: string): readonly Setup[] {
   const lines = logicalEximLines(text)
   const begins = lines.findIndex((line) => /^begin\s+retry$/i.test(line))

@@ -17,8 +17,9 @@ export interface Setup {
 /** Consequences of an outage of one length. */
 export interface OutagePlan {
   readonly outage: Duration
-  /** Extra wait after recovery, for mail that arrived when the outage began. Null when that mail expires before. */
+  /** Mean extra wait after recovery, for mail that arrived when the outage began. Null when that mail expires before recovery. */
   readonly mean: Duration | null
+  /** Longest extra wait after recovery of the same mail. Null when that mail expires before recovery. */
   readonly worst: Duration | null
   /** Share of the mail arriving during the outage that expires before the outage ends. */
   readonly lost: number
@@ -29,7 +30,7 @@ export interface Plan {
   readonly name: string
   readonly attempts: readonly Duration[]
   readonly tries: { readonly by1h: number; readonly by24h: number; readonly lifetime: number }
-  /** Extra wait beyond the delay that a greylisting server requires. Null when the mail expires before. */
+  /** Extra wait beyond the delay that a greylisting server requires. Null when the mail expires within that delay. */
   readonly greylisting: readonly { readonly delay: Duration; readonly extra: Duration | null }[]
   readonly outages: readonly OutagePlan[]
   /** Age at the first delay warning; null for none. */
@@ -86,8 +87,9 @@ export function planOutage(attempts: readonly Duration[], outage: Duration): Out
 }
 
 /**
- * Share of lost mail. In an outage of length e, mail that arrives evenly is lost when it is older than the last attempt, which is
- * the share 1 − last/e. The result is the mean over e.
+ * Share of lost mail, for an outage whose length e is uniform between `from` and `to`. Mail arrives evenly, and is lost when it
+ * is older than `last`, the age at the last attempt, at the end of the outage: the share 1 − last/e. The result is the mean over
+ * e.
  */
 function shareLost(last: Duration, from: Duration, to: Duration): number {
   const start = Math.max(from, last)

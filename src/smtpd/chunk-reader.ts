@@ -1,4 +1,4 @@
-/** Reads the octets of one chunk after BDAT (RFC 3030 §2). Their number is known, so that no octet ends the content. */
+/** Reads the octets of one chunk after BDAT (RFC 3030 §2). The chunk ends by its length: no sequence of octets in it is special. */
 import type { ContentRead, ContentReader, DataStream } from './data-stream.ts'
 
 export class ChunkReader implements ContentReader {

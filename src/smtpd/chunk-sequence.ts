@@ -14,7 +14,7 @@ export interface Chunk {
   readonly refusal?: SmtpReply | undefined
 }
 
-/** The mail transaction as a chunk depends on it. */
+/** Facts about the mail transaction that decide whether a chunk is accepted. */
 export interface ChunkFacts {
   readonly inTransaction: boolean
   /** Number of accepted recipients. */
@@ -33,7 +33,7 @@ export class ChunkSequence {
     return this.#state !== 'none'
   }
 
-  /** True when accepted chunks wait for further ones. */
+  /** True when a chunk was accepted and the last chunk is still missing. */
   get isOpen(): boolean {
     return this.#state === 'open'
   }
@@ -43,7 +43,10 @@ export class ChunkSequence {
     this.#octets = 0
   }
 
-  /** Parses the argument of BDAT. Returns undefined when it is malformed: the end of the chunk is then unknown. */
+  /**
+   * Parses the argument of BDAT and records whether the chunk is accepted. Returns undefined when the argument is malformed: the
+   * end of the chunk is then unknown.
+   */
   next(argument: string, facts: ChunkFacts): Chunk | undefined {
     const match = /^(\d+)(?:\s+(LAST))?$/i.exec(argument)
     const octets = Number(match?.[1])

@@ -54,7 +54,10 @@ export class ClientLimits {
     }
   }
 
-  /** Counts a connection. Returns a refusal when the client has too many connections. Every `enter` needs a `leave`. */
+  /**
+   * Counts a connection. Returns a refusal when the client has too many connections, or opened too many in the current time unit.
+   * Every `enter` needs a `leave`, also after a refusal.
+   */
   enter(address: string): SmtpReply | undefined {
     const { smtpd_client_connection_count_limit: most } = this.#settings
     const record = this.#recordOf(address)
@@ -70,7 +73,7 @@ export class ClientLimits {
     if (record.connections === 0 && Object.keys(record.counts).length === 0) this.#records.delete(address)
   }
 
-  /** Counts an event of a client. Returns a refusal when the client exceeds the limit of that event. */
+  /** Counts an event of a client. Returns a refusal when the client exceeds the limit of that event in the current time unit. */
   count(event: CountedEvent, address: string): SmtpReply | undefined {
     const limit = this.#limits[event]
     if (limit === 0 || this.#exceptions.has(address)) return undefined

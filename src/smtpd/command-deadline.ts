@@ -38,7 +38,7 @@ export class Deadline {
     this.#paused = true
   }
 
-  /** Extends the limit for received bytes. */
+  /** Extends the limit for received bytes, to at most smtpd_timeout from now. */
   extend(bytes: number): void {
     this.#at = Math.min(this.#at + bytes * this.#perByte, this.#clock.monotonic() + this.#timeout)
   }

@@ -74,7 +74,10 @@ export class DataStream implements ContentReader {
     return { pieces, rest: ended ? this.#bytes.subarray(this.#position) : undefined }
   }
 
-  /** Ends chunked content. Returns the kept bytes, with the line end that the last line lacks. */
+  /**
+   * Ends chunked content. Returns the rest of the last line: a space for a kept CR, and the missing line end. Empty after a
+   * complete line.
+   */
   finish(): readonly Uint8Array[] {
     if (this.#undecided.length === 0 && this.#atLineStart) return []
     this.#atLineStart = true
@@ -159,7 +162,7 @@ export class DataStream implements ContentReader {
     return false
   }
 
-  /** Returns the bytes before `until` and continues at `next`. */
+  /** Adds the bytes from `#from` to `until` to the pieces. The next piece begins at `next`. */
   #give(until: number, next: number): void {
     if (until > this.#from) this.#pieces.push(this.#bytes.subarray(this.#from, until))
     this.#from = next

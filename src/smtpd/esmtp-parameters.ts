@@ -24,8 +24,9 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
  */
 type Reader<T> = (value: string | undefined, into: Writable<T>) => SmtpReply | 'unknown' | undefined
 
-/** Maximum octets of an envelope id and of an original recipient (RFC 3461 §4.4 and §4.2). */
+/** Maximum octets of an envelope id (RFC 3461 §4.4). */
 const ENVID_LIMIT = 100
+/** Maximum octets of an original recipient (RFC 3461 §4.2). */
 const ORCPT_LIMIT = 500
 
 /** Matches control characters and line breaks, also decoded ones, because these values appear in header fields of notices. */

@@ -59,12 +59,14 @@ export const relayDenied = (recipient: string): SmtpReply => reply(454, '4.7.1',
 export const queuedAs = (queueId: string, octets?: number): SmtpReply =>
   reply(250, '2.0.0', `Ok: ${octets === undefined ? '' : `${octets} bytes `}queued as ${queueId}`)
 
-/** Replies to BDAT (RFC 3030 §2). */
+/** Reply to an accepted chunk (RFC 3030 §2). */
 export const chunkTaken = (octets: number): SmtpReply => reply(250, '2.0.0', `Ok: ${octets} bytes`)
+/** Reply to a chunk that follows a refused one. */
 export const discarded = (octets: number): SmtpReply => reply(551, '5.0.0', `Discarded ${octets} bytes after earlier error`)
 
-/** Refusals of ETRN. RFC 1985 §5.3 gives 459 for a node that is not allowed. */
+/** Refuses ETRN for a domain outside fast_flush_domains; 459 is the code of RFC 1985 §5.3 for a node that is not allowed. */
 export const etrnUnavailable = (domain: string): SmtpReply => reply(459, undefined, `<${echo(domain)}>: service unavailable`)
+/** Refuses ETRN by smtpd_etrn_restrictions. */
 export const etrnRejected = (domain: string): SmtpReply => reply(459, '4.7.1', `<${echo(domain)}>: Etrn command rejected: Access denied`)
 
 /** 252, which does not disclose the addresses that exist (RFC 5321 §3.5.3, §7.3). */

@@ -42,7 +42,10 @@ export interface Smtpd {
   close(grace: Duration): Promise<void>
 }
 
-/** Rejects with CannotListen when a port cannot be opened, or with CertificateUnusable. No port is then left open. */
+/**
+ * Opens the ports of the SMTP server. Rejects with CannotListen when a port cannot be opened, or with CertificateUnusable. No
+ * port is then left open.
+ */
 export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
   const connections = new OpenConnections()
   let context = contextOf(deps, connections)

@@ -43,13 +43,15 @@ export interface SessionContext {
   readonly access: RelayPolicy
   readonly events: Events
   readonly limits: ClientLimits
-  /** Returns the reply to MAIL when mail of this size cannot be queued now, and undefined otherwise. */
+  /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
-  /** Starts to flush the mail of a domain. Returns false when the queue cannot be flushed now. */
   readonly flushDomain: FlushDomain
 }
 
-/** `who` names the client for the audit log. */
+/**
+ * Starts to flush the mail of a domain. Returns false when the queue cannot be flushed now. `who` names the client for the audit
+ * log.
+ */
 export type FlushDomain = (domain: string, who: string) => boolean
 
 /** The user object that smtp-server stores for an authenticated client. */
@@ -118,12 +120,15 @@ export class Session implements CommandHandler {
     this.#endTransaction()
   }
 
-  /** True while chunks were accepted and the last one was not received. */
+  /** True when a chunk was accepted and the last chunk is still missing. */
   get expectsChunks(): boolean {
     return this.#chunks.isOpen
   }
 
-  /** Ends an AUTH exchange. `login` is set when it succeeded. Returns the reply to disconnect with after too many failures. */
+  /**
+   * Ends an AUTH exchange. `login` is set when it succeeded. After LOGIN_LIMIT failures, returns the reply with which to
+   * disconnect.
+   */
   authenticated(login: Login | false | undefined): SmtpReply | undefined {
     this.stats.count('auth', login ? 235 : 535)
     if (login) this.#login = login
@@ -152,7 +157,10 @@ export class Session implements CommandHandler {
     return { reply }
   }
 
-  /** Returns the reply to a chunk that is not the end of the content, or that was refused. `refusal`: the content is refused. */
+  /**
+   * Returns the reply to a chunk that was refused at its command, or that is not the last one. `refusal` is given when the
+   * acceptor refuses the content after the octets of an accepted chunk.
+   */
   chunkEnded({ octets, last, refusal: refused }: Chunk, refusal = refused): Response {
     const reply = refusal ?? replies.chunkTaken(octets)
     this.stats.count('bdat', reply.code)

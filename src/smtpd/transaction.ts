@@ -45,7 +45,7 @@ export class Transaction {
     this.#addresses.add(key)
   }
 
-  /** Counts a recipient beyond smtpd_recipient_limit and returns the number of these. */
+  /** Counts a recipient beyond smtpd_recipient_limit. Returns the number of such recipients, this one included. */
   exceed(): number {
     return ++this.#overshoot
   }

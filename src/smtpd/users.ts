@@ -6,7 +6,7 @@ import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Random } from '../system/random.ts'
 
-/** Cost of one check: 2^15 rounds of 8 kB, about 60 ms and 32 MB. */
+/** Cost of one check: 2^15 blocks of 1 kB, about 60 ms and 32 MB. */
 const COST = { ln: 15, r: 8, p: 1 } as const
 const KEY_LENGTH = 32
 const SALT_LENGTH = 16
@@ -17,7 +17,7 @@ const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]+=*
 /** Allowed form of a name, because names appear in the file, in log lines and in Received fields. */
 const NAME = /^[!-~]{1,256}$/
 
-/** A user file that cannot be used; the message names the line. */
+/** An invalid entry of a user file; the message quotes the entry or names its line. */
 export class UsersFileError extends Error {
   override readonly name = 'UsersFileError'
 }
@@ -31,7 +31,7 @@ function derive(password: string, salt: Buffer, { ln, r, p }: { ln: number; r: n
   })
 }
 
-/** Returns the file entry for a password. */
+/** Returns the hash of a password, as an entry of the file has it. */
 export async function hashPassword(password: string, random: Random): Promise<string> {
   const next = random.stream('password salt')
   const salt = Buffer.from(Array.from({ length: SALT_LENGTH }, () => Math.floor(next() * 256)))
@@ -49,7 +49,10 @@ export async function passwordMatches(password: string, hash: string): Promise<b
   return timingSafeEqual(actual, expected)
 }
 
-/** Parses the file into hashes by name. Empty lines and lines that begin with `#` are skipped. */
+/**
+ * Parses the file into hashes by name. Empty lines and lines that begin with `#` are skipped. Throws UsersFileError for any other
+ * line.
+ */
 export function parseUsers(text: string): Map<string, string> {
   const users = new Map<string, string>()
   text.split('\n').forEach((line, index) => {

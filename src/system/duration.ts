@@ -1,7 +1,4 @@
-/**
- * Parses and formats durations: `300s`, `1.5h`, `1h30m`, or a number of seconds. The output is exact, or rounded to the largest
- * units.
- */
+/** Parses durations (`300s`, `1.5h`, `1h30m`, or a number of seconds), and formats them exactly or cut to their largest units. */
 import { DAY, type Duration, HOUR, MINUTE, SECOND } from './clock.ts'
 
 const UNITS: Readonly<Record<string, Duration>> = {
@@ -15,7 +12,7 @@ const UNITS: Readonly<Record<string, Duration>> = {
   w: 7 * DAY,
 }
 
-/** Parses a duration to milliseconds, with a resolution of 1 µs. Undefined for invalid text. */
+/** Parses a duration to milliseconds, with fractions down to 1 ns. Undefined for invalid text. */
 export function parseExactDuration(text: string): Duration | undefined {
   const trimmed = text.trim()
   if (/^\d+(\.\d+)?$/.test(trimmed)) return Number(trimmed) * SECOND
@@ -54,8 +51,8 @@ export interface Figure {
 }
 
 /**
- * The `count` largest units of a duration, rounded to seconds. The list ends before the first unit that is 0, and is empty below
- * half a second.
+ * Splits a duration, rounded to seconds, into days, hours, minutes and seconds. Returns at most `count` units, from the largest
+ * one above 0 to the last one before a 0. Empty below half a second.
  */
 export function largestUnits(duration: Duration, count = 2): readonly Figure[] {
   const figures: Figure[] = []

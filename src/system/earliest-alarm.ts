@@ -1,6 +1,6 @@
 /**
- * One alarm on the wall clock, set to the earliest requested instant. When the alarm fires, and at `stop`, all requests are
- * dropped.
+ * One alarm of a clock (`Clock.alarm`), set to the earliest requested instant. When the alarm fires, and at `stop`, all requests
+ * are dropped.
  */
 import type { Clock, Instant, Timer } from './clock.ts'
 
@@ -15,7 +15,7 @@ export class EarliestAlarm {
     this.#ring = ring
   }
 
-  /** Requests an alarm at `at`. An earlier request remains. */
+  /** Requests an alarm at `at`. Has no effect when an earlier one is set. */
   expect(at: Instant): void {
     if (this.#set === null || at < this.#set.at) this.replace(at)
   }

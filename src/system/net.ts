@@ -27,12 +27,15 @@ export type Lookup<T> =
   | { readonly kind: 'found'; readonly records: readonly T[] }
   /** NXDOMAIN, or the name has no record of this type. */
   | { readonly kind: 'none'; readonly nxdomain: boolean }
-  /** `soft`: SERVFAIL, timeout, broken reply; `hard`: REFUSED, FORMERR, NOTIMP. */
+  /** `soft` is true for a failure that may be temporary, such as SERVFAIL, a timeout or a broken reply. */
   | { readonly kind: 'failed'; readonly soft: boolean; readonly reason: string }
 
 /** All methods are required, so that a wrapper that lacks one does not compile. */
 export interface Net {
-  /** Connects to an IP address. Rejects with the system's error, whose `code` gives the reason. */
+  /**
+   * Connects to an IP address, or to a Unix socket when `address` is an absolute path. Rejects with the system's error, whose
+   * `code` gives the reason.
+   */
   dial(options: DialOptions): Promise<Socket>
   lookupMx(domain: string): Promise<Lookup<MxRecord>>
   lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>>

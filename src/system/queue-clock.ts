@@ -21,9 +21,10 @@ const STEP: Duration = SECOND
 type MachineFacts = { readonly wall: Instant } & Pick<ClockRecord, 'uptime' | 'boot'>
 
 /**
- * Time of the queue at the start of a process. The time since the record is the growth of the uptime when the machine was not
- * rebooted, else the growth of the wall clock. After a reboot, a wall clock earlier than the record gives no information; the
- * time since the record is then assumed to be `unknown` or the uptime, whichever is longer.
+ * Time of the queue at the start of a process: the wall clock without a record, else the time of the record plus the time since
+ * the record. The latter is the growth of the uptime when the machine was not rebooted, else the growth of the wall clock. After
+ * a reboot, a wall clock earlier than the record gives no information; the time since the record is then assumed to be `unknown`
+ * or the uptime, whichever is longer.
  */
 export function resumedAt(record: ClockRecord | null, { wall, uptime, boot }: MachineFacts, unknown: Duration): Instant {
   if (record === null) return wall
@@ -48,7 +49,7 @@ export class QueueClock implements Clock {
   #offset: Duration = 0
   /** Offset from the wall clock at the last `observe`. */
   #observed: Duration = 0
-  /** Time of suspension that `#base` includes: the uptime minus the monotonic clock. */
+  /** Uptime minus the monotonic clock when `#base` was corrected last. It grows only while the machine is suspended. */
   #suspended: Duration
 
   /** Creates a clock that starts at the time of the wall clock. */
@@ -104,8 +105,8 @@ export class QueueClock implements Clock {
   }
 
   /**
-   * Counts a suspension of the machine. Returns the step of the wall clock since the last call: 0 for none, negative when the
-   * clock was set back. Must be called about once a second.
+   * Adds suspensions of the machine, of 1 s or more, to the time of the queue, and sets the alarms again. Returns the step of the
+   * wall clock since the last call: 0 for none, negative when the clock was set back. Must be called about once a second.
    */
   observe(): Duration {
     const suspended = this.#machine.uptime() - this.#machine.monotonic()

@@ -1,6 +1,6 @@
 /**
- * The Net port of the daemon: TCP and Unix sockets of node:net, and DNS through the resolvers of this machine. Rejects with the
- * system's errors.
+ * The Net port of the daemon: TCP and Unix sockets of node:net, and DNS through the resolvers of this machine. `dial` and
+ * `listen` reject with the system's errors; a failed lookup is a value.
  */
 import { promises as dns } from 'node:dns'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'

@@ -2,7 +2,10 @@
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads'
 import { errorExitCode } from './caught-error.ts'
 
-/** URL of a thread's file, in the folder of the file that starts it: TypeScript in a checkout, JavaScript in the package. */
+/**
+ * URL of the file `name` of a thread, in the folder of `beside`, the URL of the file that starts the thread: TypeScript in a
+ * checkout, JavaScript in the package.
+ */
 export const threadFile = (beside: string, name: string): URL => new URL(`./${name}${beside.endsWith('.ts') ? '.ts' : '.js'}`, beside)
 
 /** An error in the form in which it is sent between threads. Structured cloning would lose its class and its exit code. */

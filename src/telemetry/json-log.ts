@@ -1,6 +1,7 @@
 /**
- * Records of `log_format = "json"`. An event has one record; an attempt and a deferral have one per recipient. Times are in seconds, and names in
- * snake case. The records are a stable interface: members and events may be added, but are never removed or renamed.
+ * Records of `log_format = "json"`. An event has one record; an attempt and a deferral have one per recipient. Times are in
+ * seconds, and names in snake case. The records are a stable interface: members and events may be added, but are never removed or
+ * renamed.
  */
 import { formatReply } from '../mail/smtp-reply.ts'
 import { queueIdOf, type MessageSummary } from '../mail/message.ts'
@@ -251,7 +252,10 @@ function recordsOf(event: Exclude<QueueEvent, Of<'window'>>): readonly object[] 
   return event.kind === 'deferred' ? deferrals(event) : [membersOf(event)]
 }
 
-/** The records of an event, in the order of RECORDS. */
+/**
+ * The records of an event: one per recipient for attempts and deferrals, none for window changes and for a destination that was
+ * opened without an answer, one for all other events.
+ */
 export function logRecords(event: QueueEvent): readonly LogRecord[] {
   if (event.kind === 'window' || (event.kind === 'revived' && !event.answered)) return []
   return recordsOf(event).map((members) => ({ level: levelOf(event), members: { event: event.kind, ...members } }))

@@ -8,15 +8,16 @@ import type { Listen } from './events.ts'
 
 type Outcome = Pick<AttemptRecord, 'at' | 'outcome' | 'status'>
 
-/** Attempts that are kept per destination, and destinations that are kept: those attempted last. */
+/** Maximum number of outcomes kept per destination. An attempt has one outcome for each recipient. */
 export const OUTCOMES_KEPT = 50
+/** Maximum number of destinations kept: those attempted last. */
 export const DESTINATIONS_KEPT = 256
 
 /** Recent attempts at a destination. */
 export interface RecentAttempts {
   /** Outcomes, oldest first. */
   readonly outcomes: readonly AttemptRecord['outcome'][]
-  /** Causes of those that were not delivered, by number of attempts. */
+  /** Causes of the outcomes other than `delivered`, the most frequent first. */
   readonly causes: readonly { readonly cause: string; readonly attempts: number }[]
 }
 

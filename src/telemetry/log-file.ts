@@ -3,7 +3,10 @@ import { accessSync, closeSync, constants, fchownSync, fstatSync, openSync, stat
 import { dirname } from 'node:path'
 import { errorMessage } from '../system/caught-error.ts'
 
-/** Why the log cannot be written to the file, with the parameter; null when it can. Changes nothing. */
+/**
+ * Reason why the log cannot be written to the file, with the name of the parameter; null when it can. Creates and changes
+ * nothing.
+ */
 export function logFileProblem(path: string): string | null {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file?.isDirectory() === true) return `log_file: ${path} is a folder: name a file in it`
@@ -22,8 +25,9 @@ export class LogFile {
   readonly #report: (text: string) => void
 
   /**
-   * Opens the file; creates it with mode 0640 for `owner`. Throws the system's error. `report` gets the first of several failures
-   * of a write, such as those of a full disk: their lines are lost, since the log must not stop mail.
+   * Opens the file, which is created with mode 0640, and gives it to `owner`. Throws the system's error. Failed writes do not
+   * throw, since the log must not stop mail: their lines are lost, and `report` gets the first failure of a series, such as that
+   * of a full disk.
    */
   constructor(path: string, report: (text: string) => void, owner: { readonly uid: number; readonly gid: number } | null = null) {
     this.#fd = openSync(path, 'a', 0o640)

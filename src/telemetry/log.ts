@@ -1,6 +1,6 @@
 /**
- * The log writes lines for events to standard error. Lines are buffered and written together, because each message causes
- * several. `flush` writes the buffer before the process ends.
+ * Writes lines for events to the log (standard error or log_file). Lines are buffered and written together, because each message
+ * causes several. `flush` writes the buffer before the process ends.
  */
 import { pino, type Logger } from 'pino'
 import type { Clock, Duration, Instant } from '../system/clock.ts'

@@ -42,7 +42,7 @@ class Ring {
     if (counts !== undefined) counts[slot] = (counts[slot] ?? 0) + recipients
   }
 
-  /** Counts of the last `count` intervals that have ended, oldest first. */
+  /** Counts of the last `count` intervals that have ended, oldest first; at most one less than the ring holds. */
   ended(count: number, now: Duration): readonly Traffic[] {
     this.#advance(now)
     return Array.from({ length: Math.min(count, this.#length - 1) }, (_, n, all = Math.min(count, this.#length - 1)) =>

@@ -22,7 +22,7 @@ export interface MetricSources {
 
 export interface Metrics {
   readonly listen: Listen
-  /** Counts a commit that took so long. */
+  /** Records the duration of a commit. */
   readonly committed: (took: Duration) => void
   readonly contentType: string
   /** The metrics of deferd, for docs/monitoring.md. */
@@ -43,8 +43,8 @@ export interface MetricText {
 const TOP = 20
 const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 /**
- * Maximum time that a scrape waits for counts. Counting a large queue takes longer at the start; its counts are missing until
- * then.
+ * Maximum time that a scrape waits for the counts. The first count of a large queue takes longer; the gauges have no values until
+ * it has ended.
  */
 const COUNT_TIMEOUT: Duration = 1_000
 /** A signal that never aborts. */

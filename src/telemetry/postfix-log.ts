@@ -88,7 +88,7 @@ export const suspendedText = ({ reason }: DeliveryStatus): string => `delivery t
 const textOf = (outcome: AttemptRecord['outcome'], { reply, reason }: DeliveryStatus): string =>
   outcome === 'delivered' ? (reply ?? reason) : reason
 
-/** The warning about a login at a configured next hop that failed. */
+/** The warning about a failed or missing login at a configured next hop. */
 function loginWarning({ destination }: DeliveryRequest, { relay, login }: AttemptResult): string {
   const what = login === 'missing' ? 'requires a login' : 'refuses the login'
   return `${relay ?? destination} ${what}, its mail is deferred: correct smtp_sasl_password_maps, then reload and flush ${destination}`
@@ -131,7 +131,7 @@ const expired = ({ message, forced }: Of<'expired'>): readonly LogLine[] =>
 
 const NOTICES = { failure: 'non-delivery notification', delay: 'delay notification', success: 'delivery status notification' } as const
 
-/** Texts of postsuper(1). It has none for restore and flush. */
+/** Texts of postsuper(1), and texts in its style for restore and flush, which it does not have. */
 const OPERATED: Readonly<Record<string, string>> = {
   delete: 'removed',
   expire: 'expired',

@@ -28,8 +28,8 @@ export interface AssertionState {
 }
 
 /**
- * Throws if an assertion would pass for an address that has no accepted message: it would pass for every mistyped address, too.
- * This is so for most negated matchers, and for an expectation of nothing such as `toHaveCausedNotices([])`.
+ * Throws a TypeError for an assertion that would pass although the relay has accepted no message for the address: it would pass
+ * for every mistyped address, too. Most negated matchers are such assertions, and `toHaveCausedNotices([])`.
  */
 function rejectVacuous({ address, others }: Recipient): never {
   const meant = nearest(address, others)

@@ -27,7 +27,6 @@ export interface Attempt {
 }
 
 /** One event about a recipient. */
-
 export type Entry =
   | { readonly kind: 'accepted'; readonly when: Instant; readonly queueId: string; readonly sender: string; readonly size: number }
   | { readonly kind: 'attempt'; readonly when: Instant; readonly queueId: string; readonly attempt: Attempt; readonly tried: boolean }

@@ -49,8 +49,8 @@ export class RemoteDomain {
   }
 
   /**
-   * Defers each triplet of client, sender and recipient until `delay` after its first attempt. After `window` (4h), the triplet
-   * is new again.
+   * Defers each triplet of client, sender and recipient until `delay` after its first attempt. A triplet without an attempt
+   * between `delay` and `window` (4h) after the first one is treated as new.
    */
   greylists(delay: Time, options: { readonly window?: Time } = {}): this {
     requireKnownOptions('greylists', options, ['window'])

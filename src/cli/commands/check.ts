@@ -53,7 +53,7 @@ function certificate(what: string, path: string, now: Instant): Finding | null {
   try {
     found = new X509Certificate(readFileSync(path))
   } catch (cause) {
-    // A certificate that a start needs is read by the preparation.
+    // The preparation has read every certificate that a start needs, so this one is not used.
     return warning(what, `${path} is not used, and could not be: ${errorMessage(cause)}`)
   }
   const { validToDate, subject } = found

@@ -1,6 +1,6 @@
 /**
- * `deferd demo`: two messages in virtual time, by the real relay. One server is busy, the other refuses the recipient; the screen has the
- * view of the operator and the notice to the sender.
+ * `deferd demo`: runs the real relay in virtual time with two messages, one to a busy server and one to a server that refuses the
+ * recipient. Shows the first message as the operator sees it, and the notice that the sender of the second one gets.
  */
 import type { Command } from 'commander'
 import { recordsByName } from '../render/recipient-status.ts'
@@ -17,7 +17,10 @@ const SENDER = 'app@shop.example'
 const BUSY = 'ann@isp.example'
 const REFUSED = 'bob@firm.example'
 
-/** Sends a message to each recipient, and runs the relay until one is deferred and one refused. Returns the queue id of the deferred one. */
+/**
+ * Sends a message to each recipient, and runs the relay until one message is deferred and the other is returned. Resolves with
+ * the queue id of the deferred one.
+ */
 async function play(world: World): Promise<string> {
   const { createTransport } = await import('nodemailer')
   const transport = createTransport(world.transport())

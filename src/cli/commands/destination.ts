@@ -34,7 +34,9 @@ async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
   }
 }
 
-/** Destinations with queued mail, by name; then destinations that have only a recorded state. */
+/**
+ * Destinations with queued mail, by name; then those without mail that have a recorded state or are in the memory of the daemon.
+ */
 async function* rows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<Row> {
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
@@ -69,7 +71,9 @@ function toJson(row: Row): object {
   }
 }
 
-/** The row of one destination; undefined when it has neither queued mail nor recorded state. */
+/**
+ * The row of one destination; undefined when it has no queued mail and no recorded state, and is not in the memory of the daemon.
+ */
 async function rowOf(shell: Shell, config: Config, name: string): Promise<Row | undefined> {
   const reader = await shell.openReader(config)
   try {

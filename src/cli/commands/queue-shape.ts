@@ -15,7 +15,7 @@ interface ShapeOrder {
   readonly queues: readonly QueueName[]
   /** True to count messages by sender domain. */
   readonly bySender: boolean
-  /** Counts by whole addresses instead of domains. */
+  /** True to count by whole addresses instead of domains. */
   readonly byAddress?: boolean
   /** Form of the output; a table when absent. */
   readonly form?: 'json' | 'tsv' | undefined

@@ -1,4 +1,4 @@
-/** `deferd restore`: puts a backup in the place of the queue. The pair of `deferd backup`. */
+/** `deferd restore`: puts a backup in the place of the queue. The counterpart of `deferd backup`. */
 import type { Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'

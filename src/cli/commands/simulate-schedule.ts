@@ -53,8 +53,8 @@ function configuredSetups({ config }: LoadedConfig, options: Options): readonly 
 }
 
 /**
- * A policy given on the command line. Alone, it has its own defaults; when backoff times are given, it is planned as the queue
- * applies it.
+ * A policy given on the command line. With --queue or with backoff times in the configuration, it is planned as the queue applies
+ * it, otherwise with its own defaults.
  */
 function policySetup(text: string, { config, given }: LoadedConfig, { queue, grid, seed }: Options): Setup {
   const inQueue = queue === true || given.has('minimal_backoff_time') || given.has('maximal_backoff_time')

@@ -11,7 +11,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { maskControls } from '../render/text.ts'
 
-/** Number of messages that the folder holds. The oldest is removed for each further one. */
+/** Maximum number of messages in the folder. Each further message removes the oldest one. */
 export const KEPT_MESSAGES = 100
 
 /** Folder of the user for the messages of a sink without `--keep`. */

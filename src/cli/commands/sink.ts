@@ -1,7 +1,7 @@
 /**
- * `deferd sink`: runs scripted SMTP servers on real ports. On a terminal, prints a line for each fault and each message, and stores
- * the last messages. In a pipe and with --json, prints one JSON object per event. Messages for the user are printed on standard
- * error.
+ * `deferd sink`: runs scripted SMTP servers on real ports. On a terminal, prints a line for each fault and each message, and
+ * stores the last messages. In a pipe and with --json, prints one JSON object per event. The addresses of the ports and a summary
+ * are printed on standard error.
  */
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'

@@ -1,7 +1,6 @@
 /**
- * `deferd start`: runs the relay in the foreground and prints the listening addresses and, for a new queue on a
- * terminal, first commands. SIGTERM and SIGINT stop
- * the relay after running deliveries; SIGHUP reloads the configuration.
+ * `deferd start`: runs the relay in the foreground and prints the listening addresses and, for a new queue on a terminal, the
+ * commands for a first mail. SIGTERM and SIGINT stop the relay after running deliveries; SIGHUP reloads the configuration.
  */
 import type { Command } from 'commander'
 import { configFlags, configOf, subcommand } from '../shell/config-options.ts'
@@ -16,7 +15,10 @@ const addressLines = ({ listeners, queueDirectory, http }: Described): string =>
 queue directory: ${queueDirectory}${http === null ? '' : `; metrics: http://${http}/metrics`}
 `
 
-/** An address literal at which no host answers: 192.0.2.0/24 is reserved for documentation (RFC 5737). Mail to it stays deferred. */
+/**
+ * An address literal at which no host answers, so that mail to it stays deferred: 192.0.2.0/24 is reserved for documentation (RFC
+ * 5737).
+ */
 const FIRST_RECIPIENT = 'you@[192.0.2.1]'
 
 /** Commands for a first mail. `deferd` is the command that runs this program, `flags` its configuration. */
@@ -37,7 +39,7 @@ The mail ${queueId} is queued. List the queue, see why the mail waits, and try i
 
 `
 
-/** True when mail for an address literal is sent to that address. With a next hop of the configuration, the mail would be sent there. */
+/** True when mail for an address literal is sent to that address; false when relayhost or transport_maps may send it elsewhere. */
 const sendsToLiterals = ({ relayhost, transport_maps: transports }: Config): boolean => relayhost.length === 0 && transports.size === 0
 
 /** Suggests a first mail, and the next commands when it is queued. Only on a terminal, and only for a new queue. */

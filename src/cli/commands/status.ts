@@ -23,7 +23,7 @@ interface TopOptions extends Options {
 
 /** Least width of the screen. */
 const LEAST_WIDTH = 60
-/** Clears a terminal and moves the cursor to its begin (ECMA-48 CUP, ED). */
+/** Clears a terminal and moves the cursor to its top left corner (ECMA-48 CUP, ED). */
 const CLEAR = '\u001b[H\u001b[2J'
 
 function print(shell: Shell, config: Config, status: QueueStatus, json: boolean): string {

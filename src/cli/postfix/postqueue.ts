@@ -109,7 +109,7 @@ export async function flushMessage(shell: Shell, loaded: LoadedConfig, id: strin
   if (parseQueueId(id) !== undefined) await flush(shell, loaded, { id }, id)
 }
 
-/** Flushes a domain. All domains are eligible, because deferd does not have Postfix's fast_flush_domains. */
+/** Flushes the mail of a domain. Every domain is allowed, because fast_flush_domains restricts ETRN only (in Postfix, both). */
 export async function flushSite(shell: Shell, loaded: LoadedConfig, site: string): Promise<void> {
   if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\w.:]+\])$/.test(site))
     throw new CommandError(EX.usage, 'invalid site: give a host name or [address]')

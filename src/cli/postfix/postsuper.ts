@@ -14,10 +14,11 @@ import type { QueueName } from '../../mail/message.ts'
 
 interface Action {
   readonly operation: OperationName
-  /** Queues that the action searches when none is named. */
+  /** Queues that the action searches; operands of the command restrict them. */
   readonly queues: readonly QueueName[]
-  /** Log text of the action, per message and for the total. */
+  /** Text of the line for each changed message. */
   readonly logText: string
+  /** Text of the line with the number of changed messages. */
   readonly summary: string
 }
 

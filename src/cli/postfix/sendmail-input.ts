@@ -8,8 +8,8 @@ import { maskControls } from '../../mail/smtp-reply.ts'
 import { parseAddress } from '../../mail/address-path.ts'
 
 /**
- * Removes a leading mbox `From ` line and ends every line with CRLF. A stray CR becomes a space (Postfix
- * cleanup_replace_stray_cr_lf).
+ * Removes mbox `From ` lines at the beginning and ends every line with CRLF. A stray CR becomes a space (Postfix
+ * cleanup_replace_stray_cr_lf). With `dotEnds`, the text ends before a line with a single dot.
  */
 export function normalizeInput(text: string, dotEnds: boolean): string {
   let lines = text.split('\n').map((line) => line.replace(/\r$/, '').replaceAll('\r', ' '))

@@ -61,7 +61,10 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
 
 export const mailq = (shell: Shell, args: readonly string[]): Promise<void> => sendmail(shell, ['-bp', ...args])
 
-/** Handles `-q`, `-qI id` and `-qR site`. An interval (`-q15m`) is refused, because it would start a daemon. */
+/**
+ * Handles `-q`, `-qI id` and `-qR site`. An interval (`-q15m`), which would start a daemon, has no effect. Throws CommandError
+ * (64) for other values.
+ */
 async function flushAs(shell: Shell, loaded: LoadedConfig, value: string): Promise<void> {
   if (value === '!') return flushAll(shell, loaded)
   if (value.startsWith('I')) return flushMessage(shell, loaded, value.slice(1))
@@ -116,7 +119,7 @@ function missingFrom(shell: Shell, options: Options, sender: string): string {
 async function envelopeOf(shell: Shell, options: Options, sender: string, addresses: readonly string[]): Promise<Envelope> {
   const notify = await notifyOf(shell, valueOf(options, 'N'))
   const envid = valueOf(options, 'V')
-  // -XV and the old -V… request VERP, which is not supported.
+  // -V is the envelope id. VERP, which -XV and the -V of old versions request, is not supported.
   const usable = envid === undefined || /^[!-~ ]{1,100}$/.test(envid)
   if (!usable) await warn(shell, `ignoring unusable envelope id: ${envid}`)
   return {

@@ -34,7 +34,7 @@ export function showqSubmission(submission: Submission, clock: Clock): string {
 const reasonLine = (reason: string): string => `${' '.repeat(Math.max(0, REASON_WIDTH - reason.length))}(${reason})`
 const recipientLine = (address: string): string => `${' '.repeat(RECIPIENT_COLUMN)}${maskControls(address)}`
 
-/** Formats one message. Recipients with a reason are printed first, and each reason once for all its recipients. */
+/** Formats one message. Recipients with a reason are printed first; a reason that successive recipients share is printed once. */
 export function showqMessage(listed: ListedMessage, records: DestinationRecords, clock: Clock): string {
   const { message, recipients } = listed
   const id = `${queueIdOf(message)}${mark(listed)}`.padEnd(17)

@@ -30,7 +30,10 @@ interface Taken {
   readonly rejections: Rejections
 }
 
-/** Resolves when a recipient was accepted. Rejects when all were refused. */
+/**
+ * Sends the message. Resolves when at least one recipient was accepted. Rejects when all recipients or the content were refused,
+ * or when the connection failed.
+ */
 async function overSmtp({ address, port }: Endpoint, envelope: Envelope, content: Buffer): Promise<Taken> {
   const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection')
   const connection = new SMTPConnection({ host: address, port, secure: false, ignoreTLS: true, connectionTimeout: 5_000 })
@@ -100,8 +103,8 @@ async function intoMaildrop(shell: Shell, config: Config, envelope: Envelope, co
 }
 
 /**
- * Submits the message to the daemon. Null means that the message must be written to the
- * maildrop.
+ * Submits the message to the daemon. Null means that the message must be written to the maildrop. Throws CommandError when the
+ * daemon refuses the message permanently.
  */
 async function offer(endpoint: Endpoint, envelope: Envelope, content: Buffer): Promise<Taken | null> {
   try {
@@ -117,9 +120,9 @@ async function offer(endpoint: Endpoint, envelope: Envelope, content: Buffer): P
 const isFinal = (code: number | undefined): boolean => code !== undefined && code >= 500
 
 /**
- * Resolves when the message is in the queue or in the maildrop. Temporarily refused recipients are submitted through the
- * maildrop. Permanently refused recipients are reported after the others were accepted.
- * Returns the queue id, or the reason why there is none yet, as text.
+ * Submits a message. Resolves when it is in the queue or in the maildrop, with text for the user: the queue id, or the reason why
+ * there is none yet. Temporarily refused recipients are submitted through the maildrop. For permanently refused ones, throws
+ * CommandError after the others were accepted.
  */
 export async function submit(shell: Shell, config: Config, envelope: Envelope, content: Buffer): Promise<string> {
   const endpoint = localEndpoint(config)

@@ -19,10 +19,11 @@ import type { QueueClient } from '../shell/queue-client.ts'
 // Importing node:http as a module takes 20 ms, because it evaluates all exports, including WebSocket, and loads fetch.
 const { request: httpRequest } = process.getBuiltinModule('node:http')
 
-/** Time without data from the daemon, in ms, after which a query or an operation is abandoned. */
+/** Time without data from the daemon, in ms, after which a query is abandoned. */
 const QUERY_LIMIT = 5_000
-/** The same for the status: the first count of a large queue takes seconds. */
+/** Time without data, in ms, after which a query of the status is abandoned: the first count of a large queue takes seconds. */
 const STATUS_LIMIT: Duration = 30_000
+/** Time without data, in ms, after which an operation is abandoned. */
 const OPERATION_LIMIT = 60_000
 
 /** The daemon does not answer, although the kernel accepts connections for it (EX_TEMPFAIL). */
@@ -121,7 +122,7 @@ export async function openDaemonClient(queueDirectory: string): Promise<QueueCli
   return (await answerOf(() => client.destinations())) === null ? null : client
 }
 
-/** Answer of the daemon; null when no daemon runs. */
+/** Answer of the daemon; null when no daemon runs. Throws CommandError (77) when the user may not use the control socket. */
 async function answerOf<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask()
@@ -134,7 +135,10 @@ async function answerOf<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** Destinations in the daemon's memory. Empty when the user may not use the control socket or the daemon does not answer; null when no daemon runs. */
+/**
+ * Destinations in the daemon's memory. Empty when the user may not use the control socket or the daemon does not answer; null
+ * when no daemon runs.
+ */
 export async function askForDestinations(queueDirectory: string): Promise<readonly LiveDestination[] | null> {
   try {
     return await answerOf(() => new DaemonClient(controlPath(queueDirectory)).destinations())

@@ -34,7 +34,7 @@ const runsOf = (runs: readonly Run[], client: string): readonly Run[] => runs.fi
 
 /**
  * Means of each client over its runs. With several runs, the 5th and 95th percentiles of the makespan are added. `99 % BY` is the
- * time of the first run.
+ * 99th percentile of the latency in the first run.
  */
 export function contentionRows(
   runs: readonly Run[],
@@ -56,7 +56,7 @@ export function contentionRows(
   return { headings: HEADINGS, rows }
 }
 
-/** Maximum length of a curve. */
+/** Maximum length of a curve, in seconds. */
 const LONGEST_CURVE = 240
 
 export function contentionTable(runs: readonly Run[], size: ServerSize, columns: number): string {

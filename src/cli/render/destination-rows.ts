@@ -29,7 +29,7 @@ const FIGURES: readonly Column[] = [
   { heading: 'ACTIVE', width: 7, align: 'right' },
   { heading: 'NEXT', width: 7, align: 'right' },
 ]
-/** Most columns of a name. */
+/** Maximum width of a name, in characters. */
 const LONGEST_NAME = 60
 const INDENT = 4
 

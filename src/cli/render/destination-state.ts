@@ -11,7 +11,10 @@ export interface KnownDestination {
   readonly record: DestinationRecord | undefined
 }
 
-/** The members that the scheduler's destination and the stored record have in common. */
+/**
+ * State of a destination and its causes: as the running scheduler holds them or, when it does not hold the destination, as
+ * stored.
+ */
 export function healthOf({ live, record }: KnownDestination): Omit<DestinationRecord, 'name'> & { readonly state: DestinationState } {
   if (live !== undefined) return live
   const { deadUntil = null, probeInterval = null, suspension = null, siteStatus = null } = record ?? {}
@@ -32,8 +35,8 @@ export function stateText(known: KnownDestination, now: Instant): string {
 }
 
 /**
- * Reason for the state of a destination: the host's own reply or, without one, the reason of the failure. When a connection got
- * no reply, `does not answer` precedes it.
+ * Reason for the state of a destination: the host's own reply or, without one, the reason of the failure. `does not answer`
+ * precedes the reason of a failure to connect or to get a greeting.
  */
 export function siteReason({ reply, reason, stage }: DeliveryStatus): string {
   if (reply !== undefined) return reply

@@ -1,4 +1,4 @@
-/** Recipients of mail that has left the queue, one line or JSON object each. */
+/** Mail that has left the queue: a line for each recipient, or a JSON object for each message. */
 import { queueIdOf, type Recipient } from '../../mail/message.ts'
 import type { MessageDetails } from '../../store/queue-reader.ts'
 import type { Clock } from '../../system/clock.ts'

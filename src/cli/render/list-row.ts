@@ -1,6 +1,6 @@
 /**
- * Formats messages for `queue list`: as a table for people, where the width of the terminal decides between one line and two lines per
- * message, or as exact tab-separated values.
+ * Formats messages for `queue list`: as a table for people, where the width of the terminal decides between one line and two
+ * lines per message, or as exact tab-separated values.
  */
 import { queueIdOf } from '../../mail/message.ts'
 import type { ListedMessage } from '../../store/queue-reader.ts'
@@ -35,7 +35,7 @@ export interface ListRow {
   readonly next: number | null
   readonly sender: string
   readonly recipients: readonly string[]
-  /** The reason, and the reason from the code of the reply on; empty without a failure. */
+  /** `short` is the part of the reason from the reply code on. Both texts are empty without a failure. */
   readonly reason: { readonly whole: string; readonly short: string }
 }
 

@@ -29,7 +29,7 @@ export const submissionJson = (submission: Submission): object => ({
   expire_time: null,
   attempts: 0,
   next_attempt_time: null,
-  // Without recipients, the reason is a member of the entry itself.
+  // The reason is one of the file, which may have no readable recipients, so it is a member of the entry.
   delay_reason: submission.reason ?? undefined,
 })
 

@@ -54,7 +54,7 @@ function scheduledBy({ recipient, story, waits, next, policies }: RuleFacts): st
   return `wait ${recipient.steps} of retry_backoff = ${values.retry_backoff}${waited(recipient, story)}; ${limits}${jitter}${source}`
 }
 
-/** Length of the current wait since the last attempt in the history; null without an attempt. */
+/** Text about the length of the current wait, from the last attempt in the history; empty without such an attempt. */
 function waited(recipient: Recipient, { history }: MessageDetails): string {
   const last = history.findLast((attempt) => attempt.recipient === recipient.id)
   return last === undefined || recipient.dueAt <= last.at ? '' : `: ${formatDuration(recipient.dueAt - last.at)} after the last attempt`

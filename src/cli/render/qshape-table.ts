@@ -36,7 +36,7 @@ export class Shape {
     this.#total = this.#fresh()
   }
 
-  /** Counts one address of this age. With sender counts, the address is the sender's domain. */
+  /** Counts the address of a recipient or, with sender counts, of a sender in the column of its age. */
   count(address: string, age: Duration): void {
     const column = this.#column(age)
     add(this.#total, column)

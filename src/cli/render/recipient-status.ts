@@ -27,7 +27,7 @@ export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queu
   return record !== undefined && record.deadUntil !== null ? 'probe' : 'due-time'
 }
 
-/** Time of the next attempt; null when an operator must act first. */
+/** Time of the next attempt; null when an operator must act first, and when there is none. */
 export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): Instant | null {
   const waiting = waitsFor(recipient, queue, records)
   if (waiting === 'due-time' || waiting === 'delivery') return recipient.dueAt
@@ -38,8 +38,9 @@ export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails[
 }
 
 /**
- * Reason of a recipient in one line, which begins at the code of a reply. Null during a delivery. The state of a closed destination
- * precedes its reason, as in `delayReason`.
+ * Short reason of a recipient, which begins at the code of a reply. Null during a delivery and before the first attempt at an
+ * open destination. Mail for a suspended destination has the text of `delayReason`. Mail for a dead destination has the reply or
+ * the reason for which the destination is dead.
  */
 export function shortReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
   if (recipient.state === 'leased') return null
@@ -52,9 +53,9 @@ export function shortReason(recipient: ListedRecipient, records: DestinationReco
 }
 
 /**
- * Reason of a recipient in listings. Null during a delivery, as in Postfix. Mail that waits for a suspended destination has the
- * operator and the reason of the suspension. Mail that waits for a dead destination has the destination's site status as its
- * reason, unless its own last attempt had that result.
+ * Reason of a recipient in listings. Null during a delivery, as in Postfix, and before the first attempt at an open destination.
+ * Mail that waits for a suspended destination has the operator and the reason of the suspension. Mail that waits for a dead
+ * destination has the destination's site status as its reason, unless its own last attempt had that result.
  */
 export function delayReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
   if (recipient.state === 'leased') return null

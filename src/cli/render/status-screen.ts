@@ -9,7 +9,7 @@ import { clipped, epochSeconds, grouped, localTime, maskControls, span } from '.
 import { wrapped } from './wrapping.ts'
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
-/** Destinations shown. */
+/** Maximum number of destinations shown in a table. */
 const SHOWN = 10
 const NAME_WIDTH = 28
 const COUNT_WIDTH = 11

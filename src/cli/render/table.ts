@@ -7,7 +7,10 @@ export interface Column {
   readonly width: number
   /** Side to which text is moved; `left` when absent. */
   readonly align?: 'right'
-  /** Part of a long text that is replaced; `end` when absent. `never`: the text moves the rest of its line. */
+  /**
+   * Part of a long text that an ellipsis replaces; `end` when absent. With `never`, a long text is kept and shifts the columns
+   * after it.
+   */
   readonly cut?: 'middle' | 'never'
 }
 
@@ -16,7 +19,7 @@ export type Cell = string | readonly [text: string, role: Role | null]
 
 const textOf = (cell: Cell): string => maskControls(typeof cell === 'string' ? cell : cell[0])
 
-/** Replaces the middle of a text that is longer than `width`, so that the begin and the end of an address remain. */
+/** Replaces the middle of a text that is longer than `width`, so that the beginning and the end of an address remain. */
 export function cutMiddle(text: string, width: number): string {
   if (text.length <= width) return text
   const end = Math.floor((width - 1) / 2)
@@ -50,7 +53,7 @@ export const tableHeading = (columns: readonly Column[], display: Pick<Display, 
   return painted(line, 'heading', display)
 }
 
-/** Columns that remain beside these columns. */
+/** Characters of a line that remain beside these columns. */
 export const widthBeside = (columns: readonly Column[], { width }: Pick<Display, 'width'>): number =>
   width - columns.reduce((sum, column) => sum + column.width + 1, 0)
 

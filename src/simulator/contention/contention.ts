@@ -1,7 +1,7 @@
 /**
- * Client/server model of contention (2019): one request per millisecond arrives at a server with a limited number of connections; it
- * refuses the rest. A service holds a connection for 500 ms, a refusal for 50 ms. The client decides when refused requests are sent
- * again. Times are whole microseconds and the rules exact: equal seeds give equal runs on every machine.
+ * Client/server model of contention (2019): one request per millisecond arrives at a server with a limited number of connections;
+ * it refuses the rest. A service holds a connection for 500 ms, a refusal for 50 ms. The client decides when refused requests are
+ * sent again. Times are whole microseconds and the rules exact: equal seeds give equal runs on every machine.
  */
 import { EventQueue } from './event-queue.ts'
 

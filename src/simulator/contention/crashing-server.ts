@@ -1,8 +1,9 @@
 /**
- * Model of "The Ethernet Approach to Grid Computing" (D. Thain and M. Livny, 2003): clients submit jobs to a queue that processes 20 per
- * second. An open submission holds 20 of 8,000 file descriptors; without free ones the server crashes, loses every open submission and
- * restarts after 10 s. A fixed client retries after 1 s. Aloha doubles from 1 s to 1 h, times a random 1 … 2. Ethernet does the same, and
- * sends only if at least 1,000 descriptors are free. The article gives the 400 clients and the 1,000 descriptors; the rest is chosen here.
+ * Model of "The Ethernet Approach to Grid Computing" (D. Thain and M. Livny, 2003): clients submit jobs to a queue that processes
+ * 20 per second. An open submission holds 20 of 8,000 file descriptors; without free ones the server crashes, loses every open
+ * submission and restarts after 10 s. A fixed client retries after 1 s. Aloha doubles from 1 s to 1 h, times a random 1 … 2.
+ * Ethernet does the same, and sends only if at least 1,000 descriptors are free. The article gives the 400 clients and the 1,000
+ * descriptors; the rest is chosen here.
  */
 import { mulberry32 } from '../../system/random.ts'
 import { EventQueue } from './event-queue.ts'

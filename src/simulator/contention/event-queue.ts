@@ -1,6 +1,6 @@
 /**
- * Event queue of the models: a binary heap of (time, sequence) on typed arrays. Events of one time are taken in the order of insertion.
- * Times are whole microseconds; an event is an integer that the model interprets.
+ * Event queue of the models: a binary heap of (time, sequence) on typed arrays. Events of one time are taken in the order of
+ * insertion. Times are in the unit of the model; an event is an integer that the model interprets.
  */
 export class EventQueue {
   #times = new Float64Array(1024)

@@ -1,7 +1,7 @@
 /**
- * Experiment of Postfix's SCHEDULER_README ("impact of active server concurrency limiter"): 1,000 deliveries of two recipients, one second
- * each, to a server that accepts five connections and replies 421 to further ones at once. A refused delivery is deferred and not retried.
- * Shows how feedback of 1/N keeps the share of deferred mail low.
+ * Experiment of Postfix's SCHEDULER_README ("impact of active server concurrency limiter"): 1,000 deliveries of two recipients,
+ * one second each, to a server that accepts five connections and replies 421 to all others at once. A refused delivery is
+ * deferred and not retried. Shows how feedback of 1/N keeps the share of deferred mail low.
  */
 import { mulberry32 } from '../../system/random.ts'
 import { EventQueue } from './event-queue.ts'

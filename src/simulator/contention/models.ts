@@ -1,6 +1,6 @@
 /**
- * The contention models `row`, `crash` and `limit`, which the command line selects by name. Each names its clients and the columns of
- * its table, and returns one flat record per row of that table.
+ * The contention models `row`, `crash` and `limit`, which the command line selects by name. Each names its clients and the
+ * columns of its table, and returns one flat record per row of that table.
  */
 import { PolicyError } from '../../backoff/policy.ts'
 import { DISCIPLINES, runCrashingServer } from './crashing-server.ts'

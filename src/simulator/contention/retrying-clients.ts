@@ -4,7 +4,10 @@
 import { compileAlone, exactWait } from '../../backoff/retry-policy.ts'
 import type { Client, Wire } from './contention.ts'
 
-/** Wait after a failure, in microseconds. `failures` counts the failures of the request, the last one included. */
+/**
+ * Wait after a failure, in microseconds. `failures` counts the failures of the request, the last one included; `previous` is the
+ * wait before the last one, 0 for the first.
+ */
 export type Wait = (failures: number, previous: number, draw: () => number) => number
 
 const FIRST = 50_000
@@ -62,9 +65,11 @@ export class RetryingClient implements Client {
   }
 }
 
-/** Token bucket: capacity, tokens per success, tokens per second. */
+/** Capacity of the token bucket. */
 const TOKENS = 500
+/** Tokens that a success adds. */
 const PER_SUCCESS = 0.1
+/** Tokens that each second adds. */
 const PER_SECOND = 20
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Contention model of the AWS Architecture Blog (M. Brooker, 2015): clients change one row with optimistic locking. A client reads the
- * version and writes with it; the write fails if the version has changed, and the client backs off and starts again. Every message takes
- * N(10, 2) ms. Base 5 ms, cap 2 s; the exponent is the number of failures. Times are milliseconds.
+ * Contention model of the AWS Architecture Blog (M. Brooker, 2015): clients change one row with optimistic locking. A client
+ * reads the version and writes with it; the write fails if the version has changed, and the client backs off and starts again.
+ * Every message takes N(10, 2) ms. Base 5 ms, cap 2 s; the exponent is the number of failures. Times are milliseconds.
  */
 import { mulberry32 } from '../../system/random.ts'
 import { EventQueue } from './event-queue.ts'

@@ -75,7 +75,7 @@ export type Recovery = 'reno' | 'tahoe'
 
 /**
  * TCP congestion control (RFC 5681): below ssthresh, cwnd grows by one per success; above ssthresh, by one per window.
- * A refusal halves cwnd, at most once per window, because requests already in flight were sent under the same window.
+ * A refusal reduces cwnd, at most once per window, because requests already in flight were sent under the same window.
  */
 export class CongestionClient extends WindowClient {
   readonly #recovery: Recovery
@@ -134,7 +134,10 @@ export interface FeedbackSettings {
   readonly halfStep: boolean
 }
 
-/** Postfix's concurrency feedback without the failed cohort limit: grows at the end of a run of successes, shrinks at the start of a run of failures. */
+/**
+ * Postfix's concurrency feedback without the failed cohort limit: grows at the end of a run of successes, shrinks at the start of
+ * a run of failures.
+ */
 export class PostfixWindow {
   readonly #settings: FeedbackSettings
   #successes = 0

@@ -12,7 +12,7 @@ export interface ClientRun {
 
 const rounded = (value: number): number => Number(value.toPrecision(5))
 
-/** Series up to a time, at which longer runs are cut off. */
+/** Series up to `until` in seconds; longer runs are cut off there. */
 function curves(runs: readonly ClientRun[], until: number, value: (sample: Sample) => number | null): Plot['series'] {
   return runs.flatMap(({ client, result }) => {
     const points = thinned(result.samples.filter(({ time }) => time <= until)).flatMap((sample) => {

@@ -1,6 +1,6 @@
 /**
- * Browser script: turns the plots of a page into charts, and redraws them when the colour scheme changes. The page contains the source
- * text of the function, so the function uses no names from outside.
+ * Browser script: turns the plots of a page into charts, and redraws them when the colour scheme changes. The page contains the
+ * source text of the function, so the function uses no names from outside.
  */
 import type { Plot } from './plot.ts'
 

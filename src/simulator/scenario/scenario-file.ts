@@ -36,8 +36,9 @@ export interface Scenario {
 
 /** Host name of the simulated relay. */
 const HOSTNAME = 'deferd.example'
-/** Limits of a scenario, whose queue is in memory. */
+/** Maximum size of all mail of a scenario, whose queue is in memory. */
 const MOST_BYTES = 512 * 1024 ** 2
+/** Maximum number of messages of one stream. */
 const MOST_MESSAGES = 1_000_000
 
 const TABLES = ['duration', 'latency', 'mail', 'config', 'rule', 'dns']
@@ -99,7 +100,10 @@ const LATENCY: Duration = 100
 /** Stages that end a round trip. MAIL, RCPT and DATA are pipelined (RFC 2920), so they share one. */
 const ROUND_TRIPS = ['connect', 'greeting', 'ehlo', 'mail', 'end-of-data'] as const
 
-/** Adds the latency to the replies of rules. A last rule adds it to the default replies. */
+/**
+ * Adds the latency to the replies of rules without a delay of their own, and rules after all others that delay the default
+ * replies.
+ */
 function slowed(rules: readonly Rule[], latency: Duration): readonly Rule[] {
   if (latency === 0) return rules
   const usual = ROUND_TRIPS.flatMap((at) => {

@@ -6,7 +6,10 @@ import type { Duration, Instant } from '../../system/clock.ts'
 import { messageOf, type NoticeDue, type DestinationName, type MessageId } from '../../mail/message.ts'
 import type { QueueEvent } from '../../telemetry/events.ts'
 
-/** Record of a destination; all members except `messages` are per recipient. */
+/**
+ * Record of a destination. The times of `accepted`, `delivered`, `bounced` and `expired` have one entry per recipient, those of
+ * `failed` one per recipient and attempt.
+ */
 export interface DestinationRecord {
   readonly destination: DestinationName
   messages: number
@@ -26,7 +29,7 @@ export interface DestinationRecord {
 }
 
 export interface ScenarioResult {
-  /** Records in the order of the scenario's domains. */
+  /** Records in the order of the first message of each destination. */
   readonly destinations: readonly DestinationRecord[]
   /** Number of notices to the senders, by kind. */
   readonly notices: Readonly<Record<NoticeDue, number>>

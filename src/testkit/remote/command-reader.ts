@@ -31,7 +31,7 @@ export class CommandReader {
     for (const end of ['end', 'close', 'error']) socket.on(end, this.#end)
   }
 
-  /** Stops reading the socket and drops buffered bytes. */
+  /** Stops reading the socket. Bytes that are still in the buffer are lost with this reader. */
   detach(): void {
     this.#socket.off('data', this.#take)
     for (const end of ['end', 'close', 'error']) this.#socket.off(end, this.#end)
@@ -52,9 +52,9 @@ export class CommandReader {
   }
 
   /**
-   * Reads the content and removes the stuffed dots. Resolves with null when the connection ended before the final dot. `progress`
-   * is called with the number of bytes of each read; reading continues when its promise resolves, and stops when the result is
-   * false.
+   * Reads the content and removes the stuffed dots. `progress` is called with the number of bytes of each read, and reading
+   * continues when its promise resolves. Resolves with null when the connection ended before the final dot, or when `progress`
+   * resolved with false.
    */
   async content(progress: (bytes: number) => Promise<boolean>): Promise<Buffer | null> {
     // The CRLF of DATA precedes the content, so that a dot directly after it ends an empty content.

@@ -3,7 +3,7 @@
 /** Extensions that EHLO offers. */
 export const EXTENSIONS = ['PIPELINING', 'SIZE 104857600', 'ENHANCEDSTATUSCODES', '8BITMIME', 'DSN', 'SMTPUTF8'] as const
 
-/** Reply lines by stage. Each line is `450 text`, also when another line follows. */
+/** Reply lines by stage, each in the form `250 text`. `replyBytes` adds the hyphens of a multiline reply. */
 export const DEFAULT_REPLIES = {
   greeting: (mx: string) => [`220 ${mx} ESMTP`],
   ehlo: (mx: string, extensions: readonly string[]) => [`250 ${mx}`, ...extensions.map((extension) => `250 ${extension}`)],

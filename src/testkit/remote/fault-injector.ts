@@ -14,7 +14,7 @@ import type { CommandReader } from './command-reader.ts'
 export interface RuleSource {
   /**
    * Returns the rule that acts now, if any. Each call counts as an occasion. With `early`, only rules that reply before the
-   * command are considered.
+   * command are considered; otherwise, only all other rules.
    */
   decide(facts: RuleFacts, early: boolean): Rule | undefined
   report(event: RemoteEvent): void
@@ -79,7 +79,10 @@ export class FaultInjector {
     return this.#closedAt
   }
 
-  /** Sends the reply of a stage. `usual`, the default reply, may depend on the rule that was found. */
+  /**
+   * Sends the reply of a stage, unless an early rule has already sent it. `usual`, the default reply, may depend on the rule that
+   * was found. Resolves with the reply that was sent.
+   */
   async reply(
     stage: SpokenStage,
     usual: readonly string[] | ((rule: Rule | undefined) => readonly string[]),

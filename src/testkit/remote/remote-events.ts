@@ -45,8 +45,9 @@ export interface ReceivedMail {
   readonly helo: string
   readonly sender: string
   readonly recipients: readonly string[]
-  /** Parameters of MAIL and of each RCPT, as sent: `SIZE=120 RET=HDRS`. */
+  /** Parameters of MAIL, as sent: `SIZE=120 RET=HDRS`. */
   readonly mailParameters: string
+  /** Parameters of each RCPT, as sent, in the order of `recipients`. */
   readonly rcptParameters: readonly string[]
   readonly content: Buffer
 }

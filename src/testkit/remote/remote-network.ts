@@ -73,7 +73,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.#zones.set(domain, zone)
   }
 
-  /** Empties a mailbox, which resets its `quota` count. */
+  /** Sets the count of messages that `quota` rules compare to 0, as if the mailbox were emptied. */
   emptyMailbox(recipient: string): void {
     this.#held.delete(recipient)
   }

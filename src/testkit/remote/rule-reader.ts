@@ -20,7 +20,7 @@ export type ReadRule = { readonly rule: Rule } | { readonly mistakes: readonly M
 const NAMES = Object.keys(KEYS) as KeyName[]
 const CONDITIONS = ['greylist', 'connections_over', 'rate', 'quota', 'recipients_over'] as const
 
-/** Reply codes of a rule with a condition and without an action, by condition. */
+/** Replies of a rule with a condition and without an action, by condition. */
 const REFUSALS: Readonly<Record<(typeof CONDITIONS)[number], string>> = {
   greylist: '451 4.7.1 Greylisted, please try again later',
   connections_over: '421 4.7.0 Too many connections',
@@ -176,7 +176,7 @@ const whenOf = (keys: ReadKeys): When => ({
 
 function faultOf(keys: ReadKeys, at: FaultStage, after: number): Fault {
   const delay = keys.delay ?? 0
-  // A rule with a condition and without an action refuses, with the reply code of the stage.
+  // Before the session, a rule with a condition and without an action makes the lookup or the connection fail.
   const byDefault = CONDITIONS.some((name) => keys[name] !== undefined) && keys.delay === undefined
   switch (at) {
     case 'dns':

@@ -41,8 +41,9 @@ export interface Where {
   readonly helo?: string | undefined
   /** Address of the client. */
   readonly client?: string | undefined
-  /** Size in bytes. At MAIL, the size stated with SIZE; at the end of data, the counted size. */
+  /** Messages of more bytes than this: by SIZE at MAIL, as counted at the end of data. */
   readonly sizeOver?: number | undefined
+  /** Messages of fewer bytes than this; see `sizeOver`. */
   readonly sizeUnder?: number | undefined
   readonly header?: { readonly name: string; readonly value: string } | undefined
 }
@@ -66,13 +67,16 @@ export interface When {
   /** The rule alternates: it acts for `bad`, then does not act for `good`. */
   readonly flapping?: { readonly bad: Duration; readonly good: Duration } | undefined
   /**
-   * The rule acts on a triplet of client, sender and recipient until `delay` after its first attempt. A triplet that makes no
-   * further attempt within `window` is treated as new.
+   * The rule acts on a triplet of client, sender and recipient until `delay` after its first attempt. A triplet without an
+   * attempt between `delay` and `window` after the first one is treated as new.
    */
   readonly greylist?: { readonly delay: Duration; readonly window: Duration } | undefined
   /** The rule acts while more connections than this are open. */
   readonly connectionsOver?: number | undefined
-  /** Token bucket. When it is empty, the rule acts for `penalty`, and at least until the next token. */
+  /**
+   * Token bucket of `count` tokens, which fills up in `per`. When it is empty, the rule acts for `penalty`, and at least until
+   * the next token.
+   */
   readonly rate?: { readonly count: number; readonly per: Duration; readonly penalty: Duration } | undefined
   /** The rule acts while the mailbox holds at least this number of messages. */
   readonly quota?: number | undefined

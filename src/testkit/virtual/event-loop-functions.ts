@@ -21,14 +21,20 @@ const PLACES: readonly Place[] = [
   { owner: process, name: 'nextTick' },
 ]
 
-/** The function that a fake one replaces; undefined for a real one. A fake function has its clock, which has the replaced function. */
+/**
+ * The function that a fake one replaces; undefined for a real one. A fake function has a member `clock`, which keeps the replaced
+ * function under the name `_NAME`.
+ */
 function replacedBy(fake: unknown, name: string): Scheduling | undefined {
   if (typeof fake !== 'function' || !('clock' in fake)) return undefined
   const replaced: unknown = Reflect.get(Object(fake.clock), `_${name}`)
   return typeof replaced === 'function' ? (replaced as Scheduling) : undefined
 }
 
-/** Makes a property return the real function. Assignments are kept. Returns a function that ends this with the last assigned value. */
+/**
+ * Makes a property return the real function, whatever is assigned to it. The returned function makes it a plain property again,
+ * with the value that was assigned last.
+ */
 function keepReal({ owner, name }: Place): () => void {
   const property = Object.getOwnPropertyDescriptor(owner, name)
   if (property === undefined || !('value' in property)) return () => undefined
@@ -47,7 +53,10 @@ function keepReal({ owner, name }: Place): () => void {
 let users = 0
 let endings: readonly (() => void)[] = []
 
-/** Keeps the functions real until the returned function is called. Further calls of that function have no effect. */
+/**
+ * Keeps the functions real until all callers have called the function returned to them. Further calls of that function have no
+ * effect.
+ */
 export function keepEventLoopFunctions(): () => void {
   if (users++ === 0) endings = PLACES.map(keepReal)
   let kept = true

@@ -50,7 +50,7 @@ export class TimerHeap {
     return undefined
   }
 
-  /** Removes the next timer. Cancelling it later has no effect. */
+  /** Removes and returns the next timer; undefined when none is pending. Cancelling it later has no effect. */
   take(): SetTimer | undefined {
     const first = this.peek()
     if (first === undefined) return undefined

@@ -25,13 +25,15 @@ export class VirtualClock implements MachineClock {
   /** Wall clock time when the monotonic clock is 0. */
   #offset: Instant
   #monotonicTime: Duration = 0
-  /** Total time of suspension since the machine's start, and the time of that start on the monotonic clock. */
+  /** Total time of suspension since the start of the machine. */
   #suspended: Duration = 0
+  /** Start of the machine, on the monotonic clock. */
   #startedAt: Duration = 0
   #boot = 1
   #seq = 0
-  /** Timers are on the monotonic clock, alarms on the wall clock. Setting the wall clock therefore affects alarms only. */
+  /** Timers, by times of the monotonic clock. */
   readonly #timers = new TimerHeap()
+  /** Alarms, by times of the wall clock. Only they are affected when the wall clock is set. */
   readonly #alarms = new TimerHeap()
   readonly #zone: (at: Instant) => Zone
   readonly #due: () => void
