@@ -1,4 +1,4 @@
-/** Plots for a terminal: attempts as a row of marks on a logarithmic time axis, and a curve as a row of block characters. */
+/** Plots for a terminal: attempts as marks on a logarithmic time axis, outages as shaded rows, curves as rows of block characters. */
 import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 
@@ -25,9 +25,9 @@ export function timeAxis(longest: Duration, width: number): string {
   let axis = ''
   for (const [label, age] of TICKS) {
     const at = column(age, longest, width)
-    if (age <= longest && at >= axis.length + (axis === '' ? 0 : 1)) axis = axis.padEnd(at) + label
+    if (age <= longest && at >= axis.length + (axis === '' ? 0 : 1) && at + label.length <= width) axis = axis.padEnd(at) + label
   }
-  return axis.slice(0, width)
+  return axis
 }
 
 const STEPS: readonly Duration[] = [
@@ -41,10 +41,12 @@ const STEPS: readonly Duration[] = [
 export function evenAxis(longest: Duration, width: number): string {
   const step = STEPS.find((candidate) => (candidate / Math.max(1, longest)) * width >= 8) ?? longest
   let axis = ''
-  for (let at = 0; at <= longest && axis.length < width; at += Math.max(1, step)) {
-    axis = axis.padEnd(Math.round((at / Math.max(1, longest)) * width)) + roundTime(at)
+  for (let at = 0; at <= longest; at += Math.max(1, step)) {
+    const labelled = axis.padEnd(Math.round((at / Math.max(1, longest)) * width)) + roundTime(at)
+    if (labelled.length > width) break
+    axis = labelled
   }
-  return axis.slice(0, width).trimEnd()
+  return axis
 }
 
 const roundTime = (time: Duration): string => (time === 0 ? '0' : formatDuration(time))
@@ -56,6 +58,12 @@ export function attemptRow(attempts: readonly Duration[], longest: Duration, wid
   const last = attempts.at(-1)
   if (last !== undefined && attempts.length > 1) row[column(last, longest, width)] = '│'
   return row.join('').trimEnd()
+}
+
+/** A time as a shaded row. */
+export function shadedRow(from: Duration, until: Duration, longest: Duration, width: number): string {
+  const at = (time: Duration): number => Math.min(width, Math.max(0, Math.round((time / Math.max(1, longest)) * width)))
+  return ' '.repeat(at(from)) + '░'.repeat(Math.max(1, at(until) - at(from)))
 }
 
 const BLOCKS = ' ▁▂▃▄▅▆▇█'

@@ -23,7 +23,7 @@ export async function simulate(
   const into = (where: 'out' | 'err') => ({ columns, write: async (data: string | Uint8Array) => void (said[where] += String(data)) })
   const shell = {
     // An empty file that always exists, so that no file of this machine is read.
-    env: { DEFERD_CONFIG: '/dev/null' },
+    env: { DEFERD_CONFIG: '/dev/null', NO_COLOR: '1' },
     uid: 1000,
     user: 'ann',
     pid: 1,

@@ -13,9 +13,10 @@ import { countArgument, durationArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { barText, ProgressLine } from '../shell/progress.ts'
 import type { Shell } from '../shell/shell.ts'
-import { contentionRows, contentionTable, type Run } from '../render/contention-table.ts'
+import { contentionRows, contentionTable, modelTable, type Run } from '../render/contention-table.ts'
 import { checked, commandLine, positiveArgument, several, writeTextFile } from './simulate-options.ts'
 import { jsonLine } from '../render/text.ts'
+import { displayOf } from '../shell/display.ts'
 
 interface Options {
   readonly model: 'server' | ModelName
@@ -73,7 +74,7 @@ async function printServer(shell: Shell, command: Command, options: Options): Pr
     )
   }
   if (options.json === true) return shell.stdout.write(runs.map((run) => jsonLine(runJson(run, options))).join(''))
-  return shell.stdout.write(contentionTable(runs, options, shell.stdout.columns ?? 100))
+  return shell.stdout.write(contentionTable(runs, options, displayOf(shell)))
 }
 
 async function printModel(shell: Shell, command: Command, model: ModelName, options: Options): Promise<void> {
@@ -85,14 +86,7 @@ async function printModel(shell: Shell, command: Command, model: ModelName, opti
     writeTextFile(options.html, renderPage(modelPage(model, results, { headings, rows }, commandLine(command))))
   }
   if (options.json === true) return shell.stdout.write(results.map((result) => jsonLine({ model, ...result })).join(''))
-  const lines = [headings, ...rows].map(
-    (cells) =>
-      `${cells
-        .map((cell) => cell.padEnd(18))
-        .join('')
-        .trimEnd()}\n`,
-  )
-  return shell.stdout.write(`${about}\n\n${lines.join('')}`)
+  return shell.stdout.write(modelTable(about, { headings, rows }, displayOf(shell)))
 }
 
 const figure = (value: string | number | undefined, digits: number): string =>

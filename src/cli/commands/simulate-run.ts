@@ -10,6 +10,7 @@ import { scenarioPage } from '../../simulator/pages/scenario-page.ts'
 import type { ScenarioResult } from '../../simulator/scenario/scenario-record.ts'
 import { countArgument, overridesOf } from '../shell/config-options.ts'
 import { scenarioRows, scenarioTable } from '../render/scenario-table.ts'
+import { displayOf } from '../shell/display.ts'
 import { barText, ProgressLine } from '../shell/progress.ts'
 import type { Shell } from '../shell/shell.ts'
 import { commandLine, readTextFile, several, writeTextFile } from './simulate-options.ts'
@@ -42,7 +43,7 @@ async function print(shell: Shell, command: Command, path: string, options: Opti
     writeTextFile(options.html, renderPage(scenarioPage(result, name, scenarioRows(result), commandLine(command))))
   }
   if (options.json === true) return shell.stdout.write(jsonLine(scenarioJson(result, name, options.seed)))
-  return shell.stdout.write(scenarioTable(result, name, options.seed, shell.stdout.columns ?? 110))
+  return shell.stdout.write(scenarioTable(result, name, options.seed, displayOf(shell)))
 }
 
 export function addSimulateRun(parent: Command, shell: Shell): void {

@@ -20,6 +20,8 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { checked, commandLine, percentArgument, positiveArgument, readTextFile, several, writeTextFile } from './simulate-options.ts'
 import { jsonLine, span } from '../render/text.ts'
+import { wrapped } from '../render/wrapping.ts'
+import { displayOf } from '../shell/display.ts'
 
 interface Options {
   readonly policy?: readonly string[]
@@ -105,6 +107,7 @@ async function printGoal(shell: Shell, { config }: LoadedConfig, options: Option
   const { share, outage, tries = Infinity } = options
   const goal: Goal = { share, within, tries, outage, lifetime: config.maximal_queue_lifetime }
   const found = searchGoal(goal)
+  const paragraph = (text: string): string => `${wrapped(text, displayOf(shell).width).join('\n')}\n`
   if (options.json === true) {
     const settings = found && { minimal_backoff_time: inSeconds(found.minimal), maximal_backoff_time: inSeconds(found.maximal) }
     return shell.stdout.write(
@@ -114,13 +117,12 @@ async function printGoal(shell: Shell, { config }: LoadedConfig, options: Option
   const wish = `${Number((100 * share).toFixed(3))} % within ${span(within)} of the end of an outage of ${span(outage)}`
   if (found === null) {
     const reason = outage > goal.lifetime ? `mail is returned after ${span(goal.lifetime)}` : 'not even one attempt per minute does'
-    return shell.stdout.write(`No settings deliver ${wish}: ${reason}.\n`)
+    return shell.stdout.write(paragraph(`No settings deliver ${wish}: ${reason}.`))
   }
   const settings = `minimal_backoff_time = "${found.minimal / 1000}s"\nmaximal_backoff_time = "${found.maximal / 1000}s"\n`
   const verdict = goalIsMet(goal, found) ? 'These settings' : `Not with ${tries} tries. These settings`
-  return shell.stdout.write(
-    `${verdict} deliver ${wish}; mail that nobody takes is tried ${found.tries} times in ${span(goal.lifetime)}:\n\n${settings}`,
-  )
+  const cost = `mail that is never accepted is tried ${found.tries} times in ${span(goal.lifetime)}`
+  return shell.stdout.write(`${paragraph(`${verdict} deliver ${wish}; ${cost}:`)}\n${settings}`)
 }
 
 async function print(shell: Shell, command: Command, options: Options): Promise<void> {
@@ -129,7 +131,7 @@ async function print(shell: Shell, command: Command, options: Options): Promise<
   const plans = checked(() => setupsOf(loaded, options).map((setup) => planOf(setup)))
   if (options.html !== undefined) writeTextFile(options.html, renderPage(schedulePage(plans, planRows(plans), commandLine(command))))
   if (options.json === true) await shell.stdout.write(plans.map((plan) => jsonLine(planJson(plan, options.plan === true))).join(''))
-  else await shell.stdout.write(planTable(plans, shell.stdout.columns))
+  else await shell.stdout.write(planTable(plans, displayOf(shell)))
 }
 
 export function addSimulateSchedule(parent: Command, shell: Shell): void {

@@ -1,7 +1,10 @@
 /** Table of contention simulator runs: one line per client, with the curve of the client's open connections. */
 import type { ContentionResult } from '../../simulator/contention/contention.ts'
 import { blockRow } from '../../simulator/terminal-plot.ts'
-import { clipped, grouped } from './text.ts'
+import type { Display } from './style.ts'
+import { columnsFor, tableHeading, tableRow, widthBeside } from './table.ts'
+import { grouped } from './text.ts'
+import { wrapped } from './wrapping.ts'
 
 export interface Run {
   readonly client: string
@@ -15,13 +18,7 @@ export interface ServerSize {
 }
 
 const HEADINGS = ['CLIENT', 'MAKESPAN', 'ATTEMPTS', 'DONE', '99 % BY']
-const WIDTHS = [20, 16, 10, 7, 9]
-
-const line = (cells: readonly string[]): string =>
-  cells
-    .map((cell, i) => cell.padEnd(WIDTHS[i] ?? 0))
-    .join(' ')
-    .trimEnd()
+const CURVE = 'OPEN CONNECTIONS'
 
 function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
@@ -59,27 +56,48 @@ export function contentionRows(
 /** Maximum length of a curve, in seconds. */
 const LONGEST_CURVE = 240
 
-export function contentionTable(runs: readonly Run[], size: ServerSize, columns: number): string {
+export function contentionTable(runs: readonly Run[], size: ServerSize, display: Display): string {
+  const { width } = display
   const { headings, rows } = contentionRows(runs, size)
   const finished = runs.filter(({ result }) => result.completed === size.requests)
   const longest = (finished.length > 0 ? finished : runs).reduce((most, { result }) => Math.max(most, result.makespan / 1e6), 1)
   const bounds = { x: Math.min(LONGEST_CURVE, longest), y: 2 * size.maxBusy }
-  const width = Math.max(10, columns - WIDTHS.reduce((sum, cell) => sum + cell + 1, 0) - 1)
+  const figures = columnsFor(headings, rows, { width: width - CURVE.length - 1 })
+  const columns = [...figures, { heading: CURVE, width: Math.max(CURVE.length, widthBeside(figures, { width })) }]
   const curve = (client: string): string => {
-    const samples = runsOf(runs, client)[0]?.result.samples ?? []
-    return blockRow(
-      samples.map(({ time, busy }) => ({ x: time, y: busy })),
-      bounds,
-      width,
-    )
+    const samples = (runsOf(runs, client)[0]?.result.samples ?? []).map(({ time, busy }) => ({ x: time, y: busy }))
+    return blockRow(samples, bounds, columns.at(-1)?.width ?? 0)
   }
+  const ideal = ((size.requests * 0.5) / size.maxBusy).toFixed(1)
+  const server = `${grouped(size.requests)} requests, one each millisecond, at a server of ${size.maxBusy} connections; ${ideal} s would do.`
+  const scale = `The curves go from 0 to ${bounds.x.toFixed(0)} s; a full block is ${bounds.y} connections or more.`
   return [
-    line([...headings, 'OPEN CONNECTIONS']),
-    ...rows.map(([client = '', ...cells]) => line([clipped(client, WIDTHS[0] ?? 0), ...cells, curve(client)])),
+    tableHeading(columns, display),
+    ...rows.map(([client = '', ...cells]) => tableRow([client, ...cells, curve(client)], columns, display)),
     '',
-    `${grouped(size.requests)} requests, one each millisecond, at a server of ${size.maxBusy} connections; ${((size.requests * 0.5) / size.maxBusy).toFixed(1)} s would do.`,
-    `The curves go from 0 to ${bounds.x.toFixed(0)} s; a full block is ${bounds.y} connections or more.`,
+    ...wrapped(server, width),
+    ...wrapped(scale, width),
   ]
     .map((text) => `${text}\n`)
     .join('')
+}
+
+/** Blanks before a figure. */
+const GAP = '   '
+
+/** Table of another model, after the text about it. */
+export function modelTable(
+  about: string,
+  { headings, rows }: { readonly headings: readonly string[]; readonly rows: readonly (readonly string[])[] },
+  display: Display,
+): string {
+  const spaced = (cells: readonly string[]): readonly string[] => cells.map((cell, i) => (i === 0 ? cell : `${GAP}${cell}`))
+  const columns = columnsFor(spaced(headings), rows, display)
+  const lines = [
+    ...wrapped(about, display.width),
+    '',
+    tableHeading(columns, display),
+    ...rows.map((row) => tableRow(row, columns, display)),
+  ]
+  return lines.map((line) => `${line}\n`).join('')
 }

@@ -1,12 +1,11 @@
 /** Tables of retry plans: one row of attempts per plan, and the figures of the plans side by side. */
-import type { Duration } from '../../system/clock.ts'
+import { DAY, HOUR, type Duration } from '../../system/clock.ts'
 import type { Plan } from '../../simulator/plan.ts'
 import { attemptRow, timeAxis } from '../../simulator/terminal-plot.ts'
-import { clipped, maskControls, span } from './text.ts'
-
-const NAME_WIDTH = 22
-const LABEL_WIDTH = 30
-const CELL_WIDTH = 16
+import type { Display } from './style.ts'
+import { columnsFor, cutMiddle, tableHeading, tableRow } from './table.ts'
+import { maskControls, span } from './text.ts'
+import { hanging, wrapped } from './wrapping.ts'
 
 const spanOr = (duration: Duration | null, otherwise: string): string => (duration === null ? otherwise : span(duration))
 
@@ -24,7 +23,7 @@ function rowsOf(plans: readonly Plan[]): readonly (readonly [string, readonly st
     ['', plans.map(() => '')],
     ['extra wait after', plans.map(() => 'mean / worst')],
     ...first.greylisting.map(({ delay }, i) =>
-      row(`  greylisting for ${span(delay)}`, ({ greylisting }) => spanOr(greylisting[i]?.extra ?? null, 'returned')),
+      row(`  greylisting of ${span(delay)}`, ({ greylisting }) => spanOr(greylisting[i]?.extra ?? null, 'returned')),
     ),
     ...first.outages.map(({ outage }, i) => row(`  an outage of ${span(outage)}`, ({ outages }) => outageCell(outages[i]))),
   ]
@@ -36,14 +35,11 @@ function outageCell(outage: Plan['outages'][number] | undefined): string {
   return `${short(outage.mean)} / ${short(outage.worst)}${outage.lost > 0.0005 ? ` †` : ''}`
 }
 
-/** Formats a duration in its largest unit, with at most one decimal. */
+/** Formats a duration in its largest unit: `45s`, `5m`, `1.3h`, `18h`, `1.5d`. */
 function short(duration: Duration): string {
-  const [largest = ''] = span(duration).split(' ')
-  return duration >= 86_400_000
-    ? `${(duration / 86_400_000).toFixed(1)}d`
-    : duration >= 3_600_000
-      ? `${(duration / 3_600_000).toFixed(1)}h`
-      : largest
+  if (duration >= DAY) return `${(duration / DAY).toFixed(1)}d`
+  if (duration >= HOUR) return `${(duration / HOUR).toFixed(duration < 9.95 * HOUR ? 1 : 0)}h`
+  return span(duration, 1)
 }
 
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`
@@ -54,35 +50,56 @@ export function planRows(plans: readonly Plan[]): { readonly headings: readonly 
   return { headings: ['', ...plans.map(({ name }) => name)], rows: rows.map(([label, cells]) => [label.trim(), ...cells]) }
 }
 
-export function planTable(plans: readonly Plan[], columns: number | null): string {
-  const width = Math.max(40, (columns ?? 100) - 1)
-  const longest = plans.reduce((most, { bounce }) => Math.max(most, bounce), 0)
-  const plot = [
-    `${''.padEnd(NAME_WIDTH)} ${timeAxis(longest, width - NAME_WIDTH - 1)}`,
-    ...plans.map(({ name, attempts }) =>
-      `${clipped(maskControls(name), NAME_WIDTH).padEnd(NAME_WIDTH)} ${attemptRow(attempts, longest, width - NAME_WIDTH - 1)}`.trimEnd(),
-    ),
-  ]
-  const line = (label: string, cells: readonly string[]): string =>
-    `${label.padEnd(LABEL_WIDTH)}${cells.map((cell) => clipped(cell, CELL_WIDTH).padEnd(CELL_WIDTH + 1)).join('')}`.trimEnd()
-  const table = [
-    line(
-      '',
-      plans.map(({ name }) => maskControls(name)),
-    ),
-    ...rowsOf(plans).map(([label, cells]) => line(label, cells)),
-  ]
-  return [...plot, '', ...table, ...notes(plans)].map((text) => `${text}\n`).join('')
+/** Largest width of a name beside its row of attempts, as a share of the line. */
+const NAME_SHARE = 0.27
+/** Blanks before a column. */
+const GAP = '  '
+
+const longestOf = (texts: readonly string[]): number => texts.reduce((most, text) => Math.max(most, text.length), 0)
+
+/** Plans whose columns fit beside the labels, as many in each part as in the others. */
+function parts(plans: readonly Plan[], width: number): readonly (readonly Plan[])[] {
+  const rows = rowsOf(plans)
+  const cell = GAP.length + longestOf(rows.flatMap(([, cells]) => cells))
+  const most = Math.max(1, Math.floor((width - longestOf(rows.map(([label]) => label))) / cell))
+  const each = Math.ceil(plans.length / Math.ceil(plans.length / most))
+  return Array.from({ length: Math.ceil(plans.length / each) }, (_, i) => plans.slice(i * each, (i + 1) * each))
 }
 
-function notes(plans: readonly Plan[]): readonly string[] {
+/** Figures of the plans, a column each. */
+function figures(plans: readonly Plan[], display: Display): readonly string[] {
+  const rows = rowsOf(plans)
+  const labels = longestOf(rows.map(([label]) => label))
+  const room = Math.floor((display.width - labels) / plans.length) - GAP.length
+  const headings = ['', ...plans.map(({ name }) => ` ${cutMiddle(maskControls(name), room)}`)]
+  const cells = rows.map(([label, values]) => [label, ...values.map((value) => (value === '' ? '' : ` ${value}`))])
+  const columns = columnsFor(headings, cells, display)
+  return [tableHeading(columns, display), ...cells.map((row) => tableRow(row, columns, display))]
+}
+
+export function planTable(plans: readonly Plan[], display: Display): string {
+  const { width } = display
+  const longest = plans.reduce((most, { bounce }) => Math.max(most, bounce), 0)
+  const names = plans.map(({ name }) => cutMiddle(maskControls(name), Math.floor(width * NAME_SHARE)))
+  const left = longestOf(names)
+  const row = (name: string, plot: string): string => `${name.padEnd(left)} ${plot}`.trimEnd()
+  const plot = [
+    row('', timeAxis(longest, width - left - 1)),
+    ...plans.map(({ attempts }, i) => row(names[i] ?? '', attemptRow(attempts, longest, width - left - 1))),
+  ]
+  const tables = parts(plans, width).flatMap((part) => ['', ...figures(part, display)])
+  return [...plot, ...tables, '', ...notes(plans, width)].map((text) => `${text}\n`).join('')
+}
+
+function notes(plans: readonly Plan[], width: number): readonly string[] {
   const lost = plans.flatMap(({ name, outages }) =>
     outages
       .filter((outage) => outage.lost > 0.0005 && outage.mean !== null)
       .map(
         (outage) =>
-          `† ${maskControls(name)}: ${percent(outage.lost)} of the mail of an outage of ${span(outage.outage)} is returned before it ends`,
+          `${maskControls(name)}: ${percent(outage.lost)} of the mail of an outage of ${span(outage.outage)} is returned before it ends`,
       ),
   )
-  return ['', 'Waits of mail that arrived when the outage began; the end of the outage varies by a tenth.', ...lost]
+  const about = 'Waits of mail that arrived when the outage began; the end of the outage varies by a tenth.'
+  return [...wrapped(about, width), ...lost.flatMap((text) => hanging('† ', text, { width, indent: 2 }))]
 }

@@ -1,11 +1,13 @@
 /** Table of a scenario's result: one line per destination, followed by curves over time. */
-import { curvesOf, lastDelivery, queuedOf, totalsOf, waitsOf } from '../../simulator/scenario/scenario-figures.ts'
+import { type Curves, curvesOf, lastDelivery, queuedOf, totalsOf, waitsOf } from '../../simulator/scenario/scenario-figures.ts'
 import type { DestinationRecord, ScenarioResult } from '../../simulator/scenario/scenario-record.ts'
-import { blockRow, evenAxis } from '../../simulator/terminal-plot.ts'
-import { clipped, grouped, maskControls, plural, span } from './text.ts'
+import { blockRow, evenAxis, shadedRow } from '../../simulator/terminal-plot.ts'
+import type { Display } from './style.ts'
+import { columnsFor, cutMiddle, tableHeading, tableRow } from './table.ts'
+import { grouped, maskControls, plural, span } from './text.ts'
+import { wrapped } from './wrapping.ts'
 
-const HEADINGS = ['DESTINATION', 'MAIL', 'DELIVERED', 'RETURNED', 'QUEUED', 'FAILED TRIES', 'WAIT 50 %', '95 %', 'LAST AT']
-const WIDTHS = [24, 8, 9, 8, 8, 12, 10, 10, 10]
+const HEADINGS = ['DESTINATION', 'MAIL', 'DELIVERED', 'RETURNED', 'QUEUED', 'FAILED', 'WAIT 50%', '95%', 'LAST AT']
 
 export function scenarioRows({ destinations }: ScenarioResult): {
   readonly headings: readonly string[]
@@ -29,51 +31,75 @@ export function scenarioRows({ destinations }: ScenarioResult): {
   return { headings: HEADINGS, rows }
 }
 
-const line = (cells: readonly string[]): string =>
-  cells
-    .map((cell, i) => (i === 0 ? clipped(cell, WIDTHS[i] ?? 0).padEnd(WIDTHS[i] ?? 0) : cell.padStart(WIDTHS[i] ?? 0)))
-    .join(' ')
-    .trimEnd()
+/** A curve as a label and the values of its steps. */
+type Curve = readonly [label: string, values: readonly number[]]
 
-const LABEL_WIDTH = 26
+const mostOf = (values: readonly number[]): number => values.reduce((highest, value) => Math.max(highest, value), 0)
 
-/** Curves as rows of block characters. Each curve is scaled to its own maximum, which is printed beside it. */
-function curveRows(record: DestinationRecord, { ended }: ScenarioResult, width: number): readonly string[] {
-  const curves = curvesOf(record, ended, width)
-  const row = (label: string, values: readonly number[]): readonly string[] => {
-    const most = values.reduce((highest, value) => Math.max(highest, value), 0)
-    if (most === 0) return []
-    const points = curves.times.map((x, i) => ({ x, y: values[i] ?? 0 }))
-    return [`${`  ${label}, at most ${grouped(most)}`.padEnd(LABEL_WIDTH)} ${blockRow(points, { x: ended, y: most }, width)}`.trimEnd()]
-  }
-  return [
-    maskControls(record.destination),
-    ...row('in queue', curves.waiting),
-    ...row('delivered', curves.delivered),
-    ...row('failed', curves.failed),
-    ...row('window', curves.window),
+/** Longest label, without its number. */
+const LABEL = '  delivered, at most '
+const LEAST_STEPS = 10
+
+/** Upper limit of the numbers in the labels of a destination, which is known before the number of steps is. */
+const highest = ({ accepted, failed, windows }: DestinationRecord): number =>
+  mostOf([accepted.length, failed.length, ...windows.map(({ window }) => Math.ceil(window))])
+
+/** Curves of a destination that are not zero everywhere. */
+function labelledCurves({ waiting, delivered, failed, window }: Curves): readonly Curve[] {
+  const curves = [
+    ['in queue', waiting] as const,
+    ['delivered', delivered] as const,
+    ['failed', failed] as const,
+    ['window', window] as const,
   ]
+  return curves.flatMap(([name, values]) =>
+    mostOf(values) === 0 ? [] : [[`  ${name}, at most ${grouped(mostOf(values))}`, values] as const],
+  )
 }
 
 /** Maximum number of destinations for which curves are printed. */
 const MOST_CURVES = 6
 
-export function scenarioTable(result: ScenarioResult, name: string, seed: number, columns: number): string {
+/** Curves as rows of block characters. Each curve is scaled to its own maximum, which is printed beside it. */
+function curveRows({ destinations, outages, ended }: ScenarioResult, { width }: Pick<Display, 'width'>): readonly string[] {
+  const shown = destinations.slice(0, MOST_CURVES)
+  const left = LABEL.length + grouped(mostOf(shown.map(highest))).length
+  const steps = Math.max(LEAST_STEPS, width - left - 1)
+  const row = (label: string, plot: string): string => `${label.padEnd(left)} ${plot}`.trimEnd()
+  const curves = (record: DestinationRecord): readonly string[] => {
+    const all = curvesOf(record, ended, steps)
+    return labelledCurves(all).map(([label, values]) => {
+      const points = all.times.map((x, i) => ({ x, y: values[i] ?? 0 }))
+      return row(label, blockRow(points, { x: ended, y: mostOf(values) }, steps))
+    })
+  }
+  return [
+    row('', evenAxis(ended, steps)),
+    ...outages
+      .slice(0, MOST_CURVES)
+      .map(({ label, from, until }) => row(cutMiddle(maskControls(label), left), shadedRow(from, until, ended, steps))),
+    ...shown.flatMap((record) => [cutMiddle(maskControls(record.destination), width), ...curves(record)]),
+  ]
+}
+
+export function scenarioTable(result: ScenarioResult, name: string, seed: number, display: Display): string {
   const { destinations, notices, ended } = result
+  const { width } = display
   const { messages, recipients, queued } = totalsOf(destinations)
   const { headings, rows } = scenarioRows(result)
-  const width = Math.max(20, columns - LABEL_WIDTH - 2)
+  const columns = columnsFor(headings, rows, display)
   const sent = Object.entries(notices).flatMap(([kind, count]) => (count === 0 ? [] : [plural(count, `${kind} notice`)]))
+  const about = `${plural(messages, 'message')} to ${plural(recipients, 'recipient')} in ${span(ended)} of virtual time`
+  const left = queued === 0 ? '.' : `; ${grouped(queued)} recipients are still queued.`
   return [
-    `${maskControls(name)}, seed ${seed}: ${plural(messages, 'message')} to ${plural(recipients, 'recipient')} in ${span(ended)} of virtual time`,
+    ...wrapped(`${maskControls(name)}, seed ${seed}: ${about}`, width),
     '',
-    line(headings),
-    ...rows.map(line),
+    tableHeading(columns, display),
+    ...rows.map((row) => tableRow(row, columns, display)),
     '',
-    `${' '.repeat(LABEL_WIDTH + 1)}${evenAxis(ended, width)}`,
-    ...destinations.slice(0, MOST_CURVES).flatMap((record) => curveRows(record, result, width)),
+    ...curveRows(result, display),
     '',
-    `Notices sent: ${sent.length === 0 ? 'none' : sent.join(', ')}${queued === 0 ? '.' : `; ${grouped(queued)} recipients are still queued.`}`,
+    ...wrapped(`Notices sent: ${sent.length === 0 ? 'none' : sent.join(', ')}${left}`, width),
   ]
     .map((text) => `${text}\n`)
     .join('')

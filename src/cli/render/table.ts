@@ -57,7 +57,10 @@ export const tableHeading = (columns: readonly Column[], display: Pick<Display, 
 export const widthBeside = (columns: readonly Column[], { width }: Pick<Display, 'width'>): number =>
   width - columns.reduce((sum, column) => sum + column.width + 1, 0)
 
-/** Columns as wide as their longest text. When they exceed the line, the first one, which has names, is cut in the middle. */
+/**
+ * Columns as wide as their longest text: names, and figures at the right. When they exceed the line, the names are cut in the middle,
+ * to 8 characters at least.
+ */
 export function columnsFor(
   headings: readonly string[],
   rows: readonly (readonly Cell[])[],

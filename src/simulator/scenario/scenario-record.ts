@@ -5,6 +5,7 @@
 import type { Duration, Instant } from '../../system/clock.ts'
 import { messageOf, type NoticeDue, type DestinationName, type MessageId } from '../../mail/message.ts'
 import type { QueueEvent } from '../../telemetry/events.ts'
+import type { Outage } from './outages.ts'
 
 /**
  * Record of a destination. The times of `accepted`, `delivered`, `bounced` and `expired` have one entry per recipient, those of
@@ -33,6 +34,7 @@ export interface ScenarioResult {
   readonly destinations: readonly DestinationRecord[]
   /** Number of notices to the senders, by kind. */
   readonly notices: Readonly<Record<NoticeDue, number>>
+  readonly outages: readonly Outage[]
   /** Duration of the run. */
   readonly ended: Duration
 }

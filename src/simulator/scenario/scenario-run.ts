@@ -17,6 +17,7 @@ import { RemoteNetwork } from '../../testkit/remote/remote-network.ts'
 import { TimeDriver, type Busy } from '../../testkit/virtual/time-driver.ts'
 import { MemoryNet } from '../../testkit/virtual/memory-net.ts'
 import { VirtualClock } from '../../testkit/virtual/virtual-clock.ts'
+import { outagesOf } from './outages.ts'
 import type { Scenario, Stream } from './scenario-file.ts'
 import { ScenarioRecord, type ScenarioResult } from './scenario-record.ts'
 
@@ -84,7 +85,9 @@ class Run implements Busy {
     await this.#relay.start()
     for (const stream of this.#scenario.streams) this.#submitAll(stream).catch((error: unknown) => this.#failed.reject(error))
     await Promise.race([this.#passTime(), this.#failed.promise])
-    return { destinations: this.#record.destinations, notices: this.#record.notices, ended: this.#clock.monotonic() }
+    const ended = this.#clock.monotonic()
+    const outages = outagesOf(this.#scenario.script.rules, ended)
+    return { destinations: this.#record.destinations, notices: this.#record.notices, outages, ended }
   }
 
   async end(): Promise<void> {

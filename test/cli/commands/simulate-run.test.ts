@@ -164,7 +164,7 @@ describe('text output', () => {
     expect(out).toMatch(/^ +0 +1h +2h +3h +4h +5h$/m)
     expect(out).toMatch(/^ {2}in queue, at most \d+ +▁▁.*█/m)
     expect(out).toMatch(/^ {2}window, at most \d+ +▃+ +█+$/m)
-    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(107)
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
   })
 
   test('a page with plots, and the command that reproduces it', async () => {

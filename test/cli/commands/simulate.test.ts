@@ -78,7 +78,7 @@ describe('simulate schedule --json', () => {
     expect(found).toMatchObject({ met: true, minimal_backoff_time: 1800, maximal_backoff_time: 1800, tries: 97 })
     const [short] = lines(await simulate(['schedule', '--within', '30m', '--tries', '10', '--json']))
     expect(short?.met).toBe(false)
-    expect((await simulate(['schedule', '--within', '30m', '--outage', '5d'])).out).toContain('mail is returned after 2d')
+    expect((await simulate(['schedule', '--within', '30m', '--outage', '5d'])).out).toContain('mail is\nreturned after 2d')
   })
 })
 
@@ -89,7 +89,7 @@ describe('simulate schedule as text', () => {
     })
     expect(out).toMatch(/^kumomta +•/m)
     expect(out).toMatch(/an outage of 2d +1\.5d \/ 1\.7d +33m \/ 1\.1h/)
-    for (const line of out.split('\n').slice(0, 3)) expect(line.length).toBeLessThanOrEqual(90)
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(90)
   })
 })
 
