@@ -5,8 +5,10 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { Plot } from './plot.ts'
+import { lookOf } from './plot-look.ts'
+import * as parts from './plot-parts.ts'
 import { drawPlots } from './plot-script.ts'
+import type { DrawnPlot, Plot } from './plot.ts'
 
 export interface Page {
   readonly title: string
@@ -41,6 +43,17 @@ function chartLibrary(): string {
   return readFileSync(join(dirname(entry), 'chart.umd.min.js'), 'utf8').replace(/\n\/\/# sourceMappingURL=.*/, '')
 }
 
+/** The functions of the parts, as an object in the page. */
+const PARTS = `{ ${Object.entries(parts)
+  .map(([name, part]) => `${name}: ${part.toString()}`)
+  .join(',\n')} }`
+
+/** Plots with the looks of their series. A name has the same look in all plots of the page. */
+function drawn(plots: readonly Plot[]): readonly DrawnPlot[] {
+  const names = [...new Set(plots.flatMap(({ series }) => series.map(({ name }) => name)))]
+  return plots.map((plot) => ({ ...plot, series: plot.series.map((one) => ({ ...one, look: lookOf(names.indexOf(one.name)) })) }))
+}
+
 const figure = ({ title, about }: Plot, i: number): string =>
   `<section><h2>${escaped(title)}</h2><p>${escaped(about)}</p><div class="plot"><canvas id="plot-${i}" role="img" aria-label="${escaped(`${title}. ${about}`)}"></canvas></div></section>`
 
@@ -69,7 +82,7 @@ ${plots.map(figure).join('\n')}
 <p>Made by <code>${escaped(command)}</code>.</p>
 <script>${chartLibrary()}</script>
 <script>
-(${drawPlots.toString()})(window, Chart, ${embedded(plots)})
+(${drawPlots.toString()})(window, Chart, ${PARTS}, ${embedded(drawn(plots))})
 </script>
 </body>
 </html>

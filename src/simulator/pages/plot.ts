@@ -1,4 +1,5 @@
-/** A plot of a page, as data: its axes and series. */
+/** A plot of a page, as data: its axes, series and shaded areas. */
+import type { Look } from './plot-look.ts'
 
 /** An axis of a plot. */
 export interface Axis {
@@ -6,6 +7,18 @@ export interface Axis {
   readonly scale: 'linear' | 'logarithmic'
   /** Names of the positions 0, 1, 2 … instead of numbers. */
   readonly labels?: readonly string[]
+}
+
+/** A shaded area between two positions of the horizontal axis. */
+export interface Area {
+  readonly label: string
+  readonly from: number
+  readonly to: number
+}
+
+export interface Series {
+  readonly name: string
+  readonly points: readonly (readonly [x: number, y: number])[]
 }
 
 export interface Plot {
@@ -16,5 +29,12 @@ export interface Plot {
   readonly x: Axis
   readonly y: Axis
   readonly stepped?: boolean
-  readonly series: readonly { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }[]
+  readonly series: readonly Series[]
+  /** Outages; none when absent. */
+  readonly shaded?: readonly Area[]
+}
+
+/** A plot whose series have looks. */
+export interface DrawnPlot extends Plot {
+  readonly series: readonly (Series & { readonly look: Look })[]
 }

@@ -12,7 +12,8 @@ const MOST_LINES = 10
 const inHours = (time: Duration): number => Number((time / HOUR).toPrecision(5))
 
 export function scenarioPage(result: ScenarioResult, name: string, table: Page['table'], command: string): Page {
-  const { destinations, ended } = result
+  const { destinations, ended, outages } = result
+  const shaded = outages.map(({ label, from, until }) => ({ label, from: inHours(from), to: inHours(until) }))
   const shown = destinations.slice(0, MOST_LINES).map((record) => ({ name: record.destination, curves: curvesOf(record, ended, STEPS) }))
   const plot = (title: string, about: string, unit: string, values: (curves: Curves) => readonly number[]): Plot => ({
     title,
@@ -20,6 +21,7 @@ export function scenarioPage(result: ScenarioResult, name: string, table: Page['
     kind: 'line',
     x: { title: 'hours', scale: 'linear' },
     y: { title: unit, scale: 'linear' },
+    shaded,
     series: shown.map(({ name: destination, curves }) => ({
       name: destination,
       points: values(curves).map((y, i) => [inHours(curves.times[i] ?? 0), y] as const),
