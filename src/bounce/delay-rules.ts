@@ -31,8 +31,8 @@ export const isLate = ({ state, attempts, destination }: Recipient, { closed }: 
   (state === 'waiting' && (attempts > 0 || closed(destination))) || (state === 'leased' && attempts > 0)
 
 /**
- * Adds delay notices for all late recipients when a delay notice is due for one of them. When this age has had its warning,
- * removes the delay notices instead.
+ * Adds delay notices for all late recipients when a delay notice is due for one of them. When no warning is due at present, because
+ * an earlier one was sent meanwhile, removes the delay notices instead.
  */
 export function withLateRecipients(due: MessageWithNoticesDue, facts: LateFacts): MessageWithNoticesDue {
   if (!due.recipients.some(({ noticeDue }) => noticeDue === 'delay')) return due

@@ -116,7 +116,7 @@ export class DelayWatch {
       claimedUntil = await this.#claimAll()
     } while (this.#wanted && !this.#stopped)
     const { warnAt } = await store.nextDeadlines()
-    // A message that is still due after this run is on hold, and gets no warning.
+    // A message that became due during this run, for example by a release from hold, has an alarm of its own (onEvent, wait).
     if (warnAt !== null && warnAt > claimedUntil) this.expect(Math.max(warnAt, clock.now() + 1))
   }
 

@@ -40,7 +40,10 @@ export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destinati
 
 const CLASS: Readonly<Record<NoticeDue, string>> = { failure: '5', delay: '4', success: '2' }
 
-/** Status of a recipient as received from the remote server, also for expired mail. */
+/**
+ * Status of a recipient as received from the remote server, also for expired mail; `5.0.0`, `4.0.0` or `2.0.0` when none was
+ * received.
+ */
 function statusFor(kind: NoticeDue, { last, state }: Recipient): string {
   if (last !== null && isEnhancedStatus(last.status)) return last.status
   return `${state === 'expired' ? '4' : CLASS[kind]}.0.0`

@@ -23,8 +23,9 @@ export interface DsnFacts {
   readonly reportingMta: ReportingMta
   /** enable_threaded_bounces */
   readonly threaded: boolean
-  /** Queue id and time of the notice. */
+  /** Queue id of the notice. */
   readonly queueId: string
+  /** Time of the notice. */
   readonly at: Instant
   readonly date: (at: Instant) => string
 }
@@ -136,7 +137,7 @@ function originalPart({ notice, message, original, reportingMta }: DsnFacts): Pa
   }
 }
 
-/** Maximum length and allowed characters of a boundary (RFC 2046 §5.1.1). */
+/** Maximum length of a boundary (RFC 2046 §5.1.1). */
 const LONGEST_BOUNDARY = 70
 
 /** Derives a valid boundary that does not occur in any part. */

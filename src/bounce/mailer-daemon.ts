@@ -36,7 +36,10 @@ export interface MailerDaemonDeps {
 /** Maximum number of notices composed concurrently. They share commits without delaying mail. */
 const AT_ONCE = 8
 const PACE: TokenBucketLimits = { burst: 500, perSecond: 500 }
-/** Number of messages per page at start. Delay warnings wait while more messages than this have notices due. */
+/**
+ * Number of messages per page at start. Delay warnings wait while at least this many messages wait for the composition of their
+ * notices.
+ */
 const PAGE = 500
 
 export class MailerDaemon {
@@ -240,7 +243,10 @@ export class MailerDaemon {
     for (const resolve of this.#waitingForRoom.splice(0)) resolve()
   }
 
-  /** Logs notices that could not be committed before the daemon ends. They stay due, and the next start sends them. */
+  /**
+   * Ignores the failure of a notice that could not be committed before the daemon ended: the notice stays due, and the next start
+   * sends it. Rethrows every other error.
+   */
   #abandoned(error: unknown): void {
     if (!(error instanceof StoreUnavailable) || !this.#deps.storeHealth.abandoned.aborted) throw error
   }

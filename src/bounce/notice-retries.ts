@@ -1,12 +1,12 @@
 /**
- * Retries notices that failed with an internal error: 10 tries with exponential backoff (about 17 h), then none until a restart.
+ * Retries notices that failed with an internal error: 10 retries with exponential backoff (about 17 h), then none until a restart.
  * The notices stay due in the store.
  */
 import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import type { MessageId } from '../mail/message.ts'
 
 const FIRST: Duration = MINUTE
-/** Maximum number of tries. The last one is about 17 hours after the first failure. */
+/** Maximum number of retries. The last one is about 17 hours after the first failure. */
 const TRIES = 10
 
 export class NoticeRetries {
@@ -19,7 +19,7 @@ export class NoticeRetries {
     this.#again = again
   }
 
-  /** Records a failure. Returns the delay in ms before the next try; null after the last try. */
+  /** Records a failure. Returns the delay in ms before the next retry; null after the last retry. */
   failed(message: MessageId): Duration | null {
     const before = this.#failures.get(message)
     before?.timer?.cancel()

@@ -30,7 +30,10 @@ export class NoticeRounds {
     return this.#deadlines.has(message)
   }
 
-  /** Begins the round of a message for which a notice is due, if it has not begun. Ends the round at once when it is not open. */
+  /**
+   * Begins the round of a message for which a notice is due, if it has not begun. Ends the round at once when no recipient of the
+   * message is in memory.
+   */
   begin(message: MessageId): void {
     if (!this.#isOpen(message)) this.#end(message)
     else if (!this.#deadlines.has(message)) {

@@ -36,7 +36,7 @@ export interface NoticeSettings {
   readonly threaded: boolean
   /** header_size_limit: maximum header returned by a notice, in bytes. */
   readonly headerLimit: number
-  /** Ages at which delay warnings are sent (delay_warning_time), ascending. */
+  /** Ages in ms at which delay warnings are sent (delay_warning_time), ascending. */
   readonly warningAges: readonly number[]
 }
 

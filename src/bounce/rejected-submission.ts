@@ -38,7 +38,10 @@ export class SubmissionReturner {
     this.#deps = deps
   }
 
-  /** Queues the notices, which are durable when it resolves. Queues none when the sender is null or NOTIFY requests none. */
+  /**
+   * Queues the notices, which are durable when the promise resolves. Queues none when the rules for notices require none. Rejects
+   * with StoreUnavailable.
+   */
   async return(rejected: RejectedSubmission): Promise<void> {
     const { entry, settings, clock, events } = this.#deps
     const { rules } = settings()

@@ -4,8 +4,9 @@
  */
 import { maskControls } from '../mail/smtp-reply.ts'
 
-/** Columns of a line, and the indent of its continuation (as in Postfix notices). */
+/** Maximum columns of a line (as in Postfix notices). */
 const WIDTH = 79
+/** Start of a continuation line (as in Postfix notices). */
 const INDENT = '    '
 /** Number of characters after which text without blanks is broken. The result has fewer than 998 octets in any script. */
 const LONGEST_WORD = 240
@@ -35,7 +36,10 @@ function* words(line: string): Generator<string> {
   }
 }
 
-/** Breaks a line at blanks into lines of 79 columns. Continuation lines begin with four spaces. */
+/**
+ * Breaks a line at blanks into lines of at most 79 columns; a longer word has a line of its own. Continuation lines begin with four
+ * spaces.
+ */
 export function fold(line: string): string[] {
   const lines: string[] = []
   let current: string | undefined

@@ -93,8 +93,8 @@ function verdictOfCommand({ stage, command }: SentCommand, reply: ServerReply, p
 }
 
 /**
- * Replies to a client without the login or the TLS that the server requires (RFC 4954 §6, RFC 3207 §4): login required, mechanism too
- * weak, login refused, encryption required.
+ * Replies to a client without the login or the TLS that the server requires (RFC 4954 §6, RFC 3207 §4): login required, mechanism
+ * too weak, login refused, encryption required.
  */
 const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
@@ -264,7 +264,7 @@ function verdictFor(transcript: Transcript, position: Position, peer: Peer, poli
   }
 }
 
-/** The refusal for lack of a login among the replies to mail commands. */
+/** First reply to a mail command that refuses mail for lack of a login, with its stage; undefined when none does. */
 function withoutLogin({ mail, rcpt, data, end }: Transcript, policy: Policy): readonly [Stage, ServerReply] | undefined {
   const replies = [['mail', mail], ...rcpt.map((reply) => ['rcpt', reply] as const), ['data', data], ['end-of-data', end[0]]] as const
   for (const [stage, reply] of replies) if (reply !== undefined && concernsLogin(reply, policy)) return [stage, reply]

@@ -45,7 +45,7 @@ export interface AttemptResult {
   readonly congestion?: 'early' | 'late' | undefined
   /** Site-level status that caused `negative` feedback. It is shown for waiting mail. */
   readonly siteStatus?: DeliveryStatus | undefined
-  /** The login of the last host tried, when it failed. */
+  /** Login failure at the last host tried; absent when the login succeeded or none was needed. */
   readonly login?: LoginFailure | undefined
   /** `mx.example[192.0.2.1]:25`; null when no connection was made. */
   readonly relay: string | null

@@ -14,8 +14,8 @@ const UNTRIED: RecipientOutcome = {
 }
 
 /**
- * True for an outcome that a host caused by a reply or in a TLS handshake. It explains more than an address that does not answer,
- * and is kept when another address is then unreachable.
+ * True for an outcome of a session, such as a reply or a failed TLS handshake. Such an outcome explains more than an address that
+ * does not answer, and is kept when another address is then unreachable.
  */
 const isTelling = ({ status: { stage } }: Verdict): boolean => stage !== 'connect' && stage !== 'dns' && stage !== 'route'
 
@@ -80,7 +80,7 @@ export class OutcomeTracker {
     return reasons
   }
 
-  /** Makes the outcomes of all recipients final. */
+  /** Makes the outcomes of all recipients final. Returns the outcomes, and the feedback about the destination. */
   close(): {
     readonly outcomes: ReadonlyMap<RecipientId, RecipientOutcome>
     readonly feedback: Feedback

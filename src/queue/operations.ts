@@ -63,7 +63,10 @@ export interface OperationSummary {
 
 /** Progress of an operation, after each round. */
 export interface Progress extends OperationSummary {
-  /** Ids that the messages had before this round: the messages changed in the round, or selected in it by a dry run. */
+  /**
+   * Queue ids of the messages that this round changed, or of those selected in a dry run. A requeued message has its former id
+   * here.
+   */
   readonly ids: readonly string[]
 }
 
@@ -97,7 +100,7 @@ export interface OperationsDeps {
   readonly policies: () => DestinationPolicies
   readonly events: Events
   readonly scheduler: SchedulerControl
-  /** Called with the number of messages in a round. The operation waits for the promise, so that mail has priority. */
+  /** Called after each round with the number of its messages. The operation waits for the promise, so that mail has priority. */
   readonly throttle?: (messages: number) => Promise<void>
 }
 
@@ -106,7 +109,7 @@ const ROUND = 64
 /** Number of messages per search page. The search for one page takes half a millisecond. */
 const PAGE = 4 * ROUND
 
-/** Queue to search when the filter names none. The operation has no effect on mail in other queues. */
+/** Queue to search when the filter names none; null for all queues except the trash and, unless `queues` names it, `corrupt`. */
 const DEFAULT_QUEUE: Readonly<Record<OperationName, QueueFilter['queue']>> = {
   flush: 'deferred',
   hold: null,
@@ -125,7 +128,8 @@ interface Step {
 }
 
 /**
- * Event of a requeued message, which has a new queue id. The log links it to the old one, as `orig_id=` of Postfix pickup does.
+ * Event of a requeued message, which has a new queue id. The log links the new id to the old one, as `orig_id=` of Postfix pickup
+ * does.
  */
 const requeuedEvent = ({ message, recipients }: ListedMessage, { now, newId }: Extract<Operation, { kind: 'requeue' }>): QueueEvent => ({
   kind: 'accepted',
@@ -214,7 +218,7 @@ export class Operations {
     const filter = { ...onClockAhead(asked, clock.wallOffset()), queue: asked.queue ?? only ?? DEFAULT_QUEUE[operation] }
     const eligible = ({ queue }: FoundMessage) =>
       queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
-    // Messages that the operation adds by requeueing have higher ids than this one.
+    // Messages that this operation adds by requeueing have ids above `end`, so the search does not find them.
     const end = store.nextId()
     const find = (after: MessageId, left: number) => {
       const page = reader.find(filter, { after, through: end, limit: Math.min(PAGE, left) })

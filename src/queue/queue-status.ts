@@ -47,10 +47,10 @@ export interface QueueStatus {
   readonly balance: Balance
 }
 
-/** Number of destinations that the status names. */
+/** Maximum number of destinations in `largest`. */
 export const LARGEST = 20
 
-/** Counts that a daemon keeps, read from the store. Reads the whole queue. */
+/** Computes the tally that a running daemon would keep. Reads the whole queue. */
 async function tallyFrom(reader: QueueReader): Promise<QueueTally> {
   const waiting: { destination: DestinationName; recipients: number }[] = []
   const size = 500

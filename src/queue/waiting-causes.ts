@@ -7,8 +7,9 @@ import type { DestinationName } from '../mail/message.ts'
 import { CauseGroups, type CauseGroup } from '../store/cause-groups.ts'
 import { matchesReply, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
 
-/** A group of recipients with the conditions that select it; null for recipients that no reply selects. */
+/** A group of recipients with the same cause at one destination. */
 export interface WaitingCause extends CauseGroup {
+  /** Conditions that select these recipients; null when they have no cause. */
   readonly filter: Pick<QueueFilter, 'destination' | 'reply'> | null
   /** False when the filter also selects recipients with another cause. */
   readonly isExact: boolean
@@ -16,11 +17,15 @@ export interface WaitingCause extends CauseGroup {
 
 /** Recipients per slice. A slice takes some milliseconds. */
 const SLICE = 5_000
-/** Maximum length of a text that is taken from the middle of a cause, and the length from which it is clear enough. */
+/** Maximum length in characters of a part of a cause after it is cut for the filter. */
 const LONGEST = 48
+/** Minimum length in characters of a part of a cause that is used as a filter. */
 const SHORTEST = 6
 
-/** Reads the whole queue, with the largest causes first. */
+/**
+ * Reads the whole queue and returns the causes, those with the most recipients first; only those of `destination` unless it is
+ * null.
+ */
 export async function waitingCauses(reader: QueueReader, destination: DestinationName | null): Promise<readonly WaitingCause[]> {
   const groups = new CauseGroups()
   for (let after: number | null = 0; after !== null;) {
@@ -46,7 +51,9 @@ function withFilter(group: CauseGroup, neighbours: readonly CauseGroup[]): Waiti
   return { ...group, filter: { destination, reply }, isExact: isExact(reply) }
 }
 
-/** Literal parts of a cause, the longest first, each cut between words to LONGEST characters and then uncut. */
+/**
+ * Literal parts of a cause, the longest first. A part of more than LONGEST characters appears twice: cut between words, then whole.
+ */
 function parts(cause: string): readonly string[] {
   const literal = cause
     .split(/[*…]/)
@@ -62,5 +69,5 @@ const cut = (part: string): string => {
   return part.slice(0, end < SHORTEST ? LONGEST : end)
 }
 
-/** Pattern of the whole reply. The `*` at its begin makes it a pattern also when the cause has no placeholder. */
+/** Pattern of the whole reply. The `*` at the beginning makes the text a pattern even when the cause has no placeholder. */
 const wholePattern = (cause: string): string => `*${cause.split(PLACEHOLDER).join('*')}`.replace(/…$/, '*').replaceAll(/\*{2,}/g, '*')

@@ -13,14 +13,15 @@ export interface CauseGroup {
   /** Null for recipients that were not tried yet, and for the remainder beyond MAX_GROUPS. */
   readonly cause: string | null
   readonly recipients: number
-  /** Earliest and latest attempt of these recipients with this cause; null without one. */
+  /** Time of the earliest known attempt of these recipients that had this cause; null when none is known. */
   readonly since: Instant | null
+  /** Time of the latest attempt of these recipients; null when none is known. */
   readonly last: Instant | null
-  /** The recipient that was tried last; null without a cause. */
+  /** The recipient that was tried last; null when `cause` is null. */
   readonly example: { readonly queueId: string; readonly address: string; readonly status: DeliveryStatus } | null
 }
 
-/** A failure of a queued recipient, as it is counted. */
+/** A queued recipient with its last failure, as `CauseGroups.count` takes them. */
 export interface QueuedFailure {
   readonly id: RecipientId
   readonly createdAt: Message['createdAt']
@@ -32,7 +33,10 @@ export interface QueuedFailure {
   readonly first: { readonly at: Instant; readonly status: () => DeliveryStatus | null } | null
 }
 
-/** Selects up to `size` recipients with ids above `after`; with `destination`, those at this destination among them. */
+/**
+ * Selects the next `size` recipients with ids above `after`. When `destination` is not null, only those of them at this destination
+ * are counted.
+ */
 export interface CausePage {
   readonly after: RecipientId
   readonly size: number
@@ -40,7 +44,7 @@ export interface CausePage {
 }
 
 export interface CauseSlice {
-  /** Id of the last recipient of the slice; null when no recipient was left. */
+  /** Id of the last recipient of the slice, counted or not; null when no recipient has an id above `after`. */
   readonly through: RecipientId | null
   readonly groups: readonly CauseGroup[]
 }
@@ -71,7 +75,10 @@ export class CauseGroups {
     this.#groups.set(keyOf(counted), known === undefined ? counted : merged(known, counted))
   }
 
-  /** Counts one recipient. Computes what the group already has only where it may change: a queue may hold a million failures. */
+  /**
+   * Counts one recipient. A queue may hold a million failures, so `example` and `since` are computed only when the recipient may
+   * change them.
+   */
   count(failure: QueuedFailure): void {
     const { destination, last } = failure
     const cause = last === null ? null : causeOf(last)
@@ -96,7 +103,10 @@ const exampleOf = ({ id, createdAt, address }: QueuedFailure, status: DeliverySt
   status,
 })
 
-/** Time from which the recipient has had the cause: its first attempt, when that is earlier than `known` and had the same cause. */
+/**
+ * Returns the time of the first attempt of the recipient when that attempt is earlier than `known` and had the same cause, else the
+ * time of its last attempt.
+ */
 function sinceOf({ first, lastAt }: QueuedFailure, cause: string, known: Instant): Instant | null {
   if (first === null || first.at >= known || first.at === lastAt) return lastAt
   const status = first.status()

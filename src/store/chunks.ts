@@ -8,7 +8,10 @@ export const CHUNK_BYTES = 65_536
 /** Maximum number of chunks of one content; also the factor between a content's id and the row numbers of its chunks. */
 export const CHUNKS_PER_CONTENT = 65_536
 
-/** Maximum number of separate pieces; more are joined. Thousands of small pieces need far more memory than the bytes they hold. */
+/**
+ * Number of pieces of an incomplete chunk at which the pieces are joined. Thousands of small pieces need far more memory than the
+ * bytes they hold.
+ */
 const PIECES = 64
 
 /** Splits a content that arrives in pieces of any size into chunks. Each byte is copied once, when its chunk is complete. */
@@ -84,7 +87,8 @@ export function inChunks(...pieces: readonly Uint8Array[]): readonly Uint8Array[
 }
 
 /**
- * Throws unless every chunk except the last has CHUNK_BYTES. Readers rely on this size to find the chunk that holds an offset.
+ * Throws unless every chunk has CHUNK_BYTES bytes; the last may have fewer. Readers rely on this size to find the chunk that holds
+ * an offset.
  */
 export function assertChunks(chunks: readonly Uint8Array[]): void {
   chunks.forEach((chunk, n) => {

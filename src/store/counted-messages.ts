@@ -1,4 +1,6 @@
-/** Tables of the tally: shape and arrival of each message, and messages by the second of their arrival. */
+/**
+ * Tables of the tally (queue-tally.ts): shape and arrival of each message, and number of messages by the second of their arrival.
+ */
 import type { MessageId } from '../mail/message.ts'
 
 /** Counts messages by the second of their arrival. */
@@ -42,8 +44,8 @@ interface Page {
 }
 
 /**
- * Shape and arrival of every counted message. Ids are mostly dense, so entries are kept in pages. A page without messages is
- * freed.
+ * Index of the shape (queue-tally.ts) and second of the arrival of every counted message. Ids are mostly dense, so entries are kept
+ * in pages. A page without messages is freed.
  */
 export class CountedMessages {
   readonly #pages = new Map<number, Page>()

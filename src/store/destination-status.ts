@@ -25,9 +25,10 @@ export interface Suspension {
 export interface LiveDestination {
   readonly destination: DestinationName
   readonly state: DestinationState
+  /** Maximum number of concurrent deliveries. */
   readonly window: number
   readonly inFlight: number
-  /** Recipients that wait for a slot in the active queue. */
+  /** Number of recipients in the active queue that wait for a delivery slot. */
   readonly waiting: number
   readonly nextDueAt: Instant | null
   readonly deadUntil: Instant | null

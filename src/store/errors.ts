@@ -1,9 +1,10 @@
 /**
- * Errors of opening a queue, each with a message for the operator and an exit code of sysexits.h.
+ * Errors of opening and reading a queue, each with a message for the operator and an exit code of sysexits.h.
  */
 
 /**
- * Another process owns the queue (EX_TEMPFAIL). A second daemon, or a command that changes the queue, must wait for it to end.
+ * Another process owns the queue (EX_TEMPFAIL). A second daemon, or a command that changes the queue, must wait until the owner
+ * ends.
  */
 export class QueueInUse extends Error {
   override readonly name = 'QueueInUse'
@@ -70,7 +71,7 @@ export class QueueFolderUnusable extends Error {
   readonly exitCode = 78
 }
 
-/** The disk has no room for the files of an open queue (EX_TEMPFAIL: a supervisor starts again). */
+/** The disk has no room for the files of an open queue (EX_TEMPFAIL: a supervisor starts the daemon again). */
 export class DiskFull extends Error {
   override readonly name = 'DiskFull'
   readonly exitCode = 75

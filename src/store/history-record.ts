@@ -20,9 +20,9 @@ export interface HistoryRecord {
 
 type MessageRest = Omit<Message, 'id' | 'createdAt' | 'arrivedAt' | 'sender' | 'size' | 'contentId' | 'smtputf8'>
 type Wishes = Pick<EnvelopeRecipient, 'notify' | 'orcpt'>
-/** `reply` is 0 when the reply equals the reason, and null when there was no reply. */
+/** `reply` is 0 when the reply equals the reason, and null or absent when there was no reply. */
 type StatusEntry = readonly [status: string, stage: string, reason: string, reply?: string | 0 | null, remoteMta?: string]
-/** Last status of a recipient. 0 when it equals the outcome of the recipient's last attempt. */
+/** Last status of a recipient; 0 when it equals the status of the recipient's last attempt, null when there is none. */
 type LastEntry = StatusEntry | 0 | null
 type RecipientEntry = readonly [
   address: string,

@@ -4,7 +4,7 @@ import { StoreUnavailable } from './queue-store.ts'
 
 /**
  * Number of ids per block. One block is enough for every connection to begin a message while the store does not answer. A daemon
- * that stops leaves up to two blocks unused, which is little of the 2^36 ids.
+ * that stops leaves fewer than two blocks unused, which is little of the 2^36 ids.
  */
 export const ID_BLOCK = 4_096
 

@@ -28,7 +28,7 @@ type Remote = { readonly [M in Method]: (...args: Arguments[M]) => Promise<Answe
 /**
  * Treatment of a method on a full disk:
  * - `needs`: the method adds mail and is refused until there is free space;
- * - `lease`: the method leads to outcomes and is refused while there is no room for these;
+ * - `lease`: the method leads to outcomes and is refused while there is no room to record them;
  * - `reserve`: the method records outcomes or removes mail, and may use the reserved disk space;
  * - `neither`: the method is attempted without the reserved space.
  */
@@ -104,7 +104,7 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   tally: { room: 'neither', changes: nothing },
   audit: { room: 'reserve', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
-  // The store reports the messages that it purges.
+  // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },
   // A successful ping means that deliveries can continue.
   ping: { room: 'lease', changes: nothing },
@@ -152,7 +152,7 @@ export interface PendingCall<M extends Method = Method> {
   settle(outcome: Outcome<M>): void
 }
 
-/** Turns a call into a promise. `keep` receives the pending call, with the functions that resolve and reject the promise. */
+/** Turns a call into a promise. `keep` receives the pending call, whose `settle` resolves or rejects the promise. */
 export function pending<M extends Method>(call: Call<M>, keep: (waiting: PendingCall) => void): Promise<Answers[M]> {
   return new Promise((resolve, reject) => {
     const waiting: PendingCall<M> = {

@@ -1,7 +1,7 @@
 /**
- * Exclusive ownership of a queue. The lock is an SQLite lock on a small database beside the queue. The owner holds it until its
- * process ends: the kernel then releases it, however the process ends, so no stale lock can remain. A plain file beside the lock
- * names the owner, for the error message of a second process.
+ * Exclusive ownership of a queue. The lock is an SQLite lock on a small database beside the queue. The owner holds the lock until
+ * `release` or until its process ends. The kernel releases the lock of a process however it ends, so no stale lock can remain. A
+ * plain file beside the lock names the owner, for the error message of a second process.
  */
 import { existsSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -17,7 +17,7 @@ export interface Ownership {
 
 const LOCK = 'begin exclusive'
 
-/** Creates the queue folder when it is missing, then locks the queue. Throws QueueInUse or QueueFolderUnusable. */
+/** Creates the queue folder when it is missing, then locks the queue. Throws QueueInUse, QueueFolderUnusable or DiskFull. */
 export function takeOwnership(directory: string): Ownership {
   const ownerFile = join(directory, 'owner')
   const db = usable(directory, () => {
@@ -43,7 +43,9 @@ export function takeOwnership(directory: string): Ownership {
   }
 }
 
-/** Creates the folder and the folders above it that are missing, and syncs the folder that has each. Returns those it created. */
+/**
+ * Creates a folder and its missing parents, and syncs the parent of each new folder. Returns the new folders, the deepest first.
+ */
 export function makeFolder(directory: string): readonly string[] {
   const first = mkdirSync(directory, { recursive: true, mode: 0o700 })
   if (first === undefined) return []
@@ -67,7 +69,7 @@ function lock(db: Database.Database, directory: string): void {
   try {
     db.exec(LOCK)
   } catch (error) {
-    // SQLite writes to the file only after it has the lock: there is no other owner whose reserve is removed here.
+    // SQLite writes to the file only after it has the lock, so the reserve that is removed here belongs to no other owner.
     if (!isDiskFull(error)) throw error
     releaseToOpen(directory)
     db.exec(LOCK)

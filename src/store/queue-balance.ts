@@ -1,15 +1,18 @@
 /** Balance of a queue: an account of every recipient that it ever accepted. Pure. */
 import type { QueueTally } from './queue-tally.ts'
 
-/** Where every recipient is that the queue ever accepted. `difference` is 0 unless recipients are missing or counted twice. */
+/**
+ * Numbers of recipients: all that the queue ever accepted, and where they are now. `difference` is 0 unless recipients are missing
+ * or counted twice.
+ */
 export interface Balance {
   readonly accepted: number
   readonly delivered: number
   /** Bounced and expired. */
   readonly returned: number
-  /** Deleted by operators; those in the trash included. */
+  /** Deleted by operators, including recipients in the trash. */
   readonly deleted: number
-  /** In the queue. */
+  /** In the queue, in any state. */
   readonly waiting: number
   readonly difference: number
 }

@@ -15,8 +15,8 @@ const OWNER_USES_FOLDER = 0o700
 const OWNER_USES_FILE = 0o600
 
 /**
- * Creates the queue folder if it is missing. Its owner is `owner`, or the user of the process when that is null. Throws
- * QueueFolderUnusable.
+ * Creates the queue folder and its missing parents, unless the folder exists. Their owner is `owner`, or the user of the process
+ * when `owner` is null. Throws QueueFolderUnusable.
  */
 export function createQueueFolder(directory: string, owner: { readonly uid: number; readonly gid: number } | null): void {
   if (lstatOf(directory) !== null) return
@@ -28,8 +28,8 @@ export function createQueueFolder(directory: string, owner: { readonly uid: numb
 }
 
 /**
- * Why the folder cannot or must not be used by a daemon of the user `uid`, with a remedy; null when it can, or can be created.
- * Changes nothing.
+ * Reason why a daemon of the user `uid` cannot or must not use the folder, with a remedy; null when the daemon can use or create
+ * the folder. Changes nothing.
  */
 export function folderProblem(directory: string, uid: number): string | null {
   const link = linkProblem(directory, uid)
@@ -37,7 +37,7 @@ export function folderProblem(directory: string, uid: number): string | null {
   return lstatOf(directory) === null ? missingProblem(directory) : presentProblem(directory, uid)
 }
 
-/** The missing folder is created in the nearest folder above it that exists. */
+/** Reason why a missing folder cannot be created in the nearest folder above it that exists; null when that is possible. */
 function missingProblem(directory: string): string | null {
   let above = dirname(resolve(directory))
   while (lstatOf(above) === null && above !== dirname(above)) above = dirname(above)
@@ -78,7 +78,7 @@ function fileProblem(path: string, uid: number): string | null {
   return (file.mode & OWNER_USES_FILE) === OWNER_USES_FILE ? null : `its owner cannot read and write ${path}: chmod u+rw ${path}`
 }
 
-/** The system's refusal to write to a folder, such as a read-only file system; null when it permits it. */
+/** Error of the system for a write to a folder, for example on a read-only file system; null when writing is permitted. */
 function accessProblem(folder: string): string | null {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
@@ -88,7 +88,10 @@ function accessProblem(folder: string): string | null {
   }
 }
 
-/** A link in the path that someone other than root or the user could replace. */
+/**
+ * Reason why a symbolic link in the path must not be followed: a user other than root and `uid` could change or replace it. Null
+ * without such a link.
+ */
 function linkProblem(directory: string, uid: number): string | null {
   for (let path = resolve(directory); path !== dirname(path); path = dirname(path)) {
     if (lstatOf(path)?.isSymbolicLink() !== true) continue

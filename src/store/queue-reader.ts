@@ -17,7 +17,7 @@ import type { DestinationName, Message, MessageId, MessageSummary, QueueName, Re
  */
 export interface QueueFilter {
   readonly queueId: string | null
-  /** Pattern of the envelope sender. `*` matches any text, here and in the two patterns below. */
+  /** Pattern of the envelope sender. `*` matches any text, here and in `recipient` and `destination`. */
   readonly sender: string | null
   readonly recipient: string | null
   readonly destination: string | null
@@ -29,8 +29,8 @@ export interface QueueFilter {
   /** Pattern of the enhanced status code (RFC 3463) of a live recipient's last attempt: `4.7.0`, `4.7.*`. */
   readonly status: string | null
   /**
-   * Text to find in the last reply or reason of a live recipient; case-insensitive. A text with `*` is a pattern of the whole reply or
-   * reason.
+   * Text to find in the last reply or reason of a live recipient; case-insensitive. A text with `*` is a pattern of the whole reply
+   * or reason.
    */
   readonly reply: string | null
 }
@@ -49,7 +49,7 @@ export const ANY_MESSAGE: QueueFilter = {
   reply: null,
 }
 
-/** The filter on a clock that is ahead by `offset`. */
+/** Returns the filter with its times converted to a clock that is ahead by `offset` ms. */
 export const onClockAhead = (filter: QueueFilter, offset: Duration): QueueFilter => ({
   ...filter,
   arrivedBefore: filter.arrivedBefore === null ? null : filter.arrivedBefore + offset,
@@ -58,7 +58,7 @@ export const onClockAhead = (filter: QueueFilter, offset: Duration): QueueFilter
 
 const isKey = (key: string): key is keyof QueueFilter => key in ANY_MESSAGE
 
-/** The destination that a filter names exactly; null for none and for a pattern. */
+/** The destination that a filter names exactly, in lower case; null when the filter names none or has a pattern. */
 export const exactDestination = ({ destination }: QueueFilter): DestinationName | null =>
   destination === null || destination.includes('*') ? null : destination.toLowerCase()
 
@@ -71,13 +71,13 @@ export function conditionsIn(filter: QueueFilter): readonly (keyof QueueFilter)[
   })
 }
 
-/** Matches the last status of a recipient against the condition `reply` of a filter. */
+/** Whether the last status of a recipient meets `text`, the condition `reply` of a filter. */
 export function matchesReply(text: string, { reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): boolean {
   const pattern = text.includes('*') ? text : `*${text}*`
   return matchesPattern(pattern, reason) || (reply !== undefined && matchesPattern(pattern, reply))
 }
 
-/** Recipients of a message in the history that a filter selects. */
+/** Returns the recipients of a departed message that match sender, recipient and outcome of a filter. The caller checks `since`. */
 export function departedRecipients(
   { sender, recipient, outcome }: HistoryFilter,
   { message, recipients }: MessageDetails,
@@ -88,7 +88,7 @@ export function departedRecipients(
   )
 }
 
-/** Matches a filter pattern, case-insensitively. `*` is the only wildcard. */
+/** Whether a text matches a filter pattern, case-insensitively. `*` is the only wildcard. */
 export function matchesPattern(pattern: string, text: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`, 'is').test(text)
@@ -125,7 +125,7 @@ export interface MessageDetails {
 /** Identifies a message found by a filter, without its contents or recipients. */
 export type FoundMessage = Pick<Message, 'id' | 'createdAt'> & Pick<ListedMessage, 'queue'>
 
-/** Waiting mail of a destination. */
+/** Number of waiting and of leased recipients of a destination. */
 export interface DestinationLoad {
   readonly destination: DestinationName
   readonly waiting: number
@@ -144,8 +144,9 @@ export interface RecipientAge {
 
 /** Conditions on mail that has left the queue, all of which must hold for the same recipient. A null key is no condition. */
 export interface HistoryFilter {
-  /** Patterns, as in QueueFilter. */
+  /** Pattern of the envelope sender, as in QueueFilter. */
   readonly sender: string | null
+  /** Pattern of the recipient address, as in QueueFilter. */
   readonly recipient: string | null
   readonly outcome: FinalState | null
   /** Messages that left at this time or later. */
@@ -162,12 +163,15 @@ export interface HistoryPage {
 /** Selects messages with ids above `after` and up to `through`, at most `limit` of them. */
 export interface ListPage {
   readonly after: MessageId
-  /** The last id of the page; no limit when absent. */
+  /** Highest id that the page may contain; no limit when absent. */
   readonly through?: MessageId | undefined
   readonly limit: number
 }
 
-/** Each method reads one consistent state of the queue. Two calls may read different states. */
+/**
+ * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
+ * next call, may show a later state.
+ */
 export interface QueueReader {
   /** One page of messages, in the order of arrival. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>

@@ -51,9 +51,7 @@ export interface NewRecipient {
   readonly leased: boolean
 }
 
-/**
- * A new message. Its content is in `content`, or was staged before under its content id, or began there and ends in `content`.
- */
+/** A new message. Its content is the part that was staged under its content id, if any, followed by `content`. */
 export interface NewMessage {
   readonly message: Message
   readonly recipients: readonly NewRecipient[]
@@ -67,7 +65,8 @@ export interface NewMessage {
   /** True to queue the message on hold. */
   readonly hold?: boolean | undefined
   /**
-   * Key of the maildrop file that held the message. A second message with the same key is not queued until the key is forgotten.
+   * Key of the maildrop file that held the message. The store rejects a second message with the same key until the key is
+   * forgotten.
    */
   readonly maildropFile?: string | undefined
 }
@@ -78,7 +77,7 @@ export interface Claim {
   readonly now: Instant
   /** Maximum number of recipients to lease. */
   readonly limit: number
-  /** Maximum number of recipients in one delivery request. */
+  /** Maximum number of recipients in one delivery request; 0 for no limit. */
   readonly recipientLimit: number
 }
 
@@ -161,8 +160,9 @@ export interface Report {
   /** Recipients that the notices list as delayed, whether or not a notice is due for them. */
   readonly late: readonly RecipientId[]
   readonly notices: readonly NewMessage[]
-  /** Number of delay warnings sent so far, and the time when the next one may be due. */
+  /** Number of ages of delay_warning_time that have had their warning, including one in `notices`. */
   readonly warnings: number
+  /** Time when the next delay warning may be due; null for none. */
   readonly warnAt: Instant | null
 }
 
@@ -201,7 +201,10 @@ export interface MessageOperation {
 export interface OperationResult {
   /** False when the message does not exist or the operation had no effect. */
   readonly changed: boolean
-  /** Destinations whose waiting mail changed, each with its new earliest due time. */
+  /**
+   * Destinations with waiting recipients of the message (of the new message after `requeue`), each with its earliest due time.
+   * Empty without a change, and for `hold` and `delete`.
+   */
   readonly woken: readonly DestinationDue[]
 }
 
@@ -210,7 +213,7 @@ export interface DestinationDue {
   readonly dueAt: Instant
 }
 
-/** New destination or new due time of a recipient. */
+/** New destination and new expiry of a recipient. */
 export interface Move {
   readonly recipient: RecipientId
   readonly destination: DestinationName
@@ -262,9 +265,9 @@ export interface QueueStore {
   /** Leases due recipients of a destination, earliest due first. */
   claimDue(claim: Claim): Promise<Claimed>
   /**
-   * Leases one due recipient that was in delivery during two crashes (`starts` = 2), which claimDue does not return. Such
-   * recipients are tried one at a time, so that a third crash identifies the message. A recipient with three starts makes its
-   * message corrupt at the next open.
+   * Leases one due recipient that was in delivery during two crashes (`deliveryStarts` is 2), and which claimDue therefore does not
+   * return. Such recipients are tried one at a time, so that a third crash identifies the message. The next open moves the message
+   * of a recipient with three starts to `corrupt`.
    */
   claimSuspect(now: Instant): Promise<DeliveryRequest | undefined>
   /**
@@ -292,7 +295,7 @@ export interface QueueStore {
   claimWarnings(now: Instant, limit: number): Promise<readonly MessageWithNoticesDue[]>
   /** Sets the time of a message's next delay warning; null for no warning. */
   postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void>
-  /** Marks a delay warning as due for live recipients. */
+  /** Marks a delay warning as due for those of `recipients` that are live and have no notice due. */
   markDelayNoticeDue(message: MessageId, recipients: readonly RecipientId[]): Promise<void>
   /**
    * Queues notices. `entered` is false, and nothing was changed, when a notice is no longer due or a recipient is no longer
@@ -314,20 +317,26 @@ export interface QueueStore {
    * changed messages is added to the audit record `auditedAs` in the same commit.
    */
   operate(operations: readonly MessageOperation[], auditedAs?: AuditId): Promise<readonly OperationResult[]>
-  /** Changes the destination or due time of waiting and parked recipients. Recipients in delivery are not changed. */
+  /**
+   * Changes destination and expiry of waiting and parked recipients. A due time after the new expiry is set to the expiry.
+   * Recipients in delivery are not changed. Returns the new destinations that have waiting mail, each with its earliest due time.
+   */
   move(moves: readonly Move[]): Promise<readonly DestinationDue[]>
   audit(record: AuditRecord): Promise<AuditId>
 
   /**
-   * Counts of the queue, with the `largest` destinations by number of waiting recipients. The store counts changed messages a
-   * slice at a time, so that mail does not wait. Null means that more slices remain: the caller must call again.
+   * Counts of the queue, with at most `largest` destinations: those with the most waiting recipients. The store counts changed
+   * messages a slice at a time, so that mail does not wait. Null means that more slices remain: the caller must call again.
    */
   tally(largest: number): Promise<QueueTally | null>
 
-  /** Keeps the state of the clock of the queue, which the next owner continues (QueueReader.clockRecord). */
+  /** Saves the state of the queue's clock, from which the next owner continues (QueueReader.clockRecord). */
   saveClock(record: ClockRecord): Promise<void>
 
-  /** Deletes a slice of the history and the trash past their retention. `more` is true when further rows are past it. */
+  /**
+   * Deletes a slice of the history and of the trash: rows older than a limit, and history rows in excess of `historyCount`. `more`
+   * is true while work may be left; the caller then calls again.
+   */
   prune(limits: {
     readonly historyBefore: Instant
     readonly historyCount: number

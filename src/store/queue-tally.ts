@@ -47,8 +47,8 @@ export async function completeTally(tally: () => Promise<QueueTally | null>): Pr
 /** Contribution of one message to the tally. */
 export interface Share {
   /**
-   * `untried`: queued and never attempted. The tally reports untried messages as `incoming`, or as `deferred` while a destination
-   * of theirs is dead or suspended.
+   * `untried`: queued and never attempted. The tally reports untried messages as `incoming`, or as `deferred` while one of their
+   * destinations is dead or suspended.
    */
   readonly queue: Exclude<QueueName, 'incoming'> | 'trash' | 'untried'
   /** Live recipients. */
@@ -94,7 +94,7 @@ export class Tally {
     this.#shareOf = shareOf
   }
 
-  /** Counts a message with a new share in place of its previous share. */
+  /** Counts a message, whose share `key` encodes, in place of its previous share. */
   put(id: MessageId, arrivedAt: Instant, key: string): void {
     this.remove(id)
     const second = Math.floor(arrivedAt / SECOND)
@@ -133,7 +133,7 @@ export class Tally {
     return false
   }
 
-  /** Current counts, with the `largest` destinations. `closed` lists the destinations that are dead or suspended. */
+  /** Current counts, with at most `largest` destinations in `waiting`. `closed` has the destinations that are dead or suspended. */
   report(closed: ReadonlySet<DestinationName>, largest: number): Omit<QueueTally, 'traffic'> {
     const queues = new Map<QueueName, QueueCount>()
     const trash = { messages: 0, recipients: 0 }

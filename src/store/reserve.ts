@@ -20,8 +20,12 @@ export interface Reserve {
 }
 
 const MEGABYTE = 1024 * 1024
-/** The write-ahead log at a checkpoint (1,000 pages of 8 kB) and a transaction: the database file may grow by both. */
+/**
+ * Maximum size of the reserve in bytes: a write-ahead log at its checkpoint (1,000 pages of 8 kB) and one transaction, because the
+ * database file may grow by both.
+ */
 const AMPLE = 12 * MEGABYTE
+/** Minimum size of the reserve in bytes. */
 const LEAST = 3 * MEGABYTE
 
 /** Reserve of a queue in memory. */
@@ -35,7 +39,10 @@ export const noReserve: Reserve = {
 
 const pathIn = (directory: string): string => join(directory, 'reserve')
 
-/** Removes the reserve file from a full disk, so that the queue can be opened. The caller must own the queue. */
+/**
+ * Removes the reserve file, so that the queue can be opened, when the disk has less free space than half of that file. The caller
+ * must own the queue.
+ */
 export function releaseToOpen(directory: string): void {
   const path = pathIn(directory)
   if (freeBytes(directory) < sizeOf(path) / 2) rmSync(path, { force: true })

@@ -16,7 +16,7 @@ export class SpareFiles {
     this.#folder = join(queueDirectory, 'spare')
   }
 
-  /** Creates the queue folder and the spare files, with the owner of the queue. */
+  /** Creates the folder `spare` in the queue folder, and the spare files in it, as the user of the process. Ignores errors. */
   prepare(): void {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 })

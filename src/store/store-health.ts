@@ -35,12 +35,12 @@ export class StoreHealth {
     return this.#unavailable
   }
 
-  /** Aborted when calls are no longer repeated. */
+  /** Aborted by `abandon`, after which calls are no longer repeated. */
   get abandoned(): AbortSignal {
     return this.#abandon.signal
   }
 
-  /** Calls `action` each time the store commits again. */
+  /** Calls `action` each time the unavailable store has become available again. */
   onRecovery(action: () => void): void {
     this.#recovered.push(action)
   }

@@ -29,7 +29,7 @@ export const OLDER_MINUTES: Instant = 0
 
 export const NO_TRAFFIC: Traffic = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
 
-/** The minute of an instant. */
+/** Start of the minute that contains an instant. At least one minute after 1970, because 0 is OLDER_MINUTES. */
 export const minuteOf = (at: Instant): Instant => Math.max(MINUTE, Math.floor(at / MINUTE) * MINUTE)
 
 export const addTraffic = (one: Traffic, other: Traffic): Traffic => ({

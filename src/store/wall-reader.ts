@@ -8,7 +8,7 @@ import type { MessageSummary, Recipient } from '../mail/message.ts'
 import { onClockAhead, type QueueFilter, type QueueReader } from './queue-reader.ts'
 import type { AttemptRecord } from './queue-store.ts'
 
-/** A reader that may be behind a wrapper. Reads the record of the clock once. */
+/** Returns `reader`, wrapped when the queue's clock differs from the wall clock. Reads the record of the clock once. */
 export async function onWallClock(reader: QueueReader, machine: MachineClock): Promise<QueueReader> {
   const clock = new QueueClock(machine)
   clock.resume(await reader.clockRecord(), 0)

@@ -1,6 +1,6 @@
 /**
- * Addresses of a host, by DNS, by the resolver of the machine, or by the machine where DNS has no address (smtp_host_lookup, Postfix
- * smtp_addr.c).
+ * Looks up the addresses of a host (smtp_host_lookup, Postfix smtp_addr.c): by DNS, by the resolver of the machine, or by DNS first
+ * and by that resolver when DNS has no address.
  */
 import type { Config } from '../../config/options.ts'
 import type { Lookup, Net } from '../../system/net.ts'
@@ -77,7 +77,7 @@ export class AddressLookup {
     return (this.#methods.includes('dns') ? 2 : 0) + (this.#methods.includes('native') ? 1 : 0)
   }
 
-  /** The addresses of a host. None with a failure in `failures`. */
+  /** The addresses of a host. When the list is empty, a failure was added to `failures`. */
   async find(name: string, failures: LookupFailures): Promise<readonly string[]> {
     const native = this.#methods.includes('native')
     if (!this.#methods.includes('dns')) return this.#byMachine(name, failures)

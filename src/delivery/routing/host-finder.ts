@@ -141,7 +141,7 @@ export class HostFinder {
   #choose(hop: NextHop, all: readonly Host[], failures: LookupFailures, ordering: Ordering): HostSearch {
     const { hosts, listed } = betterThanRelay(all, this.#isRelay(hop))
     if (hosts.length === 0 && listed) {
-      // An exchanger of better preference exists, but the lookup of its address failed temporarily.
+      // An exchanger of better preference than this relay exists, but no address of it was found.
       if (all.every((host) => !host.best)) return failed('4.4.4', `unable to find primary relay for ${hop.host}`, true)
       return failed('5.4.6', `mail for ${hop.host} loops back to myself`, true)
     }

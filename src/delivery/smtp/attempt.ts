@@ -272,7 +272,9 @@ export class Attempt {
     if (transcript.unreadable !== undefined) this.#over = true
   }
 
-  /** Once for each destination: the content is sent as it is, as by Postfix with disable_mime_output_conversion = yes. */
+  /**
+   * Logs a warning once per destination. The content is sent unchanged, as by Postfix with disable_mime_output_conversion = yes.
+   */
   #warnOfEightBit(): void {
     const { withoutEightBit, note } = this.#deps
     const { destination, message } = this.#request

@@ -24,7 +24,10 @@ export class ConnectionCache {
     this.#clock = clock
   }
 
-  /** Returns the connection that was used last. The other connections then reach their idle limit. */
+  /**
+   * Takes the usable connection that was used last; undefined when there is none. The other connections therefore reach their idle
+   * limit.
+   */
   take(key: string, limits: Limits): SmtpSession | undefined {
     const kept = this.#kept.get(key)
     for (let last = kept?.pop(); last !== undefined; last = kept?.pop()) {

@@ -70,9 +70,11 @@ const INSERTS = {
   cr: Buffer.from('\r'),
 }
 
-/** Octets before a dot at the start of a line, which follows CR LF or a bare CR. */
+/** Octets to insert before a dot at the start of a line. */
 interface Inserts {
+  /** Insertion after CR LF; undefined for none. */
   readonly dot: Uint8Array | undefined
+  /** Insertion after a bare CR: the missing LF comes first. */
   readonly lfDot: Uint8Array
 }
 

@@ -92,8 +92,8 @@ export class Dialogue {
   }
 
   /**
-   * Returns the reply to a mail command that is about to be sent. Replies arrive in the order of the calls. Resolves with
-   * undefined when the dialogue ends first.
+   * Registers a mail command that is about to be sent, and resolves with its reply. Replies are assigned in the order of the calls.
+   * Resolves with undefined when the dialogue ends first.
    */
   expect(step: Step): Promise<ServerReply | undefined> {
     if (this.#over) return Promise.resolve(undefined)

@@ -195,8 +195,8 @@ class Transaction {
   }
 
   /**
-   * Sends the content with BDAT, each chunk after the 2xx reply to the previous one. The lines are those that DATA transfers, without
-   * doubled dots. A refused chunk ends the transaction; RSET or QUIT follows.
+   * Sends the content with BDAT, each chunk after the 2xx reply to the previous one. The lines are those that DATA transfers,
+   * without doubled dots. A refused chunk ends the transaction; RSET or QUIT follows.
    */
   async #sendChunks(first: FirstChunk): Promise<void> {
     const channel = this.#channel

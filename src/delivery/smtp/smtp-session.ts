@@ -1,8 +1,8 @@
 /**
- * One SMTP session over an open connection. nodemailer's SMTPConnection performs EHLO or HELO, STARTTLS and AUTH. deferd
- * implements the dialogue and the mail transaction itself, for three reasons: nodemailer takes several protocol errors for
- * success, it waits without limit for a server that sends single bytes, and it has one set of DSN parameters for all recipients.
- * Only this file and the `sendmail` export import nodemailer. It relies on the undocumented members listed in Internals.
+ * One SMTP session over an open connection. nodemailer's SMTPConnection performs EHLO or HELO, STARTTLS and AUTH. deferd implements
+ * the dialogue and the mail transaction itself, for three reasons: nodemailer takes several protocol errors for success, it waits
+ * without limit for a server that sends single bytes, and it has one set of DSN parameters for all recipients. Only this file and
+ * the `sendmail` export import nodemailer. This file relies on the undocumented members listed in Internals.
  */
 /* oxlint-disable no-underscore-dangle -- the names are nodemailer's */
 import { Socket } from 'node:net'
@@ -266,7 +266,7 @@ export class SmtpSession {
     this.openedAt = options.clock.monotonic()
   }
 
-  /** Opens a session up to the end of AUTH. On failure, closes the connection. */
+  /** Opens a session up to the end of AUTH. On failure, closes the connection and resolves with the failure. */
   static async open(socket: Socket, options: SessionOptions, signal: AbortSignal): Promise<SmtpSession | SessionFailure> {
     const connection = new ClientConnection(socket, options)
     const failure = await abortable(connection, signal, async () => (await connection.handshake()) ?? prepareForMail(connection, options))
@@ -296,7 +296,7 @@ export class SmtpSession {
     return this.#connection.secure
   }
 
-  /** True when the server offered AUTH, so that credentials were used. */
+  /** True when the server offers AUTH. If there were credentials, they were used. */
   get authenticated(): boolean {
     return this.#connection.extensions.has('AUTH')
   }

@@ -24,7 +24,7 @@ export interface HeaderRules {
 /** The body, which begins after the header. */
 export interface BodyStart {
   readonly rest: Buffer
-  /** True when an empty line ended the header. It is part of `rest`. */
+  /** True when an empty line ended the header. `rest` begins with this line. */
   readonly separated: boolean
 }
 
@@ -48,7 +48,7 @@ export class HeaderEditor {
   #colon = -1
   /** Start of the lines that are removed from the current field, because the field is too long; -1 when there are none. */
   #cutAt = -1
-  /** True after the first field. Lines of an mbox file are recognized only before. */
+  /** True after the first field. Lines of an mbox file are recognized only before that field. */
   #sawField = false
 
   /** `take` receives the edited header. */
@@ -68,7 +68,7 @@ export class HeaderEditor {
     }
   }
 
-  /** Ends a content that is header only. */
+  /** Ends a content whose header has not ended yet. Returns the body, which is empty unless the last line is not a field. */
   end(): BodyStart {
     const body = this.#line < this.#bytes.length ? this.#readLine(this.#bytes.length) : undefined
     if (body !== undefined) return body
@@ -93,7 +93,7 @@ export class HeaderEditor {
     return this.#beginField(start, end) ? undefined : this.#endHeader(start, false)
   }
 
-  /** Reads the name of the field at `start`. Returns false when there is none. */
+  /** Reads the name of the field at `start`. Returns false when no field begins there. */
   #beginField(start: number, end: number): boolean {
     if (!this.#sawField && isMailboxLine(this.#bytes, start)) {
       this.#pass(start, start)

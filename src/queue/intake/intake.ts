@@ -96,8 +96,9 @@ export class Intake {
   }
 
   /**
-   * Keeps chunks of a long content before its message is complete; `left` is the number of bytes that are still to be stored,
-   * these included. Resolves with a refusal when there is no space for them. Rejects with StoreUnavailable.
+   * Keeps chunks of a long content before its message is complete; `left` is the number of bytes of the message that are still to
+   * be stored, including `chunks`. Resolves with a refusal when the disk has no space for `left` bytes, else with undefined.
+   * Rejects with StoreUnavailable.
    */
   async stage(content: ContentId, from: number, chunks: readonly Uint8Array[], left: number): Promise<SmtpReply | undefined> {
     if (!(await this.#space.promise(content, left))) return NO_SPACE
@@ -107,7 +108,10 @@ export class Intake {
     return undefined
   }
 
-  /** Deletes a staged content; when the store cannot commit, as soon as it can. */
+  /**
+   * Deletes a staged content. When the store cannot commit now, resolves at once, and the deletion is repeated until it is
+   * committed.
+   */
   async unstage(content: ContentId): Promise<void> {
     const { store, storeHealth, events } = this.#deps
     this.#space.ended(content)
@@ -206,7 +210,7 @@ export class Intake {
     const requests: DeliveryRequest[] = []
     for (const [destination, admitted] of byDestination) {
       const packed = packRequests(admitted, store.leaseTerms(), policies().for(destination).settings.destination_recipient_limit)
-      // `admit` counted one request per destination, so further requests are counted here.
+      // `admit` counted one request per destination, so the requests after the first are counted here.
       for (const _ of packed.slice(1)) scheduler.admitFurther(entry.message.id)
       requests.push(...packed)
     }

@@ -19,7 +19,7 @@ export const RECIPIENTS_PER_FILE = 1_000
 /** Maximum length of the first line in bytes. */
 export const ENVELOPE_LIMIT = 1024 * 1024
 
-/** Excludes control characters and line breaks, because these values appear in header fields of notices. */
+/** Text without control characters and line breaks. ORCPT must match, because it appears in the delivery status of notices. */
 // oxlint-disable-next-line no-control-regex -- control characters are what this excludes
 const PRINTABLE = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd]+$/
 

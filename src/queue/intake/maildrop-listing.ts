@@ -26,8 +26,8 @@ const BATCH = 500
 const FILES = { lstat, open, opendir, rename, unlink }
 
 /**
- * Yields batches in the order of the file names, which begin with the time of submission. Yields nothing when there is no
- * maildrop.
+ * Yields the matching entries in batches. Only the entries within a batch are in the order of their file names, which begin with
+ * the time of submission. Yields nothing when there is no maildrop.
  */
 export async function* submissions(queueDirectory: string, filter: QueueFilter, now: Instant): AsyncGenerator<readonly Submission[]> {
   const folder = maildropFolder(queueDirectory)

@@ -31,15 +31,15 @@ import { InvalidFile } from './maildrop-file.ts'
 import { prepareMaildrop } from './maildrop-writer.ts'
 import { TOO_BIG } from './message-receiver.ts'
 
-/** Number of entries read without a pause, the pause in ms, and the number of entries read concurrently, which share commits. */
+/** Number of entries read without a pause. */
 const BATCH = 500
+/** Pause between two batches in ms, for other work of the daemon. */
 const PAUSE: Duration = 50
+/** Maximum number of entries read concurrently. They share commits. */
 const AT_ONCE = 8
-/**
- * Time between passes over the folder (Postfix master.cf: pickup every 60 s). BUSY_INTERVAL applies after a pass that queued
- * mail.
- */
+/** Time between passes over the folder (Postfix master.cf: pickup every 60 s). */
 const INTERVAL: Duration = MINUTE
+/** Time until the next pass after a pass that queued mail. */
 const BUSY_INTERVAL: Duration = SECOND
 /** Reply code for mail that the store cannot commit (message-receiver.ts). */
 const STORE_UNAVAILABLE = 451
@@ -104,7 +104,7 @@ export class Maildrop {
     this.#running ??= this.#run()
   }
 
-  /** Resolves when the files that are being read are queued. */
+  /** Stops the passes. Resolves when the files that are being read are queued or left. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
@@ -254,7 +254,7 @@ export class Maildrop {
     }
   }
 
-  /** The clock of files. */
+  /** Wall clock time, to which file times are compared. */
   #wallTime(): Instant {
     const { clock } = this.#deps
     return clock.now() - clock.wallOffset()

@@ -110,12 +110,12 @@ export class MessageReceiver {
    */
   write(pieces: readonly Uint8Array[]): Promise<void> | undefined {
     for (const piece of pieces) this.#take(piece)
-    // The space of a refused message is free for others before the client has sent the rest.
+    // Frees the space of a refused message for other mail although the client is still sending.
     if (this.#refusal !== undefined) return this.#staged > 0 ? this.abandon() : undefined
     return this.#chunker.full > HELD_CHUNKS ? this.#stage() : undefined
   }
 
-  /** The reply with which the message will be refused; undefined so far. */
+  /** The reply with which the message will be refused; undefined while the message is acceptable. */
   get refusal(): SmtpReply | undefined {
     return this.#refusal
   }

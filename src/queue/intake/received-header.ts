@@ -7,7 +7,7 @@ export interface SmtpClient {
   readonly address: string
   /** The argument of HELO or EHLO; empty when the client sent neither. */
   readonly helo: string
-  /** RFC 3848: SMTP, ESMTP, ESMTPS, ESMTPSA, UTF8SMTP … */
+  /** Protocol keyword of RFC 3848: SMTP, ESMTP, ESMTPS, ESMTPSA, UTF8SMTP … */
   readonly protocol: string
   /** Protocol and cipher of an encrypted connection. */
   readonly tls?: { readonly version: string; readonly cipher: string } | undefined

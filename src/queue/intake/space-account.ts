@@ -7,12 +7,12 @@ import type { ContentId } from '../../mail/message.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
-/** Bytes on the disk for a byte of content: chunks of 64 kB in pages of 8 kB, with their index. */
+/** Number of bytes on the disk per byte of content: chunks of 64 kB in pages of 8 kB, with their index. */
 const OVERHEAD = 1.07
 
-/** Age up to which a sample is used: a disk does not fill up in that time by other files alone. */
+/** Maximum age in ms of a sample by which mail is accepted: other files alone do not fill a disk in that time. */
 const SAMPLE_AGE: Duration = SECOND
-/** Age of the sample by which mail may be refused: space may have become free. */
+/** Maximum age in ms of a sample by which mail is refused, because space may have become free since. */
 const REFUSAL_AGE: Duration = 20
 
 export class SpaceAccount {
@@ -31,7 +31,7 @@ export class SpaceAccount {
     this.#clock = clock
   }
 
-  /** Whether more than so many bytes are neither used nor promised. Rejects with StoreUnavailable. */
+  /** Whether more than `bytes` bytes are neither used nor promised. Rejects with StoreUnavailable. */
   async hasMoreThan(bytes: number): Promise<boolean> {
     await this.#refresh(SAMPLE_AGE)
     if (this.available <= bytes) await this.#refresh(REFUSAL_AGE)
@@ -51,25 +51,28 @@ export class SpaceAccount {
     this.#stored = 0
   }
 
-  /** Promises further bytes to a message, so that it has at least `bytes` left to store. Returns false when they are not available. */
+  /**
+   * Promises a message the space for `bytes` bytes of content that are not stored yet, including space that was promised before.
+   * Returns false, without effect, when that space is not available.
+   */
   async promise(content: ContentId, bytes: number): Promise<boolean> {
     const wanted = bytes * OVERHEAD
     const more = wanted - (this.#promised.get(content) ?? 0)
     if (more > 0 && !(await this.hasMoreThan(more))) return false
-    // Another message may have been promised the bytes meanwhile.
+    // The space may have been promised to another message during the wait.
     if (more > Math.max(0, this.available)) return false
     if (more > 0) this.#promise(content, more)
     return true
   }
 
-  /** Bytes of a message were stored. */
+  /** Records that `bytes` bytes of content of a message were stored. */
   stored(content: ContentId, bytes: number): void {
     const size = bytes * OVERHEAD
     this.#stored += size
     this.#promise(content, -Math.min(size, this.#promised.get(content) ?? 0))
   }
 
-  /** The message was queued or abandoned. */
+  /** Withdraws the promise to a message that was queued or abandoned. */
   ended(content: ContentId): void {
     this.#promisedInAll -= this.#promised.get(content) ?? 0
     this.#promised.delete(content)

@@ -35,14 +35,14 @@ export class ActiveQueue {
     return this.#requestsOf.has(message)
   }
 
-  /** Number of further messages that fit. */
+  /** Number of messages for which the active queue has room. */
   get roomForMessages(): number {
     return Math.max(0, this.#limits().messages - this.#requestsOf.size - this.#promised)
   }
 
   /**
-   * Number of further recipients that fit for a destination with `waiting` recipients in memory. While other destinations wait,
-   * one destination gets at most a fifth of the queue.
+   * Number of recipients for which the active queue has room, at a destination that has `waiting` recipients in memory already.
+   * While other destinations wait, one destination gets at most a fifth of the queue.
    */
   room(waiting: number, othersWait: boolean): number {
     const limits = this.#limits()

@@ -87,7 +87,7 @@ export class DestinationControl {
     scheduler.dispatch()
   }
 
-  /** Resumes the destinations whose suspension has ended, and waits for the next end. */
+  /** Resumes the destinations whose suspension has ended, and sets the alarm for the next end. */
   async #endSuspensions(): Promise<void> {
     const { clock, table, storeHealth } = this.#deps
     for (const { name, access } of table.all) {

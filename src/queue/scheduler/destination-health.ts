@@ -31,7 +31,7 @@ export type Access =
 export interface DestinationHealth {
   readonly access: Access
   readonly window: Window
-  /** Size of the window before negative feedback reduced it. */
+  /** Largest size of the window since its last reset. */
   readonly bestWindow: number
   /** Status of the last failure that concerned the site as a whole; null when there was none. */
   readonly siteStatus: DeliveryStatus | null
@@ -45,8 +45,9 @@ export interface LearnFacts {
   readonly inFlight: number
   /** True when no other mail for the destination is in memory or known to wait. */
   readonly alone: boolean
-  /** Serial number of this delivery at the destination, and of the last delivery that was started. */
+  /** Serial number of this delivery at the destination. */
   readonly begunAs: number
+  /** Serial number of the last delivery to the destination that was started. */
   readonly latestBegun: number
 }
 
@@ -83,7 +84,7 @@ export function withFreshWindow(
   return { access, siteStatus, window, bestWindow: sizeOf(window, policy) }
 }
 
-/** An operator suspends the destination. */
+/** Health after an operator has suspended the destination. */
 export const suspended = (health: DestinationHealth, suspension: Suspension): DestinationHealth => ({
   ...health,
   access: { kind: 'suspended', suspension },
@@ -142,7 +143,7 @@ function afterFailure(health: DestinationHealth, facts: LearnFacts, siteStatus: 
   }
   const window = failed(health.window, windowPolicy(settings), cutFacts(facts))
   if (window !== 'dead') return { ...health, window }
-  // A dead state would protect no other mail here. So the only message of a destination continues its own retry schedule.
+  // The dead state protects other mail for the destination. Without other mail, the only message continues its own retry schedule.
   if (alone) return withFreshWindow(health, settings)
   const interval = settings.minimal_backoff_time
   return { ...health, access: { kind: 'dead', until: now + interval, interval, siteStatus, probing: false } }

@@ -16,7 +16,7 @@ export interface RunningDelivery {
   readonly destination: Destination
   /** Serial number of the delivery at its destination. */
   readonly begunAs: number
-  /** True for a delivery that ignores turns: limits do not count it, and no rate delay follows it. */
+  /** True for a delivery that ignores turns: the process limit does not count the delivery, and no rate delay follows. */
   readonly alone: boolean
 }
 
@@ -67,7 +67,7 @@ export class DestinationTable {
     }
   }
 
-  /** Number of further recipients that the active queue may hold for a destination. */
+  /** Number of recipients for which the active queue has room at a destination. */
   room(destination: Destination, othersWait: boolean): number {
     return this.#active.room(destination.waitingRecipients, othersWait)
   }

@@ -136,7 +136,10 @@ export class Destination {
     if (this.#nextDueAt === null || dueAt < this.#nextDueAt) this.#nextDueAt = dueAt
   }
 
-  /** Marks the start of a claim. Due times that are reported from now on are not part of its answer. */
+  /**
+   * Marks the start of a claim and forgets the due time. The answer of the claim sets a new one; due times reported meanwhile are
+   * kept.
+   */
   beginClaim(): void {
     this.#claiming = true
     this.probing(true)

@@ -77,13 +77,13 @@ export class DueQueue {
       } else if (destination.isIdle) {
         this.#withoutRoom.add(destination)
       }
-      // Removes the destination from the heap, because no claim is made. It is scheduled again when one of its deliveries ends
-      // or, if it has none, when any delivery ends.
+      // Removes the destination from the heap. After a claim, the answer schedules the destination again. Without a claim, the end
+      // of one of its deliveries does or, if it has none, the end of any delivery.
       this.#heap.set(first.name, null)
     }
   }
 
-  /** Number of recipients to claim; 1 for a probe. */
+  /** Number of recipients to claim: 0 when none may be claimed now, at most 1 for a probe. */
   #limit(destination: Destination): number {
     if (destination.access.kind === 'dead') return destination.inFlight === 0 ? 1 : 0
     const { window, waitingJobs } = destination

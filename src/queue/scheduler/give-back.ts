@@ -35,7 +35,7 @@ export class GiveBack {
     this.#deps = deps
   }
 
-  /** Returns requests that the active queue has not counted. */
+  /** Returns requests that the active queue does not count, or no longer counts. */
   async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
     const { store, storeHealth, due, scheduler, returned } = this.#deps
     for (const [owner, leased] of Map.groupBy(requests, ({ lease }) => lease.owner)) {

@@ -19,12 +19,15 @@ export interface LifecycleFacts {
   readonly draw: (key: string) => number
 }
 
-/** Times at which the request entered the active queue and at which its delivery began, for the delays in the log. */
+/** Time at which the request entered the active queue, for the delays in the log. */
 export interface JobTimes {
   readonly activatedAt: Instant
 }
 
-/** Settlement of a delivery attempt. */
+/**
+ * Settlement of a delivery attempt. `returned` is true when the attempt must not count as a step of the retry schedule
+ * (congestion).
+ */
 export function settle(
   request: DeliveryRequest,
   result: AttemptResult,
@@ -96,7 +99,7 @@ function final(request: DeliveryRequest, recipient: LeasedRecipient, facts: Fina
   return { recipient: recipient.id, state, at: now, attempts, last, noticeDue: noticeDueFor(outcome, rules) }
 }
 
-/** The new state of a deferred recipient: due time, steps and attempts. */
+/** Due time, schedule steps and due notice of a deferred recipient. */
 function deferred(
   request: DeliveryRequest,
   recipient: LeasedRecipient,
@@ -129,8 +132,8 @@ function nextDue(request: DeliveryRequest, recipient: LeasedRecipient, step: num
 }
 
 /**
- * The wait after the n-th failed step. Some policies compute a wait from the previous wait, so all steps are computed again.
- * Every step draws its random number by name, so the result is reproducible and no wait has to be stored.
+ * The wait after the failed step number `step`, counted from 1. Some policies compute a wait from the previous wait, so all steps
+ * are computed again. Every step draws its random number by name, so the result is reproducible and no wait has to be stored.
  */
 function waitAfter(
   step: number,
@@ -155,7 +158,10 @@ function delayNoticeDue(request: DeliveryRequest, recipient: LeasedRecipient, fa
   return noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: request.message.sender }, rules) === 'delay'
 }
 
-/** Time of the next delay warning of a deferred message; absent when `delay_warning_time` is 0. */
+/**
+ * Time of the next delay warning of a deferred message; null when that time has passed or no age is left. Absent when
+ * `delay_warning_time` is 0, for the null sender, and when no recipient is deferred.
+ */
 function warnings(request: DeliveryRequest, settled: readonly Settled[], now: Instant, facts: LifecycleFacts): Pick<Settlement, 'warnAt'> {
   const { warningAges } = facts.notices
   if (warningAges.length === 0 || request.message.sender === '') return {}

@@ -38,7 +38,7 @@ export class PoisonRetry {
     this.#timer?.cancel()
   }
 
-  /** Attempts all due messages of this kind, one at a time. */
+  /** Attempts all due recipients that were in delivery during two crashes, one at a time. */
   async run(): Promise<void> {
     const { store, clock, storeHealth, scheduler } = this.#deps
     try {

@@ -9,8 +9,9 @@ export interface PostfixWindow {
   readonly control: 'postfix'
   /** Deliveries allowed at once; at least 1. */
   readonly size: number
-  /** Positive feedback accumulated so far, as a fraction of a step. `failure` is the same for negative feedback. */
+  /** Accumulated positive feedback, less the steps that have widened the window; in steps. Set to 0 when the window narrows. */
   readonly success: number
+  /** Steps that have narrowed the window, less the accumulated negative feedback; in steps. Set to 0 when the window widens. */
   readonly failure: number
 }
 

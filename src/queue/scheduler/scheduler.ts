@@ -92,7 +92,10 @@ export class Scheduler {
     storeHealth.onRecovery(() => this.#resumeWork())
   }
 
-  /** Loads the saved state of the queue: the dead and suspended destinations, and the earliest due time of each destination. */
+  /**
+   * Loads the saved state of the queue: the dead and suspended destinations, and the earliest due time of each destination. Then
+   * starts deliveries.
+   */
   async start(): Promise<void> {
     await this.#control.recall()
     for (const { destination, dueAt } of await this.#deps.store.destinationsDue()) this.#due.expect(destination, dueAt)
@@ -131,7 +134,7 @@ export class Scheduler {
     return true
   }
 
-  /** Reserves room for a further request of mail that was admitted as one request. */
+  /** Counts one more request of admitted mail. `admit` has counted all its recipients, as one request. */
   admitFurther(message: MessageId): void {
     this.#active.reserve(message, 0)
   }
@@ -150,8 +153,8 @@ export class Scheduler {
   }
 
   /**
-   * Schedules mail that waits in the store, because there was no room for new mail or because an operator changed the mail. With
-   * `revive`, dead destinations are opened.
+   * Schedules mail in the store: new mail for which there was no room, or mail that an operator changed. With `revive`, dead
+   * destinations are opened. `expiresAt` is the earliest expiry; absent when unknown.
    */
   workAdded(due: readonly DestinationDue[], options: { readonly revive?: boolean; readonly expiresAt?: Instant } = {}): void {
     for (const { destination, dueAt } of due) {
@@ -229,8 +232,8 @@ export class Scheduler {
   }
 
   /**
-   * True when mail past its expiry has waited for a delivery slot longer than `minimal_backoff_time`. The mail then expires without
-   * its last attempt.
+   * True when mail entered the active queue and expired more than `minimal_backoff_time` ago, and has only now got a delivery slot.
+   * The mail then expires without its last attempt.
    */
   #waitedTooLong({ job, destination }: RunningDelivery): boolean {
     const latest = this.#deps.clock.now() - destination.settings.minimal_backoff_time

@@ -1,6 +1,6 @@
 /**
- * Concurrency window by TCP's congestion control (RFC 5681): slow start up to ssthresh, and congestion avoidance above it. A
- * failed delivery cuts the window, unless it was in flight at the last cut: a delivery that began before a cut carries no
+ * Concurrency window by TCP's congestion control (RFC 5681): slow start up to ssthresh, and congestion avoidance above it. A failed
+ * delivery cuts the window, unless that delivery was in flight at the last cut: a delivery that began before a cut carries no
  * information about the window after the cut.
  */
 import type { WindowPolicy } from './window-policy.ts'
@@ -39,8 +39,9 @@ export function grown(window: CongestionWindow, policy: WindowPolicy, inFlight: 
 export interface CutFacts {
   /** Number of deliveries in flight, including the failed one. */
   readonly inFlight: number
-  /** Serial numbers of the failed delivery and of the delivery that was started last. */
+  /** Serial number of the failed delivery. */
   readonly begunAs: number
+  /** Serial number of the delivery that was started last. */
   readonly latestBegun: number
 }
 

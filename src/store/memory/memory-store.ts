@@ -176,7 +176,7 @@ class MemoryStore implements QueueStore {
     }
   }
 
-  /** Earliest due first. */
+  /** Waiting recipients that satisfy `wanted`, earliest due first. */
   #waiting(wanted: (recipient: HeldRecipient) => boolean): HeldRecipient[] {
     const found: HeldRecipient[] = []
     for (const { recipients } of this.#queue.messages.values()) {

@@ -78,7 +78,7 @@ export function noteTraffic({ traffic }: MemoryQueue, kind: TrafficKind, at: Ins
   traffic.set(minute, { ...counted, [kind]: counted[kind] + recipients })
 }
 
-/** Adds up the minutes before the newest TRAFFIC_MINUTES. */
+/** Replaces the minutes before the newest TRAFFIC_MINUTES by their sum. */
 export function pruneTraffic({ traffic }: MemoryQueue): void {
   const before = [...traffic.keys()].toSorted((a, b) => b - a)[TRAFFIC_MINUTES - 1]
   const old = [...traffic].filter(([at]) => before !== undefined && at < before)

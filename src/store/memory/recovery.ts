@@ -1,6 +1,6 @@
 /**
- * Recovers a queue in memory after its last owner: ends the leases, quarantines mail that was in delivery during three crashes,
- * and deletes contents that belong to no message.
+ * Recovers a queue in memory that its last owner has left: ends the leases, quarantines mail that was in delivery during three
+ * crashes, and deletes contents that belong to no message.
  */
 import { type HeldMessage, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, STARTS_UNTIL_CORRUPT } from '../../mail/message.ts'

@@ -15,12 +15,13 @@ import type { StoreCore } from './store-core.ts'
 /** Maximum number of calls in one transaction. */
 export const BATCH = 128
 /**
- * Calls and pages of content between two looks at the write-ahead log. Far fewer than fill the log, and enough for a busy store to
- * do without one statement per transaction.
+ * Number of calls and pages of content after which the size of the write-ahead log is checked again. Small compared with a full
+ * log, and large enough that a busy store does not run the check after every transaction.
  */
 const LOOK_EVERY = 16
-/** Parts of the reserve: the write-ahead log at a checkpoint, and the contents in one transaction. */
+/** Part of the reserve for the write-ahead log at a checkpoint. */
 const FOR_LOG = 2 / 3
+/** Part of the reserve for the contents in one transaction. */
 const FOR_CONTENT = 1 / 3
 
 export class Batches {
@@ -68,7 +69,10 @@ export class Batches {
     return outcomes
   }
 
-  /** Limits a transaction in calls and in bytes of content: the write-ahead log grows by them before a checkpoint can run. */
+  /**
+   * Returns the end (exclusive) of the batch that begins at `from`. Calls and bytes of content are limited, because the write-ahead
+   * log grows by both before a checkpoint can run.
+   */
   #endOfBatch(calls: readonly Call[], from: number): number {
     let bytes = 0
     for (let to = from; to < calls.length && to < from + BATCH; to++) {
@@ -91,8 +95,8 @@ export class Batches {
   }
 
   /**
-   * Runs a checkpoint if one is due. Called after the answers of a batch are sent, because their calls are durable without
-   * it. Returns the failure, after which no call succeeds; null without one.
+   * Runs a checkpoint if one is due. Called after the answers of a batch are sent, because their calls are durable without a
+   * checkpoint. Returns the failure after which no call succeeds; null when there is none.
    */
   checkpoint(): StoreFailed | null {
     if (this.#broken !== null || this.#sinceLook < LOOK_EVERY) return null
@@ -161,7 +165,7 @@ export class Batches {
     }
   }
 
-  /** The refusal of a call on a full disk, before it is tried; null without one. */
+  /** Error with which a call is refused, untried, because the disk is full; null when the call may be tried. */
   #refusal({ method }: Call): StoreUnavailable | null {
     const { room } = METHODS[method]
     if (room === 'needs' && this.#room.isReserveReleased)
@@ -176,8 +180,8 @@ export class Batches {
   }
 
   /**
-   * Frees space on a full disk: empties the trash and, for calls that record outcomes, releases the reserved space. Returns
-   * whether the call can be tried again.
+   * Frees space on a full disk: runs a checkpoint, releases the reserve, empties the trash, and restores the reserve if there is
+   * room. Returns whether the call can be tried again; only a call that records outcomes may use the space of the reserve.
    */
   #makeRoom(call: Call): boolean {
     const { room } = METHODS[call.method]

@@ -1,6 +1,6 @@
 /**
- * Writes and searches the history. A message that leaves the queue is removed: its rows are deleted and one history row is inserted with the message, its recipients and all
- * attempts. Mail delivered at its first attempt therefore costs one history row.
+ * Writes and searches the history. When a message leaves the queue, its rows are deleted and one history row is inserted, with the
+ * message, its recipients and all attempts. Mail delivered at its first attempt therefore costs one history row.
  */
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../system/clock.ts'
@@ -41,7 +41,10 @@ export class HistoryWriter {
     this.#deleteMessage = db.prepare<[MessageId]>(sql.deleteMessage)
   }
 
-  /** Replaces a message and all its rows by one row of history. `rows` are its recipients, where they have been read. */
+  /**
+   * Replaces a message and all its rows by one row of history. `rows` are the rows of its recipients, if the caller has read them
+   * already.
+   */
   depart(row: MessageRow, unsaved: UnsavedOutcomes = NO_OUTCOMES, rows = this.#recipients.all({ message: row.id })): void {
     const message = row.id
     const recipients = rows.map((one) => withOutcome(toRecipient(one), unsaved))
@@ -68,7 +71,9 @@ function withOutcome(recipient: Recipient, { settled }: UnsavedOutcomes): Recipi
   return { ...rest, state: outcome.state, settledAt: outcome.at, attempts: outcome.attempts, last: outcome.last, deliveryStarts: 0 }
 }
 
-/** Number of rows that one page searches. Rows that match are rare: a page takes some milliseconds. */
+/**
+ * Maximum number of history rows that one page searches, which takes some milliseconds. A filter may match few of them, or none.
+ */
 const SEARCHED = 10_000
 
 interface DepartureRow {

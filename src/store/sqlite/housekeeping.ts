@@ -14,11 +14,13 @@ import type { TrafficRows } from './traffic-rows.ts'
 
 type Limits = Parameters<QueueStore['prune']>[0]
 
-/** Number of history or trash rows per slice. A slice takes a few milliseconds. */
+/** Maximum number of history rows per slice. A slice takes a few milliseconds. */
 const HISTORY_SLICE = 250
+/** Maximum number of messages in the trash per slice. A slice takes a few milliseconds. */
 const TRASH_SLICE = 25
-/** Number of pages vacuumed per slice. Fewer free pages than this do not justify the write. */
+/** Number of pages vacuumed per slice. */
 const VACUUM_SLICE = 500
+/** Number of free pages from which a vacuum is worth its writes. */
 const VACUUM_FROM = 4_000
 
 export class Housekeeping {

@@ -63,7 +63,7 @@ export class Leases {
     for (;;) {
       const rows = this.#expired.all({ now, limit, except: JSON.stringify(except) })
       const leases = this.#take(rows)
-      // An empty result means that no due mail is left, so a page that holds only unreadable rows is skipped.
+      // An empty result would mean that no expired mail is left, so a page of unreadable rows only is skipped.
       if (leases.length > 0 || rows.length === 0) return packRequests(leases, this.#terms, 0)
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Lists pages of messages that match a filter, each with its live recipients in one consistent state. A page is searched in
- * slices of ids. The slice size doubles while too few messages match, so that a common match reads few rows and a rare match
- * needs few statements.
+ * Lists pages of messages that match a filter. A message and its live recipients are read in one consistent state. A page is
+ * searched in slices of ids. The slice size doubles while too few messages match, so that a common match reads few rows and a rare
+ * match needs few statements.
  */
 import type { Statement } from 'better-sqlite3'
 import { parseQueueId } from '../../mail/queue-id.ts'
@@ -149,8 +149,8 @@ export class Listing {
   }
 
   /**
-   * Live recipients of the rows, ordered by id. Reads one range of ids for a dense page, and one range per message when the
-   * filter skips many messages.
+   * Live recipients of the rows, ordered by id. Reads one range of ids for a page of neighbouring messages, and one range per
+   * message when the filter skips many messages.
    */
   #liveRecipientsOf(rows: readonly ListedRow[]): readonly ListedRecipientRow[] {
     const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]

@@ -37,7 +37,7 @@ export class MessageShares {
     if (message <= this.#through) this.#stale.add(message)
   }
 
-  /** Counts one more slice and returns the tally; null while messages remain to be counted. */
+  /** Counts one slice and returns null. Returns the tally when no message is left to be counted. */
   tally(largest: number): ReturnType<Tally['report']> | null {
     try {
       if (this.#countSlice()) return null
@@ -57,7 +57,10 @@ export class MessageShares {
     for (const message of this.#uncommitted.splice(0)) this.#stale.add(message)
   }
 
-  /** Counts a slice of the stale messages or, without any, a slice of the initial count. Returns false when nothing remains. */
+  /**
+   * Counts a slice of the stale messages or, if there are none, of the initial count. Returns false when no message was left to be
+   * counted.
+   */
   #countSlice(): boolean {
     if (this.#stale.size === 0) return this.#walk()
     this.#readAgain()

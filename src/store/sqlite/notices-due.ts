@@ -47,7 +47,10 @@ export class NoticesDue {
     this.#pay = db.prepare<[RecipientId, NoticeDue]>(sql.clearNoticeDue)
   }
 
-  /** Messages with due notices, ordered by id. Costs one index seek per message, independent of its number of recipients. */
+  /**
+   * Messages with due notices, ordered by id. Finds each message by one index seek, then reads only its recipients with a notice
+   * due and, for a delay warning, its live recipients.
+   */
   messagesWithNoticesDue(after: MessageId, limit: number): MessageWithNoticesDue[] {
     const found: MessageWithNoticesDue[] = []
     let from = recipientId(after + 1, 0)

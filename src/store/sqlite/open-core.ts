@@ -23,15 +23,15 @@ export interface OpenedCore {
 }
 
 export interface CoreOptions {
-  /** A FileGuard watches the files. */
+  /** True to fail calls after a file of the queue was removed or replaced (FileGuard). */
   readonly guarded: boolean
-  /** Terms of the owner that had the queue open before it was repaired: its leases continue. */
+  /** Lease terms before a repair in operation, which continue to apply; absent at the first opening by this process. */
   readonly terms?: LeaseTerms
 }
 
 /**
- * Opens the queue, in memory when `directory` is null. A damaged queue is rebuilt from its readable pages. Throws the errors of
- * openForWriting.
+ * Opens the queue, in memory when `directory` is null. A damaged queue is rebuilt from its readable pages; QueueFolderUnusable is
+ * thrown when that fails. Throws QueueEmptied, and the errors of openForWriting.
  */
 export function openCore(directory: string | null, options: CoreOptions): OpenedCore {
   if (directory === null) return openOver(openInMemory(), null, options, null)
@@ -47,7 +47,7 @@ export function openCore(directory: string | null, options: CoreOptions): Opened
   }
 }
 
-/** Repairs a queue. A file without a readable page of a queue is refused with the error of its opening. */
+/** Repairs a queue. Throws ForeignLog, or QueueFolderUnusable when the file has no readable page of a queue. */
 function repaired(directory: string, why: string): Repair {
   assertOwnLog(queueFile(directory))
   return repairQueue(directory, why)
@@ -80,8 +80,9 @@ function openOver(db: Database, directory: string | null, options: CoreOptions, 
 const NOTHING_RECOVERED: Omit<RecoveryReport, 'repair' | 'created'> = { quarantined: [], swept: 0 }
 
 /**
- * Runs calls. When SQLite finds the file damaged, the queue is rebuilt from its readable pages, the calls that failed are
- * repeated, and the new opening is returned. A second damage in one process throws StoreFailed, because the disk is failing.
+ * Runs calls. When SQLite finds the file damaged, the queue is rebuilt from its readable pages, the calls that failed for this
+ * reason are repeated, and the reopened queue is returned. Throws StoreFailed at a second damage in one process, because the disk
+ * is failing.
  */
 export function runRepairing(
   directory: string,

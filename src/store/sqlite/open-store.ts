@@ -33,8 +33,9 @@ export interface OwnerOptions extends StoreOptions {
 }
 
 /**
- * Takes ownership of the queue, opens it and recovers it. Rejects with NoSuchQueue, QueueInUse, QueueTooNew, QueueIncompatible,
- * QueueFolderUnusable or StoreFailed; the ownership is then released.
+ * Takes ownership of the queue, opens it and recovers it. Rejects with NoSuchQueue, QueueInUse or an error of `openCore`
+ * (QueueTooNew, QueueIncompatible, QueueFolderUnusable, QueueEmptied, ForeignLog, DiskFull, StoreFailed); the ownership is then
+ * released.
  */
 export async function openStore(directory: string, { threads, create, ...options }: OwnerOptions): Promise<OwnedStore> {
   if (!create && !existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
@@ -65,13 +66,16 @@ export interface ReadOnlyStore {
   copyTo(path: string): Promise<number>
   /** Up to ten defects of the database file; empty when the file is sound. Reads the whole file. */
   defects(): readonly string[]
-  /** All damages of the queue, its indexes, rows and contents. Reads the whole file, and takes seconds per gigabyte. */
+  /**
+   * Damages of pages, indexes, rows and contents, one sentence each; empty when the queue is sound. Reads the whole file, which
+   * takes seconds per gigabyte.
+   */
   damages(): readonly string[]
   /** Closes the reader and the connection. */
   readonly close: () => Promise<void>
 }
 
-/** Throws NoSuchQueue, QueueTooNew, QueueIncompatible or QueueFolderUnusable. */
+/** Opens the queue to read it. Throws NoSuchQueue, QueueTooNew, QueueIncompatible or QueueFolderUnusable. */
 export function openStoreReadOnly(directory: string): ReadOnlyStore {
   const db = openForReading(directory)
   const reader = directReader(new SqliteReader(db))

@@ -106,7 +106,10 @@ export class Operating {
     return this.#due(new Set(moves.map(({ destination }) => destination)))
   }
 
-  /** Deletes a message permanently. When a recipient is in delivery, the next pruning deletes the message instead. */
+  /**
+   * Deletes a message permanently. When a recipient is in delivery, marks the message for deletion by the next pruning; returns
+   * false if it was marked before.
+   */
   purge(row: MessageRow, now: Instant): boolean {
     const message = row.id
     if (this.#hasLeased.get({ message }) !== undefined) {
@@ -154,7 +157,10 @@ export class Operating {
     return true
   }
 
-  /** Moves messages to the trash in one statement. Their delay warnings are dropped; failure notices that are due remain due. */
+  /**
+   * Moves messages to the trash, with one statement per deletion time, and returns their ids. Their delay warnings are dropped;
+   * failure notices that are due remain due.
+   */
   #delete(operations: readonly MessageOperation[]): readonly MessageId[] {
     const deletions = operations.flatMap(({ message, operation }) => (isForTrash(operation) ? [{ message, at: operation.now }] : []))
     return [...Map.groupBy(deletions, ({ at }) => at)].flatMap(([deletedAt, those]) => {

@@ -75,7 +75,7 @@ export class Corrupt {
     this.#parkOne.run(recipient)
   }
 
-  /** Returns the messages quarantined since the last call, and clears the list. */
+  /** Returns the messages that `setAside` has quarantined since the last call, and clears the list. */
   takeQuarantined(): readonly Quarantined[] {
     const quarantined = this.#quarantined
     this.#quarantined = []

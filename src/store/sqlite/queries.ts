@@ -13,13 +13,16 @@ import { OLDER_MINUTES, TRAFFIC_KINDS } from '../traffic.ts'
 
 const range = (first: string, last: string, size: number): string => `between ${first} * ${size} and ${last} * ${size} + ${size - 1}`
 
-/** SQL condition for the recipient ids of the messages from `first` to `last`, both of which are SQL expressions. */
+/**
+ * Right side of an SQL condition (`between … and …`) for the recipient ids of the messages from `first` to `last`, two SQL
+ * expressions.
+ */
 export const recipientRange = (first: string, last = first): string => range(first, last, RECIPIENTS_PER_MESSAGE)
 
 /** SQL expression for the message id of a recipient. */
 export const messageIdOf = (recipient: string): string => `${recipient} / ${RECIPIENTS_PER_MESSAGE}`
 
-/** SQL condition for the chunk ids of a content. */
+/** Right side of an SQL condition (`between … and …`) for the chunk ids of a content. */
 export const chunkRange = (content: string): string => range(content, content, CHUNKS_PER_CONTENT)
 
 /** SQL expression for the content id of a chunk. */
@@ -58,7 +61,7 @@ export const placementOf = 'select placement from message where id = ?'
 export const messageById = 'select * from message where id = ?'
 export const stateOf = 'select state from recipient where id = ?'
 export const recipientsOf = `select * from recipient where ${OF_MESSAGE} order by id`
-/** Two rows tell whether a message has one recipient. */
+/** The first two recipients of a message: enough to see whether it has only one. */
 export const firstTwoRecipientsOf = `select * from recipient where ${OF_MESSAGE} order by id limit 2`
 export const liveRecipientsOf = `select * from recipient where ${OF_MESSAGE} and settled_at is null order by id`
 export const recipientsWithNoticesDue = `select * from recipient indexed by recipient_notice_due where ${OF_MESSAGE} and notice_due is not null order by id`
@@ -67,12 +70,13 @@ export const recipientsWithNoticesDue = `select * from recipient indexed by reci
 export const countKeepers = `
   select count(*) from (select 1 from recipient where ${OF_MESSAGE} and (settled_at is null or notice_due is not null) limit +:most)`
 
-/**
- * Recipients that keep a message in the queue, outside the ids that are being settled. The search goes forwards from the last of
- * these ids, then backwards from the first. A message with a hundred thousand recipients is therefore not scanned each time fifty
- * of them are settled.
- */
+/** SQL condition for a recipient that keeps its message in the queue. */
 const KEEPS = '(settled_at is null or notice_due is not null)'
+/**
+ * Finds a recipient that keeps the message in the queue and has an id above `:last`, the highest id that is being settled.
+ * `keeperBefore` searches backwards from the lowest. Both searches begin next to the ids that are being settled, so a message with
+ * a hundred thousand recipients is not scanned each time fifty of them are settled.
+ */
 export const keeperAfter = `
   select 1 from recipient where id > :last and id < (:message + 1) * ${RECIPIENTS_PER_MESSAGE} and ${KEEPS} order by id limit 1`
 export const keeperBefore = `
@@ -158,7 +162,10 @@ export const setWarnings = 'update message set warnings = ?, warn_at = ? where i
 
 // --- queries of the scheduler
 
-/** Loose index scan: one seek per destination, independent of the backlog. */
+/**
+ * Destinations with waiting mail, each with its earliest due time. Loose index scan: two seeks per destination, independent of the
+ * backlog.
+ */
 export const destinationsDue = `
   with recursive walk (destination) as (
     select (select destination from recipient indexed by recipient_due where ${DUE_INDEX} order by destination limit 1)
@@ -243,7 +250,7 @@ export const oldestTrash = `
 export const beatHeart = `
   insert into meta (name, value) values ('heartbeat', 1) on conflict (name) do update set value = value + 1`
 
-/** One number of the record of the clock. */
+/** Saves one number of the record of the clock. */
 export const saveClockPart = `
   insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value`
 
@@ -258,7 +265,7 @@ export const addTraffic = `
 export const trafficTotal = `select ${TRAFFIC_SUMS} from traffic`
 export const trafficSince = `select at, ${TRAFFIC} from traffic where at >= :since and at > ${OLDER_MINUTES} order by at`
 
-/** The earliest of the minutes that are kept; no row while there are fewer. */
+/** The earliest of the newest `:kept` minutes; no row when there are fewer than `:kept`. */
 export const oldestKeptMinute = 'select at from traffic order by at desc limit 1 offset +:kept - 1'
 export const foldMinutes = `
   insert into traffic (at, ${TRAFFIC}) select ${OLDER_MINUTES}, ${TRAFFIC_SUMS} from traffic where at < :before having count(*) > 0

@@ -29,7 +29,7 @@ const QUEUE_NAME = `
 export const lastMessage = 'select max(id) from message'
 export const nextMessage = 'select min(id) from message where id > ?'
 
-/** Highest id of the next slice of messages. */
+/** Highest id among the next `:size` messages after `:after`; null when there are none. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
 
 /** Columns that a listing reads of a message and of a recipient. */
@@ -66,7 +66,7 @@ const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[
   status: {
     on: 'recipient',
     sql: `case when last like :statusInJson escape '\\' and json_valid(last) then last ->> 'status' like :status escape '\\' end`,
-    // As with replies, a pattern on the stored JSON excludes most rows.
+    // A pattern on the stored JSON excludes most rows before they are decoded, as for `reply`.
     bind: (status) => ({ status: pattern(status), statusInJson: `%"${pattern(JSON.stringify(status).slice(1, -1))}"%` }),
   },
   reply: {
@@ -105,21 +105,27 @@ const pattern = (text: string): string => literal(text).replaceAll('*', '%')
 /** Escapes text for LIKE, which ignores the case of ASCII letters. */
 const literal = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&')
 
-/** Messages in the trash are listed only when the filter names the trash. */
+/** SQL condition on the placement. Messages in the trash are listed only when the filter names the trash. */
 const placementOf = (queue: QueueFilter['queue']): string =>
   queue === null
     ? `placement <> 'trash'`
     : `placement = '${queue === 'hold' || queue === 'corrupt' || queue === 'trash' ? queue : 'queued'}'`
 
-/** Messages of a slice with a live recipient that meets the conditions. The slice is one range of recipient ids. */
+/**
+ * SQL condition for the messages of a slice that have a live recipient which meets all `conditions`. The slice is one range of
+ * recipient ids.
+ */
 const messagesWithLive = (conditions: readonly string[]): string => `id in (select ${messageIdOf('id')} from recipient
   where id ${recipientRange('(:after + 1)', ':through')} and settled_at is null and ${conditions.join(' and ')})`
 
-/** Messages in delivery. The subquery reads as many rows as there are leased recipients. */
+/** SQL condition for the messages in delivery. The subquery reads as many rows as there are leased recipients. */
 const LEASED = `id in (select ${messageIdOf('id')} from recipient indexed by recipient_leased where state = 'leased')
   and id > :after and id <= :through`
 
-/** Conditions of a filter on recipients. The queue is handled here as well, because it depends on all recipients of a message. */
+/**
+ * SQL condition for the keys of a filter that test recipients. The queue is handled here as well, because it depends on all
+ * recipients of a message.
+ */
 function recipientPart(filter: QueueFilter): string {
   const asked = conditionsOn('recipient', filter)
   if (asked.length > 0) return messagesWithLive(asked)
@@ -147,7 +153,7 @@ export function listedBy(filter: QueueFilter): string {
   return `select ${OF_MESSAGE} from message where ${conditions.join(' and ')} order by id limit :limit`
 }
 
-/** Builds the same statement for candidate ids, for a filter with a condition on recipients. */
+/** SQL of the messages among the ids `:candidates` that match a filter. The filter must have a condition on recipients. */
 export function listedAmong(filter: QueueFilter): string {
   const recipient = conditionsOn('recipient', filter).join(' and ')
   const conditions = [
@@ -175,7 +181,7 @@ export const recipientsAt = `
 /** Number of live recipients at a destination, up to a limit. */
 export const countAt = `select count(*) from (select 1 from (${AT_DESTINATION.join(' union all ')}) limit :most)`
 
-/** Whether the statement skips so few rows that the whole queue can be searched without slices. */
+/** Whether the statement of `listedBy` skips so few rows that the whole queue can be searched without slices. */
 export const needsNoSlices = (filter: QueueFilter): boolean => recipientPart(filter) === LEASED || conditionsIn(filter).length === 0
 
 export const liveBetween = `
@@ -187,7 +193,10 @@ export const liveOf = `
   where settled_at is null`
 
 export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from message where id = :message`
-/** Recipients of a slice with their last failure, and time and status of their first attempt. */
+/**
+ * Live recipients of a slice that are not in the trash, with their last status, the times of their first and last attempt, and the
+ * status of the first.
+ */
 export const failuresBetween = `
   select recipient.id as id, created_at as createdAt, destination, address, last,
     (select at from attempt where recipient = recipient.id order by number desc limit 1) as lastAt,
@@ -202,8 +211,8 @@ export const failuresBetween = `
 export const firstDeparture = 'select min(seq) from history indexed by history_left where left_at >= :since'
 export const lastDeparture = 'select max(seq) from history'
 /**
- * Rows of the history, newest first. The conditions on `record` compare with its JSON text, which excludes most rows before they are
- * decoded; the caller compares the decoded values.
+ * Rows of the history, newest first. The conditions on `record` compare with its JSON text, which excludes most rows before they
+ * are decoded; the caller compares the decoded values.
  */
 export const departures = `
   select seq, message, left_at as leftAt, record from history
@@ -212,7 +221,7 @@ export const departures = `
     and (:outcome is null or instr(record, :outcome) > 0)
   order by seq desc limit :limit`
 
-/** Pattern of a stored JSON that holds a string with this pattern. */
+/** LIKE pattern for stored JSON with a string that matches the filter pattern `text`. */
 export const inJson = (text: string): string => `%"${pattern(JSON.stringify(text).slice(1, -1))}"%`
 
 export const historyOf = 'select left_at as leftAt, record from history where message = ? order by seq desc limit 1'
@@ -235,7 +244,7 @@ export const loadOf = `
 
 export const audit = 'select * from audit where id > :after order by id limit :limit'
 
-/** Highest id of the next slice of recipients. */
+/** Highest id among the next `:size` recipients after `:after`; null when there are none. */
 export const sliceOfRecipients = 'select max(id) from (select id from recipient where id > :after order by id limit :size)'
 
 export const ages = `

@@ -1,6 +1,6 @@
 /**
- * Recovers the queue after its last owner: ends the leases, quarantines mail that was in delivery during three crashes, deletes
- * contents that belong to no message, and continues ids above the highest used id.
+ * Recovers the queue that its last owner has left: ends the leases, quarantines mail that was in delivery during three crashes,
+ * deletes contents that belong to no message, and continues ids above the highest used id.
  */
 import type { Database } from 'better-sqlite3'
 import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
@@ -12,7 +12,7 @@ import * as sql from './queries.ts'
 export interface RecoveryReport {
   /** True when the queue was created by this opening. */
   readonly created: boolean
-  /** The repair that the opening needed, because the file was damaged; null without one. */
+  /** The repair of a damaged file at this opening; null when the file was sound. */
   readonly repair: Repair | null
   /** Messages moved to `corrupt` because the daemon crashed three times while it delivered them. */
   readonly quarantined: readonly Quarantined[]
@@ -44,7 +44,10 @@ function skipUsedIds(db: Database): void {
   if (highest > reserved) db.prepare<{ count: number }>(sql.reserveIds).run({ count: highest - reserved })
 }
 
-/** Ends all leases. Due times, schedule steps and attempt counts do not change. */
+/**
+ * Ends all leases, and quarantines messages with an unsound schedule or with three delivery starts. Due times, schedule steps and
+ * attempt counts do not change.
+ */
 function endLeases(db: Database, corrupt: Corrupt): void {
   const unlease = db.prepare<[RecipientId]>(sql.unlease)
   for (const { id, deliveryStarts, isSound } of db.prepare<[], LeftLeased>(sql.leftLeased).all()) {

@@ -33,7 +33,7 @@ export class Requeueing {
 
   /**
    * Requeues the waiting and parked recipients. Recipients in delivery stay with the old message and its schedule; both messages
-   * then share the content.
+   * then share the content. Returns false when there is nothing to requeue.
    */
   requeue(row: MessageRow, { now, newId, expiresAt }: Requeue): boolean {
     const message = row.id

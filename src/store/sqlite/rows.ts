@@ -1,5 +1,5 @@
 /**
- * Rows of the database and their conversion to values. A row that cannot be decoded throws Undecodable; its message is
+ * Rows of the database and their conversion to values. The decoding of an invalid row throws Undecodable; its message is
  * quarantined, and other mail is not affected.
  */
 import type { Instant } from '../../system/clock.ts'
@@ -87,7 +87,7 @@ export interface DestinationRow {
   readonly site_status: string | null
 }
 
-/** A row holds a value that deferd never writes. */
+/** Error for a row with a value that deferd never writes. */
 export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }

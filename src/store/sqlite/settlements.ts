@@ -70,7 +70,10 @@ export class Outcomes {
     return { removed: false, noticeDue: this.#owes.get({ message }) !== undefined }
   }
 
-  /** The recipient of a message with one recipient, which is most mail: one statement then replaces those about others. */
+  /**
+   * The only recipient of a message; undefined when there are several. Most mail has one recipient, and its settlement needs no
+   * statements about others.
+   */
   #soleRecipient(message: MessageId): RecipientRow | undefined {
     const [first, second] = this.#firstTwo.all({ message })
     return second === undefined ? first : undefined

@@ -1,6 +1,6 @@
 /**
- * The reader engine over SQLite, on a read-only connection, beside a running daemon or without one. Each page is read in one
- * short transaction, so that a reader does not delay the reuse of the write-ahead log.
+ * The reader engine over SQLite, on a read-only connection, beside a running daemon or without one. Each read is a short statement
+ * or transaction, and a page may take several, so that a reader does not delay the reuse of the write-ahead log.
  */
 import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'

@@ -44,7 +44,7 @@ export class TrafficRows {
     this.#noted.length = mark
   }
 
-  /** Writes the noted outcomes. Runs in the transaction of the calls. */
+  /** Writes the noted counts. Runs in the transaction of the calls. */
   write(): void {
     if (this.#noted.length === 0) return
     const minutes = new Map<Instant, { -readonly [K in TrafficKind]: number }>()
@@ -60,7 +60,7 @@ export class TrafficRows {
     this.#noted.length = 0
   }
 
-  /** Sum of all minutes, what is not written yet included. */
+  /** Sum of all minutes, including counts that are not written yet. */
   total(): Traffic {
     const unwritten = this.#noted.reduce((sum, { kind, recipients }) => ({ ...sum, [kind]: sum[kind] + recipients }), NO_TRAFFIC)
     return addTraffic(this.#total.get() ?? NO_TRAFFIC, unwritten)

@@ -54,7 +54,7 @@ function serve(port: MessagePort, directory: string): void {
   })
 }
 
-/** Takes all pending calls, up to a batch. */
+/** Takes pending calls until there are at least BATCH of them, or until the request to close. */
 function drain(port: MessagePort, first: ToWorker): { readonly calls: readonly Call[]; readonly close: boolean } {
   const calls: Call[] = []
   let message: ToWorker | undefined = first

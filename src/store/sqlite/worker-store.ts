@@ -14,8 +14,8 @@ import { storeErrorOf, type FromWorker, type ToWorker, type WireOutcome } from '
 import { createStoreClient, type CallTransport } from './store-client.ts'
 
 /**
- * Maximum number of content bytes that were sent to the thread and not answered. Further calls wait, so that a slow disk does not
- * exhaust the memory.
+ * Maximum number of content bytes that were sent to the thread and not answered; one call may exceed it. Later calls wait, so that
+ * a slow disk does not exhaust the memory.
  */
 const BYTES_IN_FLIGHT = 16 * 1024 * 1024
 /** Minimum size in bytes of a buffer that is transferred instead of copied. */

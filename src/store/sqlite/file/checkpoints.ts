@@ -9,8 +9,8 @@ import { StoreFailed } from '../../queue-store.ts'
 /** Number of frames in the log from which a checkpoint is due. A frame is one page of 8 kB; the number is SQLite's default. */
 export const DUE_FROM = 1_000
 /**
- * Multiple of that number from which a checkpoint waits for readers. Overlapping readers otherwise prevent the log from being
- * reused.
+ * Factor: a checkpoint waits for readers when the log has this many times the frames at which a checkpoint is due. Overlapping
+ * readers otherwise prevent the log from being reused.
  */
 const RESTART_FACTOR = 4
 /** Maximum wait for readers in ms. No call is answered during the wait. */
@@ -19,8 +19,9 @@ const READERS_WAIT = 100
 interface LogState {
   /** 1 when a reader or another process prevented the checkpoint from completing. */
   readonly busy: number
-  /** Number of frames in the log, and the number of them copied to the database file; -1 without a log. */
+  /** Number of frames in the log; -1 without a log. */
   readonly log: number
+  /** Number of frames that were copied to the database file; -1 without a log. */
   readonly checkpointed: number
 }
 

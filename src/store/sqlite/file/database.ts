@@ -15,7 +15,10 @@ export const queueFile = (directory: string): string => join(directory, 'queue.d
 
 const BUSY_TIMEOUT = 5_000
 
-/** Opens the queue for writing and migrates it to the current version. The caller must own the queue. */
+/**
+ * Opens the queue for writing and migrates it to the current version. The caller must own the queue. Throws QueueTooNew,
+ * QueueIncompatible, QueueEmptied, ForeignLog, QueueFolderUnusable, DiskFull or StoreFailed.
+ */
 export function openForWriting(directory: string): Database.Database {
   const path = queueFile(directory)
   let oldest: number | null = null
@@ -152,7 +155,10 @@ function inspect(path: string, readonly = true): void {
  */
 const isHalfCreated = (error: unknown): boolean => error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_ROLLBACK'
 
-/** Runs `open` and converts its errors to StoreFailed or QueueFolderUnusable, with one sentence for the operator. */
+/**
+ * Runs `open` and converts errors without an exit code to DiskFull, StoreFailed or QueueFolderUnusable, with one sentence for the
+ * operator.
+ */
 function opening<T>(path: string, open: () => T): T {
   try {
     return open()

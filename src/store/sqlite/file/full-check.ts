@@ -10,7 +10,7 @@ import { isDamage } from './repair.ts'
 import * as salvage from './salvage-queries.ts'
 import { isSoundMessage, isSoundRecipient, type StoredMessage, type StoredRecipient } from './checksums.ts'
 
-/** Number of damages that SQLite's check reports. */
+/** Maximum number of damages that SQLite's check reports. */
 const MOST = 100
 
 interface ChunkRow {
@@ -51,7 +51,7 @@ function structure(db: Database): readonly string[] {
   return found.join() === 'ok' ? [] : found
 }
 
-/** Messages in `corrupt` are known already. */
+/** Messages whose row does not match its checksum, except messages in `corrupt`, which are known already. */
 function messages(db: Database): readonly string[] {
   const found: string[] = []
   for (const row of db.prepare<[], StoredMessage>(`select * from message where placement <> 'corrupt' order by id`).iterate())
@@ -96,7 +96,7 @@ function missing(db: Database): readonly string[] {
   ]
 }
 
-/** Ids of the messages in `corrupt`, and of their contents. */
+/** Ids of the messages in `corrupt`, together with the ids of their contents. */
 const corruptMessages = (db: Database): ReadonlySet<number> =>
   new Set(
     db

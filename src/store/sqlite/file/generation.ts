@@ -15,8 +15,8 @@ const generationFile = (path: string): string => join(dirname(path), 'generation
 const RANDOM = 'select 68719476736 + abs(random() % 400000000000)'
 const STORE = `insert into meta (name, value) values ('generation', ?) on conflict (name) do update set value = excluded.value`
 /**
- * A generation repeats its remainder by this number: a page that a power failure left half written is not taken for one of
- * another generation.
+ * Modulus of the check in a generation. The check keeps a value in a half-written page (power failure) from being taken for another
+ * generation.
  */
 const CHECK = 8191
 
@@ -25,7 +25,7 @@ const isGeneration = (value: unknown): value is number =>
 
 const STORED = `select value from meta where name = 'generation'`
 
-/** Gives a database a new generation. */
+/** Gives a database a new generation and returns it. */
 export function renew(db: Database): number {
   const random = db.prepare<[], number>(RANDOM).pluck().get() ?? 0
   const generation = random * CHECK + (random % CHECK)
@@ -34,8 +34,8 @@ export function renew(db: Database): number {
 }
 
 /**
- * Gives the queue a new generation. The file keeps the generations from `oldest` on, the result of assertOwnLog: the database
- * file has that one until a checkpoint, however many owners crash before.
+ * Gives the queue a new generation. The generation file keeps all generations since `oldest`, the result of assertOwnLog: until a
+ * checkpoint, the database file without its log still has `oldest`, even after several crashes.
  */
 export function renewGeneration(db: Database, path: string, oldest: number | null): void {
   const previous = db.prepare<[], number>(STORED).pluck().get()
@@ -49,8 +49,8 @@ export function renewGeneration(db: Database, path: string, oldest: number | nul
 }
 
 /**
- * Throws QueueEmptied when a database without a table is what is left of a queue. The file of generations is written when a queue
- * has its tables.
+ * Throws QueueEmptied when a database without tables was a queue before: the generation file is written only after a queue has its
+ * tables.
  */
 export function assertNeverFilled(path: string): void {
   if (existsSync(generationFile(path))) throw new QueueEmptied(path, generationFile(path))
@@ -58,7 +58,8 @@ export function assertNeverFilled(path: string): void {
 
 /**
  * Throws QueueEmptied when the database file is empty or missing beside traces of an earlier queue, whose write-ahead log SQLite
- * would delete. Returns whether the queue is new. A missing file alone is an operator's wish for an empty queue.
+ * would delete. Returns whether the queue is new. A missing file without a write-ahead log means that an operator wants an empty
+ * queue.
  */
 export function assertNotEmptied(path: string): boolean {
   const size = statSync(path, { throwIfNoEntry: false })?.size

@@ -19,7 +19,7 @@ export class PageFile {
   readonly log: WriteAheadLog
   /** Number of pages of the database. */
   readonly count: number
-  /** Number of pages that the file lacks, compared with its header. */
+  /** Number of pages that neither the file nor the log has, compared with the page count in the header or in the last commit. */
   readonly missing: number
 
   constructor(path: string, { withLog } = { withLog: true }) {
@@ -31,7 +31,7 @@ export class PageFile {
     const first = this.page(1)
     const expected = this.log.pageCount ?? (first?.toString('latin1', 0, 16) === MAGIC ? first.readUInt32BE(28) : inFile)
     const inLog = Math.max(0, ...this.log.pages.keys())
-    // A header that was damaged may name any number.
+    // A damaged header may have any page count.
     this.count = Math.max(inFile, inLog, Math.min(expected, 2 * Math.max(inFile, inLog)))
     this.missing = 0
     for (let page = inFile + 1; page <= expected && page <= this.count; page++) if (!this.log.pages.has(page)) this.missing++

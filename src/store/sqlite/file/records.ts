@@ -15,18 +15,18 @@ const KINDS = { 0x02: 'index-interior', 0x05: 'table-interior', 0x0a: 'index-lea
 export type PageKind = (typeof KINDS)[keyof typeof KINDS]
 
 export interface Cell {
-  /** Row number of a table, or the largest one of the child. */
+  /** Row number in a table; in an interior page, the largest row number below `child`. 0 in an index. */
   readonly key: number
-  /** Page below the cell; 0 in a leaf. */
+  /** Number of the page below the cell; 0 in a leaf. */
   readonly child: number
-  /** The record; absent in the interior of a table. */
+  /** Columns of the record; null in an interior page of a table. */
   readonly values: readonly Value[] | null
 }
 
 export interface TreePage {
   readonly kind: PageKind
   readonly cells: readonly Cell[]
-  /** The last child; 0 in a leaf. */
+  /** Number of the page below and to the right of all cells; 0 in a leaf. */
   readonly right: number
   /** Number of cells that could not be read. */
   readonly unreadable: number

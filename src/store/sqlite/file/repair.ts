@@ -1,5 +1,5 @@
 /**
- * Repair of a damaged queue: salvages it into a new database and puts that in its place. The damaged files are kept.
+ * Repairs a damaged queue: salvages its mail into a new database, which replaces the damaged one. The damaged files are kept.
  */
 import Database from 'better-sqlite3'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { salvage, type SalvageReport } from './salvage.ts'
 export interface Repair extends SalvageReport {
   /** The sign of the damage. */
   readonly why: string
-  /** The damaged database. */
+  /** Path at which the damaged database is kept; null when the file was missing. */
   readonly kept: string | null
 }
 
@@ -24,13 +24,16 @@ export function isDamage(error: unknown): boolean {
   return error instanceof Error && error.cause !== undefined && isDamage(error.cause)
 }
 
-/** Signs of damage that SQLite does not report: it takes a damaged write-ahead log for a shorter one. Null without any. */
+/**
+ * Sign of damage that SQLite does not report, because SQLite takes a damaged write-ahead log for a shorter one; null without such a
+ * sign.
+ */
 export function signOfDamage(directory: string): string | null {
   const path = queueFile(directory)
   if (!existsSync(path)) return null
   const file = new PageFile(path)
   try {
-    // SQLite itself reports any other file.
+    // SQLite itself reports a file that is not a queue.
     if (!file.isQueue) return null
     if (file.log.state === 'damaged') return 'commits in the write-ahead log follow a damaged frame'
     return file.missing > 0 && file.count > 0 ? `the file ends ${file.missing} pages too early` : null
@@ -45,7 +48,10 @@ export function readEnds(db: Database.Database): void {
     for (const order of ['asc', 'desc']) db.prepare(`select * from ${name} order by 1 ${order} limit 1`).get()
 }
 
-/** Rebuilds the queue from its readable pages. No process may have it open. */
+/**
+ * Rebuilds the queue from its readable pages. No process may have the queue open. Throws QueueFolderUnusable when the queue cannot
+ * be rebuilt.
+ */
 export function repairQueue(directory: string, why: string): Repair {
   const path = queueFile(directory)
   const rebuilt = `${path}.rebuilt`
@@ -63,7 +69,7 @@ export function repairQueue(directory: string, why: string): Repair {
   }
 }
 
-/** One line for the log per fact. */
+/** Lines for the log: the repair, then one line per unreadable part. */
 export function repairLines({ why, kept, messages, corrupt, held, lost }: Repair): readonly string[] {
   return [
     `the queue was damaged (${why}) and was rebuilt from its readable pages: ${messages} messages, ${corrupt.length} in corrupt, ${held} put on hold; the damaged file is kept as ${kept ?? 'nothing'}`,

@@ -6,7 +6,10 @@ import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sync } from './database-files.ts'
 
-/** Puts the file `by`, a database without a write-ahead log, in the place of `path`. Returns the name of the old database. */
+/**
+ * Puts the file `by`, a database without a write-ahead log, in the place of `path`. Returns the path at which the old database is
+ * kept; null when there was none.
+ */
 export function replaceDatabase(path: string, by: string, label: 'damaged' | 'replaced'): string | null {
   const kept = existsSync(path) ? freeName(`${path}.${label}`) : null
   if (kept !== null) {

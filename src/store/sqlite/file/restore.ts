@@ -19,7 +19,10 @@ import { damagesOf } from './full-check.ts'
 /** Number of pages per step of a copy: all of them. A copy in several steps would start again at each write of the owner. */
 const ALL_PAGES = 0x7fffffff
 
-/** Copies a database to a file with a generation of its own, which only its owner may read. Returns its size in bytes. */
+/**
+ * Copies a database to a file that only its owner may read, and gives the copy a new generation. Returns the size of the copy in
+ * bytes.
+ */
 export async function copyDatabase(db: Database.Database, path: string): Promise<number> {
   createPrivate(path)
   const { totalPages } = await db.backup(path, { progress: () => ALL_PAGES })
@@ -83,8 +86,8 @@ function giveTo(directory: string, files: readonly string[]): void {
 }
 
 /**
- * Writes the readable mail of a queue, a folder or a database, into a new folder. Throws NoSuchQueue, QueueInUse while a daemon
- * runs, and QueueFolderUnusable.
+ * Writes the readable mail of a queue into the new folder `to`. `from` is a queue folder or a database file. Throws NoSuchQueue,
+ * QueueInUse while a daemon runs, QueueFolderUnusable when nothing is readable, and the system error when `to` exists.
  */
 export function salvageQueue(from: string, to: string): SalvageReport {
   const path = existsSync(from) && statSync(from).isDirectory() ? queueFile(from) : from
@@ -99,7 +102,10 @@ export function salvageQueue(from: string, to: string): SalvageReport {
   }
 }
 
-/** Rebuilds a queue in which the full check finds damage. Null when it finds none. Throws QueueInUse while a daemon runs. */
+/**
+ * Rebuilds a queue in which the full check finds damage; returns null when the check finds none. Throws NoSuchQueue, or QueueInUse
+ * while a daemon runs.
+ */
 export function repairDamage(directory: string): Repair | null {
   if (!existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
   const ownership = takeOwnership(directory)

@@ -9,10 +9,13 @@ import type { Checkpoints } from './checkpoints.ts'
 
 /** Bytes of a page of the queue file. */
 export const PAGE = 8_192
-/** Part of the reserve that must be left for the outcomes of deliveries that run, before another one may start. */
+/**
+ * Free space, as a part of the size of the reserve, that the outcomes of running deliveries need before another delivery may start.
+ */
 const FOR_OUTCOMES = 1 / 4
-/** Pages that are returned to the file system between two checkpoints: each may need a frame in the write-ahead log. */
+/** Number of pages that are returned to the file system between two checkpoints: each may need a frame in the write-ahead log. */
 const VACUUM_SLICE = 128
+/** Maximum number of slices per call of `restoreReserve`. */
 const VACUUM_SLICES = 8
 
 export class Room {
@@ -36,14 +39,14 @@ export class Room {
   }
 
   /**
-   * Bytes available for new mail: the free space less the size of the reserve, which stays free for the write-ahead log. 0 while the
-   * reserve is released.
+   * Bytes available for new mail: the free space less the size of the reserve, which stays free for the write-ahead log. 0 while
+   * the reserve is released.
    */
   forMail(): number {
     return this.#reserve.isReleased ? 0 : Math.max(0, this.#free() - this.#reserve.size)
   }
 
-  /** Whether the outcomes of further deliveries can be recorded. */
+  /** Whether there is space to record the outcomes of deliveries that have not started yet. */
   fitsOutcomes(): boolean {
     return !this.#reserve.isReleased || this.#free() >= this.#reserve.size * FOR_OUTCOMES
   }
@@ -56,7 +59,7 @@ export class Room {
   restoreReserve(checkpoints: Checkpoints): void {
     this.#reserve.restore()
     for (let slice = 0; slice < VACUUM_SLICES && this.#reserve.isReleased; slice++) {
-      // Free pages that new mail can use, too, when twice the reserve was returned to the file system.
+      // Restoring needs space of twice the size of the reserve. Free pages of the size of the reserve stay for new mail.
       if ((this.#freePages.get() ?? 0) * PAGE < 3 * this.#reserve.size || !checkpoints.run()) return
       this.#db.pragma(`incremental_vacuum(${VACUUM_SLICE})`)
       checkpoints.run()

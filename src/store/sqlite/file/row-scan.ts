@@ -13,7 +13,7 @@ export interface FoundRow {
   readonly table: string
   readonly key: number
   readonly values: readonly Value[]
-  /** False when the page may have been given up: a row of mail that has left since. */
+  /** False when the page may be outdated or no longer in use, so that the row may belong to mail that has left the queue. */
   readonly isCurrent: boolean
 }
 
@@ -139,7 +139,10 @@ export class RowScan {
     }
   }
 
-  /** The table with so many columns. Indexes have three columns or fewer, so a small number identifies no table without row numbers. */
+  /**
+   * The table with `width` columns; undefined when none or several have so many. Indexes have three columns or fewer, so a small
+   * number identifies no table without row numbers.
+   */
   #tableOf(width: number, hasRowNumber: boolean): string | undefined {
     if (!hasRowNumber && width <= 3) return undefined
     const [table, other] = [...this.#tables].filter(([, one]) => one.hasRowNumber === hasRowNumber && one.columns.length === width)

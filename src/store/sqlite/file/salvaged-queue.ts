@@ -1,6 +1,7 @@
 /**
  * A new queue made of the rows that could be read from a damaged one. Each row is verified: a message with a row that does not
- * match its checksum, or with missing parts, is placed in `corrupt`; a message with a row of a page that may be out of date is held.
+ * match its checksum, or with missing parts, is placed in `corrupt`; a message with a row of a page that may be out of date is
+ * held.
  */
 import { crc32 } from 'node:zlib'
 import Database from 'better-sqlite3'
@@ -21,10 +22,10 @@ const UNREADABLE_ADDRESS = 'unreadable@invalid'
 /** Number of rows in one transaction. */
 const ROWS_PER_COMMIT = 20_000
 
-/** Rows of `meta` that a new queue has of its own. */
+/** Names of the rows of `meta` that are not copied, because a new queue has its own. */
 const OWN_META: readonly Value[] = ['schema', 'generation']
 
-/** Ids that are left out when rows were lost, so that no id of a lost message is used again. */
+/** Number of ids that are skipped when rows were lost, so that no id of a lost message is used again. */
 const IDS_SKIPPED = 100_000
 
 /** The mail of a salvaged queue. */
@@ -39,9 +40,11 @@ export interface SalvagedMail {
 export class SalvagedQueue {
   readonly #db: Database.Database
   readonly #writers: ReadonlyMap<string, TableWriter>
-  /** Reasons by message; messages with a damaged content, by content. */
+  /** Messages for `corrupt`, with the reasons. */
   readonly #corrupt = new Map<MessageId, string>()
+  /** Damaged contents by content id, with the reasons. */
   readonly #damagedContents = new Map<number, string>()
+  /** Messages with a row that may be outdated. */
   readonly #uncertain = new Set<MessageId>()
   #highest = 0
   #rows = 0
@@ -60,7 +63,7 @@ export class SalvagedQueue {
     return new Map([...this.#writers].map(([table, { columns, rowNumber }]) => [table, { columns, hasRowNumber: rowNumber !== null }]))
   }
 
-  /** Adds a row. A row that was added before is left out. */
+  /** Adds a row, unless a row with the same key was added before. */
   add({ table, key, values, isCurrent }: FoundRow): void {
     if (this.#rows++ % ROWS_PER_COMMIT === 0) this.#commit()
     const writer = this.#writers.get(table)
@@ -127,12 +130,15 @@ export class SalvagedQueue {
     if (Number.isSafeInteger(message) && message < 2 ** 35) this.#highest = Math.max(this.#highest, message)
   }
 
-  /** Inserts a row as it is; returns the sum that SQLite computes for it. */
+  /** Inserts a row unchanged; returns the sum that SQLite computes for the row, null when the row cannot be inserted. */
   #sumOf(table: string, row: Columns): number | null {
     return this.#insert(table, row)
   }
 
-  /** Null when the row is there already, or when its values have other types. */
+  /**
+   * Inserts a row; returns the sum that SQLite computes for the row. Null when its key exists already, or when a value violates a
+   * constraint.
+   */
   #insert(table: string, row: Columns, replaces = false): number | null {
     const writer = this.#writers.get(table)
     if (writer === undefined) return null
@@ -171,7 +177,10 @@ export class SalvagedQueue {
     this.#db.exec('begin')
   }
 
-  /** Completes the queue: messages with missing parts become visible in `corrupt`. */
+  /**
+   * Completes the queue: moves messages with damaged or missing parts to `corrupt`, and uncertain ones to `hold`. `anyLost` is true
+   * when pages were lost.
+   */
   finish(anyLost: boolean): SalvagedMail {
     this.#commit()
     this.#addMissing()
@@ -207,7 +216,7 @@ export class SalvagedQueue {
       .all(...bound)
   }
 
-  /** Adds rows in place of those that are missing. */
+  /** Adds placeholders for missing messages and for messages without recipients. */
   #addMissing(): void {
     for (const content of this.#ids(sql.contentsWithoutMessage)) this.#addPlaceholder(content, 'the envelope is on an unreadable page')
     for (const message of this.#ids(sql.recipientsWithoutMessage)) this.#addPlaceholder(message, 'the envelope is on an unreadable page')
@@ -227,7 +236,7 @@ export class SalvagedQueue {
     if (found.join() !== 'ok') throw new Error(`the salvaged queue is not sound: ${found.join('; ')}; this is a bug`)
   }
 
-  /** Moves the write-ahead log into the file. */
+  /** Copies the write-ahead log into the file and closes the file. */
   close(): void {
     this.#db.pragma('ignore_check_constraints = off')
     this.#db.pragma('wal_checkpoint(truncate)')
@@ -238,5 +247,5 @@ export class SalvagedQueue {
 const instant = (value: Value | undefined): number => (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0)
 const text = (value: Value | undefined): string => (typeof value === 'string' ? value : '')
 
-/** Value of a column that a placeholder does not have. */
+/** Value of a column that a row lacks. */
 const defaultOf = (column: string): Value => (sql.ZERO.has(column) ? 0 : null)

@@ -1,6 +1,6 @@
 /**
- * Reads SQLite's write-ahead log (https://www.sqlite.org/fileformat2.html#the_write_ahead_log) without SQLite, which takes the
- * first frame with a wrong checksum for the end of the log and drops all later commits.
+ * Reads SQLite's write-ahead log (https://www.sqlite.org/fileformat2.html#the_write_ahead_log) without SQLite, because SQLite takes
+ * the first frame with a wrong checksum for the end of the log and drops all later commits.
  */
 
 const HEADER = 32
@@ -13,13 +13,13 @@ export interface WriteAheadLog {
   readonly pages: ReadonlyMap<number, number>
   /** Pages whose newest version is in a damaged frame. */
   readonly lost: ReadonlySet<number>
-  /** Whether the page of a damaged frame is unknown: the newest version of any page may be lost. */
+  /** True when the page number of a damaged frame is unknown, so that the newest version of any page may be lost. */
   readonly lostAny: boolean
   /** Number of pages of the database after the last commit; null without a commit. */
   readonly pageCount: number | null
   /**
-   * `damaged`: commits follow a damaged frame that was synced before them. `incomplete`: only the last commit is behind the
-   * damaged frame, as after a power failure during an unacknowledged commit; it is left out of the pages.
+   * `damaged`: commits follow a damaged frame that was synced before them. `incomplete`: only the last commit is behind the damaged
+   * frame, as after a power failure during an unacknowledged commit; `pages` leaves that commit out.
    */
   readonly state: 'sound' | 'incomplete' | 'damaged'
 }
@@ -72,12 +72,12 @@ function completeCommits(frames: readonly Frame[]): readonly Frame[] {
 function stateOf(committed: readonly Frame[]): WriteAheadLog['state'] {
   const bad = committed.findIndex(({ isSound }) => !isSound)
   if (bad < 0) return 'sound'
-  // Each commit is synced before the next one is written: a frame before the last two commits was on the disk. The damaged frame
-  // may be one of the two.
+  // Each commit is synced before the next one is written. When two commits end at or after the damaged frame, that frame had been
+  // on the disk, so no unfinished write explains the damage.
   return committed.slice(bad).filter(({ isCurrent, commit }) => isCurrent && commit > 0).length > 1 ? 'damaged' : 'incomplete'
 }
 
-/** All frames of the current log; those of an older one, with other salts, are left out. */
+/** All frames in the file. A frame with other salts, which is damaged or left from an older log, is neither sound nor current. */
 function framesOf(log: Buffer, pageSize: number): Frame[] {
   const size = FRAME_HEADER + pageSize
   const count = Math.floor((log.length - HEADER) / size)
