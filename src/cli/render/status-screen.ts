@@ -37,6 +37,9 @@ function queueTable({ queues, trash, at }: QueueStatus): readonly string[] {
   return [cells('QUEUE', 'messages', 'recipients', 'oldest'), ...counted, row('trash', trash.messages, trash.recipients, '-')]
 }
 
+/** Precedes the last outcomes of a destination. */
+const OUTCOMES = 'outcomes: '
+
 /** `++-x`: the last outcomes, delivered, deferred or failed. */
 const outcomesText = ({ recent }: StatusDestination): string =>
   (recent?.outcomes ?? []).map((outcome) => (outcome === 'delivered' ? '+' : outcome === 'deferred' ? '-' : 'x')).join('')
@@ -55,7 +58,7 @@ function destinationLines(one: StatusDestination, now: number, display: Display)
   return [
     painted(`${head}  ${first}`, state === 'open' ? null : roleOfDestination[state], display),
     ...rest.map((line) => `${indent}${line}`),
-    ...(outcomes === '' ? [] : [`${indent}${outcomes.slice(-(width - indent.length))}`]),
+    ...(outcomes === '' ? [] : [`${indent}${OUTCOMES}${outcomes.slice(-(width - indent.length - OUTCOMES.length))}`]),
   ]
 }
 
@@ -101,7 +104,7 @@ export function statusScreen(
     '',
     ...headed(queueTable(status), display),
     ...destinationTable('DEAD AND SUSPENDED', closed, at, display),
-    ...destinationTable('OTHER DESTINATIONS', open, at, display),
+    ...destinationTable(closed.length === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS', open, at, display),
     ...balanceLines(status, width),
   ]
   return `${lines.join('\n')}\n`
