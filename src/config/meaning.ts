@@ -5,8 +5,9 @@
 import { domainToASCII } from 'node:url'
 import { errorMessage } from '../system/caught-error.ts'
 import type { SettingName } from './destination-settings.ts'
-import { parseListen } from './endpoints.ts'
+import { assertFamily, listenAt } from './endpoints.ts'
 import { Networks } from './networks.ts'
+import type { NextHop } from './next-hop.ts'
 import type { Config, OptionName } from './options.ts'
 import { foreignTableType } from './postfix-parameters.ts'
 import type { Problem } from './problem.ts'
@@ -54,6 +55,16 @@ function assertNoForeignTable(texts: readonly string[], parameter: string, remed
   if (type !== undefined) throw new Error(`${parameter}: deferd does not read ${type}: tables; ${remedy}`)
 }
 
+/** Throws an Error that names the parameter when a next hop is an address of a family that is not enabled. */
+function assertFamilies(hops: readonly NextHop[], { inet_protocols }: Pick<Config, 'inet_protocols'>): void {
+  for (const { host, origin } of hops) assertFamily(host, origin, inet_protocols)
+}
+
+function readTransport(text: string, config: Config): void {
+  const transport = parseTransport(text, config)
+  if ('nexthops' in transport) assertFamilies(transport.nexthops, config)
+}
+
 /** Remedy for a lookup table in a parameter that names a file. */
 const AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
 /** Remedy for a lookup table in a parameter that is a list. */
@@ -61,11 +72,15 @@ const AS_LIST = 'write its entries as a list'
 
 /** The values to parse. Defaults are valid, so only values from a source are parsed. */
 function trials(config: Config, origins: Origins): readonly Trial[] {
-  const { parameter, transport } = origins
+  const { parameter, transport, malformed } = origins
+  const { inet_protocols: families } = config
+  const isDefault = (name: OptionName) => parameter(name) === undefined && !malformed.has(name)
   const readers: Partial<Record<OptionName, () => unknown>> = {
-    smtpd_listen: () => config.smtpd_listen.map((text) => parseListen(text, 'smtpd_listen')),
-    smtpd: () => config.smtpd.map(({ address }) => parseListen(address, 'smtpd')),
-    http_listen: () => config.http_listen === '' || parseListen(config.http_listen, 'http_listen'),
+    smtpd_listen: () => config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
+    smtpd: () => config.smtpd.map(({ address }) => listenAt(address, 'smtpd', families)),
+    http_listen: () => config.http_listen === '' || listenAt(config.http_listen, 'http_listen', families),
+    // The default of smtpd_listen is an IPv4 address. A value of its own is checked above.
+    inet_protocols: () => isDefault('smtpd_listen') && config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
     mynetworks: () => {
       assertNoForeignTable(config.mynetworks, 'mynetworks', AS_LIST)
       return new Networks(config.mynetworks, 'mynetworks')
@@ -82,14 +97,15 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     },
     relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
     smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),
-    relayhost: () => parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true),
-    smtp_fallback_relay: () => parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', config.smtp_tcp_port, true),
+    relayhost: () => assertFamilies(parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true), config),
+    smtp_fallback_relay: () =>
+      assertFamilies(parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', config.smtp_tcp_port, true), config),
   }
   const given = Object.entries(readers).flatMap(([name, read]) => {
     const where = parameter(name as OptionName)
     return where === undefined ? [] : [{ where, read }]
   })
-  const maps = [...config.transport_maps].map(([key, text]) => ({ where: transport(key), read: () => parseTransport(text, config) }))
+  const maps = [...config.transport_maps].map(([key, text]) => ({ where: transport(key), read: () => readTransport(text, config) }))
   return [...given, ...maps, ...wrapperTrials(config, origins)]
 }
 

@@ -46,6 +46,11 @@ export const OPTIONS = {
     'Folder of the queue: the SQLite file, the control socket, the maildrop and the lock.',
   ),
   smtpd_listen: option(is.list, '127.0.0.1:2525', 'Addresses and ports of the SMTP server.'),
+  inet_protocols: option(
+    is.families,
+    'all',
+    'Internet protocols of listeners and of deliveries: ipv4, ipv6, or all for both; open listeners change at a restart.',
+  ),
   http_listen: option(is.text, '', 'Address and port of /metrics and /healthz; off when empty.'),
   log_format: option(is.oneOf('postfix', 'json'), 'postfix', 'Format of the log: Postfix’s lines, or one JSON object per line.'),
   log_file: option(is.text, '', 'File of the log, instead of standard error; SIGHUP opens it again.'),

@@ -40,7 +40,6 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['smtpd_tls_auth_only smtpd_tls_received_header smtputf8_enable enable_long_queue_ids smtp_always_send_ehlo', BUILT_IN],
   ['smtpd_sasl_type smtpd_sasl_path smtpd_sasl_local_domain smtpd_sasl_security_options smtpd_sasl_authenticated_header', SASL_SERVER],
   ['inet_interfaces', 'write smtpd_listen = ["127.0.0.1:25"], addresses with ports'],
-  ['inet_protocols', 'write the addresses into smtpd_listen; smtp_address_preference selects the family of deliveries'],
   ['mynetworks_style', 'write the networks into mynetworks'],
   ['mydestination', NO_LOCAL],
   ['local_recipient_maps local_transport mailbox_transport mailbox_command mailbox_size_limit home_mailbox mail_spool_directory', NO_LOCAL],

@@ -101,6 +101,17 @@ export const someWords = <const T extends string>(...known: readonly T[]): Kind<
     return 'value' in reading && reading.value.length > 0 ? reading.value : undefined
   })
 
+/** Address families, in the order of a listing. */
+export const FAMILIES = ['ipv4', 'ipv6'] as const
+export type Family = (typeof FAMILIES)[number]
+
+/** The address families of inet_protocols; `all` is both. */
+export const families: Kind<readonly Family[]> = kind('all, ipv4, ipv6, or "ipv4, ipv6"', (given) => {
+  const reading = someWords('all', ...FAMILIES)(given)
+  if (!('value' in reading)) return undefined
+  return FAMILIES.filter((family) => reading.value.includes('all') || reading.value.includes(family))
+})
+
 /** Extensions of SMTP that smtpd_discard_ehlo_keywords and smtp_discard_ehlo_keywords may name (Postfix ehlo_mask.c). */
 export const EHLO_KEYWORDS = [
   '8bitmime',

@@ -5,6 +5,7 @@
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { errorMessage } from '../system/caught-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { Config } from '../config/options.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { type Clock, type Duration, MINUTE, seconds, sleep, type Timer } from '../system/clock.ts'
 import { Operations } from '../queue/operations.ts'
@@ -238,7 +239,7 @@ export class Daemon {
     const port = new HttpPort(() => (server ??= this.#httpServers(relay, store))())
     this.#http = port
     this.#closing.push(() => port.close())
-    await port.apply(this.#loaded.config.http_listen)
+    await port.apply(this.#loaded.config)
   }
 
   /** Counts the metrics from the first use of HTTP on. The returned function makes a server that shows them. */
@@ -286,20 +287,14 @@ export class Daemon {
     if (this.#open === null) return
     const { relay, store, reader } = this.#open
     const settings = this.#settingsOf(prepareFiles(loaded))
-    await this.#http?.apply(loaded.config.http_listen)
+    await this.#http?.apply(loaded.config)
     try {
       await relay.reload(settings)
     } catch (error) {
-      await this.#http?.apply(this.#loaded.config.http_listen)
+      await this.#http?.apply(this.#loaded.config)
       throw error
     }
-    if (loaded.config.queue_directory !== this.queueDirectory) {
-      this.#events.emit({
-        kind: 'note',
-        level: 'warning',
-        text: `reload: queue_directory stays ${this.queueDirectory}: restart deferd to change it`,
-      })
-    }
+    this.#noteRestarts(loaded.config)
     this.#loaded = loaded
     const moved = await reroute({
       store,
@@ -313,6 +308,16 @@ export class Daemon {
       level: 'info',
       text: `reload: new configuration in effect; destination changed for ${moved} ${moved === 1 ? 'recipient' : 'recipients'}`,
     })
+  }
+
+  /** Logs which changes of a reload need a restart. */
+  #noteRestarts({ queue_directory, inet_protocols }: Config): void {
+    const former = this.#loaded.config.inet_protocols
+    const texts = [
+      ...(queue_directory === this.queueDirectory ? [] : [`queue_directory stays ${this.queueDirectory}`]),
+      ...(inet_protocols.join() === former.join() ? [] : [`open listeners keep inet_protocols = ${former.join(', ')}`]),
+    ]
+    for (const text of texts) this.#events.emit({ kind: 'note', level: 'warning', text: `reload: ${text}: restart deferd to change it` })
   }
 
   /**

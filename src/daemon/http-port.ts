@@ -1,5 +1,7 @@
 /** The port of http_listen, which a reload opens, moves or closes. */
-import { openPort, parseListen } from '../config/endpoints.ts'
+import { listenAt, openPort } from '../config/endpoints.ts'
+import type { Config } from '../config/options.ts'
+import type { ListenOptions } from '../system/net.ts'
 import type { HttpServer } from './http-server.ts'
 
 export class HttpPort {
@@ -19,14 +21,14 @@ export class HttpPort {
   }
 
   /**
-   * Opens the port at `address`, the value of http_listen, and closes the former one; opens none when `address` is empty. Rejects
-   * with CannotListen, and the former port then stays open.
+   * Opens the port at http_listen, and closes the former one; opens none when http_listen is empty. Rejects with CannotListen, and
+   * the former port then stays open.
    */
-  async apply(address: string): Promise<void> {
+  async apply({ http_listen: address, inet_protocols }: Pick<Config, 'http_listen' | 'inet_protocols'>): Promise<void> {
     if (address === this.#address) return
     const former = this.#server
     if (address === '') [this.#server, this.#bound] = [null, null]
-    else await this.#open(address)
+    else await this.#open(listenAt(address, 'http_listen', inet_protocols))
     this.#address = address
     await former?.close()
   }
@@ -35,8 +37,7 @@ export class HttpPort {
     await this.#server?.close()
   }
 
-  async #open(text: string): Promise<void> {
-    const at = parseListen(text, 'http_listen')
+  async #open(at: ListenOptions): Promise<void> {
     const server = this.#newServer()
     const { address, port } = await openPort('http_listen', at, () => server.listen(at))
     this.#bound = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`

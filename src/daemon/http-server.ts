@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
-import type { Endpoint } from '../system/net.ts'
+import type { Endpoint, ListenOptions } from '../system/net.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { routeListener } from './route-server.ts'
 import { route, type Answer, type Route } from './route-table.ts'
@@ -45,10 +45,10 @@ export class HttpServer {
   }
 
   /** Opens the port and resolves with its address. Rejects with the system's error. */
-  async listen({ address, port }: Endpoint): Promise<Endpoint> {
+  async listen({ address, port, ipv6Only = false }: ListenOptions): Promise<Endpoint> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
-      this.#server.listen(port, address, resolve)
+      this.#server.listen({ port, host: address, ipv6Only }, resolve)
     })
     const bound = this.#server.address() as AddressInfo
     return { address: bound.address, port: bound.port }

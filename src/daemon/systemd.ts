@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { ForwardingNet, type Endpoint, type Listener, type Net } from '../system/net.ts'
+import { ForwardingNet, type Listener, type ListenOptions, type Net } from '../system/net.ts'
 import type { Clock, Duration, Timer } from '../system/clock.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -27,7 +27,7 @@ export class InheritedSockets extends ForwardingNet {
     this.#left = [...sockets]
   }
 
-  override listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+  override listen(at: ListenOptions, accept: (socket: Socket) => void): Promise<Listener> {
     const fd = this.#left.shift()
     if (fd === undefined) return super.listen(at, accept)
     return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
 import { ClientLimits } from './client-limits.ts'
 import type { ServerContext } from './connection.ts'
-import { openPort, parseListen } from '../config/endpoints.ts'
+import { listenAt, openPort } from '../config/endpoints.ts'
 import type { ListenerBlock } from '../config/values.ts'
 import { OpenConnections } from './open-connections.ts'
 import { blocksOf, readCertificate } from './listeners.ts'
@@ -117,7 +117,7 @@ class Ports {
   }
 
   async #openPort(block: ListenerBlock, config: Config, server: SmtpServerAdapter): Promise<Port> {
-    const at = parseListen(block.address, 'smtpd_listen')
+    const at = listenAt(block.address, 'smtpd_listen', config.inet_protocols)
     const option = config.smtpd.includes(block) ? '[[smtpd]] address' : 'smtpd_listen'
     const current = { server }
     const listener = await openPort(option, at, () => this.#net.listen(at, (socket) => current.server.connect(socket)))

@@ -15,6 +15,12 @@ export interface DialOptions extends Endpoint {
   readonly timeout: Duration
 }
 
+/** Arguments of `listen`: the local address and port. */
+export interface ListenOptions extends Endpoint {
+  /** True for `::` without the IPv4 addresses that it otherwise stands for too (RFC 3493 §5.3). */
+  readonly ipv6Only?: boolean | undefined
+}
+
 /** An MX record (RFC 5321 §5.1). */
 export interface MxRecord {
   readonly preference: number
@@ -51,7 +57,7 @@ export interface Net {
   /**
    * Opens a port and calls `accept` with each new connection. Resolves when the port is open; rejects with the system's error.
    */
-  listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener>
+  listen(at: ListenOptions, accept: (socket: Socket) => void): Promise<Listener>
 }
 
 /** An open port, with the address and port that the system assigned. */
@@ -92,7 +98,7 @@ export class ForwardingNet implements Net {
     return this.net.ownAddresses()
   }
 
-  listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+  listen(at: ListenOptions, accept: (socket: Socket) => void): Promise<Listener> {
     return this.net.listen(at, accept)
   }
 }

@@ -5,7 +5,7 @@
 import { promises as dns } from 'node:dns'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from './net.ts'
+import type { DialOptions, Listener, ListenOptions, Lookup, MxRecord, Net } from './net.ts'
 
 /** The only permanent failures: of DNS, where REFUSED and NOTIMP may be temporary too, and of getaddrinfo(3). */
 const PERMANENT: ReadonlySet<string> = new Set(['EBADNAME', 'EAI_FAIL'])
@@ -62,11 +62,11 @@ export class SystemNet implements Net {
     return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address))
   }
 
-  listen({ address, port }: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+  listen({ address, port, ipv6Only = false }: ListenOptions, accept: (socket: Socket) => void): Promise<Listener> {
     return new Promise((resolve, reject) => {
       const server = createServer({ noDelay: true }, accept)
       server.once('error', reject)
-      server.listen({ host: address, port }, () => {
+      server.listen({ host: address, port, ipv6Only }, () => {
         server.off('error', reject)
         // An error of an open listener concerns a single connection (EMFILE), and accepting continues.
         server.on('error', () => {})

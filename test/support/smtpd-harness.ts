@@ -127,6 +127,7 @@ export interface SmtpdHarness {
   /** Domains flushed by ETRN. */
   readonly flushed: readonly string[]
   readonly smtpd: Smtpd
+  readonly net: MemoryNet
   /** Connects; `eager` is sent at once, before the greeting. */
   readonly connect: (from?: string, eager?: string) => Promise<RawClient>
   /** Advances the clock by this time and runs all work that is due. */
@@ -161,6 +162,7 @@ export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHa
     flushed,
     events: seen,
     smtpd,
+    net,
     async connect(from = '127.0.0.1', eager) {
       const at = smtpd.listeners[0]
       if (at === undefined) throw new Error('the server has no listener')

@@ -8,16 +8,16 @@ import type { Envelope } from '../../mail/envelope.ts'
 import type { Endpoint } from '../../system/net.ts'
 import { submitToMaildrop } from '../../queue/intake/maildrop-writer.ts'
 import { QueueIncompatible, QueueTooNew } from '../../store/errors.ts'
-import { parseListen } from '../../config/endpoints.ts'
+import { listenAt } from '../../config/endpoints.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { maskControls } from '../render/text.ts'
 
 /** Address of the daemon on this machine; null when it has no usable listener. */
-export function localEndpoint({ smtpd_listen: [first] }: Pick<Config, 'smtpd_listen'>): Endpoint | null {
+export function localEndpoint({ smtpd_listen: [first], inet_protocols }: Pick<Config, 'smtpd_listen' | 'inet_protocols'>): Endpoint | null {
   if (first === undefined) return null
-  const { address, port } = parseListen(first, 'smtpd_listen')
-  const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '127.0.0.1' }
+  const { address, port, ipv6Only = false } = listenAt(first, 'smtpd_listen', inet_protocols)
+  const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': ipv6Only ? '::1' : '127.0.0.1' }
   return port === 0 ? null : { address: anywhere[address] ?? address, port }
 }
 

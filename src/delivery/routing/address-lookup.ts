@@ -1,7 +1,8 @@
 /**
  * Looks up the addresses of a host (smtp_host_lookup, Postfix smtp_addr.c): by DNS, by the resolver of the machine, or by DNS first
- * and by that resolver when DNS has no address.
+ * and by that resolver when DNS has no address. Only families of inet_protocols are looked up.
  */
+import { isIPv6 } from 'node:net'
 import type { Config } from '../../config/options.ts'
 import type { Lookup, Net } from '../../system/net.ts'
 
@@ -61,20 +62,28 @@ export class LookupFailures {
   }
 }
 
-const TYPES = { 4: 'A', 6: 'AAAA' } as const
+const VERSIONS = { ipv4: 4, ipv6: 6 } as const
+const TYPES = { ipv4: 'A', ipv6: 'AAAA' } as const
 
 export class AddressLookup {
   readonly #net: Net
   readonly #methods: Config['smtp_host_lookup']
+  readonly #families: Config['inet_protocols']
 
-  constructor(net: Net, config: Pick<Config, 'smtp_host_lookup'>) {
+  constructor(net: Net, config: Pick<Config, 'smtp_host_lookup' | 'inet_protocols'>) {
     this.#net = net
     this.#methods = config.smtp_host_lookup
+    this.#families = config.inet_protocols
   }
 
   /** Maximum number of queries for one host. */
   get queries(): number {
-    return (this.#methods.includes('dns') ? 2 : 0) + (this.#methods.includes('native') ? 1 : 0)
+    return (this.#methods.includes('dns') ? this.#families.length : 0) + (this.#methods.includes('native') ? 1 : 0)
+  }
+
+  /** True when the address is of a family of inet_protocols. */
+  isEnabled(address: string): boolean {
+    return this.#families.includes(isIPv6(address) ? 'ipv6' : 'ipv4')
   }
 
   /** The addresses of a host. When the list is empty, a failure was added to `failures`. */
@@ -82,7 +91,7 @@ export class AddressLookup {
     const native = this.#methods.includes('native')
     if (!this.#methods.includes('dns')) return this.#byMachine(name, failures)
     const answers = await Promise.all(
-      ([4, 6] as const).map(async (family) => [family, await this.#net.lookupAddresses(name, family)] as const),
+      this.#families.map(async (family) => [family, await this.#net.lookupAddresses(name, VERSIONS[family])] as const),
     )
     const addresses = answers.flatMap(([, answer]) => (answer.kind === 'found' ? answer.records : []))
     if (addresses.length > 0) return addresses
@@ -94,8 +103,9 @@ export class AddressLookup {
 
   async #byMachine(name: string, failures: LookupFailures): Promise<readonly string[]> {
     const answer = await this.#net.lookupHost(name)
-    if (answer.kind === 'found') return answer.records
-    failures.addHost(name, answer)
-    return []
+    if (answer.kind !== 'found') failures.addHost(name, answer)
+    const addresses = answer.kind === 'found' ? answer.records.filter((address) => this.isEnabled(address)) : []
+    if (answer.kind === 'found' && addresses.length === 0) failures.put(1, { status: '5.4.4', reason: `${name}: host not found` })
+    return addresses
   }
 }

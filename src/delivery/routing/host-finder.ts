@@ -71,6 +71,7 @@ export class HostFinder {
   async find(hop: NextHop, addressLimit: number, budget: QueryBudget): Promise<HostSearch> {
     const ordering = this.#ordering(addressLimit)
     if (hop.host.startsWith('/')) return found([{ name: hop.host, address: hop.host, port: 0, preference: 0, best: true }])
+    if (isIP(hop.host) !== 0 && !this.#lookup.isEnabled(hop.host)) return failed('5.4.4', `inet_protocols does not allow ${hop.host}`)
     if (isIP(hop.host) !== 0) return this.#choose(hop, [this.#host(hop, hop.host, hop.host, 0)], new LookupFailures(), ordering)
     const name = domainToASCII(hop.host)
     if (name === '' || !HOSTNAME.test(name)) return failed('5.4.4', `${hop.host} is not the name of a host or domain`)

@@ -2,9 +2,9 @@
  * The Net port in memory. Connections are pairs of MemorySockets. DNS and remote hosts are supplied as RemoteHosts, by the test
  * kit's remote network or by a test; their delays are on the Clock.
  */
-import type { Socket } from 'node:net'
+import { isIPv6, type Socket } from 'node:net'
 import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
-import type { DialOptions, Endpoint, Listener, Lookup, MxRecord, Net } from '../../system/net.ts'
+import type { DialOptions, Endpoint, Listener, ListenOptions, Lookup, MxRecord, Net } from '../../system/net.ts'
 import type { Busy } from './time-driver.ts'
 import { MemorySocket, systemError, type Network } from './memory-socket.ts'
 
@@ -24,6 +24,11 @@ export interface RemoteHosts {
   dial(to: Endpoint, from: Endpoint): DialOutcome
 }
 
+interface MemoryListener {
+  readonly accept: (socket: Socket) => void
+  readonly ipv6Only: boolean
+}
+
 const FIRST_CLIENT_PORT = 49_152
 const LAST_PORT = 65_535
 /** Time limit for the connections of a test's own clients. */
@@ -35,7 +40,7 @@ export class MemoryNet implements Net, Busy {
   readonly #clock: Clock
   readonly #remote: RemoteHosts
   readonly #network: Network
-  readonly #listeners = new Map<string, (socket: Socket) => void>()
+  readonly #listeners = new Map<string, MemoryListener>()
   #nextPort = FIRST_CLIENT_PORT
   /** Always 0, because calls wait only for the clock. */
   readonly inFlight = 0
@@ -85,11 +90,11 @@ export class MemoryNet implements Net, Busy {
     return []
   }
 
-  async listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Listener> {
+  async listen(at: ListenOptions, accept: (socket: Socket) => void): Promise<Listener> {
     const place: Endpoint = { address: at.address, port: at.port === 0 ? this.#freePort(at.address) : at.port }
     const key = keyOf(place)
     if (this.#listeners.has(key)) throw systemError('EADDRINUSE', 'listen', place)
-    this.#listeners.set(key, accept)
+    this.#listeners.set(key, { accept, ipv6Only: at.ipv6Only === true })
     return {
       ...place,
       close: async () => {
@@ -112,8 +117,16 @@ export class MemoryNet implements Net, Busy {
   }
 
   #outcomeOf(to: Endpoint, from: Endpoint): DialOutcome {
-    const accept = this.#listeners.get(keyOf(to)) ?? this.#listeners.get(keyOf({ address: anyOf(to.address), port: to.port }))
-    return accept === undefined ? this.#remote.dial(to, from) : { kind: 'open', accept }
+    const listener = this.#listenerAt(to)
+    return listener === undefined ? this.#remote.dial(to, from) : { kind: 'open', accept: listener.accept }
+  }
+
+  /** The listener on the address, or on all addresses. `::` stands for those of both families unless it is IPv6 only. */
+  #listenerAt({ address, port }: Endpoint): MemoryListener | undefined {
+    const own = this.#listeners.get(keyOf({ address, port })) ?? this.#listeners.get(keyOf({ address: anyOf(address), port }))
+    if (own !== undefined || isIPv6(address)) return own
+    const both = this.#listeners.get(keyOf({ address: '::', port }))
+    return both?.ipv6Only === false ? both : undefined
   }
 
   async #timeOut(to: Endpoint, timeout: Duration): Promise<never> {
@@ -150,4 +163,4 @@ function asOneAnswer(answers: readonly Lookup<string>[]): Lookup<string> {
 }
 
 /** The address of a listener that accepts on all addresses of the family. */
-const anyOf = (address: string): string => (address.includes(':') ? '::' : '0.0.0.0')
+const anyOf = (address: string): string => (isIPv6(address) ? '::' : '0.0.0.0')
