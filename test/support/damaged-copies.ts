@@ -232,10 +232,12 @@ export async function examine(model: Model, directory: string, kind: Kind, seed:
   const found: Collected = { whole: new Map(), damaged: 0, other: [] }
   const repairs: Repair[] = []
   let setAside = await drain(model, directory, found, repairs)
-  if (fullCheck(directory).length > 0) {
-    repairs.push(repairQueue(directory, 'full check'))
+  if (setAside === null || fullCheck(directory).length > 0) {
+    repairs.push(repairQueue(directory, setAside === null ? 'damage in operation' : 'full check'))
     setAside = await drain(model, directory, found, repairs)
   }
+  if (setAside === null) throw new Error(`${kind} ${seed}: the repaired queue cannot be read`)
+  const visible = setAside
   const remaining = fullCheck(directory)
   if (remaining.length > 0) throw new Error(`${kind} ${seed}: the repaired queue is damaged: ${remaining.join('; ')}`)
   const lost = repairs.flatMap((repair) => repair.lost)
@@ -245,7 +247,7 @@ export async function examine(model: Model, directory: string, kind: Kind, seed:
   for (const one of model.mail.values()) {
     const isWhole = found.whole.get(one.name)?.size === one.to.length
     if (isWhole) deliveredWhole++
-    else if (setAside.has(one.id)) setAsideReadable += touched.has(one.name) ? 0 : 1
+    else if (visible.has(one.id)) setAsideReadable += touched.has(one.name) ? 0 : 1
     else if (!touched.has(one.name)) missed.push(one.name)
     else if (isReported(one)) reported++
     else omitted.push(one.name)
@@ -255,7 +257,7 @@ export async function examine(model: Model, directory: string, kind: Kind, seed:
     seed,
     deliveredWhole,
     deliveredDamaged: found.damaged,
-    setAside: setAside.size,
+    setAside: visible.size,
     setAsideReadable,
     reported,
     missed,
@@ -280,8 +282,11 @@ function fullCheck(directory: string): readonly string[] {
   }
 }
 
-/** Delivers all mail that is due; returns the ids of the messages in `corrupt` and `hold`. */
-async function drain(model: Model, directory: string, found: Collected, repairs: Repair[]): Promise<ReadonlySet<number>> {
+/**
+ * Delivers all mail that is due; returns the ids of the messages in `corrupt` and `hold`. Null when damage ended the work: the daemon's
+ * worker then repairs the queue (worker-main.ts), here the caller does.
+ */
+async function drain(model: Model, directory: string, found: Collected, repairs: Repair[]): Promise<ReadonlySet<number> | null> {
   const { store, reader, recovery } = await openInlineStore({ directory })
   if (recovery.repair !== null) repairs.push(recovery.repair)
   const now = T0 + 10 * MIN
@@ -308,9 +313,8 @@ async function drain(model: Model, directory: string, found: Collected, repairs:
     )
     return new Set(listed.flat().map(({ message }) => message.id))
   } catch (error) {
-    // Damage in operation: the worker repairs the queue (worker-main.ts); here the next round does.
     if (!(error instanceof Error) || error.name !== 'StoreUnavailable') throw error
-    return new Set()
+    return null
   } finally {
     await store.close()
   }
