@@ -108,7 +108,7 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a failure of a session dropped in a switch',
     file: 'delivery/classify.ts',
-    replace: "    case 'tls-not-offered':\n    case 'auth-unavailable':\n      return true\n",
+    replace: "    case 'tls-level':\n    case 'auth-unavailable':\n      return true\n",
     by: "    case 'auth-unavailable':\n      return true\n",
     judge: 'tsc',
     report: 'lacks ending return statement',
