@@ -12,6 +12,7 @@ const LAYERS = [
   'mail',
   'backoff',
   'config',
+  'rewriting',
   'store',
   'store/memory',
   'store/sqlite/file',

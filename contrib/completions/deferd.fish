@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd config' 'deferd check' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -18,6 +18,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a queue -d 'list, sh
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a history -d 'list mail that has left the queue'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a destination -d 'list, show, suspend and resume destinations'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a config -d 'print effective parameters, like postconf'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a map -d 'look up keys in lookup tables'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a check -d 'check configuration, certificates and queue as start would'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a backup -d 'copy the queue to a file, with or without a running daemon'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a restore -d 'replace the queue by a backup (queue restore brings back deleted mail)'
@@ -266,6 +267,11 @@ complete -c deferd -n 'test (__deferd_path) = "deferd config"' -s o -r -d 'set a
 complete -c deferd -n 'test (__deferd_path) = "deferd config"' -s n -d 'only those that differ from the default'
 complete -c deferd -n 'test (__deferd_path) = "deferd config"' -l json -d 'one JSON object per parameter'
 complete -c deferd -n 'test (__deferd_path) = "deferd config"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd map"' -f -a query -d 'print the value of a key, like postmap -q; exit code 1 without one'
+complete -c deferd -n 'test (__deferd_path) = "deferd map"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd map query"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd map query"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd map query"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l json -d 'one JSON object per check'

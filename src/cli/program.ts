@@ -39,6 +39,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['history', async (program, { shell }) => (await import('./commands/history.ts')).addHistory(program, shell)],
   ['destination', async (program, { shell }) => (await import('./commands/destination.ts')).addDestination(program, shell)],
   ['config', async (program, { shell }) => (await import('./commands/config.ts')).addConfig(program, shell)],
+  ['map', async (program, { shell, end }) => (await import('./commands/map.ts')).addMap(program, shell, end)],
   ['check', async (program, { shell, end }) => (await import('./commands/check.ts')).addCheck(program, shell, end)],
   ['backup', async (program, { shell }) => (await import('./commands/backup.ts')).addBackup(program, shell)],
   ['restore', async (program, { shell }) => (await import('./commands/restore.ts')).addRestore(program, shell)],

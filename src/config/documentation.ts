@@ -34,6 +34,10 @@ environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the co
 "old.example" = "error:5.1.2 this domain is closed"
 "null.example" = "discard:"
 
+# lookup table for addresses (docs/rewriting.md); or one text: inline:{key=value}, texthash:/path, static:value
+[canonical_maps]
+"ann@example.com" = "ann.example@example.com"
+
 # recipient domain, .parent or next hop: parameters that differ there
 [destination."gmail.com"]
 destination_concurrency_limit = 5 # names lose default_

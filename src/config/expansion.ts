@@ -16,8 +16,19 @@ export function unknownParameter(name: string, known: Iterable<string>): string 
 }
 
 /** A value in the syntax of the configuration file, on one line. */
-export const asText = (value: unknown): string =>
-  Array.isArray(value) ? value.map(asText).join(', ') : typeof value === 'string' ? value : JSON.stringify(value)
+export function asText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return value.map((part: unknown) => (isObject(part) ? JSON.stringify(part) : asText(part))).join(', ')
+  return isObject(value) ? inlineTable(value) : JSON.stringify(value)
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A lookup table in the form of a text. */
+const inlineTable = (table: object): string =>
+  `inline:{${Object.entries(table)
+    .map(([key, value]) => `{${key} = ${String(value)}}`)
+    .join(', ')}}`
 
 /** Replaces references in values. Unknown names and circular references are reported in `problems`. */
 export class Expansion {

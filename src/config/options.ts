@@ -3,7 +3,10 @@
  * sentence of documentation. The Config type, the validation, `deferd config` and docs/configuration.md are derived from this
  * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
+import { tables } from './lookup-tables.ts'
 import * as is from './values.ts'
+
+const ADDRESS_CLASSES = ['envelope_sender', 'envelope_recipient', 'header_sender', 'header_recipient'] as const
 
 interface Option<T, Local extends boolean = boolean> {
   readonly kind: is.Kind<T>
@@ -152,6 +155,39 @@ export const OPTIONS = {
     '1000',
     'Maximum concurrent connections of all clients; above it the one that is idle longest (10 s at least) is closed, otherwise the new one is refused; 0 for no limit.',
   ),
+
+  // address rewriting
+  recipient_delimiter: option(
+    is.text,
+    '',
+    'Characters before the extension of a local part: + makes ann+news an address of ann. None when empty.',
+  ),
+  propagate_unmatched_extensions: option(
+    is.words('canonical', 'virtual', 'alias', 'forward', 'include', 'generic'),
+    'canonical, virtual',
+    'Lookups that add an address extension without a key of its own to the result.',
+  ),
+  canonical_maps: option(tables, '', 'Lookup tables that map addresses of senders and recipients, see docs/rewriting.md.'),
+  canonical_classes: option(is.words(...ADDRESS_CLASSES), ADDRESS_CLASSES.join(', '), 'Addresses that canonical_maps apply to.'),
+  sender_canonical_maps: option(tables, '', 'Lookup tables that map sender addresses, before canonical_maps.'),
+  sender_canonical_classes: option(
+    is.words('envelope_sender', 'header_sender'),
+    'envelope_sender, header_sender',
+    'Addresses that sender_canonical_maps apply to.',
+  ),
+  recipient_canonical_maps: option(tables, '', 'Lookup tables that map recipient addresses, before canonical_maps.'),
+  recipient_canonical_classes: option(
+    is.words('envelope_recipient', 'header_recipient'),
+    'envelope_recipient, header_recipient',
+    'Addresses that recipient_canonical_maps apply to.',
+  ),
+  masquerade_domains: option(is.list, '', 'Domains whose subdomains are removed from addresses; !domain keeps those below it.'),
+  masquerade_classes: option(
+    is.words(...ADDRESS_CLASSES),
+    'envelope_sender, header_sender, header_recipient',
+    'Addresses that masquerade_domains apply to.',
+  ),
+  masquerade_exceptions: option(is.list, '', 'Local parts whose addresses masquerade_domains leave.'),
 
   // routing and delivery
   relayhost: option(

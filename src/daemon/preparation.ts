@@ -13,6 +13,7 @@ import { formatNextHop, parseNextHop } from '../config/next-hop.ts'
 import { parseNextHops } from '../config/transport-map.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
+import { openTables } from '../rewriting/tables.ts'
 import { blocksOf, readCertificate } from '../smtpd/listeners.ts'
 import { parseUsers } from '../smtpd/users.ts'
 import { folderProblem } from '../store/queue-folder.ts'
@@ -32,6 +33,7 @@ export const PARTS = [
   'secrets',
   'logins',
   'next hops',
+  'lookup tables',
   'users',
   'log',
   'queue folder',
@@ -122,11 +124,13 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   steps.warn('secrets', ...readableSecrets(config).map((path) => `${path} is readable by every local user: chmod o-r ${path}`))
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
   steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded))
+  const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
+  steps.warn('lookup tables', ...(tables?.warnings ?? []))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
-  if (notices === undefined || tls === undefined || passwords === undefined) return undefined
-  return { config, templates: notices.templates, secrets: { passwords: passwords.text, tls } }
+  if (notices === undefined || tls === undefined || passwords === undefined || tables === undefined) return undefined
+  return { config, templates: notices.templates, secrets: { passwords: passwords.text, tls }, tables: tables.tables }
 }
 
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */

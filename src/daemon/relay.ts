@@ -20,6 +20,9 @@ import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../mail/message.ts'
 import type { SchedulerControl } from '../queue/operations.ts'
 import { Scheduler } from '../queue/scheduler/scheduler.ts'
+import { Rewriting } from '../rewriting/rewriting.ts'
+import { openTables, type Tables } from '../rewriting/tables.ts'
+import { noticeEntry } from './notice-entry.ts'
 import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
@@ -40,6 +43,8 @@ export interface RelaySettings {
   readonly templates: Templates
   /** Keys and passwords for the logins at next hops. */
   readonly secrets?: DeliverySecrets | undefined
+  /** Opened lookup tables for addresses; opened by the relay when absent. */
+  readonly tables?: Tables | undefined
 }
 
 export interface RelayDeps extends RelaySettings {
@@ -60,6 +65,7 @@ interface Rules {
   readonly notices: NoticeSettings
   readonly agent: DeliveryAgent
   readonly acceptor: Acceptor
+  readonly rewriting: Rewriting | null
 }
 
 export class Relay {
@@ -113,17 +119,18 @@ export class Relay {
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
+    const entry = noticeEntry({ intake: this.intake, events, rewriting: () => this.#rules.rewriting })
     this.#mailerDaemon = new MailerDaemon({
       store,
       clock,
       events,
       storeHealth,
-      entry: this.intake,
+      entry,
       settings: () => this.#rules.notices,
       roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
       closed: (destination) => this.scheduler.isClosed(destination),
     })
-    this.#submissions = new SubmissionReturner({ store, clock, events, entry: this.intake, settings: () => this.#rules.notices })
+    this.#submissions = new SubmissionReturner({ store, clock, events, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
   }
 
@@ -160,10 +167,11 @@ export class Relay {
     return this.#rules.policies
   }
 
-  #compile({ config, templates, secrets }: RelaySettings): Rules {
+  #compile({ config, templates, secrets, tables }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config)
     const policies = new DestinationPolicies(config)
+    const rewriting = Rewriting.of(config, tables ?? openTables(config).tables)
     const agent = new SmtpAgent({
       config,
       router,
@@ -183,7 +191,8 @@ export class Relay {
       agent,
       policies,
       notices: noticeSettings(config, templates),
-      acceptor: new Acceptor({ intake: this.intake, config, clock, events }),
+      rewriting,
+      acceptor: new Acceptor({ intake: this.intake, config, clock, events, rewriting }),
     }
   }
 

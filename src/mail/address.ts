@@ -32,6 +32,25 @@ export function* lookupKeys(domain: string): Generator<string> {
   yield '*'
 }
 
+/** Local parts that need no quotes in a header field: atoms with single dots between them (RFC 5322 §3.2.3). 8-bit text is kept. */
+// oxlint-disable-next-line no-control-regex -- control characters need quotes
+const DOT_ATOM = /^[^\u0000- \u007f"(),.:;<>@[\\\]]+(?:\.[^\u0000- \u007f"(),.:;<>@[\\\]]+)*$/u
+
+/** The address whose local part is given without quotes and backslashes, with quotes where they are needed. */
+export function quoteLocalPart(address: string): string {
+  const at = address.lastIndexOf('@')
+  const local = at < 0 ? address : address.slice(0, at)
+  return DOT_ATOM.test(local) ? address : `"${local.replaceAll(/["\\\r]/g, String.raw`\$&`)}"${address.slice(local.length)}`
+}
+
+/** The address with its local part without quotes and backslashes. */
+export function unquoteLocalPart(address: string): string {
+  if (!address.startsWith('"')) return address
+  const at = address.lastIndexOf('@')
+  const end = at < 0 || at < address.lastIndexOf('"') ? address.length : at
+  return address.slice(1, end - 1).replaceAll(/\\([^])/g, '$1') + address.slice(end)
+}
+
 /** Whether an address needs SMTPUTF8 (RFC 6531). */
 // oxlint-disable-next-line no-control-regex -- ASCII is exactly this range
 export const isInternational = (address: string): boolean => !/^[\u0000-\u007f]*$/.test(address)

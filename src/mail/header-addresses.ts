@@ -1,72 +1,121 @@
 /**
- * Completes the addresses of a header field (RFC 5322 §3.4): an address without a domain gets the local one (Postfix
- * append_at_myorigin), a domain without a dot gets its parent (append_dot_mydomain). Pure.
+ * Rewrites the addresses of a header field (RFC 5322 §3.4) as Postfix does: an address without a domain gets the local one
+ * (append_at_myorigin), a domain without a dot gets its parent (append_dot_mydomain), then address maps apply. Pure.
  */
-import { addressSpans, type AddressSpan } from './address-list.ts'
+import { textOf, withoutRoute } from './address-list.ts'
+import { quoteLocalPart } from './address.ts'
+import { isSpecial, parseList, tokenize, type ListNode, type Token } from './address-tokens.ts'
+
+/** Whether a field names senders or recipients. */
+export type AddressRole = 'sender' | 'recipient'
 
 export interface Completion {
   /** Domain that completes addresses without a domain; null to leave such addresses unchanged. */
   readonly origin: string | null
   /** Parent that completes domains without a dot; null to leave such domains unchanged. */
   readonly parent: string | null
+  /** Maps a complete address in its quoted form; absent without maps. */
+  readonly map?: ((address: string, role: AddressRole) => string) | undefined
 }
 
-/** Fields with addresses (Postfix header_opts.c), in lower case. */
-const ADDRESS_FIELDS: ReadonlySet<string> = new Set(
-  ['From', 'Sender', 'Reply-To', 'Errors-To', 'Return-Receipt-To', 'Disposition-Notification-To', 'To', 'Cc', 'Bcc', 'Apparently-To']
-    .flatMap((name) => [name, `Resent-${name}`])
-    .map((name) => name.toLowerCase()),
-)
+/** Fields with addresses (Postfix header_opts.c). */
+const ROLES: ReadonlyMap<string, AddressRole> = new Map([
+  ...fields('sender', 'From Sender Reply-To Errors-To Return-Receipt-To Disposition-Notification-To Mail-Followup-To'),
+  ...fields('sender', 'Resent-From Resent-Sender'),
+  ...fields('recipient', 'To Cc Bcc Apparently-To Resent-To Resent-Cc Resent-Bcc Resent-Reply-To'),
+])
 
-export const hasAddresses = (fieldName: string): boolean => ADDRESS_FIELDS.has(fieldName.toLowerCase())
+function fields(role: AddressRole, names: string): readonly (readonly [name: string, role: AddressRole])[] {
+  return names.split(' ').map((name) => [name.toLowerCase(), role])
+}
+
+/** Role of the addresses in a field, by its name in lower case; undefined for a field without addresses. */
+export const roleOf = (fieldName: string): AddressRole | undefined => ROLES.get(fieldName)
 
 /** Line length at which an address begins a new line instead of being added (Postfix cleanup_fold_header). */
 const LINE_LENGTH = 70
 
 /** One address with a dot in its domain, perhaps with a name, as in most fields: nothing is missing. */
-const ONE_COMPLETE_ADDRESS = /^(?:[^"(),:;<>@[\\\]!%|]*<|[ \t]*)[\w.+=-]+@[\w-]+\.[\w.-]+>?\s*$/
+const ONE_COMPLETE_ADDRESS = /^(?:[^"(),:;<>@[\\\]!%|]*<|[ \t]*)([\w.+=-]+@[\w-]+\.[\w.-]+)>?\s*$/
+
+export interface AddressField {
+  readonly name: string
+  /** Text after the colon, one character per octet. */
+  readonly value: string
+  readonly role: AddressRole
+}
 
 /**
- * The field with complete addresses, folded, without its line end. Null when no address changes: the field is then kept as it is.
- * `value` is the text after the colon, one character per octet.
+ * The field with rewritten addresses, folded, without its line end. Null when no address changes: the field is then kept as it is.
  */
-export function completeField(name: string, value: string, completion: Completion): string | null {
-  if (ONE_COMPLETE_ADDRESS.test(value)) return null
-  const spans = addressSpans(value)
-  if (spans === null) return null
-  const missing = spans.map((span) => missingPart(span, completion))
-  if (missing.every((part) => part === '')) return null
-  return fold(name, parts(value, spans, missing))
+export function rewriteField({ name, value, role }: AddressField, completion: Completion): string | null {
+  const { map } = completion
+  if (map === undefined) {
+    if (ONE_COMPLETE_ADDRESS.test(value)) return null
+  } else {
+    const [, only] = ONE_COMPLETE_ADDRESS.exec(value) ?? []
+    if (only !== undefined && map(only, role) === only) return null
+  }
+  const tokens = tokenize(value)
+  if (tokens === null) return null
+  const nodes = parseList(tokens)
+  const texts = nodes.map((node) => textOfNode(node, (address) => rewrite(address, completion, role)))
+  if (nodes.every((node, i) => node.kind !== 'address' || texts[i] === quoteLocalPart(textOf(node.tokens)))) return null
+  return fold(`${name}:`, members(nodes, texts))
 }
 
-function missingPart({ domain, isRoute }: AddressSpan, { origin, parent }: Completion): string {
+function rewrite(tokens: readonly Token[], { origin, parent, map }: Completion, role: AddressRole): string {
+  const direct = withoutRoute(tokens)
+  const text = textOf(direct)
+  const at = direct.findLastIndex((token) => isSpecial(token, '@'))
   // a!b and a%b name a host in other ways, which are not rewritten.
-  if (domain === null) return origin === null || isRoute ? '' : `@${origin}`
-  return parent === null || domain === '' || /[.:]/.test(domain) ? '' : `.${parent}`
+  if (at < 0 && (text === '' || direct.some((token) => isSpecial(token, '!%')))) return quoteLocalPart(text)
+  const domain = at < 0 ? origin : textOf(direct.slice(at + 1))
+  const lacksParent = parent !== null && domain !== null && domain !== '' && !/[.:[]/.test(domain)
+  const whole = `${text}${at < 0 && origin !== null ? `@${origin}` : ''}${lacksParent ? `.${parent}` : ''}`
+  const complete = quoteLocalPart(whole)
+  return map === undefined ? complete : mapOctets(complete, (address) => map(address, role))
 }
 
-/** The members of the list, one per address, with what they lack. Groups and names stay with their first address. */
-function parts(value: string, spans: readonly AddressSpan[], missing: readonly string[]): readonly string[] {
-  const members: string[] = []
-  let from = 0
-  spans.forEach(({ end, memberEnd }, i) => {
-    members.push(unfolded(`${value.slice(from, end)}${missing[i] ?? ''}${value.slice(end, memberEnd)}`))
-    from = memberEnd + (/^\s*,/.exec(value.slice(memberEnd))?.[0].length ?? 0)
+/** Applies a function of Unicode text to octets that are UTF-8. */
+function mapOctets(octets: string, map: (text: string) => string): string {
+  // oxlint-disable-next-line no-control-regex -- ASCII is exactly this range
+  if (/^[\u0000-\u007f]*$/.test(octets)) return Buffer.from(map(octets)).toString('latin1')
+  const text = Buffer.from(octets, 'latin1').toString()
+  const mapped = map(text)
+  return mapped === text ? octets : Buffer.from(mapped).toString('latin1')
+}
+
+function textOfNode(node: ListNode, address: (tokens: readonly Token[]) => string): string {
+  if (node.kind === 'address') return address(node.tokens)
+  if (node.kind === 'group') return ':'
+  return node.kind === 'quoted' ? `"${node.text.replaceAll(/["\\]/g, String.raw`\$&`)}"` : node.text
+}
+
+/** True for a node that needs a space before another one like it. */
+const isText = (node: ListNode | undefined): boolean => node !== undefined && node.kind !== 'special' && node.kind !== 'group'
+
+/** The members of the list with their commas, one per address, with spaces between names and addresses (tok822_externalize). */
+function members(nodes: readonly ListNode[], texts: readonly string[]): readonly string[] {
+  const list: string[] = []
+  let member = ''
+  nodes.forEach((node, i) => {
+    const next = nodes[i + 1]
+    member += texts[i] ?? ''
+    if (isSpecial(node, ',')) member = (list.push(member), '')
+    else if (next !== undefined && (node.kind === 'group' || isSpecial(next, '<') || (isText(node) && isText(next)))) member += ' '
   })
-  const rest = unfolded(value.slice(from))
-  return rest === '' ? members : [...members, rest]
+  return member === '' ? list : [...list, member]
 }
 
-const unfolded = (text: string): string => text.replaceAll(/\s+/g, ' ').trim()
-
-function fold(name: string, members: readonly string[]): string {
+function fold(start: string, texts: readonly string[]): string {
   const lines: string[] = []
-  let line = `${name}: ${members[0] ?? ''}`
-  for (const member of members.slice(1)) {
-    if (line.length + member.length + 2 < LINE_LENGTH) line += `, ${member}`
+  let line = `${start} ${texts[0] ?? ''}`
+  for (const text of texts.slice(1)) {
+    if (line.length + 1 + text.length < LINE_LENGTH) line += ` ${text}`
     else {
-      lines.push(`${line},`)
-      line = member
+      lines.push(line)
+      line = text
     }
   }
   return [...lines, line].join('\r\n\t')

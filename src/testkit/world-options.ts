@@ -12,7 +12,7 @@ import type { QueueStore } from '../store/queue-store.ts'
 import type { Incarnation } from './incarnation.ts'
 
 /** Value of a parameter, as in a configuration file. */
-export type ParameterValue = string | number | boolean | readonly string[]
+export type ParameterValue = string | number | boolean | readonly string[] | Readonly<Record<string, string>>
 
 /** Parameters and tables as in a configuration file (docs/configuration.md). */
 export type WorldConfig = { readonly [Name in OptionName]?: ParameterValue } & {

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
+import { createTransport } from 'nodemailer'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isJournal } from '../../src/cli/process-log.ts'
 import { configFrom } from '../../src/config/load.ts'
@@ -25,13 +26,22 @@ afterEach(async () => {
 const configured = (values: Readonly<Record<string, unknown>>) =>
   configFrom({ queue_directory: join(home, 'queue'), relayhost: '[127.0.0.1]:9', ...values }, 'relay.example')
 
-async function started(values: Readonly<Record<string, unknown>>): Promise<{ readonly daemon: Daemon; readonly notes: readonly string[] }> {
+interface Started {
+  readonly daemon: Daemon
+  readonly notes: readonly string[]
+  /** Senders of accepted mail. */
+  readonly senders: readonly string[]
+}
+
+async function started(values: Readonly<Record<string, unknown>>): Promise<Started> {
   const notes: string[] = []
+  const senders: string[] = []
   const events = new Events(() => Date.now())
   events.listen((event) => void (event.kind === 'note' && notes.push(event.text)))
+  events.listen((event) => void (event.kind === 'accepted' && senders.push(event.message.sender)))
   const daemon = await startDaemon({ loaded: configured(values), events })
   daemons.push(daemon)
-  return { daemon, notes }
+  return { daemon, notes, senders }
 }
 
 /** The first line of a server; the code of the error when it cannot be reached. */
@@ -61,6 +71,22 @@ describe('a reload', () => {
     expect(daemon.listeners.map(({ port }) => port)).toEqual([two, three])
     expect(await greeting(one)).toBe('ECONNREFUSED')
     for (const port of [two, three]) expect(await greeting(port)).toMatch(/^220 relay\.example/)
+  })
+
+  test('reads the files of lookup tables again, and keeps the old tables when one cannot be read', async () => {
+    const file = join(home, 'canonical')
+    writeFileSync(file, 'app@us.test service@us.test\n')
+    const values = { smtpd_listen: '127.0.0.1:0', canonical_maps: `texthash:${file}`, transport_maps: { '*': 'retry:4.0.0 wait' } }
+    const { daemon, notes, senders } = await started(values)
+    const submit = () => createTransport({ port: daemon.listeners[0]?.port ?? 0 }).sendMail({ from: 'app@us.test', to: 'ann@far.test' })
+    await submit()
+    writeFileSync(file, 'app@us.test other@us.test\nmalformed\n')
+    await daemon.reload(configured(values))
+    await submit()
+    expect(senders).toEqual(['service@us.test', 'other@us.test'])
+    expect(notes).toContainEqual(expect.stringMatching(/^canonical_maps: .*canonical, line 2: expected a key/))
+    rmSync(file)
+    await expect(daemon.reload(configured(values))).rejects.toThrow(`canonical_maps: cannot read ${file}: ENOENT`)
   })
 
   test('starts TLS with a certificate that was not there before, and closes /metrics', async () => {

@@ -56,6 +56,8 @@ const POSTFIX_ONLY = {
   smtpd_forbid_bare_newline_exclusions: '',
   enable_long_queue_ids: 'yes',
   mydomain: 'domain.example',
+  // The domains whose addresses deferd looks up by their local part alone. Their mail is relayed like all other.
+  mydestination: 'relay.example, localhost',
 }
 
 class SinkPort {
@@ -123,7 +125,11 @@ async function startReference(folder: string, options: PairOptions): Promise<Sys
   const directory = join(folder, 'postfix')
   mkdirSync(directory)
   const port = await freePort()
-  const instance = await startPostfix(directory, { listen: port, nextHop: sink.port }, { ...COMMON, ...POSTFIX_ONLY, ...options.settings })
+  const instance = await startPostfix(
+    directory,
+    { listen: port, nextHop: sink.port },
+    { ...COMMON, ...POSTFIX_ONLY, local_transport: `smtp:[127.0.0.1]:${sink.port}`, ...options.settings },
+  )
   await greeted(instance, port, new AbortController().signal)
   return {
     name: 'Postfix',

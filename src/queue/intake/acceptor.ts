@@ -7,8 +7,10 @@ import { SECOND, type Clock, type Instant } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { mailDate } from '../../mail/mail-date.ts'
+import type { Rewriting } from '../../rewriting/rewriting.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { receivedLine, type LocalUser, type SmtpClient } from './received-header.ts'
+import { MessageLookups } from './message-lookups.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
 import { WRITE_ERROR, type NewIdentity } from './intake.ts'
 import {
@@ -50,6 +52,8 @@ export interface AcceptorDeps {
   readonly config: AcceptSettings
   readonly clock: Clock
   readonly events: Events
+  /** Rewrites addresses; null or absent when no parameter asks for it. */
+  readonly rewriting?: Rewriting | null | undefined
 }
 
 export class Acceptor {
@@ -85,7 +89,7 @@ export class Acceptor {
   open({ envelope: given, client, declaredSize = 0 }: Submission): MessageReceiver {
     const { config } = this.#deps
     // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
-    const envelope = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
+    const received = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
     const begun = this.#begin()
     const identity = begun ?? { id: 0, queueId: 'NOQUEUE', arrivedAt: this.#deps.clock.now() }
     const date = this.#dateOf(identity.arrivedAt)
@@ -94,16 +98,27 @@ export class Acceptor {
       myhostname: config.myhostname,
       mailName: config.mail_name,
       queueId: identity.queueId,
-      recipients: envelope.recipients,
+      recipients: received.recipients,
       date,
     })
+    const lookups = this.#lookups(identity.queueId)
+    const envelope = lookups?.envelope(received) ?? received
     const isLocal = 'uid' in client || client.local
     const additions = isLocal ? this.#additions(identity.queueId, envelope.sender, date) : null
-    const completion = isLocal ? this.#completion : null
+    const completion = isLocal ? (lookups?.completion(this.#completion) ?? this.#completion) : null
     const facts = { identity, envelope, trace, declaredSize, additions, completion, submitter: submitterOf(client) }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)
+    lookups?.onFailure((reply) => receiver.refuse(reply))
     return receiver
+  }
+
+  #lookups(queueId: string): MessageLookups | null {
+    const { rewriting, events } = this.#deps
+    if (rewriting === null || rewriting === undefined) return null
+    return new MessageLookups(rewriting, (reason) =>
+      events.emit({ kind: 'note', level: 'error', text: `${queueId}: message not accepted, try again later: ${reason}` }),
+    )
   }
 
   /** Accepts a whole message. When reading `content` fails, rejects with that error and queues nothing. */

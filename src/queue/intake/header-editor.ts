@@ -3,7 +3,7 @@
  * of a field, cuts a field at header_size_limit, completes the addresses of local mail. Holds one field at a time.
  */
 import { fieldName, isMailboxLine, LINE_LENGTH_LIMIT } from '../../mail/headers.ts'
-import { completeField, hasAddresses, type Completion } from '../../mail/header-addresses.ts'
+import { rewriteField, roleOf, type AddressRole, type Completion } from '../../mail/header-addresses.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -148,15 +148,15 @@ export class HeaderEditor {
     if (this.#rules.dropped.has(key)) return this.#pass(this.#start, end)
     const value = field.slice(this.#colon + 1)
     if (key === 'message-id') this.messageId ??= unfolded(value)
-    const edited = this.#edited(name, value)
+    const edited = this.#edited(name, value, roleOf(key))
     if (edited === field && this.#cutAt < 0) return
     this.#pass(this.#start, end)
     this.#take(Buffer.from(edited, 'latin1'))
   }
 
-  #edited(name: string, value: string): string {
+  #edited(name: string, value: string, role: AddressRole | undefined): string {
     const { completion, fieldLimit } = this.#rules
-    const completed = completion !== null && hasAddresses(name) ? completeField(name, value, completion) : null
+    const completed = completion !== null && role !== undefined ? rewriteField({ name, value, role }, completion) : null
     const text = completed ?? `${name}:${value.trimEnd()}`
     return `${text.length > fieldLimit ? text.slice(0, fieldLimit) : text}\r\n`
   }

@@ -94,7 +94,7 @@ test.each([
   ['"Example, Ann" <ann>, bob@c.example', '"Example, Ann" <ann@us.example>, bob@c.example'],
   ['ann bob', 'ann@us.example, bob@us.example'],
   ['ann (Ann Example)', 'ann@us.example (Ann Example)'],
-  ['Ann <ann> Bob <bob>', 'Ann <ann@us.example>, Bob <bob@us.example>'],
+  ['Ann <ann> Bob <bob>', 'Ann <ann@us.example>Bob <bob@us.example>'],
   ['friends: ann, bob@c.example;', 'friends: ann@us.example, bob@c.example;'],
   ['"a@b"', '"a@b"@us.example'],
   ['ann,\r\n bob@c.example,\r\n\tEve <eve>', 'ann@us.example, bob@c.example, Eve <eve@us.example>'],

@@ -1,0 +1,55 @@
+/** `deferd map query`: looks up a key in a lookup table, like postmap -q. */
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { parseTables } from '../../config/lookup-tables.ts'
+import type { Config } from '../../config/options.ts'
+import { openTable, type LookupTable } from '../../rewriting/lookup-table.ts'
+import { TABLE_NAMES } from '../../rewriting/tables.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import { configOf, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import { maskControls } from '../render/text.ts'
+import type { Shell } from '../shell/shell.ts'
+
+/** The exit code of a key that no table has, as that of postmap -q. */
+const NOT_FOUND = 1
+
+const sourcesOf = (config: Config, name: string) => {
+  const known = TABLE_NAMES.find((parameter) => parameter === name)
+  if (known !== undefined) return config[known]
+  if (name.includes(':')) return parseTables(name)
+  throw new Error(
+    `${name} names no lookup tables; name one of ${['transport_maps', ...TABLE_NAMES].join(', ')}, or a table such as texthash:/PATH`,
+  )
+}
+
+function tableOf(config: Config, name: string): LookupTable['find'] {
+  if (name === 'transport_maps') return (key) => config.transport_maps.get(key)
+  try {
+    const { table } = openTable(name, sourcesOf(config, name), (path) => readFileSync(path, 'utf8'))
+    return table.find
+  } catch (error) {
+    throw new CommandError(EX.config, maskControls(errorMessage(error)))
+  }
+}
+
+/** `end` ends the command with an exit code. */
+export function addMap(program: Command, shell: Shell, end: (code: number) => void): void {
+  const parent = program.command('map').description('look up keys in lookup tables')
+  subcommand(parent, 'query <name> <key>', 'print the value of a key, like postmap -q; exit code 1 without one')
+    .addHelpText(
+      'after',
+      `
+NAME is a parameter, or a table such as texthash:/PATH. The key is looked up as it is, without the forms of an address.
+
+Examples:
+  deferd map query canonical_maps ann@example.com
+  deferd map query inline:{ann@example.com=eve@example.com} ann@example.com`,
+    )
+    .action(async (name: string, key: string, _options: unknown, command: Command) => {
+      const { config } = await configOf(shell, command)
+      const value = tableOf(config, name)(key.toLowerCase())
+      if (value === undefined) end(NOT_FOUND)
+      else await shell.stdout.write(`${maskControls(value)}\n`)
+    })
+}

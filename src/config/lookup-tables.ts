@@ -1,0 +1,97 @@
+/**
+ * Parses the values of parameters that name lookup tables (Postfix DATABASE_README): a TOML table, `inline:{key=value, …}`,
+ * `texthash:/path`, `static:value`, or a list of them. Pure: no file is read.
+ */
+import { errorMessage } from '../system/caught-error.ts'
+import { foreignTableType } from './postfix-parameters.ts'
+import type { Kind } from './values.ts'
+
+/** One lookup table. */
+export type TableSource =
+  | { readonly kind: 'inline'; readonly entries: ReadonlyMap<string, string> }
+  | { readonly kind: 'texthash'; readonly path: string }
+  | { readonly kind: 'static'; readonly value: string }
+
+const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH or static:value'
+
+/** A list of lookup tables, in the order of their search. */
+export const tables: Kind<readonly TableSource[]> = (given) => {
+  try {
+    return { value: parseTables(given) }
+  } catch (error) {
+    return { wrong: errorMessage(error) }
+  }
+}
+
+/** Parses the value of a parameter. Throws an Error that quotes a malformed table. */
+export function parseTables(given: unknown): readonly TableSource[] {
+  if (typeof given === 'string') return members(given).map(parseTable)
+  if (Array.isArray(given)) return given.flatMap((one: unknown) => parseTables(one))
+  if (typeof given === 'object' && given !== null) return [{ kind: 'inline', entries: tomlEntries(given) }]
+  throw new Error(`expected lookup tables, got ${JSON.stringify(given)}; ${FORMS}`)
+}
+
+function tomlEntries(table: object): ReadonlyMap<string, string> {
+  const entries = new Map<string, string>()
+  for (const [key, value] of Object.entries(table)) {
+    if (typeof value !== 'string') throw new Error(`expected a text for "${key}", got ${JSON.stringify(value)}`)
+    addEntry(entries, key, value)
+  }
+  return entries
+}
+
+/** Adds an entry under its folded key. The first entry of a key counts, as in Postfix. */
+function addEntry(entries: Map<string, string>, key: string, value: string): void {
+  const folded = key.toLowerCase()
+  if (!entries.has(folded)) entries.set(folded, value)
+}
+
+function parseTable(text: string): TableSource {
+  const [, type = '', rest = ''] = /^(\w+):(.*)$/s.exec(text) ?? []
+  switch (type) {
+    case 'inline':
+      return { kind: 'inline', entries: inlineEntries(text, rest) }
+    case 'texthash':
+      if (rest === '') throw new Error(`${JSON.stringify(text)} has no path; write texthash:/PATH`)
+      return { kind: 'texthash', path: rest }
+    case 'static':
+      return { kind: 'static', value: stripped(rest) }
+  }
+  const foreign = foreignTableType(text)
+  if (foreign === undefined) throw new Error(`${JSON.stringify(text)} is not a lookup table; ${FORMS}`)
+  throw new Error(`deferd does not read ${foreign}: tables; name the text file itself, without postmap: texthash:/PATH`)
+}
+
+function inlineEntries(whole: string, text: string): ReadonlyMap<string, string> {
+  const entries = new Map<string, string>()
+  const wrong = `${JSON.stringify(whole)} is malformed; write inline:{key=value, {key = value with blanks}}`
+  if (!text.startsWith('{') || !text.endsWith('}')) throw new Error(wrong)
+  for (const member of members(text.slice(1, -1))) {
+    const pair = stripped(member)
+    const equals = pair.indexOf('=')
+    const key = pair.slice(0, Math.max(0, equals)).trim()
+    if (key === '') throw new Error(wrong)
+    addEntry(entries, key, pair.slice(equals + 1).trim())
+  }
+  if (entries.size === 0) throw new Error(wrong)
+  return entries
+}
+
+/** The text without braces around it. */
+const stripped = (text: string): string => (text.startsWith('{') && text.endsWith('}') ? text.slice(1, -1).trim() : text)
+
+/** The parts of a text between commas and blanks outside braces. Throws an Error when a brace has no counterpart. */
+function members(text: string): readonly string[] {
+  const found: string[] = []
+  let member = ''
+  let depth = 0
+  for (const letter of text) {
+    if (letter === '{') depth++
+    if (letter === '}') depth--
+    if (depth < 0) break
+    if (depth > 0 || !/[\s,]/.test(letter)) member += letter
+    else if (member !== '') member = (found.push(member), '')
+  }
+  if (depth !== 0) throw new Error(`${JSON.stringify(text)} has a brace without its counterpart`)
+  return member === '' ? found : [...found, member]
+}

@@ -1,0 +1,32 @@
+/** Queues notices with rewritten recipients, as Postfix does (docs/rewriting.md). */
+import type { NoticeEntry } from '../bounce/notice-writer.ts'
+import type { EnvelopeRecipient } from '../mail/envelope.ts'
+import type { Intake } from '../queue/intake/intake.ts'
+import { LookupFailed } from '../rewriting/lookup-table.ts'
+import type { Rewriting } from '../rewriting/rewriting.ts'
+import type { Events } from '../telemetry/events.ts'
+
+export interface NoticeEntryDeps {
+  readonly intake: Intake
+  readonly events: Events
+  readonly rewriting: () => Rewriting | null
+}
+
+/** The entry for notices. A notice whose recipients cannot be looked up keeps them, so that it is not lost. */
+export function noticeEntry({ intake, events, rewriting }: NoticeEntryDeps): NoticeEntry {
+  const rewritten = (recipients: readonly EnvelopeRecipient[]): readonly EnvelopeRecipient[] => {
+    try {
+      return rewriting()?.recipients(recipients) ?? recipients
+    } catch (error) {
+      if (!(error instanceof LookupFailed)) throw error
+      events.emit({ kind: 'note', level: 'error', text: `a notice keeps its recipients: ${error.message}` })
+      return recipients
+    }
+  }
+  return {
+    begin: () => intake.begin(),
+    prepare: (entry) => intake.prepare({ ...entry, recipients: rewritten(entry.recipients) }),
+    entered: (entry) => intake.entered(entry),
+    withdrawn: (entry) => intake.withdrawn(entry),
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Rewrites the addresses of new mail (Postfix cleanup(8), docs/rewriting.md): envelope sender, envelope recipients and header
+ * addresses. Compiled once per configuration.
+ */
+import type { Config } from '../config/options.ts'
+import { isInternational } from '../mail/address.ts'
+import { parseAddress } from '../mail/address-path.ts'
+import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
+import type { AddressRole } from '../mail/header-addresses.ts'
+import { AddressMap, type AddressRules } from './address-map.ts'
+import { canonical, classOf, type AddressClass, type ClassMaps } from './canonical.ts'
+import { LookupFailed } from './lookup-table.ts'
+import { Masquerade, type MasqueradeSettings } from './masquerade.ts'
+import type { TableName, Tables } from './tables.ts'
+
+export type RewritingSettings = MasqueradeSettings &
+  Pick<
+    Config,
+    | 'myorigin'
+    | 'myhostname'
+    | 'mydomain'
+    | 'append_dot_mydomain'
+    | 'double_bounce_sender'
+    | 'recipient_delimiter'
+    | 'propagate_unmatched_extensions'
+    | 'canonical_classes'
+    | 'sender_canonical_classes'
+    | 'recipient_canonical_classes'
+    | 'masquerade_classes'
+  >
+
+export class Rewriting {
+  readonly #myorigin: string
+  readonly #classes: Readonly<Record<AddressClass, ClassMaps>>
+  /** Maps a header address; absent when no map applies to header addresses. Throws LookupFailed. */
+  readonly header: ((address: string, role: AddressRole) => string) | undefined
+
+  private constructor(config: RewritingSettings, tables: Tables) {
+    const maps = new Maps(config, tables)
+    this.#myorigin = config.myorigin
+    this.#classes = maps.classes()
+    const ofHeader = { sender: this.#classes.header_sender, recipient: this.#classes.header_recipient }
+    const inHeader = Object.values(ofHeader).some(isUsed)
+    this.header = inHeader ? (address, role) => canonical(address, ofHeader[role]) : undefined
+  }
+
+  /** The rewriting of a configuration; null when no parameter asks for any. */
+  static of(config: RewritingSettings, tables: Tables): Rewriting | null {
+    return tables.size === 0 && config.masquerade_domains.length === 0 ? null : new Rewriting(config, tables)
+  }
+
+  /** The rewritten envelope of a submission. Throws LookupFailed. */
+  envelope(envelope: Envelope): Envelope {
+    const sender = this.#canonical(envelope.sender, 'sender')
+    const recipients = this.recipients(envelope.recipients)
+    const smtputf8 = envelope.smtputf8 === true || [sender, ...recipients.map(({ address }) => address)].some(isInternational)
+    return { ...envelope, sender, recipients, smtputf8: smtputf8 ? true : envelope.smtputf8 }
+  }
+
+  /** The rewritten recipients of a message. Throws LookupFailed. */
+  recipients(recipients: readonly EnvelopeRecipient[]): readonly EnvelopeRecipient[] {
+    return recipients.map((recipient) => {
+      const address = this.#canonical(recipient.address, 'recipient')
+      return address === recipient.address ? recipient : { ...recipient, address, orcpt: recipient.orcpt ?? original(recipient.address) }
+    })
+  }
+
+  #canonical(address: string, role: AddressRole): string {
+    const result = canonical(address, this.#classes[classOf('envelope', role)])
+    return result === address ? address : this.#valid(result, address)
+  }
+
+  /** The address as it is in envelopes. */
+  #valid(result: string, original: string): string {
+    if (result === '') return ''
+    const address = parseAddress(result, this.#myorigin)
+    if (address !== undefined) return address
+    throw new LookupFailed(`${original} is mapped to ${JSON.stringify(result)}, which is not an address; correct the table`)
+  }
+}
+
+/** ORCPT of a recipient whose client gave none (RFC 3461 §4.2), so that notices name the address that the sender used. */
+const original = (address: string): string => `${isInternational(address) ? 'utf-8' : 'rfc822'};${address}`
+
+const isUsed = ({ ofRole, common, masquerade }: ClassMaps): boolean => ofRole !== null || common !== null || masquerade !== null
+
+/** The maps of a configuration. */
+class Maps {
+  readonly #config: RewritingSettings
+  readonly #tables: Tables
+  readonly #rules: AddressRules
+
+  constructor(config: RewritingSettings, tables: Tables) {
+    this.#config = config
+    this.#tables = tables
+    this.#rules = addressRules(config)
+  }
+
+  classes(): Readonly<Record<AddressClass, ClassMaps>> {
+    const { sender_canonical_classes: ofSender, recipient_canonical_classes: ofRecipient } = this.#config
+    const [sender, recipient] = [this.#canonical('sender_canonical_maps'), this.#canonical('recipient_canonical_maps')]
+    return {
+      envelope_sender: this.#classMaps('envelope_sender', ofSender.includes('envelope_sender') ? sender : null),
+      envelope_recipient: this.#classMaps('envelope_recipient', ofRecipient.includes('envelope_recipient') ? recipient : null),
+      header_sender: this.#classMaps('header_sender', ofSender.includes('header_sender') ? sender : null),
+      header_recipient: this.#classMaps('header_recipient', ofRecipient.includes('header_recipient') ? recipient : null),
+    }
+  }
+
+  #classMaps(name: AddressClass, ofRole: AddressMap | null): ClassMaps {
+    const { canonical_classes, masquerade_classes, masquerade_domains } = this.#config
+    const hidesDomains = masquerade_domains.length > 0 && masquerade_classes.includes(name)
+    return {
+      ofRole,
+      common: canonical_classes.includes(name) ? this.#canonical('canonical_maps') : null,
+      masquerade: hidesDomains ? new Masquerade(this.#config) : null,
+    }
+  }
+
+  #canonical(name: TableName): AddressMap | null {
+    const table = this.#tables.get(name)
+    const propagates = this.#config.propagate_unmatched_extensions.includes('canonical')
+    return table === undefined ? null : new AddressMap(table, this.#rules, propagates)
+  }
+}
+
+function addressRules(config: RewritingSettings): AddressRules {
+  const { myorigin, myhostname, mydomain, double_bounce_sender: doubleBounce } = config
+  return {
+    delimiters: config.recipient_delimiter,
+    myorigin,
+    localDomains: new Set([myorigin, myhostname, 'localhost'].map((domain) => domain.toLowerCase())),
+    parent: config.append_dot_mydomain ? mydomain : null,
+    whole: new Set(['postmaster', 'mailer-daemon', doubleBounce.toLowerCase()]),
+  }
+}

@@ -1,0 +1,28 @@
+/** Opens the lookup tables of all parameters for addresses. */
+import { readFileSync } from 'node:fs'
+import type { Config } from '../config/options.ts'
+import { openTable, type LookupTable } from './lookup-table.ts'
+
+/** Parameters that name lookup tables. */
+export const TABLE_NAMES = ['canonical_maps', 'sender_canonical_maps', 'recipient_canonical_maps'] as const
+export type TableName = (typeof TABLE_NAMES)[number]
+
+/** The tables by parameter. A parameter without tables is missing. */
+export type Tables = ReadonlyMap<TableName, LookupTable>
+
+export interface OpenedTables {
+  readonly tables: Tables
+  /** A sentence for each line of a file that is ignored. */
+  readonly warnings: readonly string[]
+}
+
+/** Opens the tables. Throws an Error that names parameter and path when a file cannot be read. */
+export function openTables(config: Pick<Config, TableName>): OpenedTables {
+  const opened = TABLE_NAMES.filter((name) => config[name].length > 0).map((name) => openTable(name, config[name], readText))
+  return {
+    tables: new Map(opened.map(({ table }) => [table.name as TableName, table])),
+    warnings: opened.flatMap(({ warnings }) => warnings),
+  }
+}
+
+const readText = (path: string): string => readFileSync(path, 'utf8')

@@ -1,0 +1,104 @@
+/** Generated mail for comparisons of address rewriting, from a seed. */
+import { seededRandom } from '../../src/system/random.ts'
+
+export interface RewritingInput {
+  readonly sender: string
+  readonly recipients: readonly { readonly address: string; readonly parameters: string }[]
+  readonly header: string
+}
+
+const LOCALS = [
+  'ann',
+  'bob',
+  'Carl',
+  'ann+news',
+  'bob+a+b',
+  'root',
+  'postmaster',
+  'eve.x',
+  '"a b"',
+  'list',
+  'loop',
+  'zoe',
+  'Ann',
+  'owner-list',
+]
+const DOMAINS = ['a.test', 'b.test', 'c.test', 'sub.a.test', 'deep.sub.a.test', 'x.b.test', 'origin.example', 'relay.example', 'localhost']
+const NAMES = ['', '', 'Ann Example', '"Example, Ann"', 'A. B. Cee', '=?utf-8?q?=C3=84nn?=', '"q \\" q"', 'Ann (A) Example']
+const SENDER_FIELDS = ['From', 'Sender', 'Reply-To', 'Errors-To', 'Return-Receipt-To', 'Disposition-Notification-To', 'Mail-Followup-To']
+const RECIPIENT_FIELDS = ['To', 'Cc', 'Apparently-To', 'Resent-To', 'Resent-Cc', 'Resent-Reply-To', 'TO']
+const NOTIFY = [
+  '',
+  '',
+  '',
+  ' NOTIFY=NEVER',
+  ' NOTIFY=FAILURE,DELAY',
+  ' ORCPT=rfc822;orig+2Bx@o.test',
+  ' NOTIFY=FAILURE ORCPT=rfc822;z@o.test',
+]
+
+export class InputGenerator {
+  readonly #draw: () => number
+  #drawn = 0
+
+  constructor(seed: number) {
+    const random = seededRandom(seed)
+    this.#draw = () => random.draw(`input ${this.#drawn++}`)
+  }
+
+  input(): RewritingInput {
+    // deferd takes a repeated recipient once, Postfix once for each set of parameters.
+    const addresses = new Map(this.#many(1, 4, () => this.#address()).map((address) => [address.toLowerCase(), address]))
+    const recipients = [...addresses.values()].map((address) => ({ address, parameters: this.#of(NOTIFY) }))
+    const fields = [this.#field(this.#of(SENDER_FIELDS)), this.#field(this.#of(RECIPIENT_FIELDS)), this.#field('From'), this.#field('To')]
+    return { sender: this.#draw() < 0.1 ? '' : this.#address(), recipients, header: this.#shuffled(fields).join('') }
+  }
+
+  #address(): string {
+    return `${this.#of(LOCALS)}@${this.#of(DOMAINS)}`
+  }
+
+  #headerAddress(): string {
+    const domain = this.#draw() < 0.15 ? '' : `@${this.#draw() < 0.1 ? this.#of(DOMAINS).toUpperCase() : this.#of(DOMAINS)}`
+    return this.#of(LOCALS) + domain
+  }
+
+  #field(name: string): string {
+    return `${name}: ${this.#list()}\r\n`
+  }
+
+  #list(): string {
+    const members = this.#many(1, 5, () => this.#member())
+    if (this.#draw() < 0.1) return `friends: ${members.join(', ')};`
+    return members.join(this.#of([', ', ',', ',\r\n ', ' ', '\t,  ']))
+  }
+
+  #member(): string {
+    const [address, name] = [this.#headerAddress(), this.#of(NAMES)]
+    if (name !== '') return `${name} <${address}>`
+    return this.#of([
+      address,
+      address,
+      `<${address}>`,
+      `${address} (a comment)`,
+      `(a comment) ${address}`,
+      `< ${address} >`,
+      `<@r.test:${address}>`,
+    ])
+  }
+
+  #many<T>(least: number, limit: number, make: () => T): readonly T[] {
+    return Array.from({ length: least + Math.floor(this.#draw() * (limit - least)) }, make)
+  }
+
+  #of<T>(choices: readonly T[]): T {
+    return choices[Math.floor(this.#draw() * choices.length)] as T
+  }
+
+  #shuffled<T>(items: readonly T[]): readonly T[] {
+    return items
+      .map((item) => [this.#draw(), item] as const)
+      .toSorted(([a], [b]) => a - b)
+      .map(([, item]) => item)
+  }
+}

@@ -1,0 +1,112 @@
+/** Address rewriting: deferd and Postfix get the same generated mail with the same parameters, and send the same. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
+import type { ReceivedMail } from '../../src/testkit/remote/remote-events.ts'
+import { reasonToSkip } from '../support/required.ts'
+import { Client } from './dialogue.ts'
+import { settled } from './observe.ts'
+import { InputGenerator, type RewritingInput } from './rewriting-inputs.ts'
+import { SITUATIONS } from './rewriting-situations.ts'
+import { startPair, type Pair, type System } from './systems.ts'
+
+const INPUTS = 200
+const WIDTH = 8
+const BODY = `Date: Fri, 20 Nov 2026 10:00:00 +0000\r\nMessage-Id: <x@y.test>\r\n\r\nbody\r\n.\r\n`
+
+const reason = reasonToSkip('interop', await postfixIsMissing())
+
+describe.skipIf(reason !== null)(`rewriting by deferd and Postfix${reason === null ? '' : ` (not run: ${reason})`}`, () => {
+  describe.each(Object.entries(SITUATIONS))('%s', (name, settings) => {
+    let pair: Pair
+
+    beforeAll(async () => {
+      pair = await startPair({ settings })
+    }, 60_000)
+    afterAll(() => pair.stop(), 60_000)
+
+    test(`${INPUTS} messages are sent with equal envelopes and headers`, async () => {
+      const generator = new InputGenerator(Object.keys(SITUATIONS).indexOf(name) + 1)
+      const inputs = Array.from({ length: INPUTS }, (_, n) => [n, generator.input()] as const)
+      const replies: string[][] = []
+      const left = inputs.values()
+      await Promise.all(
+        Array.from({ length: WIDTH }, async () => {
+          for (const [n, input] of left) {
+            const [deferd, postfix] = await Promise.all([submitted(pair.deferd, input, n), submitted(pair.postfix, input, n)])
+            replies[n] = [deferd, postfix]
+          }
+        }),
+      )
+      await settled([pair.deferd, pair.postfix], 1000)
+      const [ours, theirs] = [outcomes(pair.deferd), outcomes(pair.postfix)]
+      const different = inputs.flatMap(([n, input]) => {
+        const [deferd, postfix] = [
+          [replies[n]?.[0], ours.get(n)],
+          [replies[n]?.[1], theirs.get(n)],
+        ]
+        return JSON.stringify(deferd) === JSON.stringify(postfix) ? [] : [{ input, deferd, postfix }]
+      })
+      expect(different.slice(0, 3)).toEqual([])
+      expect(theirs.size).toBeGreaterThan(INPUTS / 2)
+    }, 120_000)
+  })
+})
+
+/** Sends a message and returns the class of the reply to its content. */
+async function submitted({ port }: System, { sender, recipients, header }: RewritingInput, n: number): Promise<string> {
+  const client = await Client.open(port, '127.0.0.1')
+  try {
+    const lines = [
+      'EHLO client.example',
+      `MAIL FROM:<${sender}>`,
+      ...recipients.map(({ address, parameters }) => `RCPT TO:<${address}>${parameters}`),
+      'DATA',
+      `Subject: message ${n}\r\n${header}${BODY.trimEnd()}`,
+    ]
+    let reply = await client.reply()
+    for (const line of lines) {
+      client.send(`${line}\r\n`)
+      reply = await client.reply()
+    }
+    return reply.slice(0, 3)
+  } finally {
+    client.close()
+  }
+}
+
+interface Outcome {
+  readonly sender: string
+  readonly recipients: readonly string[]
+  readonly headers: readonly string[]
+}
+
+/** The outcomes by the number of the message. Recipients are sorted: Postfix sends them by domain, deferd as they came. */
+function outcomes({ received }: System): ReadonlyMap<number, Outcome> {
+  const byNumber = Map.groupBy(received, (mail) => Number(/^Subject: message (\d+)/m.exec(mail.content.toString('latin1'))?.[1] ?? -1))
+  return new Map([...byNumber].map(([n, mails]) => [n, outcomeOf(mails)]))
+}
+
+const outcomeOf = (mails: readonly ReceivedMail[]): Outcome => ({
+  sender: mails[0]?.sender ?? '',
+  recipients: mails
+    .flatMap((mail) => mail.recipients.map((address, i) => `${address} ${rcptParameters(address, mail.rcptParameters[i] ?? '')}`))
+    .toSorted(),
+  headers: [...new Set(mails.map(headerOf))],
+})
+
+/** Parameters of RCPT, without an ORCPT that repeats the address: Postfix always sends one. */
+const rcptParameters = (address: string, text: string): string =>
+  text
+    .split(' ')
+    .filter((one) => one.toLowerCase() !== `orcpt=rfc822;${address.replaceAll('+', '+2B').replaceAll(' ', '+20')}`.toLowerCase())
+    .toSorted()
+    .join(' ')
+
+const headerOf = ({ content }: ReceivedMail): string =>
+  content
+    .toString('latin1')
+    .split('\r\n\r\n', 1)[0]!
+    .split(/\r\n(?![ \t])/)
+    .filter((field) => !/^(?:Received|Resent-Message-Id|Resent-Date):/i.test(field))
+    .map((field) => field.trimEnd())
+    .join('\n')

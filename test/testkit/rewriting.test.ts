@@ -1,0 +1,55 @@
+/** Rewritten mail in a world, on both stores. */
+import { createTransport } from 'nodemailer'
+import { describe, expect, test } from 'vitest'
+import { createWorld, type World, type WorldOptions } from '../../src/testkit/index.ts'
+
+async function inWorld(options: WorldOptions, story: (world: World) => Promise<void>): Promise<void> {
+  const world = await createWorld(options)
+  try {
+    await story(world)
+  } finally {
+    await world.close()
+  }
+}
+
+const send = (world: World, from: string, to: string | string[]) =>
+  createTransport(world.transport()).sendMail({ from, to, subject: 'hello', text: 'hi' })
+
+describe.each(['memory', 'sqlite'] as const)('with the store %s', (store) => {
+  const config = { canonical_maps: { 'app@internal.example': 'service@us.example', '@internal.example': '@us.example' } }
+
+  test('envelope and header are mapped before 250', () =>
+    inWorld({ store, config }, async (world) => {
+      await send(world, 'app@internal.example', ['ann@far.example', 'eve@internal.example'])
+      await world.settle()
+      const [mail] = world.mailbox('ann@far.example').mails()
+      expect(mail).toMatchObject({ from: 'service@us.example' })
+      expect(mail?.header('From')).toBe('service@us.example')
+      expect(mail?.header('To')).toBe('ann@far.example, eve@us.example')
+      expect(world.mailbox('eve@us.example').mails()).toHaveLength(1)
+      expect(world.mailbox('eve@internal.example').mails()).toHaveLength(0)
+    }))
+
+  test('a notice names the address that the sender used, and goes to the mapped sender', () =>
+    inWorld({ store, config }, async (world) => {
+      world.destination('us.example').rejects('eve@us.example', '550 5.1.1 no such user')
+      await send(world, 'app@internal.example', 'eve@internal.example')
+      await world.settle()
+      const [notice] = world.mailbox('service@us.example').notices()
+      expect(notice).toMatchObject({ action: 'failed', recipients: [{ recipient: 'eve@us.example' }] })
+      expect(world.mailbox('service@us.example').mails()[0]?.content).toContain('Original-Recipient: rfc822;eve@internal.example')
+    }))
+
+  test('a lookup without a usable result refuses the mail with 451, and nothing is queued', () =>
+    inWorld({ store, config: { recipient_canonical_maps: { 'eve@far.example': ',' } } }, async (world) => {
+      const refused = { responseCode: 451, response: '451 4.3.0 Error: address lookup failed' }
+      await expect(send(world, 'app@us.example', ['ann@far.example', 'eve@far.example'])).rejects.toMatchObject(refused)
+      const header = { envelope: { from: 'app@us.example', to: 'ann@far.example' }, to: 'eve@far.example', text: 'hi' }
+      await expect(createTransport(world.transport()).sendMail(header)).rejects.toMatchObject(refused)
+      await world.settle()
+      expect(world.mailbox('ann@far.example').mails()).toEqual([])
+      await send(world, 'app@us.example', 'ann@far.example')
+      await world.settle()
+      expect(world.mailbox('ann@far.example').mails()).toHaveLength(1)
+    }))
+})
