@@ -52,6 +52,7 @@ function keepsNothing(): QueueStore {
     tally: async () => EMPTY_TALLY,
     audit: async () => 0,
     prune: async () => ({ more: false }),
+    verify: async () => null,
     ping: nothing,
     freeSpace: async () => Infinity,
     move: async () => [],

@@ -30,6 +30,7 @@ import { HttpPort } from './http-port.ts'
 import { HttpServer } from './http-server.ts'
 import { Account } from './account.ts'
 import { ClockWatch } from './clock-watch.ts'
+import { IndexCheck } from './index-check.ts'
 import { Maintenance } from './maintenance.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import { Relay, type RelaySettings } from './relay.ts'
@@ -277,6 +278,8 @@ export class Daemon {
     const { scheduler } = relay
     const maintenance = new Maintenance({ config, clock: this.#clock, store, scheduler, events: this.#events })
     this.#closing.push(() => maintenance.stop())
+    const indexCheck = new IndexCheck({ clock: this.#clock, store })
+    this.#closing.push(() => indexCheck.stop())
   }
 
   /**

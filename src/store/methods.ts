@@ -106,6 +106,7 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },
+  verify: { room: 'neither', changes: nothing },
   // A successful ping means that deliveries can continue.
   ping: { room: 'lease', changes: nothing },
   freeSpace: { room: 'neither', changes: nothing },

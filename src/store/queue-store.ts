@@ -342,6 +342,12 @@ export interface QueueStore {
     readonly historyCount: number
     readonly trashBefore: Instant
   }): Promise<{ readonly more: boolean }>
+  /**
+   * Compares the recipients after an id with the indexes by which deliveries, expiries and notices find them, a slice at a time, so that
+   * mail does not wait. Returns the last id of the slice; null after the last slice. A recipient without its entries is damage: a queue
+   * in a file is then repaired, like after any other damage.
+   */
+  verify(after: RecipientId): Promise<RecipientId | null>
   /** Resolves when the store can commit. Writes and syncs a heartbeat row. */
   ping(): Promise<void>
   /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
+import { IndexCheck } from '../../src/daemon/index-check.ts'
 import { ClockWatch } from '../../src/daemon/clock-watch.ts'
 import { Maintenance } from '../../src/daemon/maintenance.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
@@ -79,6 +80,30 @@ describe('maintenance', () => {
     expect(texts).toEqual(['maintenance postponed by a minute: the disk is full'])
     expect(pruned).toEqual([2 * MINUTE])
   })
+})
+
+test('the indexes are verified at the start and once a day, in slices', async () => {
+  const clock = new VirtualClock()
+  const verified: [Duration, number][] = []
+  const slices = new Map([
+    [0, 200],
+    [200, 300],
+  ])
+  const verify = async (after: number) => {
+    verified.push([clock.monotonic(), after])
+    if (verified.length === 5) throw new StoreUnavailable('the disk is full')
+    return slices.get(after) ?? null
+  }
+  const check = new IndexCheck({ clock, store: { verify } })
+  await eventLoopTurn()
+  await pass(clock, 3 * DAY)
+  const walk = (from: Duration) => [0, 200, 300].map((after, n) => [from + 10 * n, after])
+  // The second run ends at its second slice; the third one begins a day later.
+  expect(verified).toEqual([...walk(0), ...walk(DAY + 30).slice(0, 2), ...walk(2 * DAY + 40)])
+  const stopped = check.stop()
+  await pass(clock, DAY)
+  await stopped
+  expect(verified).toHaveLength(8)
 })
 
 describe('the watch of the clock', () => {

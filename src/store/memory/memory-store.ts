@@ -348,6 +348,11 @@ class MemoryStore implements QueueStore {
     return { more: false }
   }
 
+  /** A queue in memory has no indexes in a file. */
+  async verify() {
+    return null
+  }
+
   async ping(): Promise<void> {}
 
   async freeSpace(): Promise<number> {

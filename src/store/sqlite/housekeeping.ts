@@ -2,10 +2,10 @@
  * Queue state other than mail, and maintenance: saved destinations, deadlines, pruning of history and trash past their retention,
  * and incremental vacuum.
  */
-import type { Database } from 'better-sqlite3'
+import { SqliteError, type Database } from 'better-sqlite3'
 import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
-import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
 import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './queries.ts'
@@ -18,6 +18,8 @@ type Limits = Parameters<QueueStore['prune']>[0]
 const HISTORY_SLICE = 250
 /** Maximum number of messages in the trash per slice. A slice takes a few milliseconds. */
 const TRASH_SLICE = 25
+/** Number of recipients verified per slice. A slice takes about a millisecond. */
+const VERIFIED_SLICE = 200
 /** Number of pages vacuumed per slice. */
 const VACUUM_SLICE = 500
 /** Number of free pages from which a vacuum is worth its writes. */
@@ -37,6 +39,7 @@ export class Housekeeping {
   readonly #trash
   readonly #beat
   readonly #reserveIds
+  readonly #unindexed
   readonly #saveClock
   readonly #operating: Operating
   readonly #traffic: TrafficRows
@@ -62,6 +65,9 @@ export class Housekeeping {
     this.#trash = db.prepare<{ before: Instant; limit: number }, MessageRow>(sql.oldestTrash)
     this.#beat = db.prepare(sql.beatHeart)
     this.#saveClock = db.prepare<{ name: string; value: number }>(sql.saveClockPart)
+    this.#unindexed = db.prepare<{ after: RecipientId; size: number }, { last: RecipientId | null; missing: number }>(
+      sql.sliceWithoutEntries,
+    )
     this.#reserveIds = db.prepare<{ count: number }, MessageId>(sql.reserveIds).pluck()
   }
 
@@ -93,6 +99,13 @@ export class Housekeeping {
   nextIds(count: number): MessageId[] {
     const last = this.#reserveIds.get({ count }) ?? 0
     return Array.from({ length: count }, (_, n) => last - count + 1 + n)
+  }
+
+  /** Throws SqliteError with SQLITE_CORRUPT when an index lacks a recipient of the slice. */
+  verify(after: RecipientId): RecipientId | null {
+    const { last, missing } = this.#unindexed.get({ after, size: VERIFIED_SLICE }) ?? { last: null, missing: 0 }
+    if (missing > 0) throw new SqliteError(`recipients without an entry in an index: ${missing}`, 'SQLITE_CORRUPT')
+    return last
   }
 
   ping(): void {

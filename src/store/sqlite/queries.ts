@@ -177,6 +177,20 @@ export const destinationsDue = `
     where recipient.destination = walk.destination and ${DUE_INDEX} order by due_at limit 1) as dueAt
   from walk where destination is not null`
 
+/** The last id of a slice of the recipients, and the number of those without their entry in an index. */
+export const sliceWithoutEntries = `
+  select max(id) as last, coalesce(sum(
+    (state = 'waiting' and suspect = 0 and not exists (
+      select 1 from recipient as entry indexed by recipient_due
+      where destination = slice.destination and due_at = slice.due_at and id = slice.id and ${DUE_INDEX}))
+    or (state = 'waiting' and not exists (
+      select 1 from recipient as entry indexed by recipient_expiry
+      where expires_at = slice.expires_at and id = slice.id and state = 'waiting'))
+    or (notice_due is not null and not exists (
+      select 1 from recipient as entry indexed by recipient_notice_due where id = slice.id and notice_due is not null))), 0) as missing
+  from (select id, state, suspect, destination, due_at, expires_at, notice_due
+    from recipient not indexed where id > :after order by id limit :size) as slice`
+
 export const nextExpiry = `select min(expires_at) from recipient indexed by recipient_expiry where state = 'waiting'`
 export const nextWarning = `
   select min(warn_at) from message indexed by message_warning where warn_at is not null and placement = 'queued'`

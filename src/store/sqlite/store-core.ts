@@ -122,6 +122,7 @@ const handlersOf = ({
   audit: (record) => operating.audit(record),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
+  verify: (after) => housekeeping.verify(after),
   ping: () => housekeeping.ping(),
   freeSpace,
 })

@@ -47,6 +47,39 @@ test('damage found in operation: the queue is rebuilt, leases continue, readers 
   await close()
 })
 
+/** Changes a letter of the destination in the last entry of the index recipient_due. The entry then belongs to another destination. */
+function misfile(directory: string): void {
+  const bytes = readFileSync(queueFile(directory))
+  const LEAF_OF_INDEX = 0x0a
+  const page = Array.from({ length: bytes.length / PAGE }, (_, n) => n * PAGE).find(
+    (at) => bytes[at] === LEAF_OF_INDEX && bytes.subarray(at, at + PAGE).includes('far.example'),
+  )
+  if (page === undefined) throw new Error('the index has no leaf')
+  // SQLite fills pages from their end: the entry that was added last comes first.
+  const at = bytes.indexOf('far.example', page)
+  bytes[at + 2] = 'z'.charCodeAt(0)
+  writeFileSync(queueFile(directory), bytes)
+}
+
+test('a recipient that an index has lost is found by verify, and the repaired queue delivers it', async () => {
+  const directory = folder()
+  const before = await openInlineStore({ directory })
+  const ids = []
+  for (let n = 0; n < 40; n++) ids.push(await queue(before.store))
+  await before.store.close()
+  misfile(directory)
+  const repairs: Repair[] = []
+  const { store, close } = await openStore(directory, { threads: true, create: false, onRepaired: (repair) => repairs.push(repair) })
+  const found = messagesIn((await claim(store, T0)).requests)
+  expect(found).toHaveLength(39)
+  const verified = []
+  for (let after: number | null = 0; after !== null;) verified.push((after = await store.verify(after)))
+  expect(verified).toEqual([first(ids.at(-1) ?? 0), null])
+  expect(repairs).toMatchObject([{ why: expect.stringContaining('recipients without an entry in an index: 1') as string, corrupt: [] }])
+  expect([...found, ...messagesIn((await claim(store, T0)).requests)].toSorted((a, b) => a - b)).toEqual(ids)
+  await close()
+})
+
 test('a damaged root page is found at the start, though no mail is due', async () => {
   const directory = folder()
   const { store } = await openInlineStore({ directory })
