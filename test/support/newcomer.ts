@@ -116,7 +116,9 @@ export class Newcomer {
   async start(written: string, until: string, addition = ''): Promise<string> {
     this.#ran.add(written)
     const command = `${written.replace(/^npm ci && /, '')}${addition}`
-    const child = spawn('bash', ['-c', `exec ${command}`], { cwd: this.folder, env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] })
+    // A process group of its own: npm start is npm, a shell and the daemon, which a signal to npm alone does not reach.
+    const options = { cwd: this.folder, env: this.#env, detached: true } as const
+    const child = spawn('bash', ['-c', `exec ${command}`], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#running.push(child)
     let out = ''
     const { promise, resolve, reject } = Promise.withResolvers<string>()
@@ -134,9 +136,10 @@ export class Newcomer {
   async stop(): Promise<void> {
     await Promise.all(
       this.#running.splice(0).map(async (child) => {
-        if (child.exitCode !== null) return
-        const ended = new Promise((resolve) => child.once('exit', resolve))
-        child.kill('SIGTERM')
+        if (child.pid === undefined || child.exitCode !== null) return
+        // The pipes are closed when every process of the group has ended.
+        const ended = new Promise((resolve) => child.once('close', resolve))
+        process.kill(-child.pid, 'SIGTERM')
         await ended
       }),
     )
