@@ -36,7 +36,7 @@ export const formulaOf = (name: FormulaName): Formula => FORMULAS[name]
 
 export const isFormulaName = (name: string): name is FormulaName => Object.hasOwn(FORMULAS, name)
 
-/** Policies that are names of other policies with fixed parameters. */
+/** Names that stand for other policies with fixed parameters. */
 export const SCHEDULES: Readonly<Record<string, string>> = {
   zonemta: 'table(5m,7m,8m,25m,75m,2h,4h)',
   exchange: 'table(1m,1m,1m,1m,5m,5m,5m,5m,5m,5m,10m)',

@@ -41,7 +41,7 @@ export interface RelaySettings {
   readonly config: Config
   /** Templates of notices. */
   readonly templates: Templates
-  /** Keys and passwords for the logins at next hops. */
+  /** Passwords, and the private keys of TLS client certificates, for next hops. */
   readonly secrets?: DeliverySecrets | undefined
   /** Opened lookup tables for addresses; opened by the relay when absent. */
   readonly tables?: Tables | undefined

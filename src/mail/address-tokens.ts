@@ -142,7 +142,7 @@ class Grouping {
     else this.#pending.push(token)
   }
 
-  /** Ends the address to the right. `comma` separates it from the text to its left. */
+  /** Completes the pending address (tokens are read from right to left), and adds a comma to its left if `comma` is true. */
   #close(comma: boolean): void {
     if (this.#pending.length === 0) return
     this.#nodes.push({ kind: 'address', tokens: this.#pending.toReversed() })

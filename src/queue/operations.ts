@@ -263,7 +263,7 @@ export class Operations {
     return changed
   }
 
-  /** Steps of a round. Messages share one operation object, so that structured cloning copies the object once. */
+  /** One step per message of a round. Except for requeue, they share one operation object, so that structured cloning copies it once. */
   async #steps({ operation: kind, purge }: BulkOperation, round: readonly FoundMessage[]): Promise<readonly Step[]> {
     const now = this.#deps.clock.now()
     if (kind === 'requeue') return (await Promise.all(round.map((message) => this.#requeueing(message, now)))).flat()

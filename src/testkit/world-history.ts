@@ -31,7 +31,7 @@ export class History {
     this.#events.push(event)
   }
 
-  /** SHA-256 in hex of all events without Message-IDs. Equal seeds and equal tests give equal hashes on every machine. */
+  /** SHA-256 in hex of all events, with their Message-IDs left out. Equal seeds and equal tests give equal hashes on every machine. */
   hash(): string {
     const hash = createHash('sha256')
     for (const event of this.#events) hash.update(`${JSON.stringify(event, inOrder)}\n`)

@@ -64,7 +64,7 @@ function certificate(what: string, path: string, now: Instant): Finding | null {
   return left < SOON ? warning(what, `${text} ends in ${span(left)}`) : ok(what, `${text} holds for ${span(left)}`)
 }
 
-/** The finding of a part of the preparation that has neither a problem nor a warning; null when it does not apply. */
+/** Finding for a part of the configuration without a problem or warning; null when the configuration does not use the part. */
 function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding | null {
   switch (part) {
     case 'notices':

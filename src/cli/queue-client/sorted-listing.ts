@@ -1,6 +1,6 @@
 /**
- * Sorts a listing. All messages that match are read first, so their number is limited; with a limit of the listing, only the first
- * messages of the order are kept while reading.
+ * Sorts a listing, which needs the messages in memory. Without `--limit`, all messages that match are kept, and more than MOST of them
+ * are an error; with it, only the messages that sort first are kept.
  */
 import { nextAttemptAt, recordsByName, type DestinationRecords } from '../render/recipient-status.ts'
 import { CommandError, EX } from '../shell/exit.ts'

@@ -68,7 +68,7 @@ export function causeList(causes: readonly WaitingCause[], facts: CauseListFacts
 
 const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
 
-/** One object per cause. `options` select its recipients in queue commands. */
+/** A cause in JSON. The member `options` has the command-line options that select its recipients in queue commands. */
 export const causeJson = (cause: WaitingCause): object => ({
   destination: cause.destination,
   cause: cause.cause,

@@ -12,8 +12,8 @@ export interface SchedulerPort {
   dispatchAlone(request: DeliveryRequest): Promise<void>
   /** Expires a request without an attempt. `status` applies to recipients that were never attempted. */
   settle(request: DeliveryRequest, status: DeliveryStatus): Promise<void>
-  /** Returns requests to the store without an attempt. Schedule, steps and attempt counts do not change. */
+  /** Gives requests back to the store without an attempt. Schedule, steps and attempt counts do not change. */
   giveBack(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void>
-  /** Returns all jobs that wait for a destination in memory. */
+  /** Gives all requests of a destination that wait in memory back to the store. */
   giveBackWaiting(destination: Destination): Promise<void>
 }

@@ -83,7 +83,7 @@ const ACTIONS: readonly KeyName[] = [
 
 const GREYLIST_WINDOW = 4 * HOUR
 
-/** Reads a rule. Returns the rule, or all mistakes. */
+/** Reads a rule. Returns the rule or its mistakes: those of its keys or, if all keys are valid, those of their combination. */
 export function readRule(name: string, written: RuleText | Readonly<Record<string, unknown>>): ReadRule {
   const mistakes: Mistake[] = []
   const keys = readKeys(written, mistakes)

@@ -37,8 +37,8 @@ export async function copyDatabase(db: Database.Database, path: string): Promise
 }
 
 /**
- * Puts a backup in the place of the queue. Rejects with QueueInUse while a daemon runs, QueueFolderUnusable for a file that is not
- * a sound queue, QueueTooNew or QueueIncompatible. Returns the name of the former database, null when there was none.
+ * Puts a backup in the place of the queue. Rejects with QueueInUse while a daemon runs, with QueueFolderUnusable when the file is not
+ * a sound queue, with QueueTooNew when a newer deferd wrote it, and with QueueIncompatible when an unreleased one did. Returns the name of the former database, null when there was none.
  */
 export async function restoreQueue(directory: string, file: string): Promise<string | null> {
   const ownership = takeOwnership(directory)

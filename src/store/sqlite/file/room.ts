@@ -1,7 +1,7 @@
 /**
  * Room for new mail and for outcomes on the disk of the queue: its free bytes, and the free pages of the queue file, which the
- * next transactions reuse. While the reserve is released, no new mail is stored, but deliveries continue as long as their
- * outcomes can be recorded.
+ * next transactions reuse. The reserve is a file that keeps disk space occupied, and that is cut short (released) when the disk is
+ * full. While it is released, no new mail is stored, but deliveries continue as long as their outcomes can be recorded.
  */
 import type { Database } from 'better-sqlite3'
 import type { Reserve } from '../../reserve.ts'
