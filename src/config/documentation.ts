@@ -38,6 +38,10 @@ environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the co
 [canonical_maps]
 "ann@example.com" = "ann.example@example.com"
 
+# sender, @domain or <> → relayhost of its mail; DUNNO for that of all mail
+[sender_dependent_relayhost_maps]
+"@customer.example" = "[smtp.customer.example]:587"
+
 # recipient domain, .parent or next hop: parameters that differ there
 [destination."gmail.com"]
 destination_concurrency_limit = 5 # names lose default_

@@ -12,7 +12,8 @@ import type { Config, OptionName } from './options.ts'
 import { foreignTableType } from './postfix-parameters.ts'
 import type { Problem } from './problem.ts'
 import { parseTlsPolicy } from './tls-policy-map.ts'
-import { parseNextHops, parseTransport } from './transport-map.ts'
+import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
+import { parseNextHops, parseTransport, type Transport } from './transport-map.ts'
 import { assertTableWrapperLevel, assertWrapperLevel } from './wrapper-mode.ts'
 
 /** Positions of values; undefined for a default. */
@@ -60,9 +61,8 @@ function assertFamilies(hops: readonly NextHop[], { inet_protocols }: Pick<Confi
   for (const { host, origin } of hops) assertFamily(host, origin, inet_protocols)
 }
 
-function readTransport(text: string, config: Config): void {
-  const transport = parseTransport(text, config)
-  if ('nexthops' in transport) assertFamilies(transport.nexthops, config)
+function assertTransportFamilies(transport: Transport | null, config: Config): void {
+  if (transport !== null && 'nexthops' in transport) assertFamilies(transport.nexthops, config)
 }
 
 /** Remedy for a lookup table in a parameter that names a file. */
@@ -98,6 +98,12 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
     smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),
     relayhost: () => assertFamilies(parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true), config),
+    sender_dependent_relayhost_maps: () =>
+      valuesOf(config.sender_dependent_relayhost_maps).map((text) => assertFamilies(parseSenderRelayhost(text, config) ?? [], config)),
+    sender_dependent_default_transport_maps: () =>
+      valuesOf(config.sender_dependent_default_transport_maps).map((text) =>
+        assertTransportFamilies(parseSenderTransport(text, config), config),
+      ),
     smtp_fallback_relay: () =>
       assertFamilies(parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', config.smtp_tcp_port, true), config),
   }
@@ -105,7 +111,10 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     const where = parameter(name as OptionName)
     return where === undefined ? [] : [{ where, read }]
   })
-  const maps = [...config.transport_maps].map(([key, text]) => ({ where: transport(key), read: () => readTransport(text, config) }))
+  const maps = [...config.transport_maps].map(([key, text]) => ({
+    where: transport(key),
+    read: () => assertTransportFamilies(parseTransport(text, config), config),
+  }))
   return [...given, ...maps, ...wrapperTrials(config, origins)]
 }
 

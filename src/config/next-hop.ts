@@ -5,7 +5,13 @@
 import { unbracket } from '../mail/address.ts'
 
 /** Source of a next hop. A configured next hop may have any address; a recipient's domain may have only public addresses. */
-export type Origin = 'recipient' | 'transport_maps' | 'relayhost' | 'smtp_fallback_relay'
+export type Origin =
+  | 'recipient'
+  | 'transport_maps'
+  | 'relayhost'
+  | 'smtp_fallback_relay'
+  | 'sender_dependent_relayhost_maps'
+  | 'sender_dependent_default_transport_maps'
 
 export interface NextHop {
   /** Host name, address, or path of a Unix socket (LMTP). Lower case, without brackets. */

@@ -195,6 +195,16 @@ export const OPTIONS = {
     '',
     'Next hops of all mail, tried in order: [host] or [host]:port without MX lookup, or a domain; MX of the recipient domain when empty.',
   ),
+  sender_dependent_relayhost_maps: option(
+    tables,
+    '',
+    'Lookup tables of relayhosts by sender: user@domain, @domain, or <> for the null sender; DUNNO for relayhost. Overruled by transport_maps.',
+  ),
+  sender_dependent_default_transport_maps: option(
+    tables,
+    '',
+    'Lookup tables of transport:nexthop by sender, with the same keys, for mail without an entry in transport_maps that is not to relay_domains.',
+  ),
   proxy_interfaces: option(
     is.list,
     '',
@@ -269,7 +279,7 @@ export const OPTIONS = {
   smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),
   smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'Private key of the client certificate (PEM).'),
   smtp_sasl_password_maps: option(is.text, '', 'File of credentials for AUTH, lines of "NEXTHOP-OR-SENDER USER:PASSWORD".'),
-  smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look up credentials by sender address first.'),
+  smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look up credentials by the sender and its @domain first.'),
   smtp_sasl_mechanism_filter: option(
     is.list,
     '',

@@ -56,10 +56,6 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['smtpd_delay_reject smtpd_helo_required strict_rfc821_envelopes smtpd_restriction_classes', RELAY_RULES],
   ['smtpd_sender_login_maps smtpd_reject_unlisted_recipient relay_recipient_maps', RELAY_RULES],
   ['relay_transport default_transport', ROUTES],
-  [
-    'sender_dependent_relayhost_maps sender_dependent_default_transport_maps',
-    'deferd routes by recipient: write [transport_maps] or relayhost',
-  ],
   ['smtp_destination_concurrency_limit relay_destination_concurrency_limit', 'write default_destination_concurrency_limit'],
   ['smtp_destination_recipient_limit relay_destination_recipient_limit', 'write default_destination_recipient_limit'],
   ['smtp_destination_rate_delay relay_destination_rate_delay', 'write default_destination_rate_delay'],

@@ -4,14 +4,15 @@
 import { parseNextHop, type NextHop, type Origin } from './next-hop.ts'
 import type { Config } from './options.ts'
 
-/** A right-hand side of transport_maps. */
+/** A right-hand side of transport_maps. `unchanged` stands for the route that the address has without the table. */
 export type Transport =
+  | { readonly kind: 'unchanged' }
   | { readonly kind: 'smtp' | 'lmtp'; readonly nexthops: readonly NextHop[] }
   | { readonly kind: 'discard'; readonly text: string }
   | { readonly kind: 'error'; readonly status: string; readonly text: string }
 
 const LMTP_PORT = 24
-type RoutingConfig = Pick<Config, 'smtp_tcp_port' | 'relayhost'>
+type RoutingConfig = Pick<Config, 'smtp_tcp_port'>
 
 /** Parses next hops; throws an Error that names `origin` when one of them is invalid. */
 export function parseNextHops(texts: readonly string[], origin: Origin, port: number, mx: boolean): NextHop[] {
@@ -22,13 +23,14 @@ export function parseNextHops(texts: readonly string[], origin: Origin, port: nu
   })
 }
 
-const split = (text: string): string[] => text.split(/[,\s]+/).filter((part) => part !== '')
+/** The next hops of a list. */
+export const splitHops = (text: string): string[] => text.split(/[,\s]+/).filter((part) => part !== '')
 
-function parseLmtp(rest: string): Transport {
+function parseLmtp(rest: string, origin: Origin): Transport {
   if (rest.startsWith('unix:/')) {
-    return { kind: 'lmtp', nexthops: [{ host: rest.slice('unix:'.length), port: 0, mx: false, origin: 'transport_maps' }] }
+    return { kind: 'lmtp', nexthops: [{ host: rest.slice('unix:'.length), port: 0, mx: false, origin }] }
   }
-  return { kind: 'lmtp', nexthops: parseNextHops(split(rest.replace(/^inet:/, '')), 'transport_maps', LMTP_PORT, false) }
+  return { kind: 'lmtp', nexthops: parseNextHops(splitHops(rest.replace(/^inet:/, '')), 'transport_maps', LMTP_PORT, false) }
 }
 
 /** Parses the text after `error:` or `retry:`. `unstated` is the status when the text begins with none. */
@@ -38,20 +40,20 @@ function parseError(rest: string, unstated: string): Transport {
 }
 
 /**
- * Parses `transport:nexthop`; throws an Error when it is invalid. Without a transport, only the next hop is replaced. Without
+ * Parses `transport:nexthop` of the parameter `origin`; throws an Error when it is invalid. Without a transport, only the next hop is replaced. Without
  * both, mail is routed as if transport_maps had no entry (transport(5)).
  */
-export function parseTransport(text: string, config: RoutingConfig): Transport {
+export function parseTransport(text: string, config: RoutingConfig, origin: Origin = 'transport_maps'): Transport {
   const colon = text.indexOf(':')
   const rest = text.slice(colon + 1).trim()
-  if (colon <= 0 && rest === '') return { kind: 'smtp', nexthops: parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true) }
+  if (colon <= 0 && rest === '') return { kind: 'unchanged' }
   switch (colon < 0 ? 'none' : text.slice(0, colon).trim().toLowerCase()) {
     case '':
     case 'smtp':
     case 'relay':
-      return { kind: 'smtp', nexthops: parseNextHops(split(rest), 'transport_maps', config.smtp_tcp_port, true) }
+      return { kind: 'smtp', nexthops: parseNextHops(splitHops(rest), origin, config.smtp_tcp_port, true) }
     case 'lmtp':
-      return parseLmtp(rest)
+      return parseLmtp(rest, origin)
     case 'discard':
       return { kind: 'discard', text: rest }
     case 'error':
@@ -59,8 +61,6 @@ export function parseTransport(text: string, config: RoutingConfig): Transport {
     case 'retry':
       return parseError(rest, '4.0.0')
     default:
-      throw new Error(
-        `transport_maps: ${JSON.stringify(text)} names no transport; known are smtp:, relay:, lmtp:, discard:, error: and retry:`,
-      )
+      throw new Error(`${origin}: ${JSON.stringify(text)} names no transport; known are smtp:, relay:, lmtp:, discard:, error: and retry:`)
   }
 }

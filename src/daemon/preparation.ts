@@ -13,6 +13,7 @@ import { formatNextHop, parseNextHop } from '../config/next-hop.ts'
 import { parseNextHops } from '../config/transport-map.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
+import { openSenderTables } from '../delivery/routing/sender-tables.ts'
 import { openTables } from '../rewriting/tables.ts'
 import { blocksOf, readCertificate } from '../smtpd/listeners.ts'
 import { parseUsers } from '../smtpd/users.ts'
@@ -125,12 +126,15 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
   steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded))
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
-  steps.warn('lookup tables', ...(tables?.warnings ?? []))
+  const senderTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openSenderTables(config))
+  steps.warn('lookup tables', ...[tables, senderTables].flatMap((opened) => opened?.warnings ?? []))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
-  if (notices === undefined || tls === undefined || passwords === undefined || tables === undefined) return undefined
-  return { config, templates: notices.templates, secrets: { passwords: passwords.text, tls }, tables: tables.tables }
+  if (notices === undefined || tls === undefined || passwords === undefined) return undefined
+  if (tables === undefined || senderTables === undefined) return undefined
+  const lookups = { tables: tables.tables, senderTables: senderTables.tables }
+  return { config, templates: notices.templates, secrets: { passwords: passwords.text, tls }, ...lookups }
 }
 
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */

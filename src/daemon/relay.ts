@@ -11,6 +11,7 @@ import type { Config } from '../config/options.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { Router } from '../delivery/routing/router.ts'
+import { openSenderTables, type SenderTables } from '../delivery/routing/sender-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
@@ -43,6 +44,8 @@ export interface RelaySettings {
   readonly templates: Templates
   /** Passwords, and the private keys of TLS client certificates, for next hops. */
   readonly secrets?: DeliverySecrets | undefined
+  /** Opened lookup tables for routes by sender; opened by the relay when absent. */
+  readonly senderTables?: SenderTables | undefined
   /** Opened lookup tables for addresses; opened by the relay when absent. */
   readonly tables?: Tables | undefined
 }
@@ -115,7 +118,7 @@ export class Relay {
       contents: this.#contents,
       scheduler: this.scheduler,
       waits: (message) => this.#mailerDaemon.waits(message),
-      destinationOf: (address) => this.#rules.router.route(address).destination,
+      destinationOf: (address, sender) => this.#rules.router.route(address, sender).destination,
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
@@ -167,9 +170,9 @@ export class Relay {
     return this.#rules.policies
   }
 
-  #compile({ config, templates, secrets, tables }: RelaySettings): Rules {
+  #compile({ config, templates, secrets, tables, senderTables }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
-    const router = new Router(config)
+    const router = new Router(config, senderTables ?? openSenderTables(config).tables)
     const policies = new DestinationPolicies(config)
     const rewriting = Rewriting.of(config, tables ?? openTables(config).tables)
     const agent = new SmtpAgent({
@@ -218,7 +221,7 @@ export class Relay {
     address: string,
     message: Pick<Message, 'sender' | 'createdAt'>,
   ): { readonly destination: DestinationName; readonly expiresAt: Instant } {
-    const { destination } = this.#rules.router.route(address)
+    const { destination } = this.#rules.router.route(address, message.sender)
     return { destination, expiresAt: message.createdAt + lifetimeOf(message.sender, this.#rules.policies.for(destination).settings) }
   }
 

@@ -124,7 +124,8 @@ class Maps {
   }
 }
 
-function addressRules(config: RewritingSettings): AddressRules {
+/** The rules of lookups of addresses. */
+export function addressRules(config: RewritingSettings): AddressRules {
   const { myorigin, myhostname, mydomain, double_bounce_sender: doubleBounce } = config
   return {
     delimiters: config.recipient_delimiter,

@@ -32,9 +32,9 @@ describe('the table that applies to a destination', () => {
 
   test('mail that shares a destination shares its policy, whatever domain it is for', () => {
     const config = configWith(['.relays.example'], { relayhost: ['mx.relays.example'] })
-    const router = new Router(config)
+    const router = new Router(config, new Map())
     const policies = new DestinationPolicies(config)
-    const [behind, own] = ['ann@far.example', 'bob@mx.relays.example'].map((address) => router.route(address).destination)
+    const [behind, own] = ['ann@far.example', 'bob@mx.relays.example'].map((address) => router.route(address, '').destination)
     expect([behind, own]).toEqual(['mx.relays.example', 'mx.relays.example'])
     expect(policies.for('mx.relays.example')).toMatchObject({ table: '.relays.example', settings: { minimal_backoff_time: 1000 } })
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseNextHops, parseTransport } from '../../src/config/transport-map.ts'
 
-const parse = (text: string) => parseTransport(text, { smtp_tcp_port: 25, relayhost: ['[relay.example]'] })
+const parse = (text: string) => parseTransport(text, { smtp_tcp_port: 25 })
 const hop = (host: string, port: number, mx: boolean) => ({ host, port, mx, origin: 'transport_maps' })
 
 test.each([
@@ -10,8 +10,8 @@ test.each([
   ['SMTP: [a.example]:26, b.example', { kind: 'smtp', nexthops: [hop('a.example', 26, false), hop('b.example', 25, true)] }],
   [':[hub.example]:submission', { kind: 'smtp', nexthops: [hop('hub.example', 587, false)] }],
   ['relay:[hub.example]', { kind: 'smtp', nexthops: [hop('hub.example', 25, false)] }],
-  ['', { kind: 'smtp', nexthops: [{ ...hop('relay.example', 25, false), origin: 'relayhost' }] }],
-  [':', { kind: 'smtp', nexthops: [{ ...hop('relay.example', 25, false), origin: 'relayhost' }] }],
+  ['', { kind: 'unchanged' }],
+  [':', { kind: 'unchanged' }],
   ['retry:', { kind: 'error', status: '4.0.0', text: 'Address is undeliverable' }],
   ['retry:4.3.2 closed', { kind: 'error', status: '4.3.2', text: 'closed' }],
   ['lmtp:hub.example', { kind: 'lmtp', nexthops: [hop('hub.example', 24, false)] }],

@@ -46,6 +46,8 @@ const COMMON = {
 export interface PairOptions {
   /** Settings with the same name and value in both systems. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Entries of transport_maps. */
+  readonly transportMaps?: Readonly<Record<string, string>>
   /** True for sinks that start TLS with the connection. */
   readonly secureSinks?: boolean
 }
@@ -60,7 +62,8 @@ const POSTFIX_ONLY = {
   mydestination: 'relay.example, localhost',
 }
 
-class SinkPort {
+/** A port of a sink that keeps mail. */
+export class SinkPort {
   readonly received: ReceivedMail[] = []
   port = 0
   readonly #remote: RemoteNetwork
@@ -97,7 +100,7 @@ export async function startDeferd(folder: string, options: PairOptions): Promise
   const own = { relayhost: `[127.0.0.1]:${sink.port}`, queue_directory: directory, smtpd_listen: `127.0.0.1:${port}` }
   const settings = { ...COMMON, ...own, ...options.settings }
   const overrides = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const loaded = configFrom({}, 'relay.example', { overrides })
+  const loaded = configFrom({ transport_maps: options.transportMaps ?? {} }, 'relay.example', { overrides })
   const events = new Events(() => systemClock.now())
   const lines: string[] = []
   events.listen((event) => lines.push(...postfixLines(event).map(({ program, text }) => `${program}: ${text}`)))
@@ -125,10 +128,12 @@ async function startReference(folder: string, options: PairOptions): Promise<Sys
   const directory = join(folder, 'postfix')
   mkdirSync(directory)
   const port = await freePort()
+  const entries = Object.entries(options.transportMaps ?? {}).map(([key, value]) => `{${key} = ${value}}`)
+  const transportMaps = entries.length === 0 ? {} : { transport_maps: `inline:{${entries.join(', ')}}` }
   const instance = await startPostfix(
     directory,
     { listen: port, nextHop: sink.port },
-    { ...COMMON, ...POSTFIX_ONLY, local_transport: `smtp:[127.0.0.1]:${sink.port}`, ...options.settings },
+    { ...COMMON, ...POSTFIX_ONLY, local_transport: `smtp:[127.0.0.1]:${sink.port}`, ...transportMaps, ...options.settings },
   )
   await greeted(instance, port, new AbortController().signal)
   return {

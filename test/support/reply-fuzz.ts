@@ -88,7 +88,7 @@ const summary = ({ result }: Ending) => ({
 
 function judge(world: SmtpAgentHarness, one: Case, { result, sessions }: Ending): void {
   expect(result.took).toBeLessThanOrEqual(
-    world.policies.for(world.router.route('a@example.net').destination).settings.smtp_attempt_time_limit + 1000,
+    world.policies.for(world.router.route('a@example.net', '').destination).settings.smtp_attempt_time_limit + 1000,
   )
   for (const address of RECIPIENTS) {
     const outcome = result.of(address)

@@ -9,6 +9,7 @@ import type { AttemptResult, DeliveryOptions, RecipientOutcome } from '../../src
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { ForwardingNet, type Lookup, type MxRecord, type Net } from '../../src/system/net.ts'
 import { Router } from '../../src/delivery/routing/router.ts'
+import { openSenderTables } from '../../src/delivery/routing/sender-tables.ts'
 import { SmtpAgent, type SmtpAgentDeps } from '../../src/delivery/smtp/smtp-agent.ts'
 import type { TlsConnection } from '../../src/delivery/tls/tls-connection.ts'
 import type { Duration } from '../../src/system/clock.ts'
@@ -109,7 +110,7 @@ export class SmtpAgentHarness {
       },
     })
     this.driver = new TimeDriver(this.clock, { net: this.net })
-    this.router = new Router(config)
+    this.router = new Router(config, openSenderTables(config).tables)
     this.policies = new DestinationPolicies(config)
     this.agent = new SmtpAgent({
       config,
@@ -184,7 +185,7 @@ export class SmtpAgentHarness {
       const progress = { dueAt: now, expiresAt: now + 86_400_000, steps: 0, attempts: 0, last: null, warnings: 0, flushed: false }
       return { id: recipientId(id, i), address: '', ...progress, ...given }
     })
-    const destination = this.router.route(recipients[0]?.address ?? '').destination
+    const destination = this.router.route(recipients[0]?.address ?? '', from).destination
     return { lease: { owner: 1, until: Infinity }, message: whole, destination, recipients, fresh: true, forcedExpire: false }
   }
 

@@ -32,7 +32,7 @@ async function deliver(accept: Parameters<SystemNet['listen']>[1], chunks: reado
   const parts = testConfig([`relayhost=[127.0.0.1]:${port}`, ...config])
   const agent = new SmtpAgent({
     config: parts,
-    router: new Router(parts),
+    router: new Router(parts, new Map()),
     policies: new DestinationPolicies(parts),
     net: new SystemNet(),
     clock: systemClock,

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { parseTables } from '../../config/lookup-tables.ts'
 import type { Config } from '../../config/options.ts'
 import { openTable, type LookupTable } from '../../rewriting/lookup-table.ts'
+import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -14,12 +15,15 @@ import type { Shell } from '../shell/shell.ts'
 /** The exit code of a key that no table has, as that of postmap -q. */
 const NOT_FOUND = 1
 
+/** Parameters that name lookup tables. */
+const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES]
+
 const sourcesOf = (config: Config, name: string) => {
-  const known = TABLE_NAMES.find((parameter) => parameter === name)
+  const known = NAMES.find((parameter) => parameter === name)
   if (known !== undefined) return config[known]
   if (name.includes(':')) return parseTables(name)
   throw new Error(
-    `${name} names no lookup tables; name one of ${['transport_maps', ...TABLE_NAMES].join(', ')}, or a table such as texthash:/PATH`,
+    `${name} names no lookup tables; name one of ${['transport_maps', ...NAMES].join(', ')}, or a table such as texthash:/PATH`,
   )
 }
 

@@ -39,8 +39,12 @@ The mail ${queueId} is queued. List the queue, see why the mail waits, and try i
 
 `
 
-/** True when mail for an address literal is sent to that address; false when relayhost or transport_maps may send it elsewhere. */
-const sendsToLiterals = ({ relayhost, transport_maps: transports }: Config): boolean => relayhost.length === 0 && transports.size === 0
+/** True when mail for an address literal is sent to that address; false when the configuration may send it elsewhere. */
+const sendsToLiterals = (config: Config): boolean =>
+  config.relayhost.length === 0 &&
+  config.transport_maps.size === 0 &&
+  config.sender_dependent_relayhost_maps.length === 0 &&
+  config.sender_dependent_default_transport_maps.length === 0
 
 /** Suggests a first mail, and the next commands when it is queued. Only on a terminal, and only for a new queue. */
 async function guide(shell: Shell, daemon: RunningDaemon, config: Config, flags: string): Promise<void> {

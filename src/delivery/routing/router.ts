@@ -1,6 +1,7 @@
 /**
- * Routes an address by transport_maps, by relayhost, or to the mail exchangers of its domain. The route names the destination,
- * which is the unit for counting and throttling mail. Makes no DNS lookups.
+ * Routes an address by transport_maps, by the sender (sender_dependent_default_transport_maps, sender_dependent_relayhost_maps), by
+ * relayhost, or to the mail exchangers of its domain. The route names the destination, which is the unit for counting and throttling
+ * mail. Makes no DNS lookups.
  */
 import { ownTable } from '../../config/destination-settings.ts'
 import type { Config } from '../../config/options.ts'
@@ -8,6 +9,9 @@ import { domainOf, lookupKeys } from '../../mail/address.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { formatNextHop, parseNextHop, type NextHop } from '../../config/next-hop.ts'
 import { parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
+import type { KnownTransport } from '../../config/sender-routes.ts'
+import { SenderRouting, type SenderOverride } from './sender-routing.ts'
+import type { SenderTables } from './sender-tables.ts'
 
 interface RouteBase {
   readonly destination: DestinationName
@@ -26,6 +30,8 @@ export type Route =
   | (RouteBase & { readonly transport: 'discard'; readonly text: string })
   | (RouteBase & { readonly transport: 'error'; readonly status: string; readonly text: string })
 
+type RelayTransport = Extract<Transport, { nexthops: unknown }>
+
 /** Maximum number of cached routes, by domain. A full cache is emptied. */
 const CACHE_SIZE = 10_000
 
@@ -40,10 +46,13 @@ export class Router {
   /** double_bounce_sender with its domain, in lower case. Notices addressed to it are discarded. */
   readonly #doubleBounce: string
 
+  readonly #bySender: SenderRouting
+
   /** Throws an error for the operator when a next hop or a transport in the configuration is malformed. */
-  constructor(config: Config) {
+  constructor(config: Config, senderTables: SenderTables) {
     const port = config.smtp_tcp_port
     this.#config = config
+    this.#bySender = new SenderRouting(config, senderTables)
     this.#doubleBounce = `${config.double_bounce_sender}@${config.myhostname}`.toLowerCase()
     this.#transports = new Map([...config.transport_maps].map(([key, text]) => [key, parseTransport(text, config)]))
     this.#hasAddresses = [...this.#transports.keys()].some((key) => key.includes('@'))
@@ -51,28 +60,42 @@ export class Router {
     this.#fallback = parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', port, true)
   }
 
-  route(address: string): Route {
+  /** The route of a recipient's address in mail from a sender, which is empty for the null sender. */
+  route(address: string, sender: string): Route {
     const domain = domainOf(address) || this.#config.myorigin.toLowerCase()
     if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#discard(domain)
     const own = this.#hasAddresses ? this.#transports.get(address.toLowerCase()) : undefined
-    if (own !== undefined) return this.#routeBy(own, domain, null)
+    if (own !== undefined && own.kind !== 'unchanged') return this.#routeBy(own, domain, null)
+    const ofSender = own === undefined && this.#transportOf(domain) !== undefined ? undefined : this.#bySender.find(sender, domain)
+    if (ofSender !== undefined) return this.#routeBySender(ofSender, domain)
+    return own === undefined ? this.#routeOfDomain(domain) : this.#routeBy(this.#default, domain, null)
+  }
+
+  /** The route of all addresses of a domain without an entry of their own, for senders without an override. */
+  #routeOfDomain(domain: string): Route {
     const known = this.#routes.get(domain)
     if (known !== undefined) return known
     if (this.#routes.size >= CACHE_SIZE) this.#routes.clear()
-    const route = this.#decide(domain)
+    const route = this.#routeBy(this.#transportOf(domain) ?? this.#default, domain, ownTable(this.#config, domain))
     this.#routes.set(domain, route)
     return route
   }
 
-  #decide(domain: string): Route {
-    const transport = this.#transportOf(domain) ?? { kind: 'smtp', nexthops: this.#relayhost }
-    return this.#routeBy(transport, domain, ownTable(this.#config, domain))
+  /** The next hop is the destination, also for a recipient domain with a table of its own, which other senders reach otherwise. */
+  #routeBySender({ transport, relayhost }: SenderOverride, domain: string): Route {
+    if (transport !== undefined && !('nexthops' in transport)) return this.#routeBy(transport, domain, null)
+    const nexthops = transport === undefined || transport.nexthops.length === 0 ? (relayhost ?? this.#relayhost) : transport.nexthops
+    return this.#routeBy({ kind: transport?.kind ?? 'smtp', nexthops }, domain, null)
+  }
+
+  get #default(): RelayTransport {
+    return { kind: 'smtp', nexthops: this.#relayhost }
   }
 
   /**
    * Builds a route. `table` is the recipient domain's own [destination] table, which makes the domain a destination of its own.
    */
-  #routeBy(transport: Transport, domain: string, table: string | null): Route {
+  #routeBy(transport: KnownTransport, domain: string, table: string | null): Route {
     if ('nexthops' in transport) return this.#relay(transport, domain, table)
     const destination = table === null ? `${transport.kind}:${domain}` : domain
     const base = { destination, domain }
@@ -86,19 +109,16 @@ export class Router {
     return { destination, domain, transport: 'discard', text: 'undeliverable postmaster notification' }
   }
 
-  #transportOf(domain: string): Transport | undefined {
+  /** The transport of a domain by transport_maps; undefined when the table does not change its route. */
+  #transportOf(domain: string): KnownTransport | undefined {
     for (const key of lookupKeys(domain)) {
       const transport = this.#transports.get(key)
-      if (transport !== undefined) return transport
+      if (transport !== undefined) return transport.kind === 'unchanged' ? undefined : transport
     }
     return undefined
   }
 
-  #relay(
-    { kind: transport, nexthops: configured }: Extract<Transport, { nexthops: unknown }>,
-    domain: string,
-    table: string | null,
-  ): Route {
+  #relay({ kind: transport, nexthops: configured }: RelayTransport, domain: string, table: string | null): Route {
     // An empty next hop stands for the recipient domain (transport(5)).
     const nexthops = configured.length > 0 ? configured : this.#ownHops(domain)
     const destination = table === null ? this.#nameOf(transport, nexthops, domain) : domain

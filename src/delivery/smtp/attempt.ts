@@ -17,7 +17,7 @@ import type { Host } from '../routing/host-order.ts'
 import { MessageContent, type ReadChunk } from './message-content.ts'
 import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
 import type { Net } from '../../system/net.ts'
-import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import { formatNextHop, type NextHop, type Origin } from '../../config/next-hop.ts'
 import { OutcomeTracker } from '../outcome-tracker.ts'
 import type { Route } from '../routing/router.ts'
 import { SmtpSession } from './smtp-session.ts'
@@ -52,6 +52,9 @@ export interface AttemptDeps {
 
 /** Maximum number of destinations kept in `withoutEightBit`. */
 const DESTINATIONS_REPORTED = 10_000
+
+/** Sources of next hops that are relays for mail in general. One that does not exist is an error of the configuration. */
+const RELAYS: ReadonlySet<Origin> = new Set<Origin>(['relayhost', 'smtp_fallback_relay', 'sender_dependent_relayhost_maps'])
 
 export type RelayRoute = Extract<Route, { nexthops: unknown }>
 
@@ -161,7 +164,7 @@ export class Attempt {
 
   #lookupFailed(hop: NextHop, { status, reason, final }: Extract<HostSearch, { kind: 'failed' }>): void {
     this.#logReasons()
-    const isConfigured = hop.origin === 'relayhost' || hop.origin === 'smtp_fallback_relay'
+    const isConfigured = RELAYS.has(hop.origin)
     // A configured host that does not exist is an error of the configuration, not of the mail (Postfix smtp_connect.c). Its
     // status is temporary.
     const found: DeliveryStatus = { status: isConfigured && status.startsWith('5') ? '4.3.5' : status, reason, stage: 'dns' }

@@ -83,7 +83,7 @@ export class SmtpAgent implements DeliveryAgent {
   }
 
   async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {
-    const route = this.#router.route(request.recipients[0]?.address ?? '')
+    const route = this.#router.route(request.recipients[0]?.address ?? '', request.message.sender)
     switch (route.transport) {
       case 'smtp':
       case 'lmtp':

@@ -1,10 +1,11 @@
 /**
  * Logins for next hops (smtp_sasl_password_maps, Postfix SASL_README), as lines `KEY USER:PASSWORD`. Keys are tried in this
- * order: the sender address (with smtp_sender_dependent_authentication), the next hop as written, the host name. Empty lines and
- * lines that begin with `#` are skipped.
+ * order: the sender address and its @domain (with smtp_sender_dependent_authentication), the next hop as written, the host name.
+ * Empty lines and lines that begin with `#` are skipped.
  */
 import type { Config } from '../../config/options.ts'
 import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import { domainOf } from '../../mail/address.ts'
 
 export interface Credentials {
   readonly user: string
@@ -31,6 +32,8 @@ export function malformedLogins(text: string): readonly string[] {
   })
 }
 
+const senderKeys = (sender: string): readonly string[] => [sender.toLowerCase(), `@${domainOf(sender)}`]
+
 export class SaslCredentials {
   readonly #logins: ReadonlyMap<string, string>
   readonly #config: SaslConfig
@@ -42,7 +45,7 @@ export class SaslCredentials {
 
   /** The login for a next hop; undefined when mail is sent without one. */
   find(hop: NextHop, sender: string): Credentials | undefined {
-    const bySender = this.#config.smtp_sender_dependent_authentication && sender !== '' ? [sender.toLowerCase()] : []
+    const bySender = this.#config.smtp_sender_dependent_authentication && sender !== '' ? senderKeys(sender) : []
     const keys = [...bySender, formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
     for (const key of keys) {
       const login = this.#logins.get(key)

@@ -65,7 +65,7 @@ export interface IntakeDeps {
    * Called for new mail that is not admitted to the active queue. Such mail has no attempt that would schedule its delay warning.
    */
   readonly waits: (message: Message) => void
-  readonly destinationOf: (address: string) => DestinationName
+  readonly destinationOf: (address: string, sender: string) => DestinationName
   readonly policies: () => DestinationPolicies
   /** Number of bytes that must be free on the disk to accept mail: the larger of queue_minfree and 1.5 × message_size_limit. */
   readonly needed: () => number
@@ -181,7 +181,7 @@ export class Intake {
     const { destinationOf } = this.#deps
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
-      const destination = destinationOf(recipient.address)
+      const destination = destinationOf(recipient.address, message.sender)
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })

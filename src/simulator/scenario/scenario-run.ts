@@ -5,6 +5,7 @@
 import { loadTemplates } from '../../bounce/templates.ts'
 import { Relay } from '../../daemon/relay.ts'
 import { Router } from '../../delivery/routing/router.ts'
+import { openSenderTables } from '../../delivery/routing/sender-tables.ts'
 import { sleep } from '../../system/clock.ts'
 import { seededRandom } from '../../system/random.ts'
 import type { DestinationName } from '../../mail/message.ts'
@@ -70,7 +71,7 @@ class Run implements Busy {
     this.#remote = new RemoteNetwork({ clock, random, script: scenario.script })
     const net = new MemoryNet(clock, this.#remote)
     this.#driver = new TimeDriver(clock, { net, mail: this })
-    this.#router = new Router(config)
+    this.#router = new Router(config, openSenderTables(config).tables)
     const { templates } = loadTemplates({ config, written })
     this.#relay = new Relay({ config, templates, clock, net, store, random, events: this.#events })
     this.#record = new ScenarioRecord(clock.now(), (destination) => this.#windowOf(destination))
@@ -144,7 +145,7 @@ class Run implements Busy {
     const domain = to[n % to.length] ?? ''
     const addresses = Array.from({ length: recipients }, (_, i) => ({ address: `${name}-${n + 1}-${i + 1}@${domain}` }))
     const message = { id, createdAt: arrivedAt, arrivedAt, sender, size: content.length, contentId: id, smtputf8: false }
-    this.#record.expect(id, this.#router.route(addresses[0]?.address ?? '').destination, recipients, arrivedAt)
+    this.#record.expect(id, this.#router.route(addresses[0]?.address ?? '', sender).destination, recipients, arrivedAt)
     await intake.take({ message, recipients: addresses, content: inChunks(content), client: null })
     this.activity++
   }

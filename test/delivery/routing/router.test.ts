@@ -8,8 +8,9 @@ const router = (maps: Record<string, string> = {}, tables: readonly string[] = [
       transport_maps: new Map(Object.entries(maps)),
       destination: new Map(tables.map((name) => [name, { smtp_mx_session_limit: 7 }])),
     }),
+    new Map(),
   )
-const names = (of: Router, ...addresses: string[]) => addresses.map((address) => of.route(address).destination)
+const names = (of: Router, ...addresses: string[]) => addresses.map((address) => of.route(address, '').destination)
 
 describe('names of destinations', () => {
   test('mail to the exchangers of a domain: the bare domain, in lower case', () => {
@@ -31,7 +32,7 @@ describe('names of destinations', () => {
       'sub.example.org',
       'smtp:[relay.example]:25',
     ])
-    expect(behind.route('a@gmail.com')).toMatchObject({ nexthops: [{ host: 'relay.example', mx: false }] })
+    expect(behind.route('a@gmail.com', '')).toMatchObject({ nexthops: [{ host: 'relay.example', mx: false }] })
   })
 })
 
@@ -57,23 +58,26 @@ describe('transport_maps', () => {
   })
 
   test('an empty next hop is the domain itself', () => {
-    expect(maps.route('a@direct.example')).toMatchObject({ destination: 'direct.example', nexthops: [{ mx: true, origin: 'recipient' }] })
+    expect(maps.route('a@direct.example', '')).toMatchObject({
+      destination: 'direct.example',
+      nexthops: [{ mx: true, origin: 'recipient' }],
+    })
   })
 
   test('replies to double-bounce notices are discarded', () => {
     const routes = router({}, [], 'relayhost=[192.0.2.1]')
-    expect(routes.route('Double-Bounce@relay.us.example')).toMatchObject({
+    expect(routes.route('Double-Bounce@relay.us.example', '')).toMatchObject({
       transport: 'discard',
       text: 'undeliverable postmaster notification',
     })
-    expect(routes.route('double-bounce@us.example')).toMatchObject({ transport: 'smtp' })
-    expect(routes.route('ann@relay.us.example')).toMatchObject({ transport: 'smtp' })
+    expect(routes.route('double-bounce@us.example', '')).toMatchObject({ transport: 'smtp' })
+    expect(routes.route('ann@relay.us.example', '')).toMatchObject({ transport: 'smtp' })
   })
 
   test('discard, error and LMTP', async () => {
-    expect(maps.route('a@void.example')).toMatchObject({ transport: 'discard', destination: 'discard:void.example' })
-    expect(maps.route('a@gone.example')).toMatchObject({ transport: 'error', status: '5.1.2', text: 'moved away' })
-    expect(maps.route('a@store.example')).toMatchObject({ transport: 'lmtp', destination: 'lmtp:unix:/run/lmtp' })
+    expect(maps.route('a@void.example', '')).toMatchObject({ transport: 'discard', destination: 'discard:void.example' })
+    expect(maps.route('a@gone.example', '')).toMatchObject({ transport: 'error', status: '5.1.2', text: 'moved away' })
+    expect(maps.route('a@store.example', '')).toMatchObject({ transport: 'lmtp', destination: 'lmtp:unix:/run/lmtp' })
     const world = new SmtpAgentHarness({
       tables: {
         transport_maps: new Map([
@@ -149,7 +153,8 @@ test('an entry of transport_maps for a full address is looked up first, whatever
         }),
       ),
     }),
+    new Map(),
   )
-  const destinations = ['Ann@Example.net', 'eve@example.net', 'bob@example.net'].map((address) => addresses.route(address).destination)
+  const destinations = ['Ann@Example.net', 'eve@example.net', 'bob@example.net'].map((address) => addresses.route(address, '').destination)
   expect(destinations).toEqual(['smtp:[192.0.2.2]:25', 'smtp:[192.0.2.1]:25', 'error:example.net'])
 })

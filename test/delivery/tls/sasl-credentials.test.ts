@@ -28,6 +28,17 @@ describe('the login', () => {
     expect(find(hop(587), 'other@us.example', settings)).toMatchObject({ user: 'port' })
   })
 
+  test('of the domain of the sender follows that of the sender', () => {
+    const config = configFrom({ smtp_sender_dependent_authentication: 'yes' }, 'relay.example').config
+    const logins = new SaslCredentials('@us.example domain:a\nann@us.example ann:b\nhub.example host:c\n', config)
+    expect(['ann@us.example', 'Bob@US.example', 'x@sub.us.example', ''].map((sender) => logins.find(hop(25, true), sender)?.user)).toEqual([
+      'ann',
+      'domain',
+      'host',
+      'host',
+    ])
+  })
+
   test('is missing for other next hops, and for comments', () => {
     expect(find({ ...hop(25), host: 'else.example' })).toBeUndefined()
     expect(find({ ...hop(25), host: '#' })).toBeUndefined()

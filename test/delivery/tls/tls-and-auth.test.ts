@@ -243,6 +243,12 @@ describe('AUTH', () => {
     expect(authLine(far)).toBe(`AUTH PLAIN ${Buffer.from('\0bob\0b').toString('base64')}`)
   })
 
+  test('by sender, a kept connection is used again for the same login only', async () => {
+    const far = world(AUTH, login('@us.example us:a\n@them.example them:b\n', 'smtp_sender_dependent_authentication=yes'))
+    for (const from of ['a@us.example', 'b@us.example', 'c@them.example', 'd@us.example']) await far.deliver({ to: TO, from, keep: true })
+    expect(far.sessions.map(({ contents }) => contents.length)).toEqual([3, 1])
+  })
+
   test('with an access token', async () => {
     const far = world(AUTH, login('example.net ann:token\n', 'smtp_sasl_mechanism_filter=xoauth2'))
     await far.deliver({ to: TO })
