@@ -66,8 +66,9 @@ export class Router {
     if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#discard(domain)
     const own = this.#hasAddresses ? this.#transports.get(address.toLowerCase()) : undefined
     if (own !== undefined && own.kind !== 'unchanged') return this.#routeBy(own, domain, null)
-    const ofSender = own === undefined && this.#transportOf(domain) !== undefined ? undefined : this.#bySender.find(sender, domain)
-    if (ofSender !== undefined) return this.#routeBySender(ofSender, domain)
+    const ofSender = this.#bySender.find(sender, domain)
+    const isOverruled = own === undefined && ofSender !== undefined && this.#transportOf(domain) !== undefined
+    if (ofSender !== undefined && !isOverruled) return this.#routeBySender(ofSender, domain)
     return own === undefined ? this.#routeOfDomain(domain) : this.#routeBy(this.#default, domain, null)
   }
 
