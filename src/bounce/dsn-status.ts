@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../system/clock.ts'
 import { isEnhancedStatus } from '../mail/smtp-reply.ts'
-import { queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
+import { EXPANDED, queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
 import { ascii, fold, oneLine } from './text-folding.ts'
 import { originalAddress, typedAddress } from './dsn-address.ts'
 
@@ -23,7 +23,7 @@ export interface StatusFacts {
   readonly date: (at: Instant) => string
 }
 
-export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed'
+export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 /** mail_name as the prefix of field names, for example `X-Deferd`. */
 export const fieldName = (mailName: string): string => `X-${mailName.replace(/[^A-Za-z0-9!#$%&'*+/=?^_`{|}~-]/g, '-')}`
@@ -32,9 +32,10 @@ export const fieldName = (mailName: string): string => `X-${mailName.replace(/[^
 export const senderShown = (sender: string, reportingMta: ReportingMta): string =>
   sender === '' ? `MAILER-DAEMON@${reportingMta.myhostname}` : sender
 
-/** The Action of a recipient (RFC 3464 §2.3.3): `delivered` only after final delivery, `relayed` after SMTP. */
+/** The Action of a recipient (RFC 3464 §2.3.3): `delivered` only after final delivery, `relayed` after SMTP, `expanded` for an alias. */
 export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destination'>): Action {
   if (kind !== 'success') return kind === 'failure' ? 'failed' : 'delayed'
+  if (recipient.destination === EXPANDED) return 'expanded'
   return /^(?:lmtp|discard):/.test(recipient.destination) ? 'delivered' : 'relayed'
 }
 

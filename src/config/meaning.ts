@@ -3,6 +3,8 @@
  * that is used later, so that a start does not fail half-way.
  */
 import { domainToASCII } from 'node:url'
+import { addressesIn } from '../mail/address-list.ts'
+import { parseAddress } from '../mail/address-path.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { SettingName } from './destination-settings.ts'
 import { assertFamily, listenAt } from './endpoints.ts'
@@ -50,6 +52,14 @@ function assertHostName(text: string, parameter: string): void {
   throw new Error(`${parameter}: ${JSON.stringify(text)} is not a domain name; write the name itself, such as "relay.example.com"`)
 }
 
+/** Throws an Error that names the parameter when `text` is neither empty nor one address. */
+function assertAddress(text: string, origin: string, parameter: string): void {
+  const [listed, ...others] = addressesIn(text)
+  const isOne = others.length === 0 && listed?.address !== null && parseAddress(listed?.address ?? '', origin) !== undefined
+  if (text === '' || isOne) return
+  throw new Error(`${parameter}: ${JSON.stringify(text)} is not one address; write an address such as "archive@example.com"`)
+}
+
 /** Throws an Error that names the parameter when a text names a lookup table of Postfix that deferd cannot read. */
 function assertNoForeignTable(texts: readonly string[], parameter: string, remedy: string): void {
   const type = texts.map(foreignTableType).find((found) => found !== undefined)
@@ -95,6 +105,7 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
       assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', AS_LIST)
       config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
     },
+    always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
     relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
     smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),
     relayhost: () => assertFamilies(parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true), config),

@@ -188,6 +188,26 @@ export const OPTIONS = {
     'Addresses that masquerade_domains apply to.',
   ),
   masquerade_exceptions: option(is.list, '', 'Local parts whose addresses masquerade_domains leave.'),
+  virtual_alias_maps: option(tables, '', 'Lookup tables that replace recipients by one or more addresses, after the maps above.'),
+  virtual_alias_expansion_limit: option(is.count(1), '1000', 'Maximum addresses of one alias; above it mail is refused with 451.'),
+  virtual_alias_recursion_limit: option(
+    is.count(1),
+    '1000',
+    'Maximum lookups in succession for an alias; above it mail is refused with 451.',
+  ),
+  virtual_alias_address_length_limit: option(
+    is.count(1),
+    '1000',
+    'Maximum bytes of an address of an alias; above it mail is refused with 451.',
+  ),
+  enable_original_recipient: option(
+    is.flag,
+    'yes',
+    'Deliver a copy for each address of the sender that is rewritten to the same recipient; with no, one copy.',
+  ),
+  always_bcc: option(is.text, '', 'Address that gets a copy of all mail; none when empty.'),
+  sender_bcc_maps: option(tables, '', 'Lookup tables of addresses that get a copy of mail from a sender.'),
+  recipient_bcc_maps: option(tables, '', 'Lookup tables of addresses that get a copy of mail to a recipient.'),
 
   // routing and delivery
   relayhost: option(

@@ -6,7 +6,6 @@
 const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
 const NO_REWRITING = 'deferd does not rewrite addresses; remove it, or let the next hop rewrite them'
 const NO_FILTER = 'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd'
-const NO_COPIES = 'deferd adds no recipients; remove it, or add them in the application or at the next hop'
 const RELAY_RULES =
   'deferd has no restriction lists; remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
 const TLS_VERSIONS = 'remove it: TLS 1.2 or newer with the ciphers of Node (node --tls-min-v1.3 for more)'
@@ -45,12 +44,15 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['local_recipient_maps local_transport mailbox_transport mailbox_command mailbox_size_limit home_mailbox mail_spool_directory', NO_LOCAL],
   ['alias_maps alias_database luser_relay virtual_mailbox_domains virtual_mailbox_maps virtual_mailbox_base virtual_transport', NO_LOCAL],
   ['unknown_local_recipient_reject_code forward_path biff allow_percent_hack swap_bangpath', NO_LOCAL],
-  ['virtual_alias_maps virtual_maps', NO_REWRITING],
+  ['virtual_maps', 'write virtual_alias_maps'],
   ['smtp_generic_maps', NO_REWRITING],
   ['remote_header_rewrite_domain relocated_maps', NO_REWRITING],
   ['content_filter smtpd_proxy_filter smtpd_milters non_smtpd_milters milter_default_action milter_protocol', NO_FILTER],
   ['header_checks body_checks mime_header_checks nested_header_checks smtp_header_checks receive_override_options', NO_FILTER],
-  ['always_bcc sender_bcc_maps recipient_bcc_maps', NO_COPIES],
+  [
+    'virtual_alias_domains',
+    'remove it: virtual_alias_maps apply to all recipients; clients may send to mynetworks and relay_domains as before',
+  ],
   ['smtpd_recipient_restrictions smtpd_relay_restrictions smtpd_client_restrictions smtpd_helo_restrictions', RELAY_RULES],
   ['smtpd_sender_restrictions smtpd_data_restrictions smtpd_end_of_data_restrictions', RELAY_RULES],
   ['smtpd_delay_reject smtpd_helo_required strict_rfc821_envelopes smtpd_restriction_classes', RELAY_RULES],

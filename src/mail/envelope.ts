@@ -12,6 +12,8 @@ export interface EnvelopeRecipient {
   readonly notify?: Notify | undefined
   /** ORCPT, decoded from xtext: `rfc822;ann@example.net`. */
   readonly orcpt?: string | undefined
+  /** True for an alias whose addresses are recipients too: nothing is sent to it, and its sender gets a success notice. */
+  readonly isExpanded?: true | undefined
 }
 
 /**

@@ -36,7 +36,7 @@ export const roleOf = (fieldName: string): AddressRole | undefined => ROLES.get(
 const LINE_LENGTH = 70
 
 /** One address with a dot in its domain, perhaps with a name, as in most fields: nothing is missing. */
-const ONE_COMPLETE_ADDRESS = /^(?:[^"(),:;<>@[\\\]!%|]*<|[ \t]*)([\w.+=-]+@[\w-]+\.[\w.-]+)>?\s*$/
+const ONE_COMPLETE_ADDRESS = /^(?:[ \t]*"[^"\\]*"[ \t]*<|[^"(),:;<>@[\\\]!%|]*<|[ \t]*)([\w.+=-]+@[\w-]+\.[\w.-]+)>?\s*$/
 
 export interface AddressField {
   readonly name: string
@@ -59,9 +59,16 @@ export function rewriteField({ name, value, role }: AddressField, completion: Co
   const tokens = tokenize(value)
   if (tokens === null) return null
   const nodes = parseList(tokens)
+  if (map === undefined && nodes.every((node) => node.kind !== 'address' || isComplete(node.tokens))) return null
   const texts = nodes.map((node) => textOfNode(node, (address) => rewrite(address, completion, role)))
   if (nodes.every((node, i) => node.kind !== 'address' || texts[i] === quoteLocalPart(textOf(node.tokens)))) return null
   return fold(`${name}:`, members(nodes, texts))
+}
+
+/** True for an address with a dot in its domain and without a source route: nothing is missing. */
+function isComplete(tokens: readonly Token[]): boolean {
+  const at = tokens.findLastIndex((token) => isSpecial(token, '@'))
+  return at > 0 && !isSpecial(tokens[0], '@') && tokens.slice(at).some((token) => isSpecial(token, '.'))
 }
 
 function rewrite(tokens: readonly Token[], { origin, parent, map }: Completion, role: AddressRole): string {

@@ -24,6 +24,9 @@ export const messageOf = (recipient: RecipientId): MessageId => Math.floor(recip
  */
 export type DestinationName = string
 
+/** Destination of aliases that are replaced by their addresses. No mail is sent there; deliveries are success notices. */
+export const EXPANDED: DestinationName = 'expanded:'
+
 /** Properties of a message that do not change while it is queued. */
 export interface Message {
   readonly id: MessageId

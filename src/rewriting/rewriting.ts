@@ -11,9 +11,11 @@ import { AddressMap, type AddressRules } from './address-map.ts'
 import { canonical, classOf, type AddressClass, type ClassMaps } from './canonical.ts'
 import { LookupFailed } from './lookup-table.ts'
 import { Masquerade, type MasqueradeSettings } from './masquerade.ts'
+import { RewrittenRecipients, type RecipientMaps, type RecipientRules, type RecipientSettings } from './recipient-rewriting.ts'
 import type { TableName, Tables } from './tables.ts'
 
 export type RewritingSettings = MasqueradeSettings &
+  RecipientSettings &
   Pick<
     Config,
     | 'myorigin'
@@ -32,6 +34,7 @@ export type RewritingSettings = MasqueradeSettings &
 export class Rewriting {
   readonly #myorigin: string
   readonly #classes: Readonly<Record<AddressClass, ClassMaps>>
+  readonly #recipients: RecipientRules
   /** Maps a header address; absent when no map applies to header addresses. Throws LookupFailed. */
   readonly header: ((address: string, role: AddressRole) => string) | undefined
 
@@ -39,6 +42,12 @@ export class Rewriting {
     const maps = new Maps(config, tables)
     this.#myorigin = config.myorigin
     this.#classes = maps.classes()
+    this.#recipients = {
+      settings: config,
+      maps: maps.ofRecipients(),
+      canonical: (address) => this.#canonical(address, 'recipient'),
+      valid: (result, original) => this.#valid(result, original),
+    }
     const ofHeader = { sender: this.#classes.header_sender, recipient: this.#classes.header_recipient }
     const inHeader = Object.values(ofHeader).some(isUsed)
     this.header = inHeader ? (address, role) => canonical(address, ofHeader[role]) : undefined
@@ -46,23 +55,26 @@ export class Rewriting {
 
   /** The rewriting of a configuration; null when no parameter asks for any. */
   static of(config: RewritingSettings, tables: Tables): Rewriting | null {
-    return tables.size === 0 && config.masquerade_domains.length === 0 ? null : new Rewriting(config, tables)
+    const isAsked = tables.size > 0 || config.masquerade_domains.length > 0 || config.always_bcc !== ''
+    return isAsked ? new Rewriting(config, tables) : null
   }
 
-  /** The rewritten envelope of a submission. Throws LookupFailed. */
+  /** The rewritten envelope of a submission, with the recipients of copies. Throws LookupFailed. */
   envelope(envelope: Envelope): Envelope {
     const sender = this.#canonical(envelope.sender, 'sender')
-    const recipients = this.recipients(envelope.recipients)
-    const smtputf8 = envelope.smtputf8 === true || [sender, ...recipients.map(({ address }) => address)].some(isInternational)
-    return { ...envelope, sender, recipients, smtputf8: smtputf8 ? true : envelope.smtputf8 }
+    const recipients = new RewrittenRecipients(this.#recipients)
+    recipients.addCopiesFrom(sender)
+    for (const recipient of envelope.recipients) recipients.addCopiesTo(recipients.add(recipient))
+    recipients.addCopiesOfAll()
+    const smtputf8 = envelope.smtputf8 === true || [sender, ...recipients.list.map(({ address }) => address)].some(isInternational)
+    return { ...envelope, sender, recipients: recipients.list, smtputf8: smtputf8 ? true : envelope.smtputf8 }
   }
 
-  /** The rewritten recipients of a message. Throws LookupFailed. */
+  /** The rewritten recipients of a notice, which has no copies. Throws LookupFailed. */
   recipients(recipients: readonly EnvelopeRecipient[]): readonly EnvelopeRecipient[] {
-    return recipients.map((recipient) => {
-      const address = this.#canonical(recipient.address, 'recipient')
-      return address === recipient.address ? recipient : { ...recipient, address, orcpt: recipient.orcpt ?? original(recipient.address) }
-    })
+    const rewritten = new RewrittenRecipients(this.#recipients)
+    for (const recipient of recipients) rewritten.add(recipient)
+    return rewritten.list
   }
 
   #canonical(address: string, role: AddressRole): string {
@@ -78,9 +90,6 @@ export class Rewriting {
     throw new LookupFailed(`${original} is mapped to ${JSON.stringify(result)}, which is not an address; correct the table`)
   }
 }
-
-/** ORCPT of a recipient whose client gave none (RFC 3461 §4.2), so that notices name the address that the sender used. */
-const original = (address: string): string => `${isInternational(address) ? 'utf-8' : 'rfc822'};${address}`
 
 const isUsed = ({ ofRole, common, masquerade }: ClassMaps): boolean => ofRole !== null || common !== null || masquerade !== null
 
@@ -117,9 +126,22 @@ class Maps {
     }
   }
 
+  ofRecipients(): RecipientMaps {
+    return {
+      aliases: this.#map('virtual_alias_maps', 'virtual'),
+      senderBcc: this.#map('sender_bcc_maps'),
+      recipientBcc: this.#map('recipient_bcc_maps'),
+    }
+  }
+
   #canonical(name: TableName): AddressMap | null {
+    return this.#map(name, 'canonical')
+  }
+
+  /** `lookups` is the word of propagate_unmatched_extensions; absent when extensions are never added. */
+  #map(name: TableName, lookups?: 'canonical' | 'virtual'): AddressMap | null {
     const table = this.#tables.get(name)
-    const propagates = this.#config.propagate_unmatched_extensions.includes('canonical')
+    const propagates = lookups !== undefined && this.#config.propagate_unmatched_extensions.includes(lookups)
     return table === undefined ? null : new AddressMap(table, this.#rules, propagates)
   }
 }

@@ -4,7 +4,14 @@ import type { Config } from '../config/options.ts'
 import { openTable, type LookupTable } from './lookup-table.ts'
 
 /** Parameters that name lookup tables. */
-export const TABLE_NAMES = ['canonical_maps', 'sender_canonical_maps', 'recipient_canonical_maps'] as const
+export const TABLE_NAMES = [
+  'canonical_maps',
+  'sender_canonical_maps',
+  'recipient_canonical_maps',
+  'virtual_alias_maps',
+  'sender_bcc_maps',
+  'recipient_bcc_maps',
+] as const
 export type TableName = (typeof TABLE_NAMES)[number]
 
 /** The tables by parameter. A parameter without tables is missing. */

@@ -11,6 +11,17 @@ const BY_CLASS = `inline:{ {ann@a.test = from-ann@s.test}, {@b.test = @s.test}, 
 
 const MASQUERADE = { masquerade_domains: 'sub.a.test !x.b.test a.test b.test', masquerade_exceptions: 'root, !ann, Carl' }
 
+const ALIASES =
+  `inline:{ {ann@a.test = ann@new.test, bob@a.test, list@c.test}, {bob@a.test = bob@a.test, bob@copy.test}, {@sub.a.test = @moved.test},
+  {root = admin@b.test}, {list@c.test = ann@x.test, eve.x@x.test, ann@x.test, list2}, {list2 = zoe@c.test "q r"@c.test}, {@x.b.test = all@r.test},
+  {loop@a.test = loop@b.test}, {loop@b.test = loop@a.test, y@z.test}, {carl@a.test = CARL@a.test}, {zoe@b.test = Ann@a.test, ann@A.test},
+  {eve.x@b.test = ann@a.test}, {"a b"@b.test = ab@b.test}, {ann@localhost = ann@origin.example, bob} }`.replaceAll(/\s+/g, ' ')
+
+const BCC = `inline:{ {ann@a.test = archive@bcc.test}, {root = archive}, {@b.test = b-archive@bcc.test}, {@c.test = ann@a.test}, {bob@sub.a.test = zoe@c.test} }`
+
+/** Situations in which aliases of senders fail too: Postfix then loses notices, and deferd sends them to the sender itself. */
+export const WITHOUT_NOTICES: ReadonlySet<string> = new Set(['virtual_alias_maps at their limits'])
+
 export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'no map': {},
   canonical_maps: { canonical_maps: CANONICAL },
@@ -24,6 +35,24 @@ export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, string>
   'recipient_canonical_maps of envelopes': { recipient_canonical_maps: BY_CLASS, recipient_canonical_classes: 'envelope_recipient' },
   masquerade_domains: MASQUERADE,
   'masquerade_domains of recipients': { ...MASQUERADE, masquerade_classes: 'envelope_recipient', canonical_maps: CANONICAL },
+  virtual_alias_maps: { virtual_alias_maps: ALIASES },
+  'virtual_alias_maps with recipient_delimiter': { virtual_alias_maps: ALIASES, recipient_delimiter: '+', canonical_maps: CANONICAL },
+  'virtual_alias_maps without original recipients': { virtual_alias_maps: ALIASES, enable_original_recipient: 'no' },
+  'virtual_alias_maps at their limits': {
+    virtual_alias_maps: ALIASES,
+    virtual_alias_expansion_limit: '3',
+    virtual_alias_address_length_limit: '12',
+  },
+  always_bcc: { always_bcc: 'archive', virtual_alias_maps: 'inline:{ {archive = a1@bcc.test b1@bcc.test} }' },
+  sender_bcc_maps: { sender_bcc_maps: BCC, recipient_delimiter: '+' },
+  recipient_bcc_maps: { recipient_bcc_maps: BCC, recipient_delimiter: '+' },
+  'copies of rewritten mail': {
+    sender_bcc_maps: BCC,
+    recipient_bcc_maps: BCC,
+    always_bcc: 'ann@a.test',
+    virtual_alias_maps: ALIASES,
+    canonical_maps: CANONICAL,
+  },
   'headers of clients that are not local': {
     canonical_maps: CANONICAL,
     ...MASQUERADE,

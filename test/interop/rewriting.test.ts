@@ -6,7 +6,7 @@ import { reasonToSkip } from '../support/required.ts'
 import { Client } from './dialogue.ts'
 import { settled } from './observe.ts'
 import { InputGenerator, type RewritingInput } from './rewriting-inputs.ts'
-import { SITUATIONS } from './rewriting-situations.ts'
+import { SITUATIONS, WITHOUT_NOTICES } from './rewriting-situations.ts'
 import { startPair, type Pair, type System } from './systems.ts'
 
 const INPUTS = 200
@@ -38,7 +38,7 @@ describe.skipIf(reason !== null)(`rewriting by deferd and Postfix${reason === nu
         }),
       )
       await settled([pair.deferd, pair.postfix], 1000)
-      const [ours, theirs] = [outcomes(pair.deferd), outcomes(pair.postfix)]
+      const [ours, theirs] = [outcomes(pair.deferd, !WITHOUT_NOTICES.has(name)), outcomes(pair.postfix, !WITHOUT_NOTICES.has(name))]
       const different = inputs.flatMap(([n, input]) => {
         const [deferd, postfix] = [
           [replies[n]?.[0], ours.get(n)],
@@ -78,24 +78,39 @@ interface Outcome {
   readonly sender: string
   readonly recipients: readonly string[]
   readonly headers: readonly string[]
+  /** Recipients of notices, each with the fields of the addresses that it reports. */
+  readonly notices: readonly string[]
 }
 
 /** The outcomes by the number of the message. Recipients are sorted: Postfix sends them by domain, deferd as they came. */
-function outcomes({ received }: System): ReadonlyMap<number, Outcome> {
+function outcomes({ received }: System, withNotices: boolean): ReadonlyMap<number, Outcome> {
   const byNumber = Map.groupBy(received, (mail) => Number(/^Subject: message (\d+)/m.exec(mail.content.toString('latin1'))?.[1] ?? -1))
-  return new Map([...byNumber].map(([n, mails]) => [n, outcomeOf(mails)]))
+  return new Map([...byNumber].map(([n, mails]) => [n, outcomeOf(withNotices ? mails : mails.filter((mail) => !isNotice(mail)))]))
 }
 
-const outcomeOf = (mails: readonly ReceivedMail[]): Outcome => ({
-  sender: mails[0]?.sender ?? '',
-  recipients: mails
-    .flatMap((mail) => mail.recipients.map((address, i) => `${address} ${rcptParameters(address, mail.rcptParameters[i] ?? '')}`))
-    .toSorted(),
-  headers: [...new Set(mails.map(headerOf))],
-})
+function outcomeOf(received: readonly ReceivedMail[]): Outcome {
+  const notices = received.filter(isNotice)
+  const mails = received.filter((mail) => !isNotice(mail))
+  return {
+    sender: mails[0]?.sender ?? '',
+    recipients: mails.flatMap(recipientsOf).toSorted(),
+    headers: [...new Set(mails.map(headerOf))],
+    notices: notices.flatMap(reportsOf).toSorted(),
+  }
+}
+
+const recipientsOf = ({ recipients, rcptParameters }: ReceivedMail): readonly string[] =>
+  recipients.map((address, i) => `${address} ${withoutCopies(address, rcptParameters[i] ?? '')}`)
+
+const isNotice = ({ content }: ReceivedMail): boolean => content.includes('report-type=delivery-status')
+
+const REPORT = /^Final-Recipient: (.*)\r\nOriginal-Recipient: (.*)\r\nAction: (.*)\r\nStatus: (.*)\r\n/gm
+
+const reportsOf = ({ recipients, content }: ReceivedMail): readonly string[] =>
+  [...content.toString('latin1').matchAll(REPORT)].map((fields) => [...recipients, ...fields.slice(1)].join(' ').replaceAll('; ', ';'))
 
 /** Parameters of RCPT, without an ORCPT that repeats the address: Postfix always sends one. */
-const rcptParameters = (address: string, text: string): string =>
+const withoutCopies = (address: string, text: string): string =>
   text
     .split(' ')
     .filter((one) => one.toLowerCase() !== `orcpt=rfc822;${address.replaceAll('+', '+2B').replaceAll(' ', '+20')}`.toLowerCase())

@@ -1,8 +1,10 @@
 /** The order of lookups and of maps. test/interop/rewriting.test.ts compares them with Postfix. */
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
+import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
 import { LookupFailed } from '../../src/rewriting/lookup-table.ts'
 import { Rewriting } from '../../src/rewriting/rewriting.ts'
+import { ExpansionFailed } from '../../src/rewriting/virtual-aliases.ts'
 import { openTables } from '../../src/rewriting/tables.ts'
 
 function rewriting(values: Readonly<Record<string, unknown>>): Rewriting {
@@ -89,6 +91,85 @@ describe('the maps', () => {
       smtputf8: true,
     })
     expect(rewriting({ canonical_maps: { a: 'b' } }).envelope(envelope).smtputf8).toBeUndefined()
+  })
+})
+
+describe('virtual_alias_maps', () => {
+  const virtual_alias_maps = {
+    'team@a.test': 'ann@a.test, bob@a.test, TEAM@a.test',
+    'ann@a.test': 'ann@b.test',
+    'loop@a.test': 'loop@b.test',
+    'loop@b.test': 'loop@a.test',
+    '@c.test': '@d.test',
+  }
+  const expanded = (recipients: readonly EnvelopeRecipient[], more: Readonly<Record<string, unknown>> = {}) =>
+    rewriting({ virtual_alias_maps, ...more }).envelope({ sender: 's@a.test', recipients }).recipients
+
+  test('replace a recipient by all addresses to which lookups lead', () => {
+    expect(expanded([{ address: 'team@a.test' }]).map(({ address }) => address)).toEqual(['ann@b.test', 'bob@a.test', 'TEAM@a.test'])
+    expect(expanded([{ address: 'x@c.test' }])).toEqual([{ address: 'x@d.test', orcpt: 'rfc822;x@c.test' }])
+  })
+
+  test('give a recipient one copy, and one for each address of the sender unless enable_original_recipient is no', () => {
+    const recipients = [{ address: 'ann@a.test' }, { address: 'team@a.test' }, { address: 'ANN@b.test' }]
+    const copies = (more: Readonly<Record<string, unknown>>) => expanded(recipients, more).filter(({ address }) => /^ann@b/i.test(address))
+    expect(copies({})).toHaveLength(3)
+    expect(copies({ enable_original_recipient: false })).toEqual([{ address: 'ann@b.test', orcpt: 'rfc822;ann@a.test' }])
+  })
+
+  test('pass on NOTIFY without SUCCESS, which the alias itself keeps', () => {
+    const recipients = [{ address: 'ann@a.test', notify: ['success', 'failure'] as const, orcpt: 'rfc822;x@y.test' }]
+    expect(expanded(recipients)).toEqual([
+      { address: 'ann@a.test', notify: ['success'], orcpt: 'rfc822;x@y.test', isExpanded: true },
+      { address: 'ann@b.test', notify: ['failure'], orcpt: 'rfc822;x@y.test' },
+    ])
+    expect(expanded([{ address: 'ann@a.test', notify: ['success'] }]).at(-1)?.notify).toBe('never')
+    expect(expanded([{ address: 'bob@a.test', notify: ['success'] }])).toEqual([{ address: 'bob@a.test', notify: ['success'] }])
+  })
+
+  test.each([
+    ['loop@a.test', {}, /^virtual_alias_maps: the expansion of loop@a\.test exceeds virtual_alias_recursion_limit; look for a loop/],
+    ['team@a.test', { virtual_alias_expansion_limit: 2 }, /exceeds virtual_alias_expansion_limit/],
+    ['ann@a.test', { virtual_alias_address_length_limit: 9 }, /exceeds virtual_alias_address_length_limit/],
+  ])('fail for %s with %j', (address, limits, reason) => {
+    expect(() => expanded([{ address }], limits)).toThrow(ExpansionFailed)
+    expect(() => expanded([{ address }], limits)).toThrow(reason)
+  })
+
+  test('replace recipients of notices too', () => {
+    expect(rewriting({ virtual_alias_maps, always_bcc: 'x@y.test' }).recipients([{ address: 'ann@a.test' }])).toEqual([
+      { address: 'ann@b.test', orcpt: 'rfc822;ann@a.test' },
+    ])
+  })
+})
+
+describe('copies', () => {
+  const values = {
+    sender_bcc_maps: { 's@a.test': 'by-sender' },
+    recipient_bcc_maps: { '@b.test': 'by-recipient@copy.test' },
+    always_bcc: 'all@copy.test',
+    virtual_alias_maps: { 'all@copy.test': 'end@copy.test' },
+  }
+  const copies = (from: string, addresses: readonly string[], more: Readonly<Record<string, unknown>> = {}) =>
+    rewriting({ ...values, ...more }).envelope({ sender: from, recipients: addresses.map((address) => ({ address })) }).recipients
+
+  test('go to the addresses of the maps without notices, each once', () => {
+    expect(copies('s@a.test', ['x@b.test', 'y@b.test'])).toEqual([
+      { address: 'by-sender@us.test', notify: 'never' },
+      { address: 'x@b.test' },
+      { address: 'by-recipient@copy.test', notify: 'never' },
+      { address: 'y@b.test' },
+      { address: 'end@copy.test', notify: 'never', orcpt: 'rfc822;all@copy.test' },
+    ])
+  })
+
+  test('are not made by sender for mail from <>', () => {
+    expect(copies('', ['z@c.test']).map(({ address }) => address)).toEqual(['z@c.test', 'end@copy.test'])
+  })
+
+  test('to more than one address fail, and always_bcc is checked at the start', () => {
+    expect(() => copies('s@a.test', ['z@c.test'], { sender_bcc_maps: { 's@a.test': 'a@b.test, c@d.test' } })).toThrow(LookupFailed)
+    expect(() => configFrom({ always_bcc: 'a@b.test, c@d.test' })).toThrow('always_bcc: "a@b.test, c@d.test" is not one address')
   })
 })
 

@@ -40,6 +40,47 @@ describe.each(['memory', 'sqlite'] as const)('with the store %s', (store) => {
       expect(world.mailbox('service@us.example').mails()[0]?.content).toContain('Original-Recipient: rfc822;eve@internal.example')
     }))
 
+  test('an alias is delivered to all its addresses, with copies, and its sender learns of the expansion', () =>
+    inWorld(
+      {
+        store,
+        config: { virtual_alias_maps: { 'team@us.example': 'ann@far.example, eve@other.example' }, always_bcc: 'archive@us.example' },
+      },
+      async (world) => {
+        const dsn = { notify: ['SUCCESS', 'FAILURE'] as const }
+        const envelope = { from: 'app@us.example', to: 'team@us.example', dsn: { ...dsn, notify: [...dsn.notify] } }
+        await createTransport(world.transport()).sendMail({ envelope, to: 'team@us.example', text: 'hi' })
+        await world.settle()
+        for (const address of ['ann@far.example', 'eve@other.example', 'archive@us.example']) {
+          expect(
+            world
+              .mailbox(address)
+              .mails()
+              .map((mail) => mail.header('To')),
+          ).toEqual(['team@us.example'])
+        }
+        expect(world.mailbox('team@us.example').mails()).toEqual([])
+        const [notice, ...others] = world.mailbox('app@us.example').notices()
+        expect(notice).toMatchObject({ action: 'expanded', recipients: [{ recipient: 'team@us.example', status: '2.0.0' }] })
+        expect(others).toEqual([])
+      },
+    ))
+
+  test('a loop of aliases refuses the mail with 451, and an alias may name itself', () =>
+    inWorld(
+      {
+        store,
+        config: { virtual_alias_maps: { 'a@us.example': 'b@us.example', 'b@us.example': 'a@us.example', 'c@us.example': 'c@us.example' } },
+      },
+      async (world) => {
+        const refused = { response: '451 4.6.0 Error: Alias expansion error' }
+        await expect(send(world, 'app@us.example', 'a@us.example')).rejects.toMatchObject(refused)
+        await send(world, 'app@us.example', 'c@us.example')
+        await world.settle()
+        expect(world.mailbox('c@us.example').mails()).toHaveLength(1)
+      },
+    ))
+
   test('a lookup without a usable result refuses the mail with 451, and nothing is queued', () =>
     inWorld({ store, config: { recipient_canonical_maps: { 'eve@far.example': ',' } } }, async (world) => {
       const refused = { responseCode: 451, response: '451 4.3.0 Error: address lookup failed' }

@@ -1,13 +1,13 @@
 /**
- * The DeliveryAgent of the daemon: SMTP and LMTP over the Net port, and the two transports without a network, `discard:` and
- * `error:`. A request is routed by its first recipient, because all its recipients have the same destination.
+ * The DeliveryAgent of the daemon: SMTP and LMTP over the Net port, and what needs no network: `discard:`, `error:` and
+ * `expanded:`. A request is routed by its first recipient, because all its recipients have the same destination.
  */
 import type { Socket } from 'node:net'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
-import type { DeliveryRequest, Message } from '../../mail/message.ts'
+import { EXPANDED, type DeliveryRequest, type Message } from '../../mail/message.ts'
 import { Attempt, type AttemptDeps } from './attempt.ts'
 import { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
@@ -83,6 +83,7 @@ export class SmtpAgent implements DeliveryAgent {
   }
 
   async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {
+    if (request.destination === EXPANDED) return this.#offline(request, 'delivered', ALIAS_EXPANDED)
     const route = this.#router.route(request.recipients[0]?.address ?? '', request.message.sender)
     switch (route.transport) {
       case 'smtp':
@@ -116,6 +117,9 @@ export class SmtpAgent implements DeliveryAgent {
     }
   }
 }
+
+/** Status of an alias whose addresses are recipients of the message. */
+const ALIAS_EXPANDED: DeliveryStatus = { status: '2.0.0', reason: 'alias expanded', stage: 'route' }
 
 const discardText = ({ text }: Extract<Route, { transport: 'discard' }>): string =>
   `delivered via discard service${text === '' ? '' : `: ${text}`}`

@@ -10,6 +10,7 @@ import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { ClientName, Events } from '../../telemetry/events.ts'
 import {
+  EXPANDED,
   packRequests,
   queueIdOf,
   recipientId,
@@ -181,7 +182,7 @@ export class Intake {
     const { destinationOf } = this.#deps
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
-      const destination = destinationOf(recipient.address, message.sender)
+      const destination = recipient.isExpanded === true ? EXPANDED : destinationOf(recipient.address, message.sender)
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })

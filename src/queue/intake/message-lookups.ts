@@ -3,10 +3,14 @@ import type { Envelope } from '../../mail/envelope.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { LookupFailed } from '../../rewriting/lookup-table.ts'
+import { ExpansionFailed } from '../../rewriting/virtual-aliases.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 
 /** Reply when a lookup for an address has no usable result. */
 const LOOKUP_FAILED: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: address lookup failed' }
+
+/** Reply when an alias exceeds a limit, as that of Postfix. */
+const EXPANSION_FAILED: SmtpReply = { code: 451, status: '4.6.0', text: 'Error: Alias expansion error' }
 
 export class MessageLookups {
   readonly #rewriting: Rewriting
@@ -48,8 +52,8 @@ export class MessageLookups {
 
   #fail(error: LookupFailed): void {
     if (this.#failure !== null) return
-    this.#failure = LOOKUP_FAILED
+    this.#failure = error instanceof ExpansionFailed ? EXPANSION_FAILED : LOOKUP_FAILED
     this.#report(error.message)
-    this.#refuse(LOOKUP_FAILED)
+    this.#refuse(this.#failure)
   }
 }

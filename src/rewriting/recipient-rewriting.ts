@@ -1,0 +1,124 @@
+/**
+ * Rewrites the recipients of a message (Postfix cleanup(8)): canonical form, then aliases; and adds recipients of copies. The
+ * result has no duplicates.
+ */
+import type { Config } from '../config/options.ts'
+import { addressesIn } from '../mail/address-list.ts'
+import { isInternational } from '../mail/address.ts'
+import type { EnvelopeRecipient, Notify } from '../mail/envelope.ts'
+import { RECIPIENTS_PER_MESSAGE } from '../mail/message.ts'
+import type { AddressMap } from './address-map.ts'
+import { LookupFailed } from './lookup-table.ts'
+import { ExpansionFailed, expandAlias, type AliasLimits } from './virtual-aliases.ts'
+
+export type RecipientSettings = AliasLimits & Pick<Config, 'always_bcc' | 'enable_original_recipient'>
+
+export interface RecipientMaps {
+  readonly aliases: AddressMap | null
+  readonly senderBcc: AddressMap | null
+  readonly recipientBcc: AddressMap | null
+}
+
+export interface RecipientRules {
+  readonly settings: RecipientSettings
+  readonly maps: RecipientMaps
+  /** The canonical form of a recipient address. */
+  readonly canonical: (address: string) => string
+  /** The form of a mapped address in envelopes. */
+  readonly valid: (result: string, original: string) => string
+}
+
+/** The recipients of one message, in the order in which they are added. */
+export class RewrittenRecipients {
+  readonly #rules: RecipientRules
+  readonly #list: EnvelopeRecipient[] = []
+  readonly #keys = new Set<string>()
+
+  constructor(rules: RecipientRules) {
+    this.#rules = rules
+  }
+
+  get list(): readonly EnvelopeRecipient[] {
+    return this.#list
+  }
+
+  /** Adds a recipient of the submission. Returns its canonical address. */
+  add(recipient: EnvelopeRecipient): string {
+    const address = this.#rules.canonical(recipient.address)
+    const orcpt = recipient.orcpt ?? original(recipient.address)
+    const addresses = this.#expanded(address)
+    const isAlias = addresses.length > 1 || addresses[0] !== address
+    if (isAlias && wantsSuccess(recipient.notify)) {
+      this.#keep({ ...recipient, address, notify: ['success'], orcpt, isExpanded: true }, recipient.address, orcpt)
+    }
+    for (const one of addresses) {
+      const notify = isAlias ? withoutSuccess(recipient.notify) : recipient.notify
+      const isRewritten = one !== recipient.address
+      this.#keep({ ...recipient, address: one, notify, orcpt: isRewritten ? orcpt : recipient.orcpt }, recipient.address, orcpt)
+    }
+    return address
+  }
+
+  /** Adds the copies of mail from a sender. */
+  addCopiesFrom(sender: string): void {
+    if (sender !== '') this.#addCopies(this.#rules.maps.senderBcc, sender)
+  }
+
+  /** Adds the copies of mail to a canonical address. */
+  addCopiesTo(address: string): void {
+    if (address !== '') this.#addCopies(this.#rules.maps.recipientBcc, address)
+  }
+
+  /** Adds the recipient of copies of all mail. */
+  addCopiesOfAll(): void {
+    const { always_bcc: address } = this.#rules.settings
+    if (address !== '') this.#addCopy(address, 'always_bcc')
+  }
+
+  #addCopies(map: AddressMap | null, address: string): void {
+    const value = map?.find(address)?.value
+    if (map !== null && value !== undefined) this.#addCopy(value, map.name)
+  }
+
+  /** A copy asks for no notices, because its recipient is not known to the sender. */
+  #addCopy(value: string, name: string): void {
+    const [listed, ...others] = addressesIn(value)
+    if (listed === undefined || listed.address === null || others.length > 0) {
+      throw new LookupFailed(`${name}: ${JSON.stringify(value)} is not one address; write an address`)
+    }
+    const address = this.#rules.canonical(this.#rules.valid(listed.address, name))
+    for (const one of this.#expanded(address)) {
+      const orcpt = one === address ? {} : { orcpt: original(address) }
+      this.#keep({ address: one, notify: 'never', ...orcpt }, address, '')
+    }
+  }
+
+  #expanded(address: string): readonly string[] {
+    const { settings, maps, valid } = this.#rules
+    return maps.aliases === null ? [address] : expandAlias(address, maps.aliases, { limits: settings, valid })
+  }
+
+  /** Keeps a recipient unless it is a duplicate, in upper or lower case. `from` is the address before rewriting. */
+  #keep(recipient: EnvelopeRecipient, from: string, orcpt: string): void {
+    const { address, notify, isExpanded } = recipient
+    const isSame = this.#rules.settings.enable_original_recipient
+    const key = isSame || isExpanded === true ? [orcpt, notify, from, address, isExpanded].join('\n') : address
+    if (this.#keys.has(key.toLowerCase())) return
+    this.#keys.add(key.toLowerCase())
+    this.#list.push(recipient)
+    if (this.#list.length > RECIPIENTS_PER_MESSAGE)
+      throw new ExpansionFailed(`more than ${RECIPIENTS_PER_MESSAGE} recipients; send to fewer aliases`)
+  }
+}
+
+/** ORCPT of a recipient whose client gave none (RFC 3461 §4.2), so that notices name the address that the sender used. */
+const original = (address: string): string => `${isInternational(address) ? 'utf-8' : 'rfc822'};${address}`
+
+const wantsSuccess = (notify: Notify | undefined): boolean => Array.isArray(notify) && notify.includes('success')
+
+/** NOTIFY of the addresses of an alias (RFC 3461 §5.2.7.3): a success notice is for the alias itself. */
+function withoutSuccess(notify: Notify | undefined): Notify | undefined {
+  if (notify === undefined || notify === 'never' || !notify.includes('success')) return notify
+  const others = notify.filter((one) => one !== 'success')
+  return others.length === 0 ? 'never' : others
+}
