@@ -106,10 +106,13 @@ export function freePort(): Promise<number> {
   })
 }
 
-/** Waits until the child greets on its port. Throws when it ends before that, or after 20 seconds. */
-export async function greeted(child: Child, port: number, signal: AbortSignal): Promise<void> {
+/**
+ * Waits until the child greets on its port, to a client that sends `opening` at once. Throws when it ends before that, or after 20
+ * seconds.
+ */
+export async function greeted(child: Child, port: number, signal: AbortSignal, opening = ''): Promise<void> {
   const deadline = performance.now() + 2 * PATIENCE
-  while (!(await greets(port))) {
+  while (!(await greets(port, opening))) {
     if (child.hasEnded()) throw new Error(`${child.name} ended before it took mail (${await child.ended}); it said:\n${child.lastWords()}`)
     if (performance.now() > deadline) throw new Error(`${child.name} did not open port ${port} in 20 s; it said:\n${child.lastWords()}`)
     await pause(20, undefined, { signal })
@@ -117,9 +120,10 @@ export async function greeted(child: Child, port: number, signal: AbortSignal): 
 }
 
 /** True if an SMTP server answers on the port. Ends the session with QUIT. */
-function greets(port: number): Promise<boolean> {
+function greets(port: number, opening: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
+    if (opening !== '') socket.write(opening)
     socket.setTimeout(1_000, () => socket.destroy())
     socket.once('data', () => socket.end('QUIT\r\n'))
     socket.once('error', () => resolve(false))

@@ -158,11 +158,18 @@ export const feedback = read<FeedbackRate>('a feedback such as "1", "1/5" or "1/
   return rate >= 0 && rate <= 1 ? { rate, perConcurrency } : undefined
 })
 
+/** Protocols of proxies in front of the SMTP server (Postfix smtpd_upstream_proxy_protocol). */
+export type ProxyProtocol = '' | 'haproxy'
+
+export const proxyProtocol = read<ProxyProtocol>('haproxy, or nothing', (v) => (v === '' || v === 'haproxy' ? v : undefined))
+
 /** A listener of the SMTP server with its own TLS and AUTH rules. */
 export interface ListenerBlock {
   readonly address: string
   readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
   readonly auth: 'none' | 'may' | 'required'
+  /** Protocol in which a proxy names the client of each connection; empty for none. */
+  readonly upstream_proxy_protocol: ProxyProtocol
 }
 
 const LISTENER_TLS: readonly ListenerBlock['tls'][] = ['none', 'may', 'encrypt', 'wrapper']
@@ -170,15 +177,23 @@ const LISTENER_AUTH: readonly ListenerBlock['auth'][] = ['none', 'may', 'require
 
 function listener(given: unknown): ListenerBlock | undefined {
   if (typeof given !== 'object' || given === null) return undefined
-  const { address, tls = 'none', auth = 'none', ...others } = given as Readonly<Record<string, unknown>>
+  const {
+    address,
+    tls = 'none',
+    auth = 'none',
+    upstream_proxy_protocol: proxy = '',
+    ...others
+  } = given as Readonly<Record<string, unknown>>
   const [tlsMeant, authMeant] = [LISTENER_TLS.find((word) => word === tls), LISTENER_AUTH.find((word) => word === auth)]
-  const isWhole = typeof address === 'string' && tlsMeant !== undefined && authMeant !== undefined
-  return isWhole && Object.keys(others).length === 0 ? { address, tls: tlsMeant, auth: authMeant } : undefined
+  const proxyMeant = proxy === '' || proxy === 'haproxy' ? proxy : undefined
+  const isWhole = typeof address === 'string' && tlsMeant !== undefined && authMeant !== undefined && proxyMeant !== undefined
+  if (!isWhole || Object.keys(others).length > 0) return undefined
+  return { address, tls: tlsMeant, auth: authMeant, upstream_proxy_protocol: proxyMeant }
 }
 
 /** `[[smtpd]]` tables. An empty text means no tables. */
 export const listeners = kind<readonly ListenerBlock[]>(
-  '[[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper) and auth (none, may or required)',
+  '[[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper), auth (none, may or required) and upstream_proxy_protocol (haproxy)',
   (given) => {
     if (given === '') return []
     const blocks = Array.isArray(given) ? given.map(listener) : [undefined]

@@ -33,6 +33,7 @@ export type ConnectionSettings = Pick<
   | 'smtpd_min_data_rate'
   | 'smtpd_forbid_bare_newline'
   | 'smtpd_forbid_unauth_pipelining'
+  | 'smtpd_upstream_proxy_timeout'
 >
 
 /** Settings and parts that all connections of a server share. */
@@ -55,6 +56,8 @@ export interface ConnectionOptions {
   readonly context: ServerContext
   readonly rules: ListenerRules
   readonly id: string
+  /** Address of the client, which a proxy may have given. */
+  readonly address: string
 }
 
 export class Connection extends SmtpConnectionAdapter {
@@ -78,8 +81,8 @@ export class Connection extends SmtpConnectionAdapter {
   #draining = false
   #lastCommand = 'CONNECT'
 
-  constructor(server: SMTPServer, socket: Socket, { context, rules, id }: ConnectionOptions) {
-    super(server, socket, context.clock, id)
+  constructor(server: SMTPServer, socket: Socket, { context, rules, id, address }: ConnectionOptions) {
+    super(server, socket, { clock: context.clock, id, address })
     this.#context = context
     this.#session = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'

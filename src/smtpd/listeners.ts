@@ -10,13 +10,17 @@ export interface Certificate {
   readonly key: Buffer
 }
 
-type ListenerSettings = Pick<Config, 'smtpd_listen' | 'smtpd_tls_security_level' | 'smtpd_sasl_auth_enable' | 'smtpd'>
+type ListenerSettings = Pick<
+  Config,
+  'smtpd_listen' | 'smtpd_tls_security_level' | 'smtpd_sasl_auth_enable' | 'smtpd_upstream_proxy_protocol' | 'smtpd'
+>
 
 /** Returns the listeners of smtpd_listen, which use the global settings, and those of the [[smtpd]] tables. */
 export function blocksOf(config: ListenerSettings): readonly ListenerBlock[] {
   const tls = config.smtpd_tls_security_level
   const auth = config.smtpd_sasl_auth_enable ? 'may' : 'none'
-  return [...config.smtpd_listen.map((address) => ({ address, tls, auth }) as const), ...config.smtpd]
+  const { smtpd_upstream_proxy_protocol: upstream_proxy_protocol } = config
+  return [...config.smtpd_listen.map((address) => ({ address, tls, auth, upstream_proxy_protocol }) as const), ...config.smtpd]
 }
 
 /** The certificate of the listeners cannot be used (78, EX_CONFIG). */

@@ -3,29 +3,40 @@
  * new one. Without such a connection, the new connection gets 421.
  */
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
-import type { Connection } from './connection.ts'
+
+/** A connection, from its first byte to its end. */
+export interface OpenConnection {
+  /** Time since which the client has been awaited, on the monotonic clock; Infinity while the server works. */
+  readonly idleSince: Duration
+  /** Closes the connection to make room for another. */
+  closeEarly(): void
+  /** Ends the connection as soon as the message that is being received is complete. */
+  drain(): void
+  /** Ends the connection at once. */
+  destroy(): void
+}
 
 /** Idle time after which a connection may be closed for another (Postfix's smtpd_timeout under stress). */
 const MIN_IDLE: Duration = 10 * SECOND
 
 export class OpenConnections {
-  readonly #open = new Set<Connection>()
+  readonly #open = new Set<OpenConnection>()
   #emptied: (() => void) | undefined
 
   /** Returns true when at most `limit` connections are open, or when an idle one was closed. A limit of 0 means no limit. */
   haveRoom(limit: number, now: Duration): boolean {
     if (limit === 0 || this.#open.size <= limit) return true
-    let longest: Connection | undefined
+    let longest: OpenConnection | undefined
     for (const one of this.#open) if (one.idleSince < (longest?.idleSince ?? now - MIN_IDLE)) longest = one
     longest?.closeEarly()
     return longest !== undefined
   }
 
-  add(connection: Connection): void {
+  add(connection: OpenConnection): void {
     this.#open.add(connection)
   }
 
-  delete(connection: Connection): void {
+  delete(connection: OpenConnection): void {
     this.#open.delete(connection)
     if (this.#open.size === 0) this.#emptied?.()
   }

@@ -13,7 +13,6 @@ import { requireMembers } from '../system/library-members.ts'
 import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { SmtpClient } from '../queue/intake/received-header.ts'
 import type { ContentReader } from './data-stream.ts'
-import { peerAddress } from '../config/networks.ts'
 import { LineReader, type CommandLine, type LineHandler } from './line-reader.ts'
 
 /** Time limit for the client to close its side after the server has closed its own. */
@@ -33,8 +32,15 @@ export function checkSmtpServer(server: SMTPServer): void {
   requireMembers('smtp-server', new SMTPStream(), ['_flushData', '_write', 'isClosed'])
 }
 
+interface AdapterOptions {
+  readonly clock: Clock
+  readonly id: string
+  /** Address of the client, which is not that of the socket behind a proxy. */
+  readonly address: string
+}
+
 export abstract class SmtpConnectionAdapter extends SMTPConnection implements LineHandler {
-  /** Address of the client. An IPv4 address has no IPv4-mapped prefix, which a dual-stack socket adds. */
+  /** Address of the client. An IPv4 address has no IPv4-mapped prefix. */
   readonly address: string
   readonly #clock: Clock
   /** Replies that are not written yet. Commands received in one packet are answered in one packet. */
@@ -44,11 +50,11 @@ export abstract class SmtpConnectionAdapter extends SMTPConnection implements Li
   #topmost: Socket
   #ended = false
 
-  constructor(server: SMTPServer, socket: Socket, clock: Clock, id: string) {
-    super(server, socket, { id })
+  constructor(server: SMTPServer, socket: Socket, { clock, id, address }: AdapterOptions) {
+    super(server, socket, { id, remoteAddress: address })
     this.#clock = clock
     this.#topmost = socket
-    this.address = peerAddress(socket.remoteAddress ?? '')
+    this.address = address
   }
 
   abstract line(line: CommandLine): Promise<void> | undefined

@@ -4,18 +4,24 @@
  */
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticationResponse, type SMTPServerSession } from 'smtp-server'
-import { maskControls } from '../mail/smtp-reply.ts'
+import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import { peerAddress } from '../config/networks.ts'
+import type { ListenerBlock } from '../config/values.ts'
 import { Connection, type ServerContext } from './connection.ts'
 import { checkSmtpServer } from './smtp-connection-adapter.ts'
 import type { Certificate } from './listeners.ts'
+import type { OpenConnection } from './open-connections.ts'
+import { ProxyHandshake } from './proxy-handshake.ts'
+import * as replies from './replies.ts'
 import type { ListenerRules, Login } from './session.ts'
+import { UNKNOWN } from './peer-name.ts'
 import type { Users } from './users.ts'
 
 export interface SmtpServerAdapterDeps {
   /** Returns the current context, which a reload replaces. */
   readonly context: () => ServerContext
-  readonly connections: { add(connection: Connection): void }
-  readonly rules: ListenerRules
+  readonly connections: { add(connection: OpenConnection): void; delete(connection: OpenConnection): void }
+  readonly rules: ListenerRules & Pick<ListenerBlock, 'upstream_proxy_protocol'>
   readonly certificate: Certificate | null
   /** Null without smtpd_sasl_users_file. */
   readonly users: Users | null
@@ -45,10 +51,41 @@ export class SmtpServerAdapter extends SMTPServer {
   }
 
   override connect(socket: Socket): void {
+    const address = peerAddress(socket.remoteAddress ?? '')
+    if (this.#deps.rules.upstream_proxy_protocol === '') this.#open(socket, address)
+    else this.#awaitHeader(socket, address)
+  }
+
+  #open(socket: Socket, address: string): void {
     const { context, connections, rules } = this.#deps
-    const connection = new Connection(this, socket, { context: context(), rules, id: String(++this.#count) })
+    const connection = new Connection(this, socket, { context: context(), rules, id: String(++this.#count), address })
     connections.add(connection)
     connection.init()
+  }
+
+  /** Waits for the PROXY header of a connection. Until then, the connection counts for smtpd_process_limit only. */
+  #awaitHeader(socket: Socket, proxy: string): void {
+    const { context, connections } = this.#deps
+    const { clock, settings, hasRoom } = context()
+    const handshake = new ProxyHandshake(socket, {
+      clock,
+      timeout: settings.smtpd_upstream_proxy_timeout,
+      received: (client) => {
+        this.#open(socket, client ?? proxy)
+        connections.delete(handshake)
+      },
+      failed: (why) => refuse(replies.localError(settings.myhostname), `haproxy read: ${why}`),
+      closed: () => connections.delete(handshake),
+    })
+    const refuse = (reply: SmtpReply, what = formatReply(reply)): void => {
+      handshake.stop()
+      connections.delete(handshake)
+      context().sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address: proxy }, what })
+      socket.write(`${formatReply(reply)}\r\n`)
+      socket.destroySoon()
+    }
+    connections.add(handshake)
+    if (!hasRoom()) refuse(replies.tooManyConnections(settings.myhostname))
   }
 
   override onAuth(auth: SMTPServerAuthentication, session: SMTPServerSession, answered: Answered): void {
@@ -76,7 +113,7 @@ export class SmtpServerAdapter extends SMTPServer {
 
   #reportFailure({ name, method }: Login, address: string): void {
     const what = `SASL ${method} authentication failed: sasl_username=${maskControls(name)}`
-    this.#deps.context().sessions.events.emit({ kind: 'client-failure', client: { name: 'unknown', address }, what })
+    this.#deps.context().sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address }, what })
   }
 
   #note(text: string): void {

@@ -50,6 +50,8 @@ export interface PairOptions {
   readonly transportMaps?: Readonly<Record<string, string>>
   /** True for sinks that start TLS with the connection. */
   readonly secureSinks?: boolean
+  /** Text that each client has to send before the greeting. */
+  readonly opening?: string
 }
 
 /** Settings that Postfix needs to behave by its own defaults in a relay without local mail. */
@@ -135,7 +137,7 @@ async function startReference(folder: string, options: PairOptions): Promise<Sys
     { listen: port, nextHop: sink.port },
     { ...COMMON, ...POSTFIX_ONLY, local_transport: `smtp:[127.0.0.1]:${sink.port}`, ...transportMaps, ...options.settings },
   )
-  await greeted(instance, port, new AbortController().signal)
+  await greeted(instance, port, new AbortController().signal, options.opening)
   return {
     name: 'Postfix',
     port,

@@ -24,13 +24,14 @@ test('[[smtpd]] tables add listeners with their own settings to smtpd_listen', (
     address = "*:465"
     tls = "wrapper"
     auth = "required"
+    upstream_proxy_protocol = "haproxy"
     [[smtpd]]
     address = "127.0.0.1:2525"
   `)
   expect(blocksOf(config)).toEqual([
-    { address: '127.0.0.1:25', tls: 'may', auth: 'none' },
-    { address: '*:465', tls: 'wrapper', auth: 'required' },
-    { address: '127.0.0.1:2525', tls: 'none', auth: 'none' },
+    { address: '127.0.0.1:25', tls: 'may', auth: 'none', upstream_proxy_protocol: '' },
+    { address: '*:465', tls: 'wrapper', auth: 'required', upstream_proxy_protocol: 'haproxy' },
+    { address: '127.0.0.1:2525', tls: 'none', auth: 'none', upstream_proxy_protocol: '' },
   ])
   expect(written.get('smtpd')).toContain('"address":"*:465"')
 })
@@ -39,6 +40,7 @@ test.each([
   '[[smtpd]]\ntls = "may"',
   '[[smtpd]]\naddress = "*:25"\ntls = "maybe"',
   '[[smtpd]]\naddress = "*:25"\ncolour = "red"',
+  '[[smtpd]]\naddress = "*:25"\nupstream_proxy_protocol = "nginx"',
   'smtpd = "*:25"',
 ])('an invalid table is refused with its line: %j', (toml) => {
   expect(() => load(toml)).toThrow(/:1: smtpd: expected (\[\[smtpd\]\] tables|a table of address)/)

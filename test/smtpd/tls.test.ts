@@ -148,7 +148,10 @@ describe('STARTTLS', () => {
 })
 
 test('a listener may use TLS from the first byte, and may require AUTH', async () => {
-  const blocks = { smtpd_listen: [], smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required' }] } as const
+  const blocks = {
+    smtpd_listen: [],
+    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required', upstream_proxy_protocol: '' }],
+  } as const
   const world = await openSmtpd({ ...settings, ...blocks })
   const client = await world.connect(OUTSIDER)
   const secure = await encrypted(world, client)
@@ -161,7 +164,10 @@ test('a listener may use TLS from the first byte, and may require AUTH', async (
 })
 
 test('a client of such a listener that does not start the handshake times out', async () => {
-  const blocks = { smtpd_listen: [], smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none' }] } as const
+  const blocks = {
+    smtpd_listen: [],
+    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: '' }],
+  } as const
   const { connect, wait } = await openSmtpd({ ...settings, ...blocks })
   const client = await connect(OUTSIDER)
   await wait(10 * SECOND)

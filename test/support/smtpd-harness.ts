@@ -4,7 +4,8 @@
 import type { Socket } from 'node:net'
 import { defaultConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/options.ts'
-import type { Duration } from '../../src/system/clock.ts'
+import type { Clock, Duration } from '../../src/system/clock.ts'
+import type { Net } from '../../src/system/net.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import type { SmtpReply } from '../../src/mail/smtp-reply.ts'
 import { seededRandom } from '../../src/system/random.ts'
@@ -138,15 +139,9 @@ export interface SmtpdHarness {
 /** An address that is not in mynetworks. */
 export const OUTSIDER = '203.0.113.9'
 
-export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHarness> {
+/** Starts an SMTP server on a network and a clock, with an intake that records submissions. */
+export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Config> = {}) {
   const config: Config = { ...defaultConfig('relay.example').config, ...settings }
-  const clock = new VirtualClock()
-  const net = new MemoryNet(clock, {
-    lookupMx: () => ({ kind: 'none', nxdomain: false }),
-    lookupAddresses: () => ({ kind: 'none', nxdomain: false }),
-    dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
-  })
-  const driver = new TimeDriver(clock, { net })
   const events = new Events(() => clock.now())
   const seen: QueueEvent[] = []
   events.listen((event) => seen.push(event))
@@ -155,12 +150,24 @@ export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHa
   const flushed: string[] = []
   const flushDomain = (domain: string): boolean => flushed.push(domain) > 0
   const smtpd = await startSmtpd({ config, net, clock, random: seededRandom(1), acceptor, events, intake, flushDomain })
+  return { smtpd, intake, flushed, events: seen }
+}
+
+export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHarness> {
+  const clock = new VirtualClock()
+  const net = new MemoryNet(clock, {
+    lookupMx: () => ({ kind: 'none', nxdomain: false }),
+    lookupAddresses: () => ({ kind: 'none', nxdomain: false }),
+    dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
+  })
+  const driver = new TimeDriver(clock, { net })
+  const { smtpd, intake, flushed, events } = await startSmtpdOn(net, clock, settings)
   const rest = () => driver.runUntil(clock.now())
   return {
     clock,
     intake,
     flushed,
-    events: seen,
+    events,
     smtpd,
     net,
     async connect(from = '127.0.0.1', eager) {
@@ -172,6 +179,6 @@ export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHa
       return client
     },
     wait: (time) => driver.runUntil(clock.now() + time),
-    of: (kind) => seen.filter((event) => event.kind === kind) as never,
+    of: (kind) => events.filter((event) => event.kind === kind) as never,
   }
 }
