@@ -244,7 +244,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'a message leaves the queue with its first recipient',
     SETTLEMENTS,
-    'settled.every(isOver) && !this.#isKeptByOthers(message, ids)',
+    'settled.every(isOver) && (sole !== undefined || !this.#isKeptByOthers(message, ids))',
     'settled.every(isOver)',
     CONFORMANCE,
   ),
