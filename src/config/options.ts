@@ -213,6 +213,7 @@ export const OPTIONS = {
   ),
   always_bcc: option(is.text, '', 'Address that gets a copy of all mail; none when empty.'),
   sender_bcc_maps: option(tables, '', 'Lookup tables of addresses that get a copy of mail from a sender.'),
+  smtp_generic_maps: option(tables, '', 'Lookup tables that map addresses of mail to next hops by SMTP, when it is sent.'),
   recipient_bcc_maps: option(tables, '', 'Lookup tables of addresses that get a copy of mail to a recipient.'),
 
   // routing and delivery

@@ -4,7 +4,6 @@
  */
 
 const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
-const NO_REWRITING = 'deferd does not rewrite addresses; remove it, or let the next hop rewrite them'
 const NO_FILTER = 'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd'
 const RELAY_RULES =
   'deferd has no restriction lists; remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
@@ -45,8 +44,8 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['alias_maps alias_database luser_relay virtual_mailbox_domains virtual_mailbox_maps virtual_mailbox_base virtual_transport', NO_LOCAL],
   ['unknown_local_recipient_reject_code forward_path biff allow_percent_hack swap_bangpath', NO_LOCAL],
   ['virtual_maps', 'write virtual_alias_maps'],
-  ['smtp_generic_maps', NO_REWRITING],
-  ['remote_header_rewrite_domain relocated_maps', NO_REWRITING],
+  ['remote_header_rewrite_domain', 'remove it: header addresses of clients that are not local stay as they are'],
+  ['relocated_maps', 'write [transport_maps] with "user@example.com" = "error:5.1.6 User has moved to new@example.net"'],
   ['content_filter smtpd_proxy_filter smtpd_milters non_smtpd_milters milter_default_action milter_protocol', NO_FILTER],
   ['header_checks body_checks mime_header_checks nested_header_checks smtp_header_checks receive_override_options', NO_FILTER],
   [

@@ -21,6 +21,7 @@ import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../mail/message.ts'
 import type { SchedulerControl } from '../queue/operations.ts'
 import { Scheduler } from '../queue/scheduler/scheduler.ts'
+import { GenericMaps } from '../rewriting/generic.ts'
 import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
@@ -174,7 +175,8 @@ export class Relay {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config, senderTables ?? openSenderTables(config).tables)
     const policies = new DestinationPolicies(config)
-    const rewriting = Rewriting.of(config, tables ?? openTables(config).tables)
+    const opened = tables ?? openTables(config).tables
+    const rewriting = Rewriting.of(config, opened)
     const agent = new SmtpAgent({
       config,
       router,
@@ -183,6 +185,7 @@ export class Relay {
       clock,
       random,
       ...(secrets === undefined ? {} : { secrets }),
+      generic: GenericMaps.of(config, opened),
       readChunk: (body, index) => store.readChunk(body, index),
       cachedContent: (message) => this.#contents.get(message),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),

@@ -1,5 +1,7 @@
 /** Envelope of an SMTP transaction: sender, recipients and DSN parameters (RFC 5321 §3.3, RFC 3461). */
 
+import { isInternational } from './address.ts'
+
 /** NOTIFY: the notices that the sender requests. An absent NOTIFY means failure and delay (RFC 3461 §4.1). */
 export type Notify = 'never' | readonly ('success' | 'failure' | 'delay')[]
 
@@ -24,6 +26,9 @@ export function differingOrcpt({ orcpt, address }: Pick<EnvelopeRecipient, 'orcp
   const original = /^(?:rfc822|utf-8);(.*)$/is.exec(orcpt ?? '')?.[1]
   return original === undefined || original.toLowerCase() === address.toLowerCase() ? null : original
 }
+
+/** ORCPT of a rewritten recipient whose client gave none (RFC 3461 §4.2), so that notices name the address that the sender used. */
+export const orcptOf = (address: string): string => `${isInternational(address) ? 'utf-8' : 'rfc822'};${address}`
 
 export interface Envelope {
   /** Reverse-path without brackets; empty for the null reverse-path `<>`. */

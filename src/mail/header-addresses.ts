@@ -14,6 +14,8 @@ export interface Completion {
   readonly origin: string | null
   /** Parent that completes domains without a dot; null to leave such domains unchanged. */
   readonly parent: string | null
+  /** True to keep source routes; they are removed when absent. */
+  readonly keepsRoutes?: boolean | undefined
   /** Maps a complete address in its quoted form; absent without maps. */
   readonly map?: ((address: string, role: AddressRole) => string) | undefined
 }
@@ -61,7 +63,7 @@ export function rewriteField({ name, value, role }: AddressField, completion: Co
   const nodes = parseList(tokens)
   if (map === undefined && nodes.every((node) => node.kind !== 'address' || isComplete(node.tokens))) return null
   const texts = nodes.map((node) => textOfNode(node, (address) => rewrite(address, completion, role)))
-  if (nodes.every((node, i) => node.kind !== 'address' || texts[i] === quoteLocalPart(textOf(node.tokens)))) return null
+  if (nodes.every((node, i) => node.kind !== 'address' || texts[i] === asWritten(node.tokens))) return null
   return fold(`${name}:`, members(nodes, texts))
 }
 
@@ -71,17 +73,26 @@ function isComplete(tokens: readonly Token[]): boolean {
   return at > 0 && !isSpecial(tokens[0], '@') && tokens.slice(at).some((token) => isSpecial(token, '.'))
 }
 
-function rewrite(tokens: readonly Token[], { origin, parent, map }: Completion, role: AddressRole): string {
+/** The address with its source route, with quotes where they are needed. */
+function asWritten(tokens: readonly Token[]): string {
   const direct = withoutRoute(tokens)
-  const text = textOf(direct)
-  const at = direct.findLastIndex((token) => isSpecial(token, '@'))
+  return textOf(tokens.slice(0, tokens.length - direct.length)) + quoteLocalPart(textOf(direct))
+}
+
+function rewrite(tokens: readonly Token[], completion: Completion, role: AddressRole): string {
+  const { keepsRoutes, map } = completion
+  const complete = keepsRoutes === true ? asWritten(tokens) : completed(withoutRoute(tokens), completion)
+  return map === undefined || complete === '""' ? complete : mapOctets(complete, (address) => map(address, role))
+}
+
+function completed(tokens: readonly Token[], { origin, parent }: Completion): string {
+  const text = textOf(tokens)
+  const at = tokens.findLastIndex((token) => isSpecial(token, '@'))
   // a!b and a%b name a host in other ways, which are not rewritten.
-  if (at < 0 && (text === '' || direct.some((token) => isSpecial(token, '!%')))) return quoteLocalPart(text)
-  const domain = at < 0 ? origin : textOf(direct.slice(at + 1))
+  if (at < 0 && (text === '' || tokens.some((token) => isSpecial(token, '!%')))) return quoteLocalPart(text)
+  const domain = at < 0 ? origin : textOf(tokens.slice(at + 1))
   const lacksParent = parent !== null && domain !== null && domain !== '' && !/[.:[]/.test(domain)
-  const whole = `${text}${at < 0 && origin !== null ? `@${origin}` : ''}${lacksParent ? `.${parent}` : ''}`
-  const complete = quoteLocalPart(whole)
-  return map === undefined ? complete : mapOctets(complete, (address) => map(address, role))
+  return quoteLocalPart(`${text}${at < 0 && origin !== null ? `@${origin}` : ''}${lacksParent ? `.${parent}` : ''}`)
 }
 
 /** Applies a function of Unicode text to octets that are UTF-8. */

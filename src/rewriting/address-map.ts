@@ -33,6 +33,9 @@ interface Parts {
   readonly bare: string | null
 }
 
+/** A source route before a local part, which is ignored (RFC 5321 appendix C). */
+const SOURCE_ROUTE = /^@[^:]*:/
+
 /** Maximum number of lookups in succession for one address (Postfix cleanup_map11). */
 const NESTING = 10
 
@@ -102,8 +105,9 @@ export class AddressMap {
   /** The user of `address`, without an unmatched extension, at the domain of `value`. */
   #moved(address: string, value: string, extension: string): string {
     const { local } = partsOf(address, this.#rules)
-    const user = local.slice(0, local.length - extension.length)
-    return this.#extended(this.#complete(quoteLocalPart(`${user}${value}`)), extension)
+    const moved = `${local.slice(0, local.length - extension.length)}${value}`
+    const direct = SOURCE_ROUTE.test(moved) ? unquoteLocalPart(moved.replace(SOURCE_ROUTE, '')) : moved
+    return this.#extended(this.#complete(quoteLocalPart(direct)), extension)
   }
 
   #complete(address: string): string {

@@ -4,8 +4,7 @@
  */
 import type { Config } from '../config/options.ts'
 import { addressesIn } from '../mail/address-list.ts'
-import { isInternational } from '../mail/address.ts'
-import type { EnvelopeRecipient, Notify } from '../mail/envelope.ts'
+import { orcptOf, type EnvelopeRecipient, type Notify } from '../mail/envelope.ts'
 import { RECIPIENTS_PER_MESSAGE } from '../mail/message.ts'
 import type { AddressMap } from './address-map.ts'
 import { LookupFailed } from './lookup-table.ts'
@@ -45,7 +44,7 @@ export class RewrittenRecipients {
   /** Adds a recipient of the submission. Returns its canonical address. */
   add(recipient: EnvelopeRecipient): string {
     const address = this.#rules.canonical(recipient.address)
-    const orcpt = recipient.orcpt ?? original(recipient.address)
+    const orcpt = recipient.orcpt ?? orcptOf(recipient.address)
     const addresses = this.#expanded(address)
     const isAlias = addresses.length > 1 || addresses[0] !== address
     if (isAlias && wantsSuccess(recipient.notify)) {
@@ -88,7 +87,7 @@ export class RewrittenRecipients {
     }
     const address = this.#rules.canonical(this.#rules.valid(listed.address, name))
     for (const one of this.#expanded(address)) {
-      const orcpt = one === address ? {} : { orcpt: original(address) }
+      const orcpt = one === address ? {} : { orcpt: orcptOf(address) }
       this.#keep({ address: one, notify: 'never', ...orcpt }, address, '')
     }
   }
@@ -110,9 +109,6 @@ export class RewrittenRecipients {
       throw new ExpansionFailed(`more than ${RECIPIENTS_PER_MESSAGE} recipients; send to fewer aliases`)
   }
 }
-
-/** ORCPT of a recipient whose client gave none (RFC 3461 §4.2), so that notices name the address that the sender used. */
-const original = (address: string): string => `${isInternational(address) ? 'utf-8' : 'rfc822'};${address}`
 
 const wantsSuccess = (notify: Notify | undefined): boolean => Array.isArray(notify) && notify.includes('success')
 

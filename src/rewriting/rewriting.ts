@@ -8,22 +8,18 @@ import { parseAddress } from '../mail/address-path.ts'
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
 import type { AddressRole } from '../mail/header-addresses.ts'
 import { AddressMap, type AddressRules } from './address-map.ts'
+import { addressRules, type AddressSettings } from './lookup-rules.ts'
 import { canonical, classOf, type AddressClass, type ClassMaps } from './canonical.ts'
 import { LookupFailed } from './lookup-table.ts'
 import { Masquerade, type MasqueradeSettings } from './masquerade.ts'
 import { RewrittenRecipients, type RecipientMaps, type RecipientRules, type RecipientSettings } from './recipient-rewriting.ts'
 import type { TableName, Tables } from './tables.ts'
 
-export type RewritingSettings = MasqueradeSettings &
+export type RewritingSettings = AddressSettings &
+  MasqueradeSettings &
   RecipientSettings &
   Pick<
     Config,
-    | 'myorigin'
-    | 'myhostname'
-    | 'mydomain'
-    | 'append_dot_mydomain'
-    | 'double_bounce_sender'
-    | 'recipient_delimiter'
     | 'propagate_unmatched_extensions'
     | 'canonical_classes'
     | 'sender_canonical_classes'
@@ -55,7 +51,8 @@ export class Rewriting {
 
   /** The rewriting of a configuration; null when no parameter asks for any. */
   static of(config: RewritingSettings, tables: Tables): Rewriting | null {
-    const isAsked = tables.size > 0 || config.masquerade_domains.length > 0 || config.always_bcc !== ''
+    const isAsked =
+      [...tables.keys()].some((name) => name !== 'smtp_generic_maps') || config.masquerade_domains.length > 0 || config.always_bcc !== ''
     return isAsked ? new Rewriting(config, tables) : null
   }
 
@@ -143,17 +140,5 @@ class Maps {
     const table = this.#tables.get(name)
     const propagates = lookups !== undefined && this.#config.propagate_unmatched_extensions.includes(lookups)
     return table === undefined ? null : new AddressMap(table, this.#rules, propagates)
-  }
-}
-
-/** The rules of lookups of addresses. */
-export function addressRules(config: RewritingSettings): AddressRules {
-  const { myorigin, myhostname, mydomain, double_bounce_sender: doubleBounce } = config
-  return {
-    delimiters: config.recipient_delimiter,
-    myorigin,
-    localDomains: new Set([myorigin, myhostname, 'localhost'].map((domain) => domain.toLowerCase())),
-    parent: config.append_dot_mydomain ? mydomain : null,
-    whole: new Set(['postmaster', 'mailer-daemon', doubleBounce.toLowerCase()]),
   }
 }

@@ -11,6 +11,7 @@ export const TABLE_NAMES = [
   'virtual_alias_maps',
   'sender_bcc_maps',
   'recipient_bcc_maps',
+  'smtp_generic_maps',
 ] as const
 export type TableName = (typeof TABLE_NAMES)[number]
 

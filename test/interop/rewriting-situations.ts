@@ -7,6 +7,9 @@ const CANONICAL =
     ' ',
   )
 
+/** Without an address that is mapped to itself: Postfix writes its header field anew, deferd leaves it. */
+const GENERIC = CANONICAL.replace(/\{zoe@c.test[^}]*\}, /, '')
+
 const BY_CLASS = `inline:{ {ann@a.test = from-ann@s.test}, {@b.test = @s.test}, {bob@relay.example = b}, {root = r@s.test}, {eve.x@deep.sub.a.test = eve@s.test} }`
 
 const MASQUERADE = { masquerade_domains: 'sub.a.test !x.b.test a.test b.test', masquerade_exceptions: 'root, !ann, Carl' }
@@ -46,6 +49,14 @@ export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, string>
   always_bcc: { always_bcc: 'archive', virtual_alias_maps: 'inline:{ {archive = a1@bcc.test b1@bcc.test} }' },
   sender_bcc_maps: { sender_bcc_maps: BCC, recipient_delimiter: '+' },
   recipient_bcc_maps: { recipient_bcc_maps: BCC, recipient_delimiter: '+' },
+  smtp_generic_maps: { smtp_generic_maps: GENERIC, recipient_delimiter: '+' },
+  'smtp_generic_maps with propagation': {
+    smtp_generic_maps: BY_CLASS,
+    recipient_delimiter: '+',
+    propagate_unmatched_extensions: 'generic',
+    local_header_rewrite_clients: 'permit_sasl_authenticated',
+  },
+  'smtp_generic_maps after other maps': { smtp_generic_maps: BY_CLASS, canonical_maps: CANONICAL, virtual_alias_maps: ALIASES },
   'copies of rewritten mail': {
     sender_bcc_maps: BCC,
     recipient_bcc_maps: BCC,

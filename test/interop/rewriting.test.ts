@@ -107,7 +107,9 @@ const isNotice = ({ content }: ReceivedMail): boolean => content.includes('repor
 const REPORT = /^Final-Recipient: (.*)\r\nOriginal-Recipient: (.*)\r\nAction: (.*)\r\nStatus: (.*)\r\n/gm
 
 const reportsOf = ({ recipients, content }: ReceivedMail): readonly string[] =>
-  [...content.toString('latin1').matchAll(REPORT)].map((fields) => [...recipients, ...fields.slice(1)].join(' ').replaceAll('; ', ';'))
+  [...content.toString('latin1').matchAll(REPORT)].map((fields) =>
+    [...recipients.toSorted(), ...fields.slice(1)].join(' ').replaceAll('; ', ';'),
+  )
 
 /** Parameters of RCPT, without an ORCPT that repeats the address: Postfix always sends one. */
 const withoutCopies = (address: string, text: string): string =>

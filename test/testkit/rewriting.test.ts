@@ -1,6 +1,7 @@
 /** Rewritten mail in a world, on both stores. */
 import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { createWorld, type World, type WorldOptions } from '../../src/testkit/index.ts'
 
 async function inWorld(options: WorldOptions, story: (world: World) => Promise<void>): Promise<void> {
@@ -80,6 +81,31 @@ describe.each(['memory', 'sqlite'] as const)('with the store %s', (store) => {
         expect(world.mailbox('c@us.example').mails()).toHaveLength(1)
       },
     ))
+
+  test('smtp_generic_maps apply to mail that is sent, and the queue keeps the addresses', () =>
+    inWorld(
+      { store, config: { smtp_generic_maps: { 'app@localdomain.test': 'app@us.example', 'eve@far.example': 'eve@new.example' } } },
+      async (world) => {
+        world.destination('far.example').greylists('5m')
+        await send(world, 'app@localdomain.test', ['eve@far.example', 'ann@other.example'])
+        const [queued] = await world.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
+        expect([queued?.message.sender, queued?.recipients[0]?.address]).toEqual(['app@localdomain.test', 'eve@far.example'])
+        await world.settle()
+        const [mail] = world.mailbox('eve@new.example').mails()
+        expect(mail).toMatchObject({ from: 'app@us.example', to: ['eve@new.example'] })
+        expect([mail?.header('From'), mail?.header('To')]).toEqual(['app@us.example', 'eve@new.example, ann@other.example'])
+        expect(mail?.content.endsWith('\r\n\r\nhi\r\n')).toBe(true)
+      },
+    ))
+
+  test('a failed lookup in smtp_generic_maps defers the delivery', () =>
+    inWorld({ store, config: { smtp_generic_maps: { 'eve@far.example': ',' } } }, async (world) => {
+      await send(world, 'app@us.example', ['eve@far.example', 'ann@other.example'])
+      await world.advance('1m')
+      const reason = 'smtp_generic_maps: the value "," for eve@far.example is not an address; correct the table'
+      expect(world.attempts('eve@far.example')).toMatchObject([{ outcome: 'deferred', status: '4.3.0' }])
+      expect(JSON.stringify(world.attempts('eve@far.example'))).toContain(JSON.stringify(reason).slice(1, -1))
+    }))
 
   test('a lookup without a usable result refuses the mail with 451, and nothing is queued', () =>
     inWorld({ store, config: { recipient_canonical_maps: { 'eve@far.example': ',' } } }, async (world) => {

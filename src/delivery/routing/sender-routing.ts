@@ -8,7 +8,7 @@ import { parseSenderRelayhost, parseSenderTransport, type KnownTransport } from 
 import { domainMatches } from '../../mail/address.ts'
 import { AddressMap } from '../../rewriting/address-map.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
-import { addressRules } from '../../rewriting/rewriting.ts'
+import { addressRules } from '../../rewriting/lookup-rules.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { SenderTables } from './sender-tables.ts'
 

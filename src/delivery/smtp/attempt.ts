@@ -14,6 +14,8 @@ import type { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { Host } from '../routing/host-order.ts'
+import type { GenericMaps } from '../../rewriting/generic.ts'
+import { genericMail } from './generic-mail.ts'
 import { MessageContent, type ReadChunk } from './message-content.ts'
 import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
 import type { Net } from '../../system/net.ts'
@@ -41,6 +43,8 @@ export interface AttemptDeps {
   readonly tls: TlsPolicies
   readonly tickets: TlsSessionCache
   readonly passwords: SaslCredentials
+  /** smtp_generic_maps; null without. */
+  readonly generic: GenericMaps | null
   readonly readChunk: ReadChunk
   readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
@@ -253,7 +257,10 @@ export class Attempt {
     const { message } = this.#request
     const content = new MessageContent(message, this.#deps.readChunk, this.#deps.cachedContent?.(message))
     const { smtp_line_length_limit: lineLimit } = this.#settings
-    const mail = { message, recipients: this.#outcomes.open, content, lmtp: this.#route.transport === 'lmtp', lineLimit }
+    const lmtp = this.#route.transport === 'lmtp'
+    const queued = { message, recipients: this.#outcomes.open, content }
+    const { generic } = this.#deps
+    const mail = { ...(generic === null || lmtp ? queued : genericMail(queued, generic)), lmtp, lineLimit }
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false
     this.#recordSession(session, transcript)

@@ -8,7 +8,7 @@ import type { LeasedRecipient, Message } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import { ContentEncoding } from './content-encoding.ts'
 import { isSendable, mailCommand, needsUtf8, rcptCommand, type Extensions } from './envelope-commands.ts'
-import type { MessageContent, ContentRead } from './message-content.ts'
+import type { ContentRead, ContentSource } from './message-content.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import type { Transcript, SessionFailure } from '../transcript.ts'
 
@@ -45,7 +45,7 @@ export interface CommandChannel {
 export interface Mail {
   readonly message: Message
   readonly recipients: readonly LeasedRecipient[]
-  readonly content: MessageContent
+  readonly content: ContentSource
   /** True to expect one reply per accepted recipient after the dot (RFC 2033). */
   readonly lmtp: boolean
   /** smtp_line_length_limit: maximum octets of a line; 0 for no limit. */

@@ -16,7 +16,13 @@ export type ContentRead =
    */
   | { readonly kind: 'unreadable'; readonly why: string; readonly lasting: boolean }
 
-export class MessageContent {
+/** A content that is read once, chunk by chunk. */
+export interface ContentSource {
+  /** Returns the next chunk and invalidates the previous one. Must not be called after the last chunk. */
+  next(): Promise<ContentRead>
+}
+
+export class MessageContent implements ContentSource {
   readonly #message: Message
   readonly #readChunk: ReadChunk
   readonly #cached: readonly Uint8Array[] | undefined

@@ -16,6 +16,7 @@ import type { ReadChunk } from './message-content.ts'
 import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './smtp-session.ts'
 import type { Net } from '../../system/net.ts'
+import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Route, Router } from '../routing/router.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
@@ -41,6 +42,8 @@ export interface SmtpAgentDeps {
   readonly cachedContent?: ((message: Message) => readonly Uint8Array[] | undefined) | undefined
   /** Required when the configuration names key or password files. */
   readonly secrets?: DeliverySecrets | undefined
+  /** smtp_generic_maps; null or absent without. */
+  readonly generic?: GenericMaps | null | undefined
   /** Writes a line to the log. */
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
@@ -55,7 +58,20 @@ export class SmtpAgent implements DeliveryAgent {
   readonly #deps: AttemptDeps
 
   /** Throws an error for the operator when nodemailer, TLS policies or passwords are unusable. */
-  constructor({ config, router, policies, net, clock, random, readChunk, cachedContent, secrets = {}, note, secured }: SmtpAgentDeps) {
+  constructor({
+    config,
+    router,
+    policies,
+    net,
+    clock,
+    random,
+    readChunk,
+    cachedContent,
+    secrets = {},
+    generic = null,
+    note,
+    secured,
+  }: SmtpAgentDeps) {
     checkNodemailer()
     this.#router = router
     this.#clock = clock
@@ -74,6 +90,7 @@ export class SmtpAgent implements DeliveryAgent {
       ...shared,
       tls,
       passwords,
+      generic,
       readChunk,
       cachedContent,
       note,

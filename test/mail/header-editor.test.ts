@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { HeaderEditor, type HeaderRules } from '../../../src/queue/intake/header-editor.ts'
-import { segmentations } from '../../support/segments.ts'
+import { HeaderEditor, type HeaderRules } from '../../src/mail/header-editor.ts'
+import { segmentations } from '../support/segments.ts'
 
 const RULES: HeaderRules = {
   dropped: new Set(['bcc']),

@@ -2,8 +2,8 @@
  * Edits the header of a message while it arrives (Postfix cleanup): removes fields, removes blanks before the colon and at the end
  * of a field, cuts a field at header_size_limit, completes the addresses of local mail. Holds one field at a time.
  */
-import { fieldName, isMailboxLine, LINE_LENGTH_LIMIT } from '../../mail/headers.ts'
-import { rewriteField, roleOf, type AddressRole, type Completion } from '../../mail/header-addresses.ts'
+import { fieldName, isMailboxLine, LINE_LENGTH_LIMIT } from './headers.ts'
+import { rewriteField, roleOf, type AddressRole, type Completion } from './header-addresses.ts'
 
 const LF = 0x0a
 const CR = 0x0d
