@@ -3,7 +3,7 @@
  * decides: `!192.0.2.7` excludes. `cidr:/path` is a table of cidr_table(5), and `/path` a file with entries in this syntax.
  */
 import { readFileSync } from 'node:fs'
-import { BlockList, isIP } from 'node:net'
+import { BlockList, SocketAddress, isIP, isIPv6 } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 
 /** Entries in succession that all include, or all exclude. */
@@ -81,3 +81,9 @@ function readLines(path: string, parameter: string): readonly string[] {
 
 /** Address of a peer without the `::ffff:` prefix that a dual-stack socket adds to IPv4 addresses, and without a zone. */
 export const peerAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+
+/** The form in which the system writes an address, without the prefix of an IPv4-mapped one and without a zone. */
+export function canonicalAddress(address: string): string {
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+  return peerAddress(new SocketAddress({ address: address.replace(/%.*$/, ''), family }).address)
+}

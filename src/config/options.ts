@@ -138,6 +138,11 @@ export const OPTIONS = {
     'haproxy: each connection to smtpd_listen begins with a header of the PROXY protocol (1 or 2), whose client address counts.',
   ),
   smtpd_upstream_proxy_timeout: option(is.duration, '5s', 'Time limit for the header of the PROXY protocol.'),
+  smtpd_authorized_xclient_hosts: option(
+    is.list,
+    '',
+    'Networks of clients that may name the client of their mail by XCLIENT; limits of clients do not apply to them.',
+  ),
   smtpd: option(is.listeners, '', '[[smtpd]] tables: further listeners, each with address, tls, auth and upstream_proxy_protocol.'),
   anvil_rate_time_unit: option(is.duration, '60s', 'Period of the rate limits of clients.'),
   smtpd_client_connection_rate_limit: option(is.count(), '0', 'Maximum connections of one client in anvil_rate_time_unit; 0 for no limit.'),

@@ -126,6 +126,7 @@ export const EHLO_KEYWORDS = [
   'smtputf8',
   'starttls',
   'vrfy',
+  'xclient',
 ] as const
 export type EhloKeyword = (typeof EHLO_KEYWORDS)[number]
 

@@ -25,6 +25,7 @@ const COMMANDS = [
   'vrfy',
   'etrn',
   'quit',
+  'xclient',
   'unknown',
 ] as const
 

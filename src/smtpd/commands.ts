@@ -1,4 +1,4 @@
-/** Table of the SMTP commands (RFC 5321 §4.1.1, RFC 1985, RFC 3030, RFC 3207, RFC 4954), and the replies to unknown ones. */
+/** Table of the SMTP commands (RFC 5321 §4.1.1, RFC 1985, RFC 3030, RFC 3207, RFC 4954) with Postfix's XCLIENT, and the replies to unknown ones. */
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Chunk } from './chunk-sequence.ts'
 import type { CommandName } from './command-stats.ts'
@@ -9,7 +9,7 @@ export interface Response {
   readonly reply: SmtpReply
   /** Lines of the reply after the first one. */
   readonly keywords?: readonly string[]
-  readonly next?: 'close' | 'content' | 'starttls'
+  readonly next?: 'close' | 'content' | 'starttls' | 'greet'
   /** True when a refusal does not count as an error of the client. */
   readonly excused?: boolean
 }
@@ -34,6 +34,7 @@ export interface CommandHandler {
   reset(argument: string): Answer
   verify(argument: string): Answer
   flush(argument: string): Answer
+  xclient(argument: string): Answer
 }
 
 export interface Command {
@@ -63,6 +64,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   NOOP: { name: 'noop', run: () => ({ reply: replies.OK }), endsGroup: true, beforeTls: true },
   VRFY: { name: 'vrfy', run: (session, argument) => session.verify(argument), endsGroup: true },
   ETRN: { name: 'etrn', run: (session, argument) => session.flush(argument) },
+  XCLIENT: { name: 'xclient', run: (session, argument) => session.xclient(argument), beforeTls: true },
   QUIT: { name: 'quit', run: () => ({ reply: replies.BYE, next: 'close' }), beforeTls: true },
 }
 

@@ -65,14 +65,13 @@ export class Connection extends SmtpConnectionAdapter {
   readonly #session: Session
   readonly #deadline: Deadline
   readonly #isWrapped: boolean
-  /** True when mail from this client is refused if it contains a bare LF. */
-  readonly #strict: boolean
-  readonly #lenient: boolean
   #receiver: MessageReceiver | null = null
   /** Reads the content that #receiver takes. */
   #content: DataStream | null = null
   /** The chunk that is being read. */
   #chunk: Chunk | null = null
+  /** True when LF.LF ends a message of this client too. */
+  #lenient: boolean
   #announced = false
   #greeted = false
   #spokeBeforeGreeting = false
@@ -87,7 +86,6 @@ export class Connection extends SmtpConnectionAdapter {
     this.#session = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'
     this.#lenient = context.bareNewlineExclusions.has(this.address)
-    this.#strict = context.settings.smtpd_forbid_bare_newline === 'reject' && !this.#lenient
     const { smtpd_timeout: timeout, smtpd_min_data_rate: bytesPerSecond } = context.settings
     this.#deadline = new Deadline({ clock: context.clock, timeout, bytesPerSecond, expired: () => this.#timedOut() })
   }
@@ -97,8 +95,8 @@ export class Connection extends SmtpConnectionAdapter {
    * before the greeting.
    */
   override init(): void {
-    const { sessions, clock, nameOf, hasRoom } = this.#context
-    const refusal = sessions.limits.enter(this.address) ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
+    const { clock, nameOf, hasRoom } = this.#context
+    const refusal = this.#session.peer.enter() ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
     if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.open(() => {
@@ -209,7 +207,7 @@ export class Connection extends SmtpConnectionAdapter {
     const { client, stats } = this.#session
     if (lost) this.#reportFailure(`lost connection after ${this.#lastCommand}`)
     this.#abandonContent()
-    this.#context.sessions.limits.leave(this.address)
+    this.#session.peer.leave()
     this.#context.sessions.events.emit({ kind: 'disconnected', client, commands: stats.commands })
     this.#context.ended(this)
   }
@@ -217,6 +215,11 @@ export class Connection extends SmtpConnectionAdapter {
   /** True when the client has sent data before the reply, at a point where pipelining is not allowed. */
   get #hasPipelined(): boolean {
     return this.#context.settings.smtpd_forbid_unauth_pipelining && this.hasMore
+  }
+
+  /** True when mail from this client is refused if it contains a bare LF. */
+  get #strict(): boolean {
+    return this.#context.settings.smtpd_forbid_bare_newline === 'reject' && !this.#lenient
   }
 
   get #myhostname(): string {
@@ -232,7 +235,7 @@ export class Connection extends SmtpConnectionAdapter {
 
   #greet(name = UNKNOWN): void {
     if (!this.isOpen) return
-    this.#session.client = { name, address: this.address }
+    this.#session.peer.named(name)
     this.#announce()
     if (this.#spokeBeforeGreeting || this.hasMore) this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
     else if (this.#draining) this.#shutDown()
@@ -258,6 +261,7 @@ export class Connection extends SmtpConnectionAdapter {
     if (!this.isOpen) return
     // Content received while the reply was delayed was also sent without waiting for the reply.
     if (next === 'content' && this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    if (next === 'greet') return this.#greetAgain(reply)
     this.sendReply(reply, keywords)
     this.#deadline.restart()
     if (next === 'close' || reply.code === 421 || reply.code === 521) this.close()
@@ -267,6 +271,19 @@ export class Connection extends SmtpConnectionAdapter {
     else if (this.#session.stats.isExhausted) {
       this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: too many errors'), 'too many errors')
     }
+  }
+
+  /** Begins the session of the client that XCLIENT names, as after a connect (Postfix xclient_cmd). */
+  #greetAgain(greeting: SmtpReply): undefined {
+    const { peer } = this.#session
+    this.becomes(peer.client.address)
+    this.#lenient = this.#context.bareNewlineExclusions.has(this.address)
+    if (this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    const refusal = peer.enter()
+    if (refusal !== undefined) return this.#rejectConnection(refusal)
+    if (this.#draining) return this.#shutDown()
+    this.sendReply(greeting)
+    this.#deadline.restart()
   }
 
   #startMessage(): void {
@@ -351,7 +368,7 @@ export class Connection extends SmtpConnectionAdapter {
   }
 
   /** Rejects a connection that exceeds a limit, in place of the greeting. */
-  #rejectConnection(reply: SmtpReply): void {
+  #rejectConnection(reply: SmtpReply): undefined {
     this.#announce()
     this.#reportFailure(formatReply(reply))
     this.sendReply(reply)

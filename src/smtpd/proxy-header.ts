@@ -2,8 +2,8 @@
  * Parses the header of the PROXY protocol, versions 1 and 2, with which a proxy such as HAProxy names the client of a connection
  * (https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt). Functions of bytes, without effects.
  */
-import { SocketAddress, isIPv4, isIPv6 } from 'node:net'
-import { peerAddress } from '../config/networks.ts'
+import { isIPv4, isIPv6 } from 'node:net'
+import { canonicalAddress } from '../config/networks.ts'
 
 export type ProxyHeader =
   /** The bytes may be the beginning of a header. */
@@ -55,7 +55,7 @@ function parseLine(buffer: Buffer): ProxyHeader {
   if (!isAddress(client)) return malformed('bad or missing client address')
   if (!isAddress(server)) return malformed('bad or missing server address')
   if (ports.length !== 2 || !ports.every(isPort)) return malformed('bad or missing port')
-  return { kind: 'complete', length: end + 2, client: canonical(client) }
+  return { kind: 'complete', length: end + 2, client: canonicalAddress(client) }
 }
 
 const isPort = (text: string): boolean => /^(?:0|[1-9]\d{0,4})$/.test(text) && Number(text) <= 65_535
@@ -86,13 +86,7 @@ interface AddressFamily {
 /** Families by the octet of the header: TCP over IPv4 and over IPv6. */
 const FAMILIES: ReadonlyMap<number, AddressFamily> = new Map([
   [0x11, { octets: 12, read: (addresses) => addresses.subarray(0, 4).join('.') }],
-  [0x21, { octets: 36, read: (addresses) => canonical(groupsOf(addresses.subarray(0, 16))) }],
+  [0x21, { octets: 36, read: (addresses) => canonicalAddress(groupsOf(addresses.subarray(0, 16))) }],
 ])
 
 const groupsOf = (address: Buffer): string => (address.toString('hex').match(/.{4}/g) ?? []).join(':')
-
-/** Returns the form in which the system writes an address, without the prefix of an IPv4-mapped one. */
-export function canonical(address: string): string {
-  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-  return peerAddress(new SocketAddress({ address: address.replace(/%.*$/, ''), family }).address)
-}

@@ -8,12 +8,19 @@ import { isRouted } from '../mail/address-path.ts'
 
 export class RelayPolicy {
   readonly #mynetworks: Networks
+  readonly #xclientHosts: Networks
   readonly #domains: ReadonlySet<string>
   /** Recipient addresses of the relay itself. */
   readonly #own: ReadonlySet<string>
 
-  constructor(config: Pick<Config, 'mynetworks' | 'relay_domains' | 'myhostname' | 'myorigin' | 'double_bounce_sender'>) {
+  constructor(
+    config: Pick<
+      Config,
+      'mynetworks' | 'relay_domains' | 'myhostname' | 'myorigin' | 'double_bounce_sender' | 'smtpd_authorized_xclient_hosts'
+    >,
+  ) {
     this.#mynetworks = new Networks(config.mynetworks, 'mynetworks')
+    this.#xclientHosts = new Networks(config.smtpd_authorized_xclient_hosts, 'smtpd_authorized_xclient_hosts')
     this.#domains = new Set(config.relay_domains.map((domain) => domain.toLowerCase()))
     const { myhostname, myorigin, double_bounce_sender: doubleBounce } = config
     this.#own = new Set(
@@ -24,6 +31,11 @@ export class RelayPolicy {
   /** True for clients in mynetworks. */
   trusts(address: string): boolean {
     return this.#mynetworks.has(address)
+  }
+
+  /** True for clients that may name another client by XCLIENT. */
+  mayXclient(address: string): boolean {
+    return this.#xclientHosts.has(address)
   }
 
   /**

@@ -18,6 +18,7 @@ export const TLS_ACTIVE = reply(554, '5.5.1', 'Error: TLS already active')
 export const NEEDS_TLS = reply(530, '5.7.0', 'Must issue a STARTTLS command first')
 export const NEEDS_AUTH = reply(530, '5.7.0', 'Authentication required')
 
+export const NOT_AUTHORIZED = reply(550, '5.7.0', 'Error: insufficient authorization')
 export const NOT_IMPLEMENTED = reply(502, '5.5.1', 'Error: command not implemented')
 export const VRFY_DISABLED = reply(502, '5.5.1', 'VRFY command is disabled')
 export const AUTH_DISABLED = reply(503, '5.5.1', 'Error: authentication not enabled')

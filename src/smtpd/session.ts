@@ -9,14 +9,14 @@ import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { ClientName, Events } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
-import type { ClientLimits } from './client-limits.ts'
 import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
+import { neutered, parseXclient, type ClientOverride } from './client-attributes.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
 import { parseMailParameters, parseRecipientParameters, type ParameterRules } from './esmtp-parameters.ts'
 import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
 import { parseAddress, splitPath } from '../mail/address-path.ts'
-import type { RelayPolicy } from './relay-policy.ts'
+import { Peer, type PeerRules } from './peer.ts'
 import * as replies from './replies.ts'
 import { Transaction } from './transaction.ts'
 
@@ -25,24 +25,22 @@ export type SessionSettings = CommandStatsSettings &
   ExtensionFacts['settings'] &
   Pick<
     Config,
-    'myhostname' | 'myorigin' | 'local_header_rewrite_clients' | 'soft_bounce' | 'smtpd_recipient_limit' | 'smtpd_recipient_overshoot_limit'
+    | 'myhostname'
+    | 'smtpd_banner'
+    | 'myorigin'
+    | 'local_header_rewrite_clients'
+    | 'soft_bounce'
+    | 'smtpd_recipient_limit'
+    | 'smtpd_recipient_overshoot_limit'
   >
 
 /** Rules for the clients of one listener. */
 export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
 
-/**
- * Characters with a meaning in a Received field. They are replaced, so that a client cannot forge trace information (Postfix
- * smtpd).
- */
-const TRACE_SYNTAX = /[ <>()\\";@]/g
-
 /** Settings and parts that all sessions of a server share. */
-export interface SessionContext {
+export interface SessionContext extends PeerRules {
   readonly settings: SessionSettings
-  readonly access: RelayPolicy
   readonly events: Events
-  readonly limits: ClientLimits
   /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
@@ -74,9 +72,8 @@ const LOGIN_LIMIT = 3
 
 export class Session implements CommandHandler {
   readonly stats: CommandStats
-  client: ClientName
+  readonly peer: Peer
   readonly #context: SessionContext
-  readonly #trusted: boolean
   readonly #rules: ListenerRules
   #helo = ''
   #extended = false
@@ -89,9 +86,12 @@ export class Session implements CommandHandler {
   constructor(context: SessionContext, client: ClientName, rules: ListenerRules) {
     this.#context = context
     this.#rules = rules
-    this.client = client
-    this.#trusted = context.access.trusts(client.address)
+    this.peer = new Peer(context, client)
     this.stats = new CommandStats(context.settings)
+  }
+
+  get client(): ClientName {
+    return this.peer.client
   }
 
   /** True when the client must wait for the reply to this line before it sends anything else (RFC 2920 §3.1). */
@@ -181,14 +181,19 @@ export class Session implements CommandHandler {
 
   /** True for a client that may relay: in mynetworks, or authenticated. */
   get #mayRelay(): boolean {
-    return this.#trusted || this.#login !== undefined
+    return this.peer.isTrusted || this.#isAuthenticated
+  }
+
+  /** True for a client that has logged in. A login by XCLIENT counts where clients may log in (Postfix permit_sasl_authenticated). */
+  get #isAuthenticated(): boolean {
+    return this.#login !== undefined && this.#rules.auth !== 'none'
   }
 
   /** True for a client whose mail is local (local_header_rewrite_clients). */
   get #isLocal(): boolean {
     const clients = this.#context.settings.local_header_rewrite_clients
-    const isAuthenticated = this.#login !== undefined && clients.includes('permit_sasl_authenticated')
-    return isAuthenticated || (this.#trusted && clients.includes('permit_mynetworks'))
+    const isAuthenticated = this.#isAuthenticated && clients.includes('permit_sasl_authenticated')
+    return isAuthenticated || (this.peer.isTrusted && clients.includes('permit_mynetworks'))
   }
 
   get #offersTls(): boolean {
@@ -202,12 +207,13 @@ export class Session implements CommandHandler {
   greet(name: string, extended: boolean): Response {
     if (name === '') return { reply: replies.reply(501, undefined, `Syntax: ${extended ? 'EHLO' : 'HELO'} hostname`) }
     const { settings } = this.#context
-    this.#helo = maskControls(name).replace(TRACE_SYNTAX, '?').slice(0, HELO_LIMIT)
+    this.#helo = neutered(maskControls(name)).slice(0, HELO_LIMIT)
     this.#extended = extended
     this.#endTransaction()
     const reply = replies.reply(250, undefined, settings.myhostname)
     if (!extended) return { reply }
-    return { reply, keywords: announced({ settings, offersTls: this.#offersTls, offersAuth: this.#offersAuth }) }
+    const offers = { offersTls: this.#offersTls, offersAuth: this.#offersAuth, offersXclient: this.peer.mayXclient }
+    return { reply, keywords: announced({ settings, ...offers }) }
   }
 
   starttls(argument: string): Response {
@@ -215,7 +221,7 @@ export class Session implements CommandHandler {
     if (argument !== '') return { reply: replies.syntax('STARTTLS') }
     if (this.#encryption !== undefined) return { reply: replies.TLS_ACTIVE }
     if ((tls !== 'may' && tls !== 'encrypt') || this.#discards('starttls')) return { reply: replies.NOT_IMPLEMENTED }
-    const refusal = this.#context.limits.count('handshake', this.client.address)
+    const refusal = this.peer.count('handshake')
     return refusal === undefined ? { reply: replies.TLS_READY, next: 'starttls' } : { reply: refusal }
   }
 
@@ -226,7 +232,7 @@ export class Session implements CommandHandler {
     if (this.#transaction !== null) return { reply: replies.badSequence('MAIL transaction in progress') }
     if (this.#login !== undefined) return { reply: replies.badSequence('already authenticated') }
     if (!/^\S+(?:\s+\S+)?$/.test(argument)) return { reply: replies.syntax('AUTH mechanism') }
-    const refusal = this.#context.limits.count('auth', this.client.address)
+    const refusal = this.peer.count('auth')
     return refusal === undefined ? 'auth-exchange' : { reply: refusal }
   }
 
@@ -245,7 +251,7 @@ export class Session implements CommandHandler {
     const { message_size_limit: limit } = this.#context.settings
     if (isInternational(sender) && parsed.value.smtputf8 !== true) return { reply: replies.NEEDS_SMTPUTF8 }
     if (limit > 0 && parsed.value.size > limit) return this.#refuseMail(replies.SIZE_EXCEEDED, sender)
-    const refusal = this.#context.limits.count('message', this.client.address) ?? this.#context.refusal(parsed.value.size)
+    const refusal = this.peer.count('message') ?? this.#context.refusal(parsed.value.size)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refuseMail(why, sender)
       this.#transaction = new Transaction(sender, parsed.value)
@@ -285,12 +291,12 @@ export class Session implements CommandHandler {
   }
 
   verify(argument: string): Response {
-    const { settings, limits, access } = this.#context
+    const { settings, access } = this.#context
     if (settings.disable_vrfy_command) return { reply: replies.VRFY_DISABLED }
     const isUtf8 = /(?:^|\s)SMTPUTF8$/i.test(argument) && !this.#discards('smtputf8')
     const text = isUtf8 ? argument.replace(/\s*SMTPUTF8$/i, '') : argument
     if (text === '') return { reply: replies.syntax('VRFY address [SMTPUTF8]') }
-    const tooMany = limits.count('recipient', this.client.address)
+    const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return { reply: tooMany }
     const path = splitPath(text)
     const address = path?.rest === '' ? parseAddress(path.path, settings.myorigin) : undefined
@@ -305,11 +311,31 @@ export class Session implements CommandHandler {
     if (!/^\S+$/.test(argument)) return { reply: replies.ETRN_SYNTAX }
     const domain = etrnDomain(argument)
     if (domain === undefined) return { reply: replies.BAD_ETRN_DOMAIN }
-    const client = { inMynetworks: this.#trusted, isAuthenticated: this.#login !== undefined }
+    const client = { inMynetworks: this.peer.isTrusted, isAuthenticated: this.#isAuthenticated }
     const refusal = refuseEtrn(domain, client, this.#context.settings)
     if (refusal !== undefined) return this.#refused('ETRN', refusal, {})
     const started = this.#context.flushDomain(domain, `ETRN from ${this.client.name}[${this.client.address}]`)
     return { reply: started ? replies.QUEUING_STARTED : replies.CANNOT_FLUSH }
+  }
+
+  xclient(argument: string): Response {
+    if (this.#transaction !== null) return { reply: replies.badSequence('MAIL transaction in progress') }
+    if (argument === '') return { reply: replies.syntax('XCLIENT attribute=value...') }
+    if (!this.peer.mayXclient || this.#discards('xclient')) return { reply: replies.NOT_AUTHORIZED }
+    const parsed = parseXclient(argument)
+    if ('refusal' in parsed) return { reply: parsed.refusal }
+    this.#impersonate(parsed.value)
+    return { reply: replies.reply(220, undefined, this.#context.settings.smtpd_banner), next: 'greet' }
+  }
+
+  /** Begins a session of another client. TLS stays as it is; everything else that the command does not name is as after a connect. */
+  #impersonate({ name, address, helo = '', isExtended = false, login }: ClientOverride): void {
+    const { client } = this
+    this.peer.replace({ name: name ?? client.name, address: address ?? client.address })
+    this.#helo = helo
+    this.#extended = isExtended
+    this.#login = login === undefined ? undefined : { name: login, method: 'XCLIENT' }
+    this.#endTransaction()
   }
 
   #run(command: Command, argument: string): Answer {
@@ -343,7 +369,7 @@ export class Session implements CommandHandler {
     if ('refusal' in parsed) return { reply: parsed.refusal }
     if (isInternational(address) && !transaction.isInternational) return { reply: replies.NEEDS_SMTPUTF8 }
     if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
-    const tooMany = this.#context.limits.count('recipient', this.client.address)
+    const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
     if (!this.#mayRelay && !this.#context.access.isOpen(address)) {
       return this.#refused('RCPT', replies.relayDenied(path.path), { sender: transaction.sender, recipient: address })

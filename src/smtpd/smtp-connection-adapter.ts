@@ -22,7 +22,7 @@ const LINGER: Duration = 5 * SECOND
 const MEMBERS = [
   ...(['_closed', '_closing', '_nextHandler', '_parser', '_socket', '_upgrading'] as const),
   ...(['_armTimeout', '_createParser', '_getEnhancedStatusCode', '_onClose', '_onError', '_setListeners', '_whenWritable'] as const),
-  ...(['close', 'handler_AUTH', 'init', 'send', 'session', 'upgrade'] as const),
+  ...(['close', 'handler_AUTH', 'init', 'remoteAddress', 'send', 'session', 'upgrade'] as const),
 ] satisfies readonly (keyof SMTPConnection)[]
 
 /** Throws UnfitLibrary when smtp-server lacks a member that a connection relies on. */
@@ -40,8 +40,7 @@ interface AdapterOptions {
 }
 
 export abstract class SmtpConnectionAdapter extends SMTPConnection implements LineHandler {
-  /** Address of the client. An IPv4 address has no IPv4-mapped prefix. */
-  readonly address: string
+  #address: string
   readonly #clock: Clock
   /** Replies that are not written yet. Commands received in one packet are answered in one packet. */
   #out = ''
@@ -54,7 +53,20 @@ export abstract class SmtpConnectionAdapter extends SMTPConnection implements Li
     super(server, socket, { id, remoteAddress: address })
     this.#clock = clock
     this.#topmost = socket
-    this.address = address
+    this.#address = address
+  }
+
+  /** Address of the client. An IPv4 address has no IPv4-mapped prefix. */
+  get address(): string {
+    return this.#address
+  }
+
+  /** Continues as a connection of another client, who is not authenticated. */
+  protected becomes(address: string): void {
+    this.#address = address
+    this.remoteAddress = address
+    this.session.remoteAddress = address
+    this.session.user = false
   }
 
   abstract line(line: CommandLine): Promise<void> | undefined

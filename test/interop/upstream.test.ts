@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
 import { reasonToSkip } from '../support/required.ts'
 import { Client } from './dialogue.ts'
+import { settled } from './observe.ts'
 import { startPair, type Pair, type PairOptions, type System } from './systems.ts'
 
 const reason = reasonToSkip('interop', await postfixIsMissing())
@@ -33,6 +34,59 @@ async function converse(port: number, opening: Buffer, lines: readonly string[])
     client.close()
   }
 }
+
+const LONG = 'x'.repeat(256)
+const AFTER = ['EHLO y', 'MAIL FROM:<a@b.test>', 'RCPT TO:<c@far.test>', 'RCPT TO:<c@open.test>', 'XCLIENT ADDR=127.0.0.1', 'QUIT']
+/** Commands after EHLO of an authorized client. */
+const XCLIENTS: readonly (readonly [string, ...string[]])[] = [
+  ['XCLIENT'],
+  ['XCLIENT ADDR=203.0.113.9'],
+  ['xclient addr=203.0.113.9 name=client.example'],
+  ['XCLIENT ADDR=127.0.0.2'],
+  ['XCLIENT ADDR=127.0.0.2', 'XCLIENT ADDR=203.0.113.9'],
+  ['XCLIENT ADDR=203.0.113.9', 'XCLIENT ADDR=127.0.0.1'],
+  ['XCLIENT ADDR=IPV6:2001:db8::1'],
+  ['XCLIENT ADDR=ipv6:::ffff:203.0.113.9'],
+  ['XCLIENT ADDR=[UNAVAILABLE]'],
+  ['XCLIENT ADDR=2001:db8::1'],
+  ['XCLIENT ADDR=[203.0.113.9]'],
+  ['XCLIENT ADDR=203.0.113'],
+  ['XCLIENT ADDR=0.1.2.3'],
+  ['XCLIENT ADDR=IPV6:fe80::1%eth0'],
+  ['XCLIENT ADDR=1+3C2@3'],
+  ['XCLIENT ADDR='],
+  ['XCLIENT ADDR'],
+  ['XCLIENT =1.2.3.4'],
+  ['XCLIENT FOO=x'],
+  [`XCLIENT NAME=${LONG}`],
+  ['XCLIENT NAME=[UNAVAILABLE] ADDR=203.0.113.9'],
+  ['XCLIENT NAME=[tempunavail]'],
+  ['XCLIENT NAME=spike+2Eexample.test'],
+  ['XCLIENT NAME=a+4'],
+  ['XCLIENT NAME=a+0D+0Ab'],
+  ['XCLIENT NAME=-a.test'],
+  ['XCLIENT NAME=a..test'],
+  ['XCLIENT NAME=1.2.3.4'],
+  ['XCLIENT REVERSE_NAME=a.test'],
+  ['XCLIENT REVERSE_NAME=a..test'],
+  ['XCLIENT PORT=25'],
+  ['XCLIENT PORT=[UNAVAILABLE]'],
+  ['XCLIENT PORT=x'],
+  ['XCLIENT PORT=123456'],
+  ['XCLIENT PROTO=SMTP'],
+  ['XCLIENT PROTO=esmtp HELO=client.example'],
+  ['XCLIENT PROTO=LMTP'],
+  ['XCLIENT PROTO=[UNAVAILABLE]'],
+  ['XCLIENT HELO=[UNAVAILABLE]'],
+  ['XCLIENT HELO=a+3Cb+3E'],
+  ['XCLIENT DESTADDR=10.0.0.1 DESTPORT=25'],
+  ['XCLIENT DESTADDR=x'],
+  ['XCLIENT DESTPORT=x'],
+  ['XCLIENT LOGIN=ann ADDR=203.0.113.9'],
+  ['XCLIENT LOGIN=[UNAVAILABLE] ADDR=203.0.113.9'],
+  ['XCLIENT LOGIN=ann', 'XCLIENT ADDR=203.0.113.9'],
+  ['MAIL FROM:<a@b.test>', 'XCLIENT ADDR=203.0.113.9'],
+]
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a'
 const text = (header: string): Buffer => Buffer.from(header, 'latin1')
@@ -74,6 +128,50 @@ const PROXY_LINES = [
 ]
 
 describe.skipIf(reason !== null)(`deferd and Postfix${reason === null ? '' : ` (not run: ${reason})`}`, () => {
+  describe('to XCLIENT', () => {
+    const settings = { smtpd_authorized_xclient_hosts: '127.0.0.1, 127.0.0.2', inet_protocols: 'all' }
+    const { both } = pairFor({ settings })
+
+    test.each(XCLIENTS)('reply alike: %j', async (...commands) => {
+      const lines = ['EHLO x', ...commands, ...AFTER]
+      const [deferd, postfix] = await both(({ port }) => converse(port, Buffer.alloc(0), lines))
+      expect(deferd).toEqual(postfix)
+      expect(deferd.slice(0, 2)).toEqual([expect.stringMatching(/^220 /), expect.stringContaining('250-XCLIENT NAME ADDR ')])
+    })
+
+    test.each([
+      ['', ['RCPT TO:<c@far.test>', 'RCPT TO:<c@open.test>']],
+      [' LOGIN=ann+40b.test', ['RCPT TO:<c@open.test>']],
+    ])(
+      'log and deliver mail alike%s',
+      async (login, recipients) => {
+        const name = login === '' ? 'outside.test' : 'login.test'
+        const lines = [
+          'EHLO x',
+          'XCLIENT ADDR=127.0.0.2 NAME=inside.test LOGIN=bob',
+          `XCLIENT ADDR=203.0.113.9 NAME=${name} HELO=its.helo PROTO=ESMTP${login}`,
+          'MAIL FROM:<a@b.test>',
+          ...recipients,
+          'DATA',
+          'Subject: x\r\n\r\nx\r\n.',
+          'QUIT',
+        ]
+        const found = await both(async (system) => {
+          await converse(system.port, Buffer.alloc(0), lines)
+          await settled([system], 500)
+          const mail = system.received.find(({ content }) => content.includes(name))
+          const received = /^Received: from ([^\r]*)\r\n\tby [^\r]* with (\S+) id/m.exec(mail?.content.toString('latin1') ?? '')
+          const log = system.log().filter((line) => / client=|reject: RCPT/.test(line) && line.includes(`${name}[203.0.113.9]`))
+          return { received: received?.slice(1), log: log.map((line) => line.replace(/: \w+: client/, ': ID: client')) }
+        })
+        expect(found[0]).toEqual(found[1])
+        expect(found[0].received).toEqual([`its.helo (${name} [203.0.113.9])`, login === '' ? 'ESMTP' : 'ESMTPA'])
+        expect(found[0].log).toHaveLength(recipients.length)
+      },
+      20_000,
+    )
+  })
+
   describe('behind a proxy', () => {
     const settings = { smtpd_upstream_proxy_protocol: 'haproxy', smtpd_upstream_proxy_timeout: '2s', inet_protocols: 'all' }
     const { both } = pairFor({ settings, opening: 'PROXY TCP4 127.0.0.1 10.0.0.10 55555 25\r\n' })

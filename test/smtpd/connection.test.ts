@@ -277,7 +277,7 @@ describe('commands and their order', () => {
     ['SHELL', '500 5.5.2 Error: command not recognized'],
     ['KILL', '500 5.5.2 Error: command not recognized'],
     ['HELP', '500 5.5.2 Error: command not recognized'],
-    ['XCLIENT ADDR=127.0.0.1', '500 5.5.2 Error: command not recognized'],
+    ['XCLIENT ADDR=127.0.0.1', '550 5.7.0 Error: insufficient authorization'],
     ['XFORWARD ADDR=127.0.0.1', '500 5.5.2 Error: command not recognized'],
     ['STARTTLS', '502 5.5.1 Error: command not implemented'],
     ['AUTH PLAIN AGEAYg==', '503 5.5.1 Error: authentication not enabled'],

@@ -1,7 +1,8 @@
 /** Headers of the PROXY protocol: every prefix, any continuation and wild bytes. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonical, parseProxyHeader } from '../../src/smtpd/proxy-header.ts'
+import { canonicalAddress } from '../../src/config/networks.ts'
+import { parseProxyHeader } from '../../src/smtpd/proxy-header.ts'
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a'
 const line = (text: string): Buffer => Buffer.from(text, 'latin1')
@@ -65,11 +66,11 @@ test.each([
 const port = fc.nat(65_535)
 const headers = fc.oneof(
   fc.tuple(fc.ipV4(), fc.ipV4(), port, port).map(([client, server, from, to]) => ({
-    client: canonical(client),
+    client: canonicalAddress(client),
     bytes: line(`PROXY TCP4 ${client} ${server} ${from} ${to}\r\n`),
   })),
   fc.tuple(fc.ipV6(), fc.ipV6(), port, port).map(([client, server, from, to]) => ({
-    client: canonical(client),
+    client: canonicalAddress(client),
     bytes: line(`PROXY TCP6 ${client} ${server} ${from} ${to}\r\n`),
   })),
   fc.tuple(fc.uint8Array({ minLength: 4, maxLength: 4 }), fc.uint8Array({ maxLength: 500 })).map(([client, fields]) => ({
