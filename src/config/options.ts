@@ -200,6 +200,11 @@ export const OPTIONS = {
   ),
   masquerade_exceptions: option(is.list, '', 'Local parts whose addresses masquerade_domains leave.'),
   virtual_alias_maps: option(tables, '', 'Lookup tables that replace recipients by one or more addresses, after the maps above.'),
+  alias_maps: option(
+    tables,
+    '',
+    'Lookup tables that replace recipients at $myorigin, $myhostname and localhost, by local part; values are addresses or :include:/path.',
+  ),
   virtual_alias_expansion_limit: option(is.count(1), '1000', 'Maximum addresses of one alias; above it mail is refused with 451.'),
   virtual_alias_recursion_limit: option(
     is.count(1),

@@ -14,8 +14,11 @@ export interface EnvelopeRecipient {
   readonly notify?: Notify | undefined
   /** ORCPT, decoded from xtext: `rfc822;ann@example.net`. */
   readonly orcpt?: string | undefined
-  /** True for an alias whose addresses are recipients too: nothing is sent to it, and its sender gets a success notice. */
-  readonly isExpanded?: true | undefined
+  /**
+   * Set for an alias to which nothing is sent: `expanded` when its addresses are recipients too and its sender gets a success
+   * notice, `looping` when it leads back to itself and its sender gets a failure notice. Absent for other recipients.
+   */
+  readonly alias?: 'expanded' | 'looping' | undefined
 }
 
 /**

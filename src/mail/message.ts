@@ -26,6 +26,11 @@ export type DestinationName = string
 
 /** Destination of aliases that are replaced by their addresses. No mail is sent there; deliveries are success notices. */
 export const EXPANDED: DestinationName = 'expanded:'
+/** Destination of aliases that lead back to themselves. No mail is sent there; deliveries are failures. */
+export const LOOPING: DestinationName = 'looping:'
+
+/** True for a destination of aliases, to which no mail is sent. */
+export const isOfAliases = (destination: DestinationName): boolean => destination === EXPANDED || destination === LOOPING
 
 /** Properties of a message that do not change while it is queued. */
 export interface Message {

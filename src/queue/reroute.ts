@@ -3,7 +3,7 @@
  * had just arrived. The work is done in short slices, so that deliveries continue.
  */
 import type { Instant } from '../system/clock.ts'
-import { EXPANDED, type Message } from '../mail/message.ts'
+import { isOfAliases, type Message } from '../mail/message.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { DestinationDue, Move, QueueStore } from '../store/queue-store.ts'
 
@@ -29,7 +29,7 @@ export async function reroute({ store, reader, routeOf, woken, pause }: RerouteD
     const moves: Move[] = []
     for (const { message, recipients } of page) {
       for (const { id, address, destination, expiresAt } of recipients) {
-        if (destination === EXPANDED) continue
+        if (isOfAliases(destination)) continue
         const route = routeOf(address, message)
         if (route.destination !== destination || route.expiresAt !== expiresAt) moves.push({ recipient: id, ...route })
       }

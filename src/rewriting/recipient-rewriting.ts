@@ -8,12 +8,14 @@ import { orcptOf, type EnvelopeRecipient, type Notify } from '../mail/envelope.t
 import { RECIPIENTS_PER_MESSAGE } from '../mail/message.ts'
 import type { AddressMap } from './address-map.ts'
 import { LookupFailed } from './lookup-table.ts'
-import { ExpansionFailed, expandAlias, type AliasLimits } from './virtual-aliases.ts'
+import { expandRecipient, type ExpandedRecipient } from './local-aliases.ts'
+import { ExpansionFailed, type AliasLimits } from './virtual-aliases.ts'
 
 export type RecipientSettings = AliasLimits & Pick<Config, 'always_bcc' | 'enable_original_recipient'>
 
 export interface RecipientMaps {
   readonly aliases: AddressMap | null
+  readonly localAliases: AddressMap | null
   readonly senderBcc: AddressMap | null
   readonly recipientBcc: AddressMap | null
 }
@@ -45,10 +47,13 @@ export class RewrittenRecipients {
   add(recipient: EnvelopeRecipient): string {
     const address = this.#rules.canonical(recipient.address)
     const orcpt = recipient.orcpt ?? orcptOf(recipient.address)
-    const addresses = this.#expanded(address)
-    const isAlias = addresses.length > 1 || addresses[0] !== address
-    if (isAlias && wantsSuccess(recipient.notify)) {
-      this.#keep({ ...recipient, address, notify: ['success'], orcpt, isExpanded: true }, recipient.address, orcpt)
+    const { addresses, loops } = this.#expanded(address)
+    const isAlias = addresses.length !== 1 || addresses[0] !== address
+    if (isAlias && addresses.length > 0 && wantsSuccess(recipient.notify)) {
+      this.#keep({ ...recipient, address, notify: ['success'], orcpt, alias: 'expanded' }, recipient.address, orcpt)
+    }
+    for (const loop of loops) {
+      this.#keep({ ...recipient, address: loop, orcpt, alias: 'looping' }, recipient.address, orcpt)
     }
     for (const one of addresses) {
       const notify = isAlias ? withoutSuccess(recipient.notify) : recipient.notify
@@ -86,22 +91,24 @@ export class RewrittenRecipients {
       throw new LookupFailed(`${name}: ${JSON.stringify(value)} is not one address; write an address`)
     }
     const address = this.#rules.canonical(this.#rules.valid(listed.address, name))
-    for (const one of this.#expanded(address)) {
+    for (const one of this.#expanded(address).addresses) {
       const orcpt = one === address ? {} : { orcpt: orcptOf(address) }
       this.#keep({ address: one, notify: 'never', ...orcpt }, address, '')
     }
   }
 
-  #expanded(address: string): readonly string[] {
-    const { settings, maps, valid } = this.#rules
-    return maps.aliases === null ? [address] : expandAlias(address, maps.aliases, { limits: settings, valid })
+  #expanded(address: string): ExpandedRecipient {
+    const { settings: limits, maps, valid, canonical } = this.#rules
+    const { aliases: virtual, localAliases: local } = maps
+    if (virtual === null && local === null) return { addresses: [address], loops: [] }
+    return expandRecipient(address, { virtual, local, limits, valid, canonical })
   }
 
   /** Keeps a recipient unless it is a duplicate, in upper or lower case. `from` is the address before rewriting. */
   #keep(recipient: EnvelopeRecipient, from: string, orcpt: string): void {
-    const { address, notify, isExpanded } = recipient
+    const { address, notify, alias } = recipient
     const isSame = this.#rules.settings.enable_original_recipient
-    const key = isSame || isExpanded === true ? [orcpt, notify, from, address, isExpanded].join('\n') : address
+    const key = isSame || alias !== undefined ? [orcpt, notify, from, address, alias].join('\n') : address
     if (this.#keys.has(key.toLowerCase())) return
     this.#keys.add(key.toLowerCase())
     this.#list.push(recipient)

@@ -126,6 +126,7 @@ class Maps {
   ofRecipients(): RecipientMaps {
     return {
       aliases: this.#map('virtual_alias_maps', 'virtual'),
+      localAliases: this.#map('alias_maps', 'alias'),
       senderBcc: this.#map('sender_bcc_maps'),
       recipientBcc: this.#map('recipient_bcc_maps'),
     }
@@ -136,7 +137,7 @@ class Maps {
   }
 
   /** `lookups` is the word of propagate_unmatched_extensions; absent when extensions are never added. */
-  #map(name: TableName, lookups?: 'canonical' | 'virtual'): AddressMap | null {
+  #map(name: TableName, lookups?: 'canonical' | 'virtual' | 'alias'): AddressMap | null {
     const table = this.#tables.get(name)
     const propagates = lookups !== undefined && this.#config.propagate_unmatched_extensions.includes(lookups)
     return table === undefined ? null : new AddressMap(table, this.#rules, propagates)

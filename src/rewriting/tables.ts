@@ -1,7 +1,9 @@
 /** Opens the lookup tables of all parameters for addresses. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/options.ts'
-import { openTable, type LookupTable } from './lookup-table.ts'
+import type { TableSource } from '../config/lookup-tables.ts'
+import { openAliasTable } from './alias-table.ts'
+import { openTable, type LookupTable, type OpenedTable } from './lookup-table.ts'
 
 /** Parameters that name lookup tables. */
 export const TABLE_NAMES = [
@@ -9,6 +11,7 @@ export const TABLE_NAMES = [
   'sender_canonical_maps',
   'recipient_canonical_maps',
   'virtual_alias_maps',
+  'alias_maps',
   'sender_bcc_maps',
   'recipient_bcc_maps',
   'smtp_generic_maps',
@@ -26,11 +29,15 @@ export interface OpenedTables {
 
 /** Opens the tables. Throws an Error that names parameter and path when a file cannot be read. */
 export function openTables(config: Pick<Config, TableName>): OpenedTables {
-  const opened = TABLE_NAMES.filter((name) => config[name].length > 0).map((name) => openTable(name, config[name], readText))
+  const opened = TABLE_NAMES.filter((name) => config[name].length > 0).map((name) => openNamed(name, config[name]))
   return {
     tables: new Map(opened.map(({ table }) => [table.name as TableName, table])),
     warnings: opened.flatMap(({ warnings }) => warnings),
   }
 }
+
+/** Opens the tables of one parameter. Throws an Error that names parameter and path when a file cannot be read. */
+export const openNamed = (name: string, sources: readonly TableSource[]): OpenedTable =>
+  name === 'alias_maps' ? openAliasTable(sources, readText) : openTable(name, sources, readText)
 
 const readText = (path: string): string => readFileSync(path, 'utf8')

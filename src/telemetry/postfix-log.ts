@@ -6,7 +6,7 @@ import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import { formatReply } from '../mail/smtp-reply.ts'
-import { EXPANDED, queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
+import { EXPANDED, LOOPING, queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { formatDelay } from './delays.ts'
 import type { ClientName, QueueEvent } from './events.ts'
@@ -75,6 +75,7 @@ const STATUS = { delivered: 'sent', deferred: 'deferred', bounced: 'bounced', ex
 /** Postfix program that would log an attempt: that of the transport, or `error` when no host was contacted. */
 function agentOf({ destination, forcedExpire }: DeliveryRequest, { status, relay }: AttemptRecord): string {
   if (destination === EXPANDED) return 'cleanup'
+  if (destination === LOOPING) return 'local'
   const transport = /^(lmtp|discard|error):/.exec(destination)?.[1]
   if (transport !== undefined) return transport
   return relay === null && (forcedExpire || status.stage === 'queue' || status.stage === 'route') ? 'error' : 'smtp'

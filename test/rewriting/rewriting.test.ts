@@ -120,7 +120,7 @@ describe('virtual_alias_maps', () => {
   test('pass on NOTIFY without SUCCESS, which the alias itself keeps', () => {
     const recipients = [{ address: 'ann@a.test', notify: ['success', 'failure'] as const, orcpt: 'rfc822;x@y.test' }]
     expect(expanded(recipients)).toEqual([
-      { address: 'ann@a.test', notify: ['success'], orcpt: 'rfc822;x@y.test', isExpanded: true },
+      { address: 'ann@a.test', notify: ['success'], orcpt: 'rfc822;x@y.test', alias: 'expanded' },
       { address: 'ann@b.test', notify: ['failure'], orcpt: 'rfc822;x@y.test' },
     ])
     expect(expanded([{ address: 'ann@a.test', notify: ['success'] }]).at(-1)?.notify).toBe('never')
@@ -140,6 +140,49 @@ describe('virtual_alias_maps', () => {
     expect(rewriting({ virtual_alias_maps, always_bcc: 'x@y.test' }).recipients([{ address: 'ann@a.test' }])).toEqual([
       { address: 'ann@b.test', orcpt: 'rfc822;ann@a.test' },
     ])
+  })
+})
+
+describe('alias_maps', () => {
+  const values = {
+    alias_maps: {
+      root: 'admin, ops@a.test',
+      admin: 'ann@a.test',
+      self: 'self, copy@a.test',
+      a: 'b, good@a.test',
+      b: 'a@localhost, c',
+      c: 'b',
+      diamond: 'root, admin',
+    },
+    canonical_maps: { 'ops@a.test': 'ops@b.test' },
+    virtual_alias_maps: { 'good@a.test': 'better@a.test' },
+    recipient_delimiter: '+',
+  }
+  const expanded = (address: string, more: Readonly<Record<string, unknown>> = {}) =>
+    rewriting({ ...values, ...more })
+      .recipients([{ address }])
+      .map(({ address: to, alias }) => (alias === undefined ? to : `${alias}: ${to}`))
+
+  test.each([
+    ['root@us.test', ['ann@a.test', 'ops@b.test']],
+    ['ROOT@localhost', ['ann@a.test', 'ops@b.test']],
+    ['root+x@relay.test', ['ann@a.test', 'ops@b.test']],
+    ['self@us.test', ['self@us.test', 'copy@a.test']],
+    ['diamond@us.test', ['ann@a.test', 'ops@b.test']],
+    ['root@other.test', ['root@other.test']],
+    ['nobody@us.test', ['nobody@us.test']],
+  ])('%s becomes %j', (address, addresses) => expect(expanded(address)).toEqual(addresses))
+
+  test('that lead back to themselves fail, and their other addresses do not', () => {
+    expect(expanded('a@localhost')).toEqual(['looping: a@localhost', 'looping: b@us.test', 'better@a.test'])
+  })
+
+  test('propagate extensions when propagate_unmatched_extensions has alias', () => {
+    expect(expanded('admin+x@us.test', { propagate_unmatched_extensions: 'alias' })).toEqual(['ann+x@a.test'])
+  })
+
+  test('above virtual_alias_expansion_limit fail', () => {
+    expect(() => expanded('root@us.test', { virtual_alias_expansion_limit: 1 })).toThrow(ExpansionFailed)
   })
 })
 

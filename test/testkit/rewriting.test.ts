@@ -82,6 +82,16 @@ describe.each(['memory', 'sqlite'] as const)('with the store %s', (store) => {
       },
     ))
 
+  test('a looping alias bounces with 5.4.6, and its other addresses get the mail', () =>
+    inWorld({ store, config: { myorigin: 'us.example', alias_maps: { team: 'lead, ann@far.example', lead: 'team' } } }, async (world) => {
+      await send(world, 'app@us.example', 'team@us.example')
+      await world.settle()
+      expect(world.mailbox('ann@far.example').mails()).toHaveLength(1)
+      const [notice, ...others] = world.mailbox('app@us.example').notices()
+      expect(notice).toMatchObject({ action: 'failed', recipients: [{ recipient: 'team@us.example', status: '5.4.6' }] })
+      expect(others).toEqual([])
+    }))
+
   test('smtp_generic_maps apply to mail that is sent, and the queue keeps the addresses', () =>
     inWorld(
       { store, config: { smtp_generic_maps: { 'app@localdomain.test': 'app@us.example', 'eve@far.example': 'eve@new.example' } } },

@@ -1,11 +1,10 @@
 /** `deferd map query`: looks up a key in a lookup table, like postmap -q. */
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { parseTables } from '../../config/lookup-tables.ts'
 import type { Config } from '../../config/options.ts'
-import { openTable, type LookupTable } from '../../rewriting/lookup-table.ts'
+import type { LookupTable } from '../../rewriting/lookup-table.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
-import { TABLE_NAMES } from '../../rewriting/tables.ts'
+import { openNamed, TABLE_NAMES } from '../../rewriting/tables.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -30,7 +29,7 @@ const sourcesOf = (config: Config, name: string) => {
 function tableOf(config: Config, name: string): LookupTable['find'] {
   if (name === 'transport_maps') return (key) => config.transport_maps.get(key)
   try {
-    const { table } = openTable(name, sourcesOf(config, name), (path) => readFileSync(path, 'utf8'))
+    const { table } = openNamed(name, sourcesOf(config, name))
     return table.find
   } catch (error) {
     throw new CommandError(EX.config, maskControls(errorMessage(error)))

@@ -1,13 +1,13 @@
 /**
  * The DeliveryAgent of the daemon: SMTP and LMTP over the Net port, and what needs no network: `discard:`, `error:` and
- * `expanded:`. A request is routed by its first recipient, because all its recipients have the same destination.
+ * aliases. A request is routed by its first recipient, because all its recipients have the same destination.
  */
 import type { Socket } from 'node:net'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
-import { EXPANDED, type DeliveryRequest, type Message } from '../../mail/message.ts'
+import { EXPANDED, LOOPING, type DeliveryRequest, type Message } from '../../mail/message.ts'
 import { Attempt, type AttemptDeps } from './attempt.ts'
 import { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
@@ -101,6 +101,7 @@ export class SmtpAgent implements DeliveryAgent {
 
   async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {
     if (request.destination === EXPANDED) return this.#offline(request, 'delivered', ALIAS_EXPANDED)
+    if (request.destination === LOOPING) return this.#offline(request, 'bounced', ALIAS_LOOP)
     const route = this.#router.route(request.recipients[0]?.address ?? '', request.message.sender)
     switch (route.transport) {
       case 'smtp':
@@ -137,6 +138,9 @@ export class SmtpAgent implements DeliveryAgent {
 
 /** Status of an alias whose addresses are recipients of the message. */
 const ALIAS_EXPANDED: DeliveryStatus = { status: '2.0.0', reason: 'alias expanded', stage: 'route' }
+
+/** Status of an alias that leads back to itself. */
+const ALIAS_LOOP: DeliveryStatus = { status: '5.4.6', reason: 'mail forwarding loop: the alias leads back to itself', stage: 'route' }
 
 const discardText = ({ text }: Extract<Route, { transport: 'discard' }>): string =>
   `delivered via discard service${text === '' ? '' : `: ${text}`}`

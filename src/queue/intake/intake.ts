@@ -11,6 +11,7 @@ import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { ClientName, Events } from '../../telemetry/events.ts'
 import {
   EXPANDED,
+  LOOPING,
   packRequests,
   queueIdOf,
   recipientId,
@@ -182,7 +183,7 @@ export class Intake {
     const { destinationOf } = this.#deps
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
-      const destination = recipient.isExpanded === true ? EXPANDED : destinationOf(recipient.address, message.sender)
+      const destination = aliasDestination(recipient) ?? destinationOf(recipient.address, message.sender)
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })
@@ -248,6 +249,12 @@ export class Intake {
     const expiresAt = message.createdAt + lifetimeOf(message.sender, policies().for(destination).settings)
     return { leased: scheduler.admit(message.id, destination, count), expiresAt }
   }
+}
+
+/** Destination of an alias to which nothing is sent; null for other recipients. */
+function aliasDestination({ alias }: EnvelopeRecipient): DestinationName | null {
+  if (alias === undefined) return null
+  return alias === 'expanded' ? EXPANDED : LOOPING
 }
 
 const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)

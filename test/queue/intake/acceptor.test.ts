@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { defaultConfig } from '../../../src/config/load.ts'
+import { configFrom } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/options.ts'
 import { Acceptor, type Submission } from '../../../src/queue/intake/acceptor.ts'
+import { Rewriting } from '../../../src/rewriting/rewriting.ts'
+import { openTables } from '../../../src/rewriting/tables.ts'
 import { CHUNK_BYTES } from '../../../src/store/chunks.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
@@ -13,14 +15,15 @@ const ENVELOPE = { sender: 'ann@us.example', recipients: [{ address: 'bob@far.ex
 const USER = { uid: 1000 }
 const CLIENT = { name: 'unknown', address: '2001:db8::1', helo: '', protocol: 'SMTP', local: false }
 
-function acceptorWith(settings: Partial<Config> = {}) {
+function acceptorWith(settings: Partial<Config> = {}, tables: Readonly<Record<string, unknown>> = {}) {
   const clock = new VirtualClock({ zone: () => ({ offset: 90, name: 'XYZ' }) })
   const intake = new RecordingIntake(() => clock.now())
   const events = new Events(() => clock.now())
   const seen: QueueEvent[] = []
   events.listen((event) => seen.push(event))
-  const config = { ...defaultConfig('relay.example').config, ...settings }
-  const acceptor = new Acceptor({ intake, config, clock, events })
+  const config = { ...configFrom(tables, 'relay.example').config, ...settings }
+  const rewriting = Rewriting.of(config, openTables(config).tables)
+  const acceptor = new Acceptor({ intake, config, clock, events, rewriting })
   const accept = (content: string, more: Partial<Submission> = {}) =>
     acceptor.accept({ envelope: ENVELOPE, client: USER, content: [Buffer.from(content)], ...more })
   return { intake, acceptor, accept, seen }
@@ -41,6 +44,38 @@ test('mail that gets no id is refused for now, and nothing of it is stored', asy
   const refused = await accept('x'.repeat(10 * CHUNK_BYTES))
   expect(refused).toEqual({ kind: 'refused', reply: { code: 451, status: '4.3.0', text: 'Error: queue file write error' } })
   expect(intake.taken).toEqual([])
+})
+
+describe('a submission with maps', () => {
+  const maps = { canonical_maps: { 'ann@us.example': 'ann@new.example', 'bad@us.example': ',' }, alias_maps: { root: 'ops@far.example' } }
+  const header = 'From: ann@us.example\r\nTo: root\r\n\r\nhello\r\n'
+
+  test.each([
+    ['a local user', USER, 'From: ann@new.example\r\nTo: root@relay.example\r\n'],
+    ['a client that is local', { ...CLIENT, local: true }, 'From: ann@new.example\r\nTo: root@relay.example\r\n'],
+    ['a client that is not local', CLIENT, 'From: ann@us.example\r\nTo: root\r\n'],
+  ])('of %s has its envelope rewritten, and its header when the mail is local', async (_who, client, expected) => {
+    const { intake, accept } = acceptorWith({}, maps)
+    const recipients = [{ address: 'root@relay.example' }]
+    await accept(header, { client, envelope: { sender: 'ann@us.example', recipients } })
+    const [taken] = intake.taken
+    expect(taken?.message.sender).toBe('ann@new.example')
+    expect(taken?.recipients).toEqual([{ address: 'ops@far.example', orcpt: 'rfc822;root@relay.example' }])
+    expect(taken?.text).toContain(expected)
+  })
+
+  test.each([
+    ['envelope', 'bad@us.example', header],
+    ['header', 'ann@us.example', header.replace('To: root', 'To: bad@us.example')],
+  ])('whose %s has an address with a failing lookup is refused for now, with one line in the log', async (_where, sender, content) => {
+    const { intake, accept, seen } = acceptorWith({}, maps)
+    const refused = await accept(content, { envelope: { ...ENVELOPE, sender } })
+    expect(refused).toEqual({ kind: 'refused', reply: { code: 451, status: '4.3.0', text: 'Error: address lookup failed' } })
+    expect(intake.taken).toEqual([])
+    expect(seen).toMatchObject([
+      { kind: 'note', level: 'error', text: expect.stringMatching(/: message not accepted, try again later: canonical_maps: /) },
+    ])
+  })
 })
 
 describe('a local submission', () => {
