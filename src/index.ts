@@ -8,7 +8,7 @@ export { ConfigError, configFrom, type ConfigSources, type LoadedConfig, loadCon
 export type { Config, DestinationSettings, OptionName } from './config/options.ts'
 export type { Problem } from './config/problem.ts'
 export type { DefaultFiles } from './config/sources.ts'
-export { type ClientName, Events, type Listen, type QueueEvent } from './telemetry/events.ts'
+export { type ClientName, Events, type Listen, type QueueEvent, type UpstreamMessage } from './telemetry/events.ts'
 export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice } from './bounce/dsn-parser.ts'
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from './delivery/delivery-agent.ts'
 export type { TlsConnection } from './delivery/tls/tls-connection.ts'

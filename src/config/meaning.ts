@@ -98,6 +98,7 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     smtpd_forbid_bare_newline_exclusions: () =>
       new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
     smtpd_authorized_xclient_hosts: () => new Networks(config.smtpd_authorized_xclient_hosts, 'smtpd_authorized_xclient_hosts'),
+    smtpd_authorized_xforward_hosts: () => new Networks(config.smtpd_authorized_xforward_hosts, 'smtpd_authorized_xforward_hosts'),
     smtpd_client_event_limit_exceptions: () =>
       new Networks(config.smtpd_client_event_limit_exceptions, 'smtpd_client_event_limit_exceptions'),
     myhostname: () => assertHostName(config.myhostname, 'myhostname'),

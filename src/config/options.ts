@@ -143,6 +143,11 @@ export const OPTIONS = {
     '',
     'Networks of clients that may name the client of their mail by XCLIENT; limits of clients do not apply to them.',
   ),
+  smtpd_authorized_xforward_hosts: option(
+    is.list,
+    '',
+    'Networks of clients that may describe the origin of their mail by XFORWARD, for the log.',
+  ),
   smtpd: option(is.listeners, '', '[[smtpd]] tables: further listeners, each with address, tls, auth and upstream_proxy_protocol.'),
   anvil_rate_time_unit: option(is.duration, '60s', 'Period of the rate limits of clients.'),
   smtpd_client_connection_rate_limit: option(is.count(), '0', 'Maximum connections of one client in anvil_rate_time_unit; 0 for no limit.'),

@@ -127,6 +127,7 @@ export const EHLO_KEYWORDS = [
   'starttls',
   'vrfy',
   'xclient',
+  'xforward',
 ] as const
 export type EhloKeyword = (typeof EHLO_KEYWORDS)[number]
 

@@ -1,6 +1,6 @@
 /**
- * Parses the attributes of XCLIENT, `NAME=… ADDR=…`, with which an authorized client names another one (Postfix XCLIENT_README).
- * Values are xtext (RFC 3461 §4). A command with one bad attribute is refused as a whole.
+ * Parses the attributes of XCLIENT and XFORWARD, `NAME=… ADDR=…`, with which an authorized client names another one (Postfix
+ * XCLIENT_README and XFORWARD_README). Values are xtext (RFC 3461 §4). A command with one bad attribute is refused as a whole.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import { canonicalAddress } from '../config/networks.ts'
@@ -19,6 +19,19 @@ export interface ClientOverride {
   readonly isExtended?: boolean
   /** Name of the user whom the sender of the command has authenticated. */
   readonly login?: string
+}
+
+/** Properties of a message at the server in front of a filter, which XFORWARD gives for the log. */
+export interface ForwardedAttributes {
+  readonly name?: string
+  /** `unknown` for [UNAVAILABLE]. */
+  readonly address?: string
+  /** True when a property of the client was given, so that the client is known or known to be unknown. */
+  readonly describesClient?: boolean
+  /** Queue id; empty for [UNAVAILABLE]. */
+  readonly id?: string
+  /** True for mail that began at that server (`SOURCE=LOCAL`). */
+  readonly isLocal?: boolean
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -139,3 +152,41 @@ const XCLIENT: AttributeTable<ClientOverride> = {
 export const XCLIENT_KEYWORD = ['XCLIENT', ...Object.keys(XCLIENT)].join(' ')
 
 export const parseXclient = (text: string): Parsed<ClientOverride> => parseAttributes('XCLIENT', text, XCLIENT)
+
+/** Adds to a reader that its attribute describes the client. */
+const ofClient = ({ isNeutered = false, read }: Attribute<ForwardedAttributes>): Attribute<ForwardedAttributes> => ({
+  isNeutered,
+  read: (value, into) => {
+    into.describesClient = true
+    return read(value, into)
+  },
+})
+
+/** Maximum octets of the protocol. */
+const PROTOCOL_LIMIT = 64
+
+const XFORWARD: AttributeTable<ForwardedAttributes> = {
+  NAME: ofClient({ isNeutered: true, read: (value, into) => !isTemporary(value) && readName(value, into) }),
+  ADDR: ofClient({ isNeutered: true, read: readAddress }),
+  PROTO: ofClient({ read: (value) => value.length <= PROTOCOL_LIMIT }),
+  HELO: ofClient({ read: () => true }),
+  SOURCE: {
+    read: (value, into) => {
+      into.isLocal = !/^REMOTE$/i.test(value)
+      return isUnavailable(value) || /^(?:LOCAL|REMOTE)$/i.test(value)
+    },
+  },
+  PORT: ofClient({ read: isPort }),
+  IDENT: {
+    isNeutered: true,
+    read: (value, into) => {
+      into.id = isUnavailable(value) ? '' : value
+      return true
+    },
+  },
+}
+
+/** The line of EHLO that announces XFORWARD. */
+export const XFORWARD_KEYWORD = ['XFORWARD', ...Object.keys(XFORWARD)].join(' ')
+
+export const parseXforward = (text: string): Parsed<ForwardedAttributes> => parseAttributes('XFORWARD', text, XFORWARD)

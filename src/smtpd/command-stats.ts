@@ -26,6 +26,7 @@ const COMMANDS = [
   'etrn',
   'quit',
   'xclient',
+  'xforward',
   'unknown',
 ] as const
 

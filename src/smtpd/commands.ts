@@ -1,4 +1,4 @@
-/** Table of the SMTP commands (RFC 5321 §4.1.1, RFC 1985, RFC 3030, RFC 3207, RFC 4954) with Postfix's XCLIENT, and the replies to unknown ones. */
+/** Table of the SMTP commands (RFC 5321 §4.1.1, RFC 1985, RFC 3030, RFC 3207, RFC 4954) with Postfix's XCLIENT and XFORWARD, and the replies to unknown ones. */
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Chunk } from './chunk-sequence.ts'
 import type { CommandName } from './command-stats.ts'
@@ -35,6 +35,7 @@ export interface CommandHandler {
   verify(argument: string): Answer
   flush(argument: string): Answer
   xclient(argument: string): Answer
+  xforward(argument: string): Answer
 }
 
 export interface Command {
@@ -65,6 +66,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   VRFY: { name: 'vrfy', run: (session, argument) => session.verify(argument), endsGroup: true },
   ETRN: { name: 'etrn', run: (session, argument) => session.flush(argument) },
   XCLIENT: { name: 'xclient', run: (session, argument) => session.xclient(argument), beforeTls: true },
+  XFORWARD: { name: 'xforward', run: (session, argument) => session.xforward(argument) },
   QUIT: { name: 'quit', run: () => ({ reply: replies.BYE, next: 'close' }), beforeTls: true },
 }
 

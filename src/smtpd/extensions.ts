@@ -1,16 +1,17 @@
 /** The extensions that a session announces in its reply to EHLO, in Postfix's order. */
 import type { Config } from '../config/options.ts'
 import type { EhloKeyword } from '../config/values.ts'
-import { XCLIENT_KEYWORD } from './client-attributes.ts'
+import { XCLIENT_KEYWORD, XFORWARD_KEYWORD } from './client-attributes.ts'
 
 export interface ExtensionFacts {
   readonly settings: Pick<Config, 'message_size_limit' | 'disable_vrfy_command' | 'smtpd_discard_ehlo_keywords'>
   readonly offersTls: boolean
   readonly offersAuth: boolean
   readonly offersXclient: boolean
+  readonly offersXforward: boolean
 }
 
-export function announced({ settings, offersTls, offersAuth, offersXclient }: ExtensionFacts): readonly string[] {
+export function announced({ settings, offersTls, offersAuth, offersXclient, offersXforward }: ExtensionFacts): readonly string[] {
   const { message_size_limit: limit, disable_vrfy_command: withoutVrfy, smtpd_discard_ehlo_keywords: discarded } = settings
   const lines: readonly (readonly [EhloKeyword, string, boolean])[] = [
     ['pipelining', 'PIPELINING', true],
@@ -20,6 +21,7 @@ export function announced({ settings, offersTls, offersAuth, offersXclient }: Ex
     ['starttls', 'STARTTLS', offersTls],
     ['auth', 'AUTH PLAIN LOGIN', offersAuth],
     ['xclient', XCLIENT_KEYWORD, offersXclient],
+    ['xforward', XFORWARD_KEYWORD, offersXforward],
     ['enhancedstatuscodes', 'ENHANCEDSTATUSCODES', true],
     ['8bitmime', '8BITMIME', true],
     ['dsn', 'DSN', true],

@@ -14,6 +14,8 @@ export class Peer {
   #client: ClientName
   #isTrusted: boolean
   #mayXclient: boolean
+  /** True for a connection from smtpd_authorized_xforward_hosts. XCLIENT does not change the value, as in Postfix. */
+  readonly mayXforward: boolean
   /** Address that is counted as connected. */
   #entered: string | undefined
 
@@ -22,6 +24,7 @@ export class Peer {
     this.#client = client
     this.#isTrusted = rules.access.trusts(client.address)
     this.#mayXclient = rules.access.mayXclient(client.address)
+    this.mayXforward = rules.access.mayXforward(client.address)
   }
 
   get client(): ClientName {

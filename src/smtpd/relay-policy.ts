@@ -9,6 +9,7 @@ import { isRouted } from '../mail/address-path.ts'
 export class RelayPolicy {
   readonly #mynetworks: Networks
   readonly #xclientHosts: Networks
+  readonly #xforwardHosts: Networks
   readonly #domains: ReadonlySet<string>
   /** Recipient addresses of the relay itself. */
   readonly #own: ReadonlySet<string>
@@ -16,11 +17,18 @@ export class RelayPolicy {
   constructor(
     config: Pick<
       Config,
-      'mynetworks' | 'relay_domains' | 'myhostname' | 'myorigin' | 'double_bounce_sender' | 'smtpd_authorized_xclient_hosts'
+      | 'mynetworks'
+      | 'relay_domains'
+      | 'myhostname'
+      | 'myorigin'
+      | 'double_bounce_sender'
+      | 'smtpd_authorized_xclient_hosts'
+      | 'smtpd_authorized_xforward_hosts'
     >,
   ) {
     this.#mynetworks = new Networks(config.mynetworks, 'mynetworks')
     this.#xclientHosts = new Networks(config.smtpd_authorized_xclient_hosts, 'smtpd_authorized_xclient_hosts')
+    this.#xforwardHosts = new Networks(config.smtpd_authorized_xforward_hosts, 'smtpd_authorized_xforward_hosts')
     this.#domains = new Set(config.relay_domains.map((domain) => domain.toLowerCase()))
     const { myhostname, myorigin, double_bounce_sender: doubleBounce } = config
     this.#own = new Set(
@@ -36,6 +44,11 @@ export class RelayPolicy {
   /** True for clients that may name another client by XCLIENT. */
   mayXclient(address: string): boolean {
     return this.#xclientHosts.has(address)
+  }
+
+  /** True for clients that may describe mail by XFORWARD. */
+  mayXforward(address: string): boolean {
+    return this.#xforwardHosts.has(address)
   }
 
   /**

@@ -7,15 +7,16 @@ import type { EhloKeyword, ListenerBlock } from '../config/values.ts'
 import { isInternational } from '../mail/address.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
-import type { ClientName, Events } from '../telemetry/events.ts'
+import type { ClientName, Events, UpstreamMessage } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
-import { neutered, parseXclient, type ClientOverride } from './client-attributes.ts'
+import { neutered, parseXclient, parseXforward, type ClientOverride, type ForwardedAttributes } from './client-attributes.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
 import { parseMailParameters, parseRecipientParameters, type ParameterRules } from './esmtp-parameters.ts'
 import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
 import { parseAddress, splitPath } from '../mail/address-path.ts'
+import { UNKNOWN } from './peer-name.ts'
 import { Peer, type PeerRules } from './peer.ts'
 import * as replies from './replies.ts'
 import { Transaction } from './transaction.ts'
@@ -82,6 +83,8 @@ export class Session implements CommandHandler {
   #encryption: SmtpClient['tls']
   #login: Login | undefined
   #failedLogins = 0
+  /** Description of the next message by XFORWARD. */
+  #forwarded: ForwardedAttributes | undefined
 
   constructor(context: SessionContext, client: ClientName, rules: ListenerRules) {
     this.#context = context
@@ -143,7 +146,8 @@ export class Session implements CommandHandler {
     const { envelope, declaredSize } = this.#transaction
     const { name: saslUsername, method: saslMethod } = this.#login ?? {}
     const session = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
-    return { envelope, declaredSize, client: { ...this.client, ...session, local: this.#isLocal } }
+    const local = this.#forwarded?.isLocal ?? this.#isLocal
+    return { envelope, declaredSize, client: { ...this.client, ...session, local, upstream: this.#upstream } }
   }
 
   /** Returns the reply to the end of the content. */
@@ -212,7 +216,12 @@ export class Session implements CommandHandler {
     this.#endTransaction()
     const reply = replies.reply(250, undefined, settings.myhostname)
     if (!extended) return { reply }
-    const offers = { offersTls: this.#offersTls, offersAuth: this.#offersAuth, offersXclient: this.peer.mayXclient }
+    const offers = {
+      offersTls: this.#offersTls,
+      offersAuth: this.#offersAuth,
+      offersXclient: this.peer.mayXclient,
+      offersXforward: this.peer.mayXforward,
+    }
     return { reply, keywords: announced({ settings, ...offers }) }
   }
 
@@ -328,6 +337,23 @@ export class Session implements CommandHandler {
     return { reply: replies.reply(220, undefined, this.#context.settings.smtpd_banner), next: 'greet' }
   }
 
+  xforward(argument: string): Response {
+    if (this.#transaction !== null) return { reply: replies.badSequence('MAIL transaction in progress') }
+    if (argument === '') return { reply: replies.syntax('XFORWARD attribute=value...') }
+    if (!this.peer.mayXforward || this.#discards('xforward')) return { reply: replies.NOT_AUTHORIZED }
+    const parsed = parseXforward(argument)
+    if ('refusal' in parsed) return { reply: parsed.refusal }
+    this.#forwarded = { ...this.#forwarded, ...parsed.value }
+    return { reply: replies.OK }
+  }
+
+  /** The description by XFORWARD, for the log. Members of the client are not mixed with those of the session. */
+  get #upstream(): UpstreamMessage | undefined {
+    if (this.#forwarded === undefined) return undefined
+    const { name = UNKNOWN, address = UNKNOWN, describesClient = false, id = '' } = this.#forwarded
+    return { client: describesClient ? { name, address } : undefined, queueId: id === '' ? undefined : id }
+  }
+
   /** Begins a session of another client. TLS stays as it is; everything else that the command does not name is as after a connect. */
   #impersonate({ name, address, helo = '', isExtended = false, login }: ClientOverride): void {
     const { client } = this
@@ -345,6 +371,7 @@ export class Session implements CommandHandler {
 
   #endTransaction(): void {
     this.#transaction = null
+    this.#forwarded = undefined
     this.#chunks.reset()
   }
 

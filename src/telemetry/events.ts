@@ -15,6 +15,13 @@ export interface ClientName {
   readonly address: string
 }
 
+/** The message at the server in front of a filter, as XFORWARD described it. */
+export interface UpstreamMessage {
+  /** Client of that server, `unknown` in members that are not known; absent when nothing is known of it. */
+  readonly client?: ClientName | undefined
+  readonly queueId?: string | undefined
+}
+
 /** An event of the relay: SMTP server, queue, destinations, store. New kinds and members may be added. */
 export type QueueEvent =
   // the SMTP server
@@ -46,6 +53,7 @@ export type QueueEvent =
       readonly originalId?: string | undefined
       readonly saslUsername?: string | undefined
       readonly saslMethod?: string | undefined
+      readonly upstream?: UpstreamMessage | undefined
     }
   | { readonly kind: 'activated'; readonly message: Message; readonly recipientCount: number }
   | {

@@ -40,7 +40,8 @@ export const RECORDS = {
   },
   accepted: {
     level: 'info',
-    about: 'a message was accepted into the queue; a requeued one has an `original_id`',
+    about:
+      'a message was accepted into the queue; a requeued one has an `original_id`, and one that XFORWARD described has `upstream_…` members',
     members: [
       'queue_id',
       'sender',
@@ -52,6 +53,9 @@ export const RECORDS = {
       'uid',
       'original_id',
       'sasl_username',
+      'upstream_queue_id',
+      'upstream_client_name',
+      'upstream_client_address',
     ],
   },
   activated: { level: 'info', about: 'a message entered the active queue', members: ['queue_id', 'sender', 'size', 'recipient_count'] },
@@ -158,7 +162,7 @@ function deferrals({ message, destination, recipients, at, siteStatus }: Of<'def
   }))
 }
 
-function accepted({ message, recipients, client, uid, originalId, saslUsername }: Of<'accepted'>): Members<'accepted'> {
+function accepted({ message, recipients, client, uid, originalId, saslUsername, upstream }: Of<'accepted'>): Members<'accepted'> {
   return {
     ...aboutMessage(message),
     size: message.size,
@@ -169,6 +173,9 @@ function accepted({ message, recipients, client, uid, originalId, saslUsername }
     uid: uid ?? null,
     original_id: originalId ?? null,
     sasl_username: saslUsername ?? null,
+    upstream_queue_id: upstream?.queueId ?? null,
+    upstream_client_name: upstream?.client?.name ?? null,
+    upstream_client_address: upstream?.client?.address ?? null,
   }
 }
 

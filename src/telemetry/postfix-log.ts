@@ -9,7 +9,7 @@ import { formatReply } from '../mail/smtp-reply.ts'
 import { EXPANDED, LOOPING, queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { formatDelay } from './delays.ts'
-import type { ClientName, QueueEvent } from './events.ts'
+import type { ClientName, QueueEvent, UpstreamMessage } from './events.ts'
 
 export interface LogLine {
   /** Name of the Postfix program: smtpd, pickup, cleanup, qmgr, smtp, lmtp, discard, error, bounce, postsuper, master. */
@@ -57,13 +57,20 @@ function clientFailure({ client, what }: Of<'client-failure'>): readonly LogLine
   )
 }
 
+/** Formats what XFORWARD described. A client without an address is named only. */
+function aboutUpstream({ client, queueId }: UpstreamMessage): string {
+  const id = queueId === undefined ? '' : `, orig_queue_id=${queueId}`
+  if (client === undefined) return id
+  return `${id}, orig_client=${client.address === 'unknown' ? client.name : aboutClient(client)}`
+}
+
 function accepted(event: Of<'accepted'>): readonly LogLine[] {
-  const { message, client, uid, originalId, saslMethod, saslUsername } = event
+  const { message, client, uid, originalId, saslMethod, saslUsername, upstream } = event
   const id = queueIdOf(message)
   const cleanup = { program: 'cleanup', text: `${id}: message-id=${message.messageId ?? '<>'}` }
   if (client !== null) {
     const sasl = saslUsername === undefined ? '' : `, sasl_method=${saslMethod ?? ''}, sasl_username=${saslUsername}`
-    return [{ program: 'smtpd', text: `${id}: client=${aboutClient(client)}${sasl}` }, cleanup]
+    return [{ program: 'smtpd', text: `${id}: client=${aboutClient(client)}${sasl}${aboutUpstream(upstream ?? {})}` }, cleanup]
   }
   if (uid === undefined && originalId === undefined) return [cleanup]
   const origin = originalId === undefined ? '' : ` orig_id=${originalId}`

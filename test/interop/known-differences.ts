@@ -24,7 +24,6 @@ const sorted = (lines: readonly string[]): readonly string[] =>
 const nothing = (): readonly string[] => []
 
 export const KNOWN: readonly KnownDifference[] = [
-  { topic: 'XFORWARD', kind: 'replies', where: /: XFORWARD /, level: replaced(/^5\d\d .*/g, '5xx') },
   { topic: 'strict paths', kind: 'replies', where: /:<@b\.test>$|: MAIL FROM:a@b\.test>$/, level: nothing },
   { topic: 'internationalized addresses', kind: 'replies', where: /<\u00c3\u00a4@b\.test>$/, level: nothing },
   { topic: 'NUL characters', kind: 'replies', where: /^a NUL$/, level: nothing },

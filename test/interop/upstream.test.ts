@@ -88,6 +88,55 @@ const XCLIENTS: readonly (readonly [string, ...string[]])[] = [
   ['MAIL FROM:<a@b.test>', 'XCLIENT ADDR=203.0.113.9'],
 ]
 
+/** Commands after EHLO of an authorized client. */
+const XFORWARDS: readonly (readonly string[])[] = [
+  ['XFORWARD'],
+  ['XFORWARD NAME=spike.test ADDR=203.0.113.9 PROTO=ESMTP', 'XFORWARD HELO=spike.test IDENT=ABC123'],
+  ['xforward addr=IPV6:2001:DB8:0::1 port=25'],
+  ['XFORWARD ADDR=[UNAVAILABLE] NAME=spike.test'],
+  ['XFORWARD NAME=[UNAVAILABLE]'],
+  ['XFORWARD NAME=[TEMPUNAVAIL]'],
+  ['XFORWARD NAME=a+40b'],
+  ['XFORWARD NAME=1.2.3.4'],
+  ['XFORWARD ADDR=203.0.113'],
+  ['XFORWARD ADDR=2001:db8::1'],
+  ['XFORWARD PORT=x'],
+  ['XFORWARD PORT=[UNAVAILABLE]'],
+  [`XFORWARD PROTO=${'x'.repeat(65)}`],
+  [`XFORWARD PROTO=${'x'.repeat(64)}`],
+  ['XFORWARD PROTO=[UNAVAILABLE]'],
+  ['XFORWARD HELO=a+3Cb'],
+  ['XFORWARD HELO=[UNAVAILABLE]'],
+  ['XFORWARD IDENT=a+20b'],
+  ['XFORWARD IDENT=[UNAVAILABLE]'],
+  ['XFORWARD IDENT=ABC', 'XFORWARD IDENT=[UNAVAILABLE]'],
+  ['XFORWARD SOURCE=LOCAL'],
+  ['XFORWARD SOURCE=remote'],
+  ['XFORWARD SOURCE=[UNAVAILABLE]'],
+  ['XFORWARD SOURCE=x'],
+  ['XFORWARD DOMAIN=x'],
+  ['XFORWARD ADDR'],
+  [`XFORWARD NAME=${LONG}`],
+  ['XFORWARD ADDR=203.0.113.9', 'RSET'],
+  ['XFORWARD ADDR=203.0.113.9', 'EHLO x'],
+  ['XFORWARD ADDR=203.0.113.9', 'NOOP'],
+]
+
+/** The log line of the client of a message. */
+function clientLine(system: System, n: number): string | undefined {
+  const id = system.log().flatMap((line) => (line.includes(`to=<c@s${n}.test>`) ? (/^\S+: (\w+): /.exec(line)?.[1] ?? []) : []))[0]
+  const line = system.log().find((one) => one.startsWith(`smtpd: ${id}: client=`))
+  return line?.replace(String(id), 'ID')
+}
+
+/** A header field of a delivered message. */
+const headerLine = (system: System, n: number, name: string): string | undefined =>
+  system.received
+    .find(({ recipients }) => recipients.includes(`c@s${n}.test`))
+    ?.content.toString('latin1')
+    .split('\r\n')
+    .find((line) => line.startsWith(`${name}: `))
+
 const SIGNATURE = '0d0a0d0a000d0a515549540a'
 const text = (header: string): Buffer => Buffer.from(header, 'latin1')
 const binary = (rest: string): Buffer => Buffer.from(`${SIGNATURE}${rest}`, 'hex')
@@ -170,6 +219,33 @@ describe.skipIf(reason !== null)(`deferd and Postfix${reason === null ? '' : ` (
       },
       20_000,
     )
+  })
+
+  describe('to XFORWARD', () => {
+    const settings = { smtpd_authorized_xforward_hosts: '127.0.0.1', inet_protocols: 'all' }
+    const { both } = pairFor({ settings })
+
+    test('reply alike', async () => {
+      for (const commands of XFORWARDS) {
+        const lines = ['EHLO x', ...commands, 'MAIL FROM:<a@b.test>', 'XFORWARD PORT=25', 'QUIT']
+        const [deferd, postfix] = await both(({ port }) => converse(port, Buffer.alloc(0), lines))
+        expect({ commands, replies: deferd }).toEqual({ commands, replies: postfix })
+        expect(deferd[1]).toContain('250-XFORWARD NAME ADDR PROTO HELO SOURCE PORT IDENT')
+      }
+    }, 30_000)
+
+    test('log and deliver mail alike', async () => {
+      const found = await both(async (system) => {
+        for (const [n, commands] of XFORWARDS.entries()) {
+          const envelope = ['MAIL FROM:<a@b.test>', `RCPT TO:<c@s${n}.test>`, 'DATA', `Subject: ${n}\r\nTo: ann\r\n\r\nx\r\n.`, 'QUIT']
+          await converse(system.port, Buffer.alloc(0), ['EHLO x', ...commands, ...envelope])
+        }
+        await settled([system], 1000)
+        return XFORWARDS.map((commands, n) => ({ commands, log: clientLine(system, n), to: headerLine(system, n, 'To') }))
+      })
+      expect(found[0]).toEqual(found[1])
+      expect(found[0].filter(({ log }) => log?.includes('orig_client='))).not.toEqual([])
+    }, 60_000)
   })
 
   describe('behind a proxy', () => {

@@ -278,7 +278,7 @@ describe('commands and their order', () => {
     ['KILL', '500 5.5.2 Error: command not recognized'],
     ['HELP', '500 5.5.2 Error: command not recognized'],
     ['XCLIENT ADDR=127.0.0.1', '550 5.7.0 Error: insufficient authorization'],
-    ['XFORWARD ADDR=127.0.0.1', '500 5.5.2 Error: command not recognized'],
+    ['XFORWARD ADDR=127.0.0.1', '550 5.7.0 Error: insufficient authorization'],
     ['STARTTLS', '502 5.5.1 Error: command not implemented'],
     ['AUTH PLAIN AGEAYg==', '503 5.5.1 Error: authentication not enabled'],
     ['ETRN x', '459 <x>: service unavailable'],

@@ -156,6 +156,11 @@ describe('lines in Postfix’s format', () => {
       `cleanup[42]: ${id}: message-id=<1@us.example>`,
     ],
     [
+      { kind: 'accepted', message, recipients: [], client, upstream: { client: { name: 'unknown', address: 'unknown' }, queueId: 'OLD' } },
+      `smtpd[42]: ${id}: client=unknown[192.0.2.9], orig_queue_id=OLD, orig_client=unknown`,
+      `cleanup[42]: ${id}: message-id=<1@us.example>`,
+    ],
+    [
       { kind: 'accepted', message: { ...message, messageId: undefined }, recipients: [], client: null, uid: 1000 },
       `pickup[42]: ${id}: uid=1000 from=<app@us.example>`,
       `cleanup[42]: ${id}: message-id=<>`,

@@ -157,6 +157,6 @@ export class Acceptor {
 
 function submitterOf(client: SmtpClient | LocalUser): ReceiverFacts['submitter'] {
   if ('uid' in client) return { client: null, uid: client.uid, maildropFile: client.maildropFile }
-  const { name, address, saslUsername, saslMethod } = client
-  return { client: { name, address }, saslUsername, saslMethod }
+  const { name, address, saslUsername, saslMethod, upstream } = client
+  return { client: { name, address }, saslUsername, saslMethod, upstream }
 }

@@ -8,7 +8,7 @@ import { errorMessage } from '../../system/caught-error.ts'
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
 import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
-import type { ClientName, Events } from '../../telemetry/events.ts'
+import type { ClientName, Events, UpstreamMessage } from '../../telemetry/events.ts'
 import {
   EXPANDED,
   LOOPING,
@@ -52,6 +52,7 @@ export interface Submitted extends Entry {
   readonly uid?: number | undefined
   readonly saslUsername?: string | undefined
   readonly saslMethod?: string | undefined
+  readonly upstream?: UpstreamMessage | undefined
   /** Key of the maildrop file that held the message. The store commits the key with the message. */
   readonly maildropFile?: string | undefined
 }
@@ -165,7 +166,7 @@ export class Intake {
     }
     this.#space.stored(entry.message.contentId, bytes)
     this.#space.ended(entry.message.contentId)
-    const { message, client, uid, saslUsername, saslMethod } = entry
+    const { message, client, uid, saslUsername, saslMethod, upstream } = entry
     events.emit({
       kind: 'accepted',
       message,
@@ -174,6 +175,7 @@ export class Intake {
       uid,
       saslUsername,
       saslMethod,
+      upstream,
     })
     this.entered(prepared)
   }

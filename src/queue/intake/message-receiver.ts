@@ -39,7 +39,7 @@ export interface ReceiverFacts {
   readonly additions: Additions | null
   /** Completes the addresses of the header; null when the mail is not local. */
   readonly completion: Completion | null
-  readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'maildropFile'>
+  readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
 
 /** Values of the fields that local mail must have (Postfix cleanup). */

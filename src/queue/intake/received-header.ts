@@ -1,5 +1,7 @@
 /** The Received field that is prepended to every accepted message (RFC 5321 §4.4, Postfix smtpd and pickup). */
 
+import type { UpstreamMessage } from '../../telemetry/events.ts'
+
 /** An SMTP client as the Received field and the log name it. */
 export interface SmtpClient {
   /** The verified host name; `unknown` when there is none or when no lookup was made. */
@@ -13,6 +15,8 @@ export interface SmtpClient {
   readonly tls?: { readonly version: string; readonly cipher: string } | undefined
   readonly saslUsername?: string | undefined
   readonly saslMethod?: string | undefined
+  /** The message at the server in front of a filter (XFORWARD). */
+  readonly upstream?: UpstreamMessage | undefined
   /** True for a client that may relay (mynetworks or AUTH). Its mail gets missing Date, From and Message-Id fields. */
   readonly local: boolean
 }
