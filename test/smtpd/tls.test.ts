@@ -241,6 +241,36 @@ describe('AUTH', () => {
     expect(world.of('client-failure').map(({ what }) => what)).toContain('SASL PLAIN authentication failed: sasl_username=ann')
   })
 
+  test('ends with XCLIENT, and a later failure names the new client', async () => {
+    const world = await openSmtpd({ ...settings, mynetworks: [], smtpd_authorized_xclient_hosts: ['10.0.0.3'] })
+    const client = await greetedOverTls(world, '10.0.0.3')
+    const mayRelay = async (): Promise<string> => {
+      for (const line of ['EHLO x', 'MAIL FROM:<a@b.example>']) await ask(client, line)
+      const answer = await ask(client, 'RCPT TO:<bob@anywhere.example>')
+      await ask(client, 'RSET')
+      return answer
+    }
+    expect(await ask(client, plain('\0ann\0open sesame'))).toMatch(/^235 2\.7\.0 /)
+    expect(await mayRelay()).toBe('250 2.1.5 Ok')
+    expect(await ask(client, `XCLIENT ADDR=${OUTSIDER}`)).toMatch(/^220 /)
+    expect(await mayRelay()).toMatch(/^454 4\.7\.1 /)
+    expect(await ask(client, plain('\0ann\0wrong'))).toMatch(/^535 /)
+    expect(await mayRelay()).toMatch(/^454 4\.7\.1 /)
+    expect(world.of('client-failure')).toMatchObject([{ client: { address: OUTSIDER } }])
+    expect(await ask(client, plain('\0ann\0open sesame'))).toMatch(/^235 2\.7\.0 /)
+    expect(await mayRelay()).toBe('250 2.1.5 Ok')
+  })
+
+  test('a failure behind a proxy names the client of its header', async () => {
+    const world = await openSmtpd({ ...settings, smtpd_upstream_proxy_protocol: 'haproxy' })
+    const client = await world.connect('10.0.0.3', `PROXY TCP4 ${OUTSIDER} 10.0.0.10 55555 25\r\n`)
+    await client.say('EHLO x', 'STARTTLS')
+    const secure = await encrypted(world, client)
+    await ask(secure, 'EHLO x')
+    expect(await ask(secure, plain('\0ann\0wrong'))).toMatch(/^535 /)
+    expect(world.of('client-failure')).toMatchObject([{ client: { address: OUTSIDER }, what: expect.stringMatching(/^SASL PLAIN /) }])
+  })
+
   test('a local error is not a wrong password', async () => {
     const world = await openSmtpd({ ...settings, smtpd_sasl_users_file: join(folder, 'nobody') })
     const client = await greetedOverTls(world)
