@@ -116,6 +116,7 @@ error unix - - n - - error
 retry unix - - n - - error
 discard unix - - n - - discard
 lmtp unix - - n - - lmtp
+local unix - n n - - local
 showq unix n - n - - showq
 anvil unix - - n - 1 anvil
 scache unix - - n - 1 scache

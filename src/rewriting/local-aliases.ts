@@ -11,7 +11,7 @@ export interface ExpansionRules extends AliasRules {
 
 export interface ExpandedRecipient {
   readonly addresses: readonly string[]
-  /** Local aliases that lead back to themselves through others. */
+  /** Local aliases with an address that led to them. */
   readonly loops: readonly string[]
 }
 
@@ -35,7 +35,7 @@ class Search {
     this.#rules = rules
   }
 
-  /** `path` has the local aliases, in lower case, that led to the address. */
+  /** `path` has the local aliases that led to the address. */
   visit(address: string, path: readonly string[]): void {
     const { virtual, local } = this.#rules
     const expanded = virtual === null ? [address] : expandAlias(address, virtual, this.#rules)
@@ -47,12 +47,12 @@ class Search {
 
   #expandLocal(address: string, local: AddressMap, path: readonly string[]): void {
     const key = address.toLowerCase()
-    if (path.includes(key)) return void this.loops.push(address)
+    if (path.some((one) => one.toLowerCase() === key)) return void this.loops.push(path.at(-1) ?? address)
     const results = local.all(address)
     if (results === null) return this.#add(address)
     if (this.#done.has(key)) return
     const { limits, canonical, valid } = this.#rules
-    const deeper = [...path, key]
+    const deeper = [...path, address]
     if (deeper.length > limits.virtual_alias_recursion_limit) return void this.loops.push(address)
     for (const result of results) {
       const one = canonical(valid(result, address))

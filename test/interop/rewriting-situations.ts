@@ -20,6 +20,9 @@ const ALIASES =
   {loop@a.test = loop@b.test}, {loop@b.test = loop@a.test, y@z.test}, {carl@a.test = CARL@a.test}, {zoe@b.test = Ann@a.test, ann@A.test},
   {eve.x@b.test = ann@a.test}, {"a b"@b.test = ab@b.test}, {ann@localhost = ann@origin.example, bob} }`.replaceAll(/\s+/g, ' ')
 
+const LOCAL_ALIASES = `inline:{ {ann = ann@new.test, bob}, {root = admin@b.test, ann}, {list = zoe@x.test eve@x.test}, {zoe = zoe@far.test},
+  {loop = loop2, y@z.test}, {loop2 = loop}, {eve.x = root}, {postmaster = root} }`.replaceAll(/\s+/g, ' ')
+
 const BCC = `inline:{ {ann@a.test = archive@bcc.test}, {root = archive}, {@b.test = b-archive@bcc.test}, {@c.test = ann@a.test}, {bob@sub.a.test = zoe@c.test} }`
 
 /** Situations in which aliases of senders fail too: Postfix then loses notices, and deferd sends them to the sender itself. */
@@ -57,6 +60,13 @@ export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, string>
     local_header_rewrite_clients: 'permit_sasl_authenticated',
   },
   'smtp_generic_maps after other maps': { smtp_generic_maps: BY_CLASS, canonical_maps: CANONICAL, virtual_alias_maps: ALIASES },
+  alias_maps: { alias_maps: LOCAL_ALIASES },
+  'alias_maps after other maps': {
+    alias_maps: LOCAL_ALIASES,
+    virtual_alias_maps: 'inline:{ {ann@a.test = root@localhost}, {admin@b.test = admin@c.test} }',
+    canonical_maps: 'inline:{ {zoe@x.test = zoe@canonical.test} }',
+    recipient_delimiter: '+',
+  },
   'copies of rewritten mail': {
     sender_bcc_maps: BCC,
     recipient_bcc_maps: BCC,

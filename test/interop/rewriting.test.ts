@@ -20,7 +20,7 @@ describe.skipIf(reason !== null)(`rewriting by deferd and Postfix${reason === nu
     let pair: Pair
 
     beforeAll(async () => {
-      pair = await startPair({ settings })
+      pair = await startPair({ settings, withLocalDelivery: 'alias_maps' in settings })
     }, 60_000)
     afterAll(() => pair.stop(), 60_000)
 
@@ -106,10 +106,15 @@ const isNotice = ({ content }: ReceivedMail): boolean => content.includes('repor
 
 const REPORT = /^Final-Recipient: (.*)\r\nOriginal-Recipient: (.*)\r\nAction: (.*)\r\nStatus: (.*)\r\n/gm
 
+/**
+ * The reports of a notice, for each of its recipients: Postfix sends it once for each transport. Of a loop, the systems name
+ * different aliases.
+ */
 const reportsOf = ({ recipients, content }: ReceivedMail): readonly string[] =>
-  [...content.toString('latin1').matchAll(REPORT)].map((fields) =>
-    [...recipients.toSorted(), ...fields.slice(1)].join(' ').replaceAll('; ', ';'),
-  )
+  [...content.toString('latin1').matchAll(REPORT)].flatMap(([, last = '', ...fields]) => {
+    const named = fields.at(-1) === '5.4.6' ? '(an alias)' : last
+    return recipients.map((address) => [address, named, ...fields].join(' ').replaceAll('; ', ';'))
+  })
 
 /** Parameters of RCPT, without an ORCPT that repeats the address: Postfix always sends one. */
 const withoutCopies = (address: string, text: string): string =>
@@ -124,6 +129,6 @@ const headerOf = ({ content }: ReceivedMail): string =>
     .toString('latin1')
     .split('\r\n\r\n', 1)[0]!
     .split(/\r\n(?![ \t])/)
-    .filter((field) => !/^(?:Received|Resent-Message-Id|Resent-Date):/i.test(field))
-    .map((field) => field.trimEnd())
+    .filter((field) => !/^(?:Received|Delivered-To|Resent-Message-Id|Resent-Date):/i.test(field))
+    .map((field) => field.trimEnd().replace(/^(Resent-From: MAILER-DAEMON)@.*/, '$1'))
     .join('\n')

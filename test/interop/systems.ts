@@ -48,6 +48,8 @@ export interface PairOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Entries of transport_maps. */
   readonly transportMaps?: Readonly<Record<string, string>>
+  /** True for local deliveries of Postfix, which expand alias_maps. Mail that remains local goes to the sink. */
+  readonly withLocalDelivery?: boolean
   /** True for sinks that start TLS with the connection. */
   readonly secureSinks?: boolean
   /** Text that each client has to send before the greeting. */
@@ -125,6 +127,12 @@ export async function startDeferd(folder: string, options: PairOptions): Promise
   }
 }
 
+/** Settings by which mail to local domains goes to the sink, after aliases when there is local delivery. */
+const localMail = (sink: string, { withLocalDelivery = false }: PairOptions): Readonly<Record<string, string>> =>
+  withLocalDelivery
+    ? { local_transport: 'local', mailbox_transport: sink, mydestination: 'origin.example, relay.example, localhost' }
+    : { local_transport: sink }
+
 async function startReference(folder: string, options: PairOptions): Promise<System> {
   const sink = await new SinkPort(options).open()
   const directory = join(folder, 'postfix')
@@ -135,7 +143,7 @@ async function startReference(folder: string, options: PairOptions): Promise<Sys
   const instance = await startPostfix(
     directory,
     { listen: port, nextHop: sink.port },
-    { ...COMMON, ...POSTFIX_ONLY, local_transport: `smtp:[127.0.0.1]:${sink.port}`, ...transportMaps, ...options.settings },
+    { ...COMMON, ...POSTFIX_ONLY, ...localMail(`smtp:[127.0.0.1]:${sink.port}`, options), ...transportMaps, ...options.settings },
   )
   await greeted(instance, port, new AbortController().signal, options.opening)
   return {

@@ -88,7 +88,7 @@ describe.each(['memory', 'sqlite'] as const)('with the store %s', (store) => {
       await world.settle()
       expect(world.mailbox('ann@far.example').mails()).toHaveLength(1)
       const [notice, ...others] = world.mailbox('app@us.example').notices()
-      expect(notice).toMatchObject({ action: 'failed', recipients: [{ recipient: 'team@us.example', status: '5.4.6' }] })
+      expect(notice).toMatchObject({ action: 'failed', recipients: [{ recipient: 'lead@us.example', status: '5.4.6' }] })
       expect(others).toEqual([])
     }))
 
