@@ -32,13 +32,16 @@ describe.skipIf(reason !== null)(`rewriting by deferd and Postfix${reason === nu
       await Promise.all(
         Array.from({ length: WIDTH }, async () => {
           for (const [n, input] of left) {
-            const [deferd, postfix] = await Promise.all([submitted(pair.deferd, input, n), submitted(pair.postfix, input, n)])
+            const [deferd, postfix] = await Promise.all([
+              submitted(pair.deferd, input, n, settings),
+              submitted(pair.postfix, input, n, settings),
+            ])
             replies[n] = [deferd, postfix]
           }
         }),
       )
       await settled([pair.deferd, pair.postfix], 1000)
-      const [ours, theirs] = [outcomes(pair.deferd, !WITHOUT_NOTICES.has(name)), outcomes(pair.postfix, !WITHOUT_NOTICES.has(name))]
+      const [ours, theirs] = [outcomes(pair.deferd, name, settings), outcomes(pair.postfix, name, settings)]
       const different = inputs.flatMap(([n, input]) => {
         const [deferd, postfix] = [
           [replies[n]?.[0], ours.get(n)],
@@ -52,8 +55,23 @@ describe.skipIf(reason !== null)(`rewriting by deferd and Postfix${reason === nu
   })
 })
 
-/** Sends a message and returns the class of the reply to its content. */
-async function submitted({ port }: System, { sender, recipients, header }: RewritingInput, n: number): Promise<string> {
+/**
+ * True for a message that is sent by sendmail: each tenth one, unless SMTP clients are not local, as which deferd takes sendmail
+ * (docs/postfix-differences.md).
+ */
+const isLocal = (n: number, settings: object): boolean => n % 10 === 0 && !('local_header_rewrite_clients' in settings)
+
+/** Sends a message. Returns the class of the reply to its content; empty for sendmail. */
+const submitted = (system: System, input: RewritingInput, n: number, settings: object): Promise<string> =>
+  isLocal(n, settings) ? submittedLocally(system, input, n) : submittedBySmtp(system, input, n)
+
+async function submittedLocally(system: System, { sender, recipients, header }: RewritingInput, n: number): Promise<string> {
+  const content = `Subject: message ${n}\r\n${header}${BODY.replace(/\.\r\n$/, '')}`.replaceAll('\r\n', '\n')
+  await system.sendmail(['-i', '-f', sender, '--', ...recipients.map(({ address }) => address)], content)
+  return ''
+}
+
+async function submittedBySmtp({ port }: System, { sender, recipients, header }: RewritingInput, n: number): Promise<string> {
   const client = await Client.open(port, '127.0.0.1')
   try {
     const lines = [
@@ -83,10 +101,25 @@ interface Outcome {
 }
 
 /** The outcomes by the number of the message. Recipients are sorted: Postfix sends them by domain, deferd as they came. */
-function outcomes({ received }: System, withNotices: boolean): ReadonlyMap<number, Outcome> {
+function outcomes({ received }: System, name: string, settings: object): ReadonlyMap<number, Outcome> {
   const byNumber = Map.groupBy(received, (mail) => Number(/^Subject: message (\d+)/m.exec(mail.content.toString('latin1'))?.[1] ?? -1))
-  return new Map([...byNumber].map(([n, mails]) => [n, outcomeOf(withNotices ? mails : mails.filter((mail) => !isNotice(mail)))]))
+  return new Map(
+    [...byNumber].map(([n, mails]) => {
+      const outcome = outcomeOf(WITHOUT_NOTICES.has(name) ? mails.filter((mail) => !isNotice(mail)) : mails)
+      return [n, isLocal(n, settings) ? ofSendmail(outcome) : outcome]
+    }),
+  )
 }
+
+/**
+ * An outcome of sendmail in a common form. For a local user, Postfix sends the canonical address as ORCPT, and adds the full name to
+ * Resent-From; deferd gets the mail by SMTP (docs/postfix-differences.md).
+ */
+const ofSendmail = ({ recipients, headers, ...outcome }: Outcome): Outcome => ({
+  ...outcome,
+  recipients: recipients.map((text) => text.replace(/ORCPT=\S*/, '').trim()).toSorted(),
+  headers: headers.map((text) => text.replace(/^Resent-From: .*/m, 'Resent-From: ')),
+})
 
 function outcomeOf(received: readonly ReceivedMail[]): Outcome {
   const notices = received.filter(isNotice)
