@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { faultyRun } from '../support/io-faults/faulty-runs.ts'
-import { noFaultsBecause } from '../support/io-faults/io-faults.ts'
+import { faultyEnvironment, firstFault, noFaultsBecause } from '../support/io-faults/io-faults.ts'
+import { KillableRelay } from '../support/killable-relay.ts'
 
 const why = noFaultsBecause()
 const title = (text: string): string => (why === null ? text : `${text} (not run: ${why})`)
@@ -36,3 +38,26 @@ test.runIf(why === null)(
     expect(fatal).toEqual([expect.stringContaining('while the write-ahead log was moved into the queue file') as string])
   },
 )
+
+/** Exit code of a start whose n-th sync fails; `started` when it made fewer syncs. Throws when it neither ends nor listens. */
+async function startWithFailedSync(n: number): Promise<number | 'started'> {
+  const lab = new KillableRelay()
+  try {
+    await lab.open(0)
+    const log = join(lab.queueDirectory, 'faults.log')
+    const listensOrEnds = lab.startDaemon(faultyEnvironment({ call: 'sync', from: n, count: 1, error: 'EIO' }, log))
+    const code = await Promise.race([lab.ends(20_000), listensOrEnds.then(() => lab.ends(3_000))])
+    if (code !== 'running') return code
+    if (firstFault(log) !== null) throw new Error(`the daemon did not end after failed sync ${n}`)
+    return 'started'
+  } finally {
+    await lab.close()
+  }
+}
+
+test.runIf(why === null)(title('a failed sync at any moment of the start ends it with 74'), { timeout: 60_000 }, async () => {
+  const codes = await Promise.all(Array.from({ length: 14 }, (_, n) => startWithFailedSync(n + 1)))
+  const started = codes.indexOf('started')
+  expect(started).toBeGreaterThan(8)
+  expect(new Set(codes.slice(0, started))).toEqual(new Set([74]))
+})

@@ -32,7 +32,11 @@ export async function openWorkerStore(place: { readonly directory: string }, opt
   const { terms, recovery } = hello
   const transport = new WorkerTransport(worker, options)
   const reserve = (count: number) => transport.submit({ method: 'nextIds', args: [count] })
-  const ids = new IdBuffer(reserve, await reserve(ID_BLOCK))
+  const firstIds = await reserve(ID_BLOCK).catch(async (error: unknown) => {
+    await transport.close()
+    throw error
+  })
+  const ids = new IdBuffer(reserve, firstIds)
   const store = createStoreClient({
     submit: (call) => transport.submit(call),
     close: () => transport.close(),
