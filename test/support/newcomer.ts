@@ -6,6 +6,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 const repository = join(import.meta.dirname, '../..')
 
@@ -116,7 +117,7 @@ export class Newcomer {
   async start(written: string, until: string, addition = ''): Promise<string> {
     this.#ran.add(written)
     const command = `${written.replace(/^npm ci && /, '')}${addition}`
-    // A process group of its own: npm start is npm, a shell and the daemon, which a signal to npm alone does not reach.
+    // A process group of its own, which can be ended as a whole.
     const options = { cwd: this.folder, env: this.#env, detached: true } as const
     const child = spawn('bash', ['-c', `exec ${command}`], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#running.push(child)
@@ -137,10 +138,12 @@ export class Newcomer {
     await Promise.all(
       this.#running.splice(0).map(async (child) => {
         if (child.pid === undefined || child.exitCode !== null) return
-        // The pipes are closed when every process of the group has ended.
-        const ended = new Promise((resolve) => child.once('close', resolve))
-        process.kill(-child.pid, 'SIGTERM')
-        await ended
+        // The pipes are closed when the last process of the command has ended: npm start is npm and the daemon.
+        const ended = new Promise<true>((resolve) => child.once('close', () => resolve(true)))
+        child.kill('SIGTERM')
+        if (await Promise.race([ended, sleep(30_000, false, { ref: false })])) return
+        process.kill(-child.pid, 'SIGKILL')
+        throw new Error('SIGTERM did not end all processes of the command')
       }),
     )
   }
