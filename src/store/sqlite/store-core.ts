@@ -26,31 +26,10 @@ export interface StoreCore {
 
 /** Creates the methods and prepares all statements, once per connection. `freeSpace` returns the bytes for new mail. */
 export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () => number): StoreCore {
-  const shares = new MessageShares(db)
+  const parts = openParts(db, terms)
+  const { corrupt, housekeeping, shares, traffic } = parts
+  const handlers = handlersOf(parts, freeSpace)
   const changed = (message: MessageId) => shares.changed(message)
-  const traffic = new TrafficRows(db)
-  const corrupt = new Corrupt(db, changed)
-  const departures = new HistoryWriter(db)
-  const intake = new Intake(db, traffic)
-  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic })
-  const housekeeping = new Housekeeping(db, { operating, traffic, changed })
-  const contents = new Contents(db)
-  const leases = new Leases(db, corrupt, terms)
-  const outcomes = new Outcomes(db, { departures, traffic, owner: terms.owner })
-  const noticesDue = new NoticesDue(db, { corrupt, departures, intake })
-  const handlers = handlersOf({
-    corrupt,
-    intake,
-    contents,
-    leases,
-    outcomes,
-    noticesDue,
-    operating,
-    housekeeping,
-    shares,
-    traffic,
-    freeSpace,
-  })
   const run = <M extends Method>(call: Call<M>): Answers[M] => {
     const { mark } = traffic
     try {
@@ -63,33 +42,32 @@ export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () =
   return { run, corrupt, housekeeping, shares, traffic }
 }
 
-interface Parts {
-  readonly corrupt: Corrupt
-  readonly intake: Intake
-  readonly contents: Contents
-  readonly leases: Leases
-  readonly outcomes: Outcomes
-  readonly noticesDue: NoticesDue
-  readonly operating: Operating
-  readonly housekeeping: Housekeeping
-  readonly shares: MessageShares
-  readonly traffic: TrafficRows
-  readonly freeSpace: () => number
+function openParts(db: Database, terms: LeaseTerms) {
+  const shares = new MessageShares(db)
+  const changed = (message: MessageId) => shares.changed(message)
+  const traffic = new TrafficRows(db)
+  const corrupt = new Corrupt(db, changed)
+  const departures = new HistoryWriter(db)
+  const intake = new Intake(db, traffic)
+  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic })
+  return {
+    shares,
+    traffic,
+    corrupt,
+    intake,
+    operating,
+    housekeeping: new Housekeeping(db, { operating, traffic, changed }),
+    contents: new Contents(db),
+    leases: new Leases(db, corrupt, terms),
+    outcomes: new Outcomes(db, { departures, traffic, owner: terms.owner }),
+    noticesDue: new NoticesDue(db, { corrupt, departures, intake }),
+  }
 }
 
-const handlersOf = ({
-  corrupt,
-  intake,
-  contents,
-  leases,
-  outcomes,
-  noticesDue,
-  operating,
-  housekeeping,
-  shares,
-  traffic,
-  freeSpace,
-}: Parts): Handlers => ({
+const handlersOf = (
+  { shares, traffic, corrupt, intake, operating, housekeeping, contents, leases, outcomes, noticesDue }: ReturnType<typeof openParts>,
+  freeSpace: () => number,
+): Handlers => ({
   nextIds: (count) => housekeeping.nextIds(count),
   stage: (content, from, chunks) => intake.stage(content, from, chunks),
   unstage: (content) => intake.unstage(content),
