@@ -25,6 +25,9 @@ const MEMBERS = [
   ...(['close', 'handler_AUTH', 'init', 'remoteAddress', 'send', 'session', 'upgrade'] as const),
 ] satisfies readonly (keyof SMTPConnection)[]
 
+/** Local address for the library, which makes a system call for each connection without it. deferd does not use the address. */
+const UNUSED_ADDRESS = { localAddress: '0.0.0.0', localPort: 1 }
+
 /** Throws UnfitLibrary when smtp-server lacks a member that a connection relies on. */
 export function checkSmtpServer(server: SMTPServer): void {
   const connection = new SMTPConnection(server, new Socket())
@@ -50,7 +53,7 @@ export abstract class SmtpConnectionAdapter extends SMTPConnection implements Li
   #ended = false
 
   constructor(server: SMTPServer, socket: Socket, { clock, id, address }: AdapterOptions) {
-    super(server, socket, { id, remoteAddress: address })
+    super(server, socket, { ...UNUSED_ADDRESS, id, remoteAddress: address })
     this.#clock = clock
     this.#topmost = socket
     this.#address = address
