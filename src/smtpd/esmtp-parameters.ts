@@ -127,16 +127,16 @@ const ALL: ParameterRules = { withDsn: true, withUtf8: true }
 
 const withoutDsn = (): SmtpReply => DSN_DISABLED
 
-export const parseMailParameters = (text: string, rules = ALL): Parsed<MailParameters> =>
-  readAll(
-    text,
-    {
-      ...MAIL,
-      ...(rules.withDsn ? {} : { RET: withoutDsn, ENVID: withoutDsn }),
-      ...(rules.withUtf8 ? {} : { SMTPUTF8: () => 'unknown' as const }),
-    },
-    { size: 0 },
-  )
+const mailReaders = ({ withDsn, withUtf8 }: ParameterRules): typeof MAIL =>
+  withDsn && withUtf8
+    ? MAIL
+    : {
+        ...MAIL,
+        ...(withDsn ? {} : { RET: withoutDsn, ENVID: withoutDsn }),
+        ...(withUtf8 ? {} : { SMTPUTF8: () => 'unknown' as const }),
+      }
+
+export const parseMailParameters = (text: string, rules = ALL): Parsed<MailParameters> => readAll(text, mailReaders(rules), { size: 0 })
 
 export const parseRecipientParameters = (text: string, rules = ALL): Parsed<RecipientParameters> =>
   readAll(text, rules.withDsn ? RCPT : { NOTIFY: withoutDsn, ORCPT: withoutDsn }, {})

@@ -9,13 +9,12 @@ import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { ClientName, Events, UpstreamMessage } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
+import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
 import { neutered, parseXclient, parseXforward, type ClientOverride, type ForwardedAttributes } from './client-attributes.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
-import { parseMailParameters, parseRecipientParameters, type ParameterRules } from './esmtp-parameters.ts'
 import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
-import { parseAddress, splitPath } from '../mail/address-path.ts'
 import { UNKNOWN } from './peer-name.ts'
 import { Peer, type PeerRules } from './peer.ts'
 import * as replies from './replies.ts'
@@ -57,14 +56,6 @@ export type FlushDomain = (domain: string, who: string) => boolean
 export interface Login {
   readonly name: string
   readonly method: string
-}
-
-/**
- * Parses the path of RCPT. An address that begins with a minus could be taken for an option (Postfix allow_min_user = no), and an
- * empty local part without a domain is no recipient.
- */
-function parseRecipient(path: string, origin: string): string | undefined {
-  return path === '""' || path.startsWith('-') ? undefined : parseAddress(path, origin)
 }
 
 const HELO_LIMIT = 255
@@ -249,21 +240,15 @@ export class Session implements CommandHandler {
     if (this.#rules.auth === 'required' && this.#login === undefined) return { reply: replies.NEEDS_AUTH }
     if (this.#transaction !== null) return { reply: replies.badSequence('nested MAIL command') }
     if (this.#chunks.inProgress) return { reply: replies.badSequence('MAIL after BDAT') }
-    const text = /^FROM:\s*(\S[^]*)$/i.exec(argument)?.[1]
-    if (text === undefined) return { reply: replies.syntax('MAIL FROM:<address>') }
-    const path = splitPath(text)
-    if (path === undefined) return this.#illegalAddress('MAIL', text, replies.BAD_SENDER)
-    const sender = path.path === '' ? '' : parseAddress(path.path, this.#context.settings.myorigin)
-    if (sender === undefined) return this.#illegalAddress('MAIL', path.path, replies.BAD_SENDER)
-    const parsed = parseMailParameters(path.rest, this.#parameterRules)
-    if ('refusal' in parsed) return { reply: parsed.refusal }
+    const parsed = parseMail(argument, this.#argumentRules)
+    if ('refusal' in parsed) return this.#notParsed('MAIL', parsed)
+    const { sender, parameters } = parsed.value
     const { message_size_limit: limit } = this.#context.settings
-    if (isInternational(sender) && parsed.value.smtputf8 !== true) return { reply: replies.NEEDS_SMTPUTF8 }
-    if (limit > 0 && parsed.value.size > limit) return this.#refuseMail(replies.SIZE_EXCEEDED, sender)
-    const refusal = this.peer.count('message') ?? this.#context.refusal(parsed.value.size)
+    if (limit > 0 && parameters.size > limit) return this.#refuseMail(replies.SIZE_EXCEEDED, sender)
+    const refusal = this.peer.count('message') ?? this.#context.refusal(parameters.size)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refuseMail(why, sender)
-      this.#transaction = new Transaction(sender, parsed.value)
+      this.#transaction = new Transaction(sender, parameters)
       return { reply: replies.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
@@ -302,15 +287,14 @@ export class Session implements CommandHandler {
   verify(argument: string): Response {
     const { settings, access } = this.#context
     if (settings.disable_vrfy_command) return { reply: replies.VRFY_DISABLED }
-    const isUtf8 = /(?:^|\s)SMTPUTF8$/i.test(argument) && !this.#discards('smtputf8')
-    const text = isUtf8 ? argument.replace(/\s*SMTPUTF8$/i, '') : argument
+    const split = splitVerify(argument, this.#argumentRules)
+    const { text } = split
     if (text === '') return { reply: replies.syntax('VRFY address [SMTPUTF8]') }
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return { reply: tooMany }
-    const path = splitPath(text)
-    const address = path?.rest === '' ? parseAddress(path.path, settings.myorigin) : undefined
-    if (address === undefined) return this.#illegalAddress('VRFY', path?.path ?? text, replies.BAD_RECIPIENT)
-    if (isInternational(address) && !isUtf8) return { reply: replies.NEEDS_SMTPUTF8 }
+    const parsed = parseVerify(split, settings.myorigin)
+    if ('refusal' in parsed) return this.#notParsed('VRFY', parsed)
+    const { address } = parsed.value
     if (!this.#mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(text), { recipient: address })
     return { reply: replies.notVerified(text) }
   }
@@ -380,35 +364,33 @@ export class Session implements CommandHandler {
     return this.#context.settings.smtpd_discard_ehlo_keywords.includes(keyword)
   }
 
-  get #parameterRules(): ParameterRules {
-    return { withDsn: !this.#discards('dsn'), withUtf8: !this.#discards('smtputf8') }
+  get #argumentRules(): ArgumentRules {
+    return { origin: this.#context.settings.myorigin, withDsn: !this.#discards('dsn'), withUtf8: !this.#discards('smtputf8') }
   }
 
   #recipient(transaction: Transaction, argument: string): Response {
-    const { myorigin, smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#context.settings
-    const text = /^TO:\s*(\S[^]*)$/i.exec(argument)?.[1]
-    if (text === undefined) return { reply: replies.syntax('RCPT TO:<address>') }
-    const path = splitPath(text)
-    if (path === undefined) return this.#illegalAddress('RCPT', text, replies.BAD_RECIPIENT)
-    const address = parseRecipient(path.path, myorigin)
-    if (address === undefined) return this.#illegalAddress('RCPT', path.path, replies.BAD_RECIPIENT)
-    const parsed = parseRecipientParameters(path.rest, this.#parameterRules)
-    if ('refusal' in parsed) return { reply: parsed.refusal }
+    const { smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#context.settings
+    const parsed = parseRecipient(argument, this.#argumentRules)
+    if ('refusal' in parsed) return this.#notParsed('RCPT', parsed)
+    const { address, path, parameters } = parsed.value
     if (isInternational(address) && !transaction.isInternational) return { reply: replies.NEEDS_SMTPUTF8 }
     if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
     if (!this.#mayRelay && !this.#context.access.isOpen(address)) {
-      return this.#refused('RCPT', replies.relayDenied(path.path), { sender: transaction.sender, recipient: address })
+      return this.#refused('RCPT', replies.relayDenied(path), { sender: transaction.sender, recipient: address })
     }
-    transaction.accept({ address, ...parsed.value })
+    transaction.accept({ address, ...parameters })
     return { reply: replies.RECIPIENT_OK }
   }
 
-  #illegalAddress(command: 'MAIL' | 'RCPT' | 'VRFY', path: string, reply: SmtpReply): Response {
-    const what = `Illegal address syntax in ${command} command: <${path}>`
-    this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
-    return { reply }
+  /** Refuses an argument. Logs a path that is no address. */
+  #notParsed(command: 'MAIL' | 'RCPT' | 'VRFY', { refusal, illegal }: Extract<ParsedArgument<unknown>, { refusal: SmtpReply }>): Response {
+    if (illegal !== undefined) {
+      const what = `Illegal address syntax in ${command} command: <${illegal}>`
+      this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
+    }
+    return { reply: refusal }
   }
 
   #refuseMail(reply: SmtpReply, sender: string): Response {

@@ -1,0 +1,85 @@
+/** Parses the arguments of MAIL, RCPT (RFC 5321 §4.1.1) and VRFY: path and ESMTP parameters. Pure; the session decides what to do. */
+import { isInternational } from '../mail/address.ts'
+import { parseAddress, splitPath } from '../mail/address-path.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
+import {
+  parseMailParameters,
+  parseRecipientParameters,
+  type MailParameters,
+  type ParameterRules,
+  type RecipientParameters,
+} from './esmtp-parameters.ts'
+import * as replies from './replies.ts'
+
+/** The parsed argument, or the reply that refuses it. `illegal` is the path as sent when it is no address. */
+export type ParsedArgument<T> = { readonly value: T } | { readonly refusal: SmtpReply; readonly illegal?: string }
+
+export interface ArgumentRules extends ParameterRules {
+  /** Domain of addresses without one (myorigin). */
+  readonly origin: string
+}
+
+export interface MailArgument {
+  /** Reverse-path; empty for `<>`. */
+  readonly sender: string
+  readonly parameters: MailParameters
+}
+
+export function parseMail(argument: string, rules: ArgumentRules): ParsedArgument<MailArgument> {
+  const text = /^FROM:\s*(\S[^]*)$/i.exec(argument)?.[1]
+  if (text === undefined) return { refusal: replies.syntax('MAIL FROM:<address>') }
+  const path = splitPath(text)
+  if (path === undefined) return { refusal: replies.BAD_SENDER, illegal: text }
+  const sender = path.path === '' ? '' : parseAddress(path.path, rules.origin)
+  if (sender === undefined) return { refusal: replies.BAD_SENDER, illegal: path.path }
+  const parsed = parseMailParameters(path.rest, rules)
+  if ('refusal' in parsed) return parsed
+  if (isInternational(sender) && parsed.value.smtputf8 !== true) return { refusal: replies.NEEDS_SMTPUTF8 }
+  return { value: { sender, parameters: parsed.value } }
+}
+
+export interface RecipientArgument {
+  readonly address: string
+  /** The forward-path as sent, for replies. */
+  readonly path: string
+  readonly parameters: RecipientParameters
+}
+
+export function parseRecipient(argument: string, rules: ArgumentRules): ParsedArgument<RecipientArgument> {
+  const text = /^TO:\s*(\S[^]*)$/i.exec(argument)?.[1]
+  if (text === undefined) return { refusal: replies.syntax('RCPT TO:<address>') }
+  const split = splitPath(text)
+  if (split === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: text }
+  const { path } = split
+  const address = isNoRecipient(path) ? undefined : parseAddress(path, rules.origin)
+  if (address === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: path }
+  const parsed = parseRecipientParameters(split.rest, rules)
+  return 'refusal' in parsed ? parsed : { value: { address, path, parameters: parsed.value } }
+}
+
+/**
+ * True for an address that begins with a minus, which could be taken for an option (Postfix allow_min_user = no), and for an empty
+ * local part without a domain.
+ */
+const isNoRecipient = (path: string): boolean => path === '""' || path.startsWith('-')
+
+export interface VerifyArgument {
+  readonly address: string
+  /** The argument as sent, without SMTPUTF8, for replies. */
+  readonly text: string
+  readonly isUtf8: boolean
+}
+
+/** Splits the argument of VRFY. SMTPUTF8 at its end is a parameter (RFC 6531 §3.7.4.2) unless the extension is not offered. */
+export function splitVerify(argument: string, { withUtf8 }: Pick<ParameterRules, 'withUtf8'>): Omit<VerifyArgument, 'address'> {
+  const isUtf8 = withUtf8 && /(?:^|\s)SMTPUTF8$/i.test(argument)
+  return { text: isUtf8 ? argument.replace(/\s*SMTPUTF8$/i, '') : argument, isUtf8 }
+}
+
+export function parseVerify({ text, isUtf8 }: Omit<VerifyArgument, 'address'>, origin: string): ParsedArgument<VerifyArgument> {
+  const path = splitPath(text)
+  const address = path?.rest === '' ? parseAddress(path.path, origin) : undefined
+  if (address === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: path?.path ?? text }
+  if (isInternational(address) && !isUtf8) return { refusal: replies.NEEDS_SMTPUTF8 }
+  return { value: { address, text, isUtf8 } }
+}
