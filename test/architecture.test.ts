@@ -14,6 +14,7 @@ const LAYERS = [
   'config',
   'rewriting',
   'store',
+  'store/membership',
   'store/memory',
   'store/sqlite/file',
   'store/sqlite',

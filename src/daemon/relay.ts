@@ -26,6 +26,7 @@ import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
 import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
+import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { StoreHealth } from '../store/store-health.ts'
@@ -56,6 +57,8 @@ export interface RelayDeps extends RelaySettings {
   readonly random: Random
   readonly net: Net
   readonly store: QueueStore
+  /** Membership among the nodes that share the queue; SOLE_MEMBERSHIP when absent. */
+  readonly membership?: Membership | undefined
   readonly events: Events
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
@@ -85,18 +88,24 @@ export class Relay {
   #smtpd: Smtpd | null = null
 
   constructor(deps: RelayDeps) {
-    const { clock, random, store, events, watchAgent = (agent) => agent } = deps
+    const { clock, random, store, membership = SOLE_MEMBERSHIP, events, watchAgent = (agent) => agent } = deps
     this.#deps = deps
     this.#meter = new Meter(clock)
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
-    const storeHealth = new StoreHealth({ store, clock, failed: (why) => events.emit({ kind: 'store-unavailable', why }) })
+    const storeHealth = new StoreHealth({
+      store,
+      clock,
+      holds: () => membership.holds(),
+      failed: (why) => events.emit({ kind: 'store-unavailable', why }),
+    })
     storeHealth.onRecovery(() => events.emit({ kind: 'store-recovered' }))
     this.scheduler = new Scheduler({
       store,
       clock,
       events,
       storeHealth,
+      membership,
       agent: watchAgent({
         deliver: (request, options) => this.#rules.agent.deliver(request, options),
         close: () => this.#rules.agent.close(),

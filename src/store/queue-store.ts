@@ -30,6 +30,11 @@ export class StoreUnavailable extends Error {
   override readonly name: string = 'StoreUnavailable'
 }
 
+/** Another node has taken this one over: its leases have ended, and it cannot change the queue any more. */
+export class Fenced extends StoreUnavailable {
+  override readonly name = 'Fenced'
+}
+
 /**
  * An I/O error left the state of the disk unknown (EX_IOERR). The process stops writing, and only a new process may open and
  * recover the queue.

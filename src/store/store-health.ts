@@ -12,6 +12,8 @@ const PAUSE: Duration = SECOND
 export interface StoreHealthDeps {
   readonly store: Pick<QueueStore, 'ping'>
   readonly clock: Clock
+  /** True while the node may use its leases; see Membership.holds. Always true when absent. */
+  readonly holds?: (() => boolean) | undefined
   /** Called when the store has become unavailable. */
   readonly failed: (why: string) => void
 }
@@ -19,20 +21,22 @@ export interface StoreHealthDeps {
 export class StoreHealth {
   readonly #store: StoreHealthDeps['store']
   readonly #clock: Clock
+  readonly #holds: () => boolean
   readonly #failed: (why: string) => void
   readonly #abandon = new AbortController()
   readonly #recovered: (() => void)[] = []
   #unavailable = false
 
-  constructor({ store, clock, failed }: StoreHealthDeps) {
+  constructor({ store, clock, holds = () => true, failed }: StoreHealthDeps) {
     this.#store = store
     this.#clock = clock
+    this.#holds = holds
     this.#failed = failed
   }
 
   /** While true, no mail is accepted and no delivery starts. */
   get unavailable(): boolean {
-    return this.#unavailable
+    return this.#unavailable || !this.#holds()
   }
 
   /** Aborted by `abandon`, after which calls are no longer repeated. */

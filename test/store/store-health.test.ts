@@ -64,3 +64,12 @@ test('any other error is a bug and is thrown on', async () => {
   await expect(health.retryUntilCommitted(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug')
   expect(reported).toEqual([])
 })
+
+test('a node whose lease may be over counts as unable to commit, without a report', () => {
+  let holds = true
+  const ping = () => Promise.resolve()
+  const health = new StoreHealth({ clock: new VirtualClock(), store: { ping }, holds: () => holds, failed: expect.unreachable })
+  expect(health.unavailable).toBe(false)
+  holds = false
+  expect(health.unavailable).toBe(true)
+})

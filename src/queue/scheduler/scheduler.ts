@@ -10,6 +10,7 @@ import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { Membership } from '../../store/membership/membership.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
@@ -36,6 +37,7 @@ export interface SchedulerDeps {
   readonly clock: Clock
   readonly events: Events
   readonly storeHealth: StoreHealth
+  readonly membership: Membership
   readonly limits: () => ActiveLimits
   readonly policies: () => DestinationPolicies
   readonly notices: () => NoticeSettings
@@ -124,9 +126,9 @@ export class Scheduler {
 
   // --- new mail
 
-  /** Reserves room for new mail in the active queue if its destination is open. Returns false when the mail must wait. */
+  /** Reserves room for new mail in the active queue if its destination is open and this node schedules it. Returns false when the mail must wait. */
   admit(message: MessageId, name: DestinationName, recipients: number): boolean {
-    if (!this.#started || this.#stopping) return false
+    if (!this.#started || this.#stopping || !this.#deps.membership.owns(name)) return false
     const destination = this.#table.get(name)
     if (destination.access.kind !== 'open') return false
     if (this.#table.room(destination, true) < recipients) return false

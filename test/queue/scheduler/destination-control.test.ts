@@ -5,6 +5,7 @@ import { DestinationPolicies } from '../../../src/config/destination-policies.ts
 import { defaultConfig } from '../../../src/config/load.ts'
 import { openMemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
+import { SOLE_MEMBERSHIP, type Membership } from '../../../src/store/membership/membership.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
 import { Events } from '../../../src/telemetry/events.ts'
@@ -16,7 +17,7 @@ const policies = new DestinationPolicies(config)
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 
 /** A scheduler without mail; what it remembers of destinations is on disk only when `saved` resolves. */
-async function schedulerOver(store: QueueStore, saved: Promise<void>): Promise<Scheduler> {
+async function schedulerOver(store: QueueStore, saved: Promise<void>, membership = SOLE_MEMBERSHIP): Promise<Scheduler> {
   const clock = new VirtualClock()
   const slow: QueueStore = new Proxy(store, {
     get: (target, name: keyof QueueStore) =>
@@ -31,6 +32,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>): Promise<S
     store: slow,
     clock,
     events: new Events(() => clock.now()),
+    membership,
     storeHealth: new StoreHealth({ store: slow, clock, failed: () => undefined }),
     agent: { deliver: () => new Promise(() => undefined), close: () => Promise.resolve() },
     limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
@@ -57,4 +59,11 @@ test('a destination that was dropped from memory while its suspension was stored
   await scheduler.resume('far.example', 'operator')
   expect(await store.destinations()).toEqual([])
   expect(scheduler.isClosed('far.example')).toBe(false)
+})
+
+test('mail is not admitted for a destination that another node schedules', async () => {
+  const { store } = openMemoryStore()
+  const membership: Membership = { ...SOLE_MEMBERSHIP, owns: (destination) => destination === 'near.example' }
+  const scheduler = await schedulerOver(store, Promise.resolve(), membership)
+  expect(['near.example', 'far.example'].map((name) => scheduler.admit(store.nextId(), name, 1))).toEqual([true, false])
 })

@@ -1,0 +1,37 @@
+/**
+ * The membership of a relay among the nodes that share its queue: whether it may deliver now, and for which destinations. A relay
+ * with a queue of its own is the sole member.
+ */
+import type { DestinationName } from '../../mail/message.ts'
+import type { Arrivals } from './node-table.ts'
+import type { Shard } from './shards.ts'
+
+/** Receives changes. Calls for different shards may overlap. */
+export interface MembershipListener {
+  /** Shards that the node now owns. Resolves when their mail is scheduled. */
+  taken(shards: readonly Shard[]): Promise<void>
+  /**
+   * Shards that the node gives away; it no longer owns their destinations. Resolves when no claim, no lease and no delivery of them is
+   * left. They get another owner after that.
+   */
+  releasing(shards: readonly Shard[]): Promise<void>
+  /** Changes by other nodes. */
+  arrived(arrivals: Arrivals): void
+  /** The node may deliver again, after a time in which `holds` was false. */
+  resumed(): void
+}
+
+export interface Membership {
+  /**
+   * True while no other node can have taken this one over. Asked synchronously before each delivery, because a process that was
+   * stopped may run for a while before its timers do.
+   */
+  holds(): boolean
+  /** True when this node schedules the destination. */
+  owns(destination: DestinationName): boolean
+  /** Sets the listener. Called once, before the first shard is taken. */
+  attach(listener: MembershipListener): void
+}
+
+/** Membership of a relay whose queue has one owner at a time. */
+export const SOLE_MEMBERSHIP: Membership = { holds: () => true, owns: () => true, attach: () => undefined }

@@ -1,0 +1,83 @@
+/**
+ * The NodeTable port: the nodes that share a queue, the owners of its shards, and messages between owners. A node is one opening of
+ * the queue by one process; its number is the owner of its leases.
+ *
+ * Every method is one transaction. It rejects with StoreUnavailable when the database cannot be reached or cannot commit; the
+ * call may then have had effect, and may be repeated. A method of a node whose row is gone rejects with Fenced, except where
+ * stated.
+ */
+import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
+import type { Instant } from '../../system/clock.ts'
+import type { DestinationDue } from '../queue-store.ts'
+import type { Shard } from './shards.ts'
+
+/** A node as all other nodes see it. */
+export interface NodeState {
+  readonly id: OwnerId
+  /** Parameter `node_name`: a label, which need not be unique. */
+  readonly name: string
+  /** Number of beats so far. A change shows that the node lives; the value means nothing else. */
+  readonly beat: number
+  /** Number of shards that the node owns. */
+  readonly shards: number
+  /** Number of recipients that the node leases. */
+  readonly leased: number
+  /** Version of the program, for example `1.2.0`. */
+  readonly program: string
+  /** Hash of the settings that must be equal on all nodes. */
+  readonly settings: string
+  /** True for a node that gives its shards away and takes none; a command joins so. */
+  readonly draining: boolean
+  readonly joinedAt: Instant
+}
+
+/** The nodes at one instant. */
+export interface NodesView {
+  /** All nodes, including this one. */
+  readonly nodes: readonly NodeState[]
+  /** Number of shards without an owner. */
+  readonly freeShards: number
+  /** Shards that this node owns. */
+  readonly mine: readonly Shard[]
+  /** Clock of the database. No lease depends on it. */
+  readonly databaseTime: Instant
+}
+
+/**
+ * Changes by other nodes that concern this node. Each is a hint: the tables have the facts, which the node also reads when it takes
+ * a shard.
+ */
+export interface Arrivals {
+  /** Destinations with new or changed mail, each with the earliest due time of that mail. */
+  readonly due: readonly DestinationDue[]
+  /** Messages for which a notice is due, or whose delay warning time was set. Their first recipient is in an own shard. */
+  readonly notices: readonly MessageId[]
+  /** Destinations whose saved state was changed: suspended, resumed or revived by an operator at another node. */
+  readonly destinations: readonly DestinationName[]
+}
+
+export const NO_ARRIVALS: Arrivals = { due: [], notices: [], destinations: [] }
+
+export interface NodeTable {
+  /** The number of this node. Never reused; the row exists from the opening of the queue. */
+  readonly me: OwnerId
+  /** Counts a beat of this node and returns the nodes. Null when this node's row is gone: another node took it over. */
+  beat(): Promise<NodesView | null>
+  /**
+   * Removes a node that has not beaten since `seenBeat`: ends its leases, frees its shards and deletes its staged contents. Waits for
+   * its open transactions. False, without a change, when the node has beaten or is gone.
+   */
+  takeOver(node: OwnerId, seenBeat: number): Promise<boolean>
+  /** Takes up to `limit` shards without an owner, and returns them. */
+  takeShards(limit: number): Promise<readonly Shard[]>
+  /** Gives own shards up. Ignores shards of other owners. */
+  releaseShards(shards: readonly Shard[]): Promise<void>
+  /** Takes the messages to the owners of this node's shards. They are not returned again. */
+  arrivals(): Promise<Arrivals>
+  /** Calls `listener` when arrivals may be waiting. May miss some, so that callers also ask from time to time. */
+  onHint(listener: () => void): void
+  /** Sets whether a node gives its shards away. False when there is no such node. */
+  setDraining(node: OwnerId, draining: boolean): Promise<boolean>
+  /** Removes this node, whose mail and shards were given back. Has no effect when the row is gone. */
+  leave(): Promise<void>
+}
