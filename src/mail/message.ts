@@ -123,7 +123,10 @@ export interface Recipient extends EnvelopeRecipient, Progress {
 /** Placement of a message, which applies to all its recipients. */
 export type Placement = 'queued' | 'hold' | 'corrupt' | 'trash'
 
-/** Postfix's queue names. `active` is in delivery, `incoming` was never attempted, and `deferred` is any other queued mail. */
+/**
+ * Postfix's queue names. `active` is in delivery, `incoming` was never attempted, and `deferred` is other mail that is neither on
+ * hold nor corrupt.
+ */
 export type QueueName = 'incoming' | 'active' | 'deferred' | 'hold' | 'corrupt'
 
 /** Identifies one opening of the queue by one process. Each opening has a higher number. */

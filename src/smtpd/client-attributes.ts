@@ -97,7 +97,7 @@ function isHostName(text: string): boolean {
   return text.length <= 255 && !/^[\d.]*$/.test(text) && labels.every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label))
 }
 
-/** Returns the address of `192.0.2.1` or `IPV6:2001:db8::1`, and undefined for other texts. */
+/** Returns the address in a text such as `192.0.2.1` or `IPV6:2001:db8::1`; undefined for any other text. */
 function mailHostAddress(text: string): string | undefined {
   const ipv6 = /^IPV6:(.*)$/i.exec(text)?.[1]
   if (ipv6 !== undefined) return isIPv6(ipv6) && !ipv6.includes('%') ? canonicalAddress(ipv6) : undefined

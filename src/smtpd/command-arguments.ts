@@ -15,7 +15,7 @@ import * as replies from './replies.ts'
 export type ParsedArgument<T> = { readonly value: T } | { readonly refusal: SmtpReply; readonly illegal?: string }
 
 export interface ArgumentRules extends ParameterRules {
-  /** Domain of addresses without one (myorigin). */
+  /** Domain for addresses that have none (myorigin). */
   readonly origin: string
 }
 

@@ -264,7 +264,7 @@ export interface QueueStore {
   maildropFiles(): Promise<readonly string[]>
   /** Forgets the keys of maildrop files whose removal is durable. */
   forgetMaildropFiles(files: readonly string[]): Promise<void>
-  /** A chunk of a content by its number from 0; undefined after the last one. The caller owns its buffer. */
+  /** Returns chunk number `index` of a content, counted from 0; undefined after the last chunk. The buffer belongs to the caller. */
   readChunk(content: ContentId, index: number): Promise<Uint8Array | undefined>
 
   /** Leases due recipients of a destination, earliest due first. */

@@ -31,12 +31,12 @@ export interface AssertionState {
  * Throws a TypeError for an assertion that would pass although the relay has accepted no message for the address: it would pass
  * for every mistyped address, too. Most negated matchers are such assertions, and `toHaveCausedNotices([])`.
  */
-function rejectVacuous({ address, others }: Recipient): never {
-  const meant = nearest(address, others)
-  const known = others.length === 0 ? 'the relay has accepted no mail' : `it has accepted mail for ${others.slice(0, 10).join(', ')}`
+function rejectVacuous({ address, known }: Recipient): never {
+  const meant = nearest(address, known)
+  const accepted = known.length === 0 ? 'the relay has accepted no mail' : `it has accepted mail for ${known.slice(0, 10).join(', ')}`
   throw new TypeError(
     `the relay has accepted no message for ${address}, so this expectation states nothing` +
-      `${meant === undefined ? '' : `; did you mean ${meant}?`} (${known}). ` +
+      `${meant === undefined ? '' : `; did you mean ${meant}?`} (${accepted}). ` +
       `To expect that no mail was sent: expect(world.recipient(${JSON.stringify(address)}).accepted).toBe(0)`,
   )
 }

@@ -7,8 +7,8 @@ import { timelineOf } from './timeline.ts'
 export interface RecipientRecord {
   readonly entries: readonly Entry[]
   readonly mailbox: Mailbox
-  /** All addresses for which the relay has accepted mail. */
-  readonly others: readonly string[]
+  /** All addresses for which the relay has accepted mail, to name them when this one has none. */
+  readonly known: readonly string[]
 }
 
 /** One recipient address as of the call to `world.recipient`. The matchers are applied to it. */
@@ -17,13 +17,13 @@ export class Recipient {
   readonly address: string
   readonly #entries: readonly Entry[]
   readonly #mailbox: Mailbox
-  /** Addresses for which the relay has accepted mail. @internal */
-  readonly others: readonly string[]
+  /** All addresses for which the relay has accepted mail, to name them when this one has none. @internal */
+  readonly known: readonly string[]
 
   /** @internal Use `world.recipient`. */
-  constructor(address: string, { entries, mailbox, others }: RecipientRecord) {
+  constructor(address: string, { entries, mailbox, known }: RecipientRecord) {
     this.address = address
-    this.others = others
+    this.known = known
     this.#entries = entries
     this.#mailbox = mailbox
   }

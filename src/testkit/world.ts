@@ -234,7 +234,7 @@ export class World implements AsyncDisposable {
   /** Returns the history of an address so far. */
   recipient(address: string): Recipient {
     const name = normalizeAddress(address)
-    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), others: this.#log.addresses })
+    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), known: this.#log.addresses })
   }
 
   /** Returns the attempts for an address, oldest first. */

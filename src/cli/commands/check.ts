@@ -1,6 +1,6 @@
 /**
- * `deferd check`: takes the steps of a start up to the opening of queue and ports, then examines the queue and DNS. Read-only
- * without --repair; prints one line per check.
+ * `deferd check`: does everything that `deferd start` does before it opens the queue and the ports, then examines the queue and
+ * DNS. Read-only without --repair; prints one line per check.
  */
 import { X509Certificate } from 'node:crypto'
 import { resolveMx } from 'node:dns/promises'

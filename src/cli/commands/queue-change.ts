@@ -108,7 +108,7 @@ function selectionOf(ids: readonly string[], options: Options, now: number): Sel
 
 const filterOptions = ({ all: _all, dryRun: _dryRun, now: _now, yes: _yes, json: _json, ...filters }: Options): FilterOptions => filters
 
-/** The operation as a command line, for the audit log. */
+/** The arguments of the operation as on a command line, for the audit log. At most 20 ids are named. */
 function wordsOf(ids: readonly string[], options: Options): string {
   const named = ids.length > 20 ? [...ids.slice(0, 20), `and ${ids.length - 20} more`] : ids
   const given = Object.entries({ ...filterOptions(options), all: options.all, now: options.now })

@@ -1,6 +1,6 @@
 /**
- * Formats maildrop entries for listings, as JSON and as a row of `queue list`. Entries have the same members as queued messages;
- * members that only a queued message has are null.
+ * Formats maildrop entries for listings, as JSON and as a row of `queue list`. The JSON has the members of queued messages; those
+ * that do not apply to an entry are null.
  */
 import type { Instant } from '../../system/clock.ts'
 import type { Submission } from '../../queue/intake/maildrop-listing.ts'

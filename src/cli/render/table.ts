@@ -83,7 +83,7 @@ export function addressPair(sender: string, recipient: string, others: number, w
   return `${cutMiddle(sender, left - forRecipient)} → ${cutMiddle(recipient, forRecipient)}${more}`
 }
 
-/** Width from which the reason is beside the addresses. On a narrower line it has a line of its own. */
+/** Width of the display from which the reason is beside the addresses. On a narrower display it has a line of its own. */
 const ONE_LINE = 110
 const INDENT = 2
 

@@ -25,8 +25,8 @@ export class ConnectionCache {
   }
 
   /**
-   * Takes the usable connection that was used last; undefined when there is none. The other connections therefore reach their idle
-   * limit.
+   * Takes the usable connection that was kept last, and ends those that are no longer usable; undefined when there is none. The
+   * latest comes first, so that connections that are not needed stay idle until their limit.
    */
   take(key: string, limits: Limits): SmtpSession | undefined {
     const kept = this.#kept.get(key)

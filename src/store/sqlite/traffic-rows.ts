@@ -66,7 +66,7 @@ export class TrafficRows {
     return addTraffic(this.#total.get() ?? NO_TRAFFIC, unwritten)
   }
 
-  /** Adds up the minutes before the newest TRAFFIC_MINUTES in one row. */
+  /** Keeps the rows of the newest TRAFFIC_MINUTES minutes. Adds all older rows to one row and deletes them. */
   prune(): void {
     const before = this.#oldestKept.get({ kept: TRAFFIC_MINUTES })
     if (before === undefined) return

@@ -32,8 +32,8 @@ function replacedBy(fake: unknown, name: string): Scheduling | undefined {
 }
 
 /**
- * Makes a property return the real function, whatever is assigned to it. The returned function makes it a plain property again,
- * with the value that was assigned last.
+ * Keeps a property real: a fake function that is assigned to it is stored, but a read gives the function that the fake one replaces.
+ * Returns a function that ends this and leaves the value that was assigned last.
  */
 function keepReal({ owner, name }: Place): () => void {
   const property = Object.getOwnPropertyDescriptor(owner, name)

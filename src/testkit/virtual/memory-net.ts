@@ -42,7 +42,7 @@ export class MemoryNet implements Net, Busy {
   readonly #network: Network
   readonly #listeners = new Map<string, MemoryListener>()
   #nextPort = FIRST_CLIENT_PORT
-  /** Always 0, because calls wait only for the clock. */
+  /** Number of calls that wait for something other than the clock: none. */
   readonly inFlight = 0
   activity = 0
 

@@ -49,8 +49,8 @@ export function renewGeneration(db: Database, path: string, oldest: number | nul
 }
 
 /**
- * Throws QueueEmptied when a database without tables was a queue before: the generation file is written only after a queue has its
- * tables.
+ * For a database without tables: throws QueueEmptied when its generation file exists. That file is written only after a queue has
+ * its tables, so the database was a queue before.
  */
 export function assertNeverFilled(path: string): void {
   if (existsSync(generationFile(path))) throw new QueueEmptied(path, generationFile(path))
