@@ -16,6 +16,7 @@ const LAYERS = [
   'store',
   'store/membership',
   'store/memory',
+  'store/postgres',
   'store/sqlite/file',
   'store/sqlite',
   'delivery',

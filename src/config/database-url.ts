@@ -1,0 +1,41 @@
+/**
+ * The URL of a queue in PostgreSQL: `postgresql://user:password@host:port,host:port/database?sslmode=verify-full`. The server of the
+ * queue is the first host that accepts writes (libpq, "Specifying Multiple Hosts").
+ */
+
+export interface DatabaseUrl {
+  /** A URL for each host, in the order of the list. */
+  readonly servers: readonly ServerUrl[]
+  /** The `options` of the URL for the server process; empty without any. */
+  readonly options: string
+}
+
+export interface ServerUrl {
+  /** `host` or `host:port`, for messages. */
+  readonly name: string
+  readonly url: string
+}
+
+const FORM = /^postgres(?:ql)?:\/\/(?:(?<user>[^/?#]*)@)?(?<hosts>[^/?#@]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>.*))?$/
+
+/** Parses a URL. Returns null for another text. */
+export function parseDatabaseUrl(text: string): DatabaseUrl | null {
+  const { user, hosts = '', database = '', query = '' } = FORM.exec(text)?.groups ?? {}
+  const names = hosts.split(',')
+  const parameters = new URLSearchParams(query)
+  const folder = parameters.get('host')
+  if (!FORM.test(text) || database === '' || names.some((name) => name === '' && folder === null)) return null
+  const options = parameters.get('options') ?? ''
+  parameters.delete('options')
+  // Without it, the client takes "require" and "verify-ca" for "verify-full", and warns of that.
+  if (parameters.has('sslmode')) parameters.set('uselibpqcompat', 'true')
+  const servers = names.map((name) => ({
+    name: name === '' ? (folder ?? '') : name,
+    url: `postgresql://${user === undefined ? '' : `${user}@`}${name}/${database}?${parameters.toString()}`,
+  }))
+  return servers.every(({ url }) => URL.canParse(url)) || folder !== null ? { servers, options } : null
+}
+
+/** The URL with `***` in place of its passwords, for logs and `deferd config`. */
+export const withoutPassword = (text: string): string =>
+  text.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^/?#]*@/, '$1:***@').replaceAll(/([?&]password=)[^&#]*/g, '$1***')
