@@ -66,8 +66,8 @@ export function parseReply(text: string): SmtpReply | undefined {
 }
 
 /** Formats a reply on one line. */
-export const formatReply = (reply: SmtpReply): string =>
-  [String(reply.code), reply.status, reply.text].filter((part) => part !== undefined && part !== '').join(' ')
+export const formatReply = ({ code, status = '', text }: SmtpReply): string =>
+  `${code}${status === '' ? '' : ` ${status}`}${text === '' ? '' : ` ${text}`}`
 
 /**
  * Control characters, and characters that change or hide what is displayed: format characters (bidirectional controls, joiners,
@@ -75,8 +75,11 @@ export const formatReply = (reply: SmtpReply): string =>
  */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
 
+/** Matches most text in SMTP, which has none of CONTROLS, in a fraction of the time. */
+const PRINTABLE_ASCII = /^[ -~]*$/
+
 /** Masks remote text for the log, a header or a terminal: each character of CONTROLS becomes `?`. */
-export const maskControls = (text: string): string => text.replace(CONTROLS, '?')
+export const maskControls = (text: string): string => (PRINTABLE_ASCII.test(text) ? text : text.replace(CONTROLS, '?'))
 
 const escapeUnits = (character: string): string =>
   Array.from({ length: character.length }, (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')

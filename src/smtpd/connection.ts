@@ -78,7 +78,7 @@ export class Connection extends SmtpConnectionAdapter {
   /** True while the client waits for a reply. */
   #working = false
   #draining = false
-  #lastCommand = 'CONNECT'
+  #lastLine = 'CONNECT'
 
   constructor(server: SMTPServer, socket: Socket, { context, rules, id, address }: ConnectionOptions) {
     super(server, socket, { clock: context.clock, id, address })
@@ -147,9 +147,7 @@ export class Connection extends SmtpConnectionAdapter {
     if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare <LF>')
     if (line.tooLong) return this.#tooLong()
     if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
-    this.#lastCommand = maskControls(line.text.trim().split(/\s/, 1)[0] ?? '')
-      .slice(0, 32)
-      .toUpperCase()
+    this.#lastLine = line.text
     if (this.#hasPipelined && this.#session.mustWait(line.text)) {
       return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
     }
@@ -215,6 +213,12 @@ export class Connection extends SmtpConnectionAdapter {
   /** True when the client has sent data before the reply, at a point where pipelining is not allowed. */
   get #hasPipelined(): boolean {
     return this.#context.settings.smtpd_forbid_unauth_pipelining && this.hasMore
+  }
+
+  /** Name of the last command, for the log. */
+  get #lastCommand(): string {
+    const [name = ''] = this.#lastLine.trim().split(/\s/, 1)
+    return maskControls(name).slice(0, 32).toUpperCase()
   }
 
   /** True when mail from this client is refused if it contains a bare LF. */

@@ -105,9 +105,12 @@ export abstract class SmtpConnectionAdapter extends SMTPConnection implements Li
 
   /** Adds a reply to the output, which `flush` writes. `keywords` become further lines of the reply. */
   protected sendReply(reply: SmtpReply, keywords: readonly string[] = []): void {
-    const lines = [formatReply(reply), ...keywords.map((keyword) => `${reply.code} ${keyword}`)]
-    const last = lines.length - 1
-    lines.forEach((line, i) => (this.#out += i < last ? `${line.slice(0, 3)}-${line.slice(4)}\r\n` : `${line}\r\n`))
+    let line = formatReply(reply)
+    for (const keyword of keywords) {
+      this.#out += `${reply.code}-${line.slice(4)}\r\n`
+      line = `${reply.code} ${keyword}`
+    }
+    this.#out += `${line}\r\n`
   }
 
   protected flush(): void {

@@ -23,6 +23,8 @@ export interface RecentAttempts {
 
 export class LastOutcomes {
   readonly #byDestination = new Map<DestinationName, Outcome[]>()
+  /** Destination of the last attempt. */
+  #latest: DestinationName | undefined
 
   /** Remembers the outcomes of an attempt. */
   readonly listen: Listen = (event) => {
@@ -30,7 +32,10 @@ export class LastOutcomes {
     const { destination } = event.request
     const kept = this.#byDestination.get(destination) ?? []
     for (const { at, outcome, status } of event.attempts) kept.push({ at, outcome, status })
-    if (kept.length > OUTCOMES_KEPT) kept.splice(0, kept.length - OUTCOMES_KEPT)
+    // Up to twice as many are held, so that the oldest are dropped together.
+    if (kept.length > 2 * OUTCOMES_KEPT) kept.splice(0, kept.length - OUTCOMES_KEPT)
+    if (destination === this.#latest) return
+    this.#latest = destination
     // The map is in the order of the last attempts.
     this.#byDestination.delete(destination)
     this.#byDestination.set(destination, kept)
@@ -39,7 +44,7 @@ export class LastOutcomes {
   }
 
   of(destination: DestinationName): RecentAttempts {
-    const kept = this.#byDestination.get(destination) ?? []
+    const kept = this.#byDestination.get(destination)?.slice(-OUTCOMES_KEPT) ?? []
     const failures = kept.filter(({ outcome }) => outcome !== 'delivered')
     const causes = [...Map.groupBy(failures, ({ status }) => causeOf(status))].map(([cause, those]) => ({ cause, attempts: those.length }))
     return { outcomes: kept.map(({ outcome }) => outcome), causes: causes.toSorted((a, b) => b.attempts - a.attempts) }

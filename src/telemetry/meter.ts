@@ -68,6 +68,7 @@ export class Meter {
   readonly #clock: Clock
   readonly #startedAt: Duration
   readonly #rings: Readonly<Record<Resolution, Ring>>
+  readonly #allRings: readonly Ring[]
 
   constructor(clock: Clock) {
     const now = clock.monotonic()
@@ -78,6 +79,7 @@ export class Meter {
       tenSeconds: new Ring(RINGS.tenSeconds, now),
       fiveMinutes: new Ring(RINGS.fiveMinutes, now),
     }
+    this.#allRings = Object.values(this.#rings)
   }
 
   /** Counts an event. */
@@ -105,7 +107,7 @@ export class Meter {
 
   #add(kind: TrafficKind, recipients: number): void {
     const now = this.#clock.monotonic()
-    for (const ring of Object.values(this.#rings)) ring.add(kind, recipients, now)
+    for (const ring of this.#allRings) ring.add(kind, recipients, now)
   }
 
   #average(seconds: number): Traffic {
