@@ -94,6 +94,12 @@ export const STARTS_UNTIL_SUSPECT = 2
 /** Number of deliveries during which the daemon crashed, after which the message becomes corrupt. */
 export const STARTS_UNTIL_CORRUPT = 3
 
+/**
+ * The same number for a queue that several nodes share. It is higher, because a node that was only disconnected is taken over like a
+ * node that crashed.
+ */
+export const SHARED_STARTS_UNTIL_CORRUPT = 5
+
 /** Position of a live recipient on its retry schedule. */
 export interface Progress {
   /** Time of the next attempt. Leases, holds and restarts do not change it. */

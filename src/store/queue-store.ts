@@ -155,6 +155,16 @@ export interface MessageWithNoticesDue {
   readonly warnings: number
   /** Recipients with a notice due; the live recipients when the message was returned by claimWarnings. */
   readonly recipients: readonly Recipient[]
+  /** State of live recipients at destinations of other owners; absent when there are none. */
+  readonly elsewhere?: RecipientsElsewhere | undefined
+}
+
+/** Live recipients of a message that other owners schedule. */
+export interface RecipientsElsewhere {
+  /** True while another owner leases one of them. */
+  readonly leased: boolean
+  /** Their dead and suspended destinations. */
+  readonly closed: readonly DestinationName[]
 }
 
 /** Notices for one message. The store queues the notices and clears the due marks in one transaction. */

@@ -1,15 +1,19 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { emptyQueue } from '../../src/store/memory/queue-state.ts'
+import type { OwnerId } from '../../src/mail/message.ts'
+import { SHARDS } from '../../src/store/membership/shards.ts'
+import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
+import { emptyQueue, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
-import type { Subject } from './mail.ts'
+import { T0, type Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 
 describeQueueStore('the store in memory', async () => inMemory(), { survivesCrashes: true })
+describeQueueStore('the store in memory, shared by nodes', () => joined(emptyQueue()), { survivesCrashes: true, shared: true })
 
 describeQueueStore(
   'the SQLite store, inline, in memory',
@@ -29,6 +33,24 @@ const NOTHING_TO_CLOSE = { quarantined: [], swept: 0, done: async () => undefine
 function inMemory(queue = emptyQueue()): Subject {
   const { store, reader, recovery } = openMemoryStore(queue)
   return { store, reader, ...recovery, done: async () => undefined, crash: async () => inMemory(queue) }
+}
+
+/** A node that owns all shards. */
+async function joined(queue: MemoryQueue, before?: OwnerId): Promise<Subject> {
+  const another = () => ({ ...joinMemoryQueue(queue, { name: 'test', now: () => T0 }), done: async () => undefined })
+  const { store, reader, nodes } = another()
+  const staged = queue.staged.size
+  const takeover = before === undefined ? null : await nodes.takeOver(before, queue.nodes.get(before)?.beat ?? 0)
+  await nodes.takeShards(SHARDS)
+  return {
+    store,
+    reader,
+    done: async () => undefined,
+    quarantined: (takeover?.corrupt ?? []).map((queueId) => ({ queueId, why: '' })),
+    swept: staged - queue.staged.size,
+    crash: () => joined(queue, nodes.me),
+    shared: { nodes, join: async () => another() },
+  }
 }
 
 type Opener = (place: { readonly directory: string }) => ReturnType<typeof openWorkerStore>

@@ -3,6 +3,7 @@
  */
 import { recipientId, type DeliveryRequest, type Message, type MessageId, type OwnerId, type RecipientId } from '../../src/mail/message.ts'
 import { inChunks } from '../../src/store/chunks.ts'
+import type { NodeTable } from '../../src/store/membership/node-table.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/store/queue-store.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
@@ -22,6 +23,13 @@ export interface Subject {
   done(): Promise<void>
   /** The owner dies without a word and another one takes the queue up; undefined for a store that dies with its owner. */
   readonly crash: (() => Promise<Subject>) | undefined
+  /** Present for a store that several nodes share. This node owns all shards. */
+  readonly shared?: { readonly nodes: NodeTable; join(): Promise<SharedNode> } | undefined
+}
+
+/** One of several nodes. */
+export interface SharedNode extends Pick<Subject, 'store' | 'reader' | 'done'> {
+  readonly nodes: NodeTable
 }
 
 export type Open = () => Promise<Subject>

@@ -13,8 +13,16 @@ import { restarts } from './restarts.ts'
 import { searches } from './searches.ts'
 import { withTallyChecked } from './tally.ts'
 import { traffic } from './traffic.ts'
+import { twoOwners } from './two-owners.ts'
 
-export function describeQueueStore(name: string, open: Open, { survivesCrashes }: { readonly survivesCrashes: boolean }): void {
+export interface Traits {
+  /** True when the queue is kept after its owner has ended. */
+  readonly survivesCrashes: boolean
+  /** True when several nodes share the queue. A crash is then a takeover by a new node. */
+  readonly shared?: boolean | undefined
+}
+
+export function describeQueueStore(name: string, open: Open, { survivesCrashes, shared = false }: Traits): void {
   describe(name, () => {
     let current: Subject | undefined
     const subject = (): Subject => {
@@ -34,6 +42,7 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes }
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))
-    if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next)))
+    if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
+    if (shared) describe('two owners', () => twoOwners(subject))
   })
 }

@@ -3,6 +3,7 @@
  */
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { SHARED_STARTS_UNTIL_CORRUPT, STARTS_UNTIL_CORRUPT } from '../../src/mail/message.ts'
 import { operate } from '../support/operate.ts'
 import {
   bounced,
@@ -23,7 +24,8 @@ import {
   ownerOf,
 } from './mail.ts'
 
-export function restarts(subject: () => Subject, replace: (next: Subject) => void): void {
+export function restarts(subject: () => Subject, replace: (next: Subject) => void, shared: boolean): void {
+  const startsUntilCorrupt = shared ? SHARED_STARTS_UNTIL_CORRUPT : STARTS_UNTIL_CORRUPT
   const crash = async (): Promise<Subject> => {
     const { crash: die } = subject()
     if (die === undefined) throw new Error('this store dies with its owner')
@@ -49,7 +51,9 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     expect((await contentOf(store, id)).byteLength).toBe(70_000)
   })
 
-  test('the record of the clock survives a crash', async () => {
+  // The nodes of a shared queue follow the clock of the database.
+  const unshared = shared ? () => undefined : test
+  unshared('the record of the clock survives a crash', async () => {
     const { store, reader } = subject()
     expect(await reader.clockRecord()).toBeNull()
     for (const time of [T0, T0 + MIN]) await store.saveClock({ time, offset: -MIN, uptime: 5, boot: 2 ** 47 })
@@ -125,7 +129,7 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     expect(await (await crash()).store.noticesDueOf(id)).toMatchObject({ recipients: [{ noticeDue: 'failure' }] })
   })
 
-  test('mail in delivery at two crashes is retried alone, and moves to corrupt at the third', async () => {
+  test(`mail in delivery at two crashes is retried alone, and moves to corrupt at crash ${startsUntilCorrupt}`, async () => {
     const poison = await queue(subject().store, { leased: true })
     expect(messagesIn((await claim((await crash()).store, T0)).requests)).toEqual([poison])
     const innocent = await queue(subject().store)
@@ -135,6 +139,11 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
     expect(await store.claimSuspect(T0 - 1)).toBeUndefined()
     expect(await store.claimSuspect(T0)).toMatchObject({ message: { id: poison }, recipients: [{ id: first(poison) }] })
     expect(await store.claimSuspect(T0)).toBeUndefined()
+    for (let starts = 3; starts < startsUntilCorrupt; starts++) {
+      const next = await crash()
+      expect(next.quarantined).toEqual([])
+      expect(await next.store.claimSuspect(T0)).toMatchObject({ message: { id: poison } })
+    }
     const last = await crash()
     expect(last.quarantined).toMatchObject([{ queueId: formatQueueId(T0, poison) }])
     expect(await last.reader.details(formatQueueId(T0, poison))).toMatchObject({ queue: 'corrupt', recipients: [{ state: 'parked' }] })

@@ -6,9 +6,9 @@
  * call may then have had effect, and may be repeated. A method of a node whose row is gone rejects with Fenced, except where
  * stated.
  */
-import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
+import type { MessageId, OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
-import type { DestinationDue } from '../queue-store.ts'
+import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import type { Shard } from './shards.ts'
 
 /** A node as all other nodes see it. */
@@ -43,20 +43,35 @@ export interface NodesView {
   readonly databaseTime: Instant
 }
 
+/** A destination with new or changed mail, and the earliest due time of that mail. */
+export interface DueArrival extends DestinationDue {
+  /** True after a flush, which opens a dead destination. */
+  readonly revive: boolean
+}
+
 /**
  * Changes by other nodes that concern this node. Each is a hint: the tables have the facts, which the node also reads when it takes
  * a shard.
  */
 export interface Arrivals {
-  /** Destinations with new or changed mail, each with the earliest due time of that mail. */
-  readonly due: readonly DestinationDue[]
+  readonly due: readonly DueArrival[]
   /** Messages for which a notice is due, or whose delay warning time was set. Their first recipient is in an own shard. */
   readonly notices: readonly MessageId[]
-  /** Destinations whose saved state was changed: suspended, resumed or revived by an operator at another node. */
-  readonly destinations: readonly DestinationName[]
+  /** States of own destinations that other nodes saved, because an operator suspended or resumed the destination there. */
+  readonly destinations: readonly DestinationRecord[]
 }
 
 export const NO_ARRIVALS: Arrivals = { due: [], notices: [], destinations: [] }
+
+/** Result of a takeover. */
+export interface Takeover {
+  /** Number of shards that became free. */
+  readonly shards: number
+  /** Number of recipients whose lease ended. */
+  readonly leases: number
+  /** Queue ids of the messages that were moved to `corrupt`, because they were in delivery at SHARED_STARTS_UNTIL_CORRUPT such ends. */
+  readonly corrupt: readonly string[]
+}
 
 export interface NodeTable {
   /** The number of this node. Never reused; the row exists from the opening of the queue. */
@@ -65,9 +80,9 @@ export interface NodeTable {
   beat(): Promise<NodesView | null>
   /**
    * Removes a node that has not beaten since `seenBeat`: ends its leases, frees its shards and deletes its staged contents. Waits for
-   * its open transactions. False, without a change, when the node has beaten or is gone.
+   * its open transactions. Null, without a change, when the node has beaten or is gone.
    */
-  takeOver(node: OwnerId, seenBeat: number): Promise<boolean>
+  takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null>
   /** Takes up to `limit` shards without an owner, and returns them. */
   takeShards(limit: number): Promise<readonly Shard[]>
   /** Gives own shards up. Ignores shards of other owners. */

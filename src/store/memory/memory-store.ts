@@ -8,6 +8,7 @@ import { applyOperation, depart } from './operate.ts'
 import {
   emptyQueue,
   isKept,
+  newMessage,
   noteTraffic,
   pruneTraffic,
   snapshot,
@@ -16,6 +17,8 @@ import {
   type MemoryQueue,
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
+import { QueueOwner } from './queue-owner.ts'
+import { isMethod } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
 import { enter, lease, settleOne } from './recipient-states.ts'
 import { setAside, recover, type RecoveryReport } from './recovery.ts'
@@ -35,20 +38,21 @@ import {
 import type { QueueReader } from '../queue-reader.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
-import type {
-  AuditId,
-  AuditRecord,
-  Claim,
-  DestinationDue,
-  DestinationRecord,
-  MessageWithNoticesDue,
-  Move,
-  NewMessage,
-  MessageOperation,
-  QueueStore,
-  Report,
-  Settlement,
-  SettleResult,
+import {
+  Fenced,
+  type AuditId,
+  type AuditRecord,
+  type Claim,
+  type DestinationDue,
+  type DestinationRecord,
+  type MessageWithNoticesDue,
+  type Move,
+  type NewMessage,
+  type MessageOperation,
+  type QueueStore,
+  type Report,
+  type Settlement,
+  type SettleResult,
 } from '../queue-store.ts'
 import { assertChunks } from '../chunks.ts'
 
@@ -59,17 +63,41 @@ export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
   readonly recovery: RecoveryReport
 } {
   const recovery = recover(queue)
-  const terms = { owner: ++queue.openings, until: Infinity }
-  return { store: new MemoryStore(queue, terms), reader: directReader(new MemoryReader(queue)), recovery }
+  const id = ++queue.openings
+  queue.nodes.clear()
+  queue.nodes.set(id, { id, name: '', program: '', settings: '', draining: false, beat: 0, joinedAt: 0, hint: () => undefined })
+  return { ...openFor(queue, new QueueOwner(queue, id, 'sole')), recovery }
+}
+
+/** Opens a queue for one of several nodes, which has joined it. */
+export const openShared = (queue: MemoryQueue, node: OwnerId): { readonly store: QueueStore; readonly reader: QueueReader } =>
+  openFor(queue, new QueueOwner(queue, node, 'shared'))
+
+function openFor(queue: MemoryQueue, owner: QueueOwner): { readonly store: QueueStore; readonly reader: QueueReader } {
+  return { store: fenced(new MemoryStore(queue, owner), owner), reader: directReader(new MemoryReader(queue)) }
+}
+
+/** The store, whose transactions reject once the queue was taken from its owner. */
+function fenced(store: QueueStore, owner: QueueOwner): QueueStore {
+  return new Proxy(store, {
+    get: (target, name: keyof QueueStore) => {
+      if (!isMethod(name)) return target[name].bind(target)
+      const method = target[name] as (...args: unknown[]) => Promise<unknown>
+      return (...args: unknown[]) =>
+        owner.isFenced ? Promise.reject(new Fenced(`node ${owner.id} was taken over`)) : method.apply(target, args)
+    },
+  })
 }
 
 class MemoryStore implements QueueStore {
   readonly #queue: MemoryQueue
+  readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
 
-  constructor(queue: MemoryQueue, terms: LeaseTerms) {
+  constructor(queue: MemoryQueue, owner: QueueOwner) {
     this.#queue = queue
-    this.#terms = terms
+    this.#owner = owner
+    this.#terms = { owner: owner.id, until: Infinity }
   }
 
   nextId(): MessageId {
@@ -89,7 +117,7 @@ class MemoryStore implements QueueStore {
   async stage(body: number, from: number, chunks: readonly Uint8Array[]): Promise<void> {
     const kept = this.#queue.bodies.get(body) ?? []
     if (kept.length !== from) throw new Error(`content ${body} continues at chunk ${kept.length}, not at ${from}`)
-    this.#queue.staged.add(body)
+    this.#queue.staged.set(body, this.#owner.id)
     assertChunks(chunks)
     this.#queue.bodies.set(body, [...kept, ...chunks])
   }
@@ -120,21 +148,15 @@ class MemoryStore implements QueueStore {
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
     assertChunks(content)
-    const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold))
+    const foreign = recipients.find(({ leased, destination }) => leased && !this.#owner.owns(destination))
+    if (foreign !== undefined) throw new Error(`${foreign.destination} belongs to another node, so its mail cannot be queued with a lease`)
+    const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold, this.#owner.id))
     const staged = this.#queue.staged.delete(message.contentId) ? (this.#queue.bodies.get(message.contentId) ?? []) : []
     this.#queue.bodies.set(message.contentId, [...staged, ...content])
     if (maildropFile !== undefined) this.#queue.maildropFiles.add(maildropFile)
     noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
-    this.#queue.messages.set(message.id, {
-      message,
-      placement: hold ? 'hold' : 'queued',
-      deletedAt: null,
-      forcedExpire: false,
-      warnings: 0,
-      warnAt: null,
-      recipients: entered,
-      history: [],
-    })
+    this.#queue.messages.set(message.id, newMessage(message, entered, hold ? 'hold' : 'queued'))
+    for (const { state, destination, dueAt } of entered) if (state === 'waiting') this.#owner.due({ destination, dueAt, revive: false })
   }
 
   // --- leases
@@ -167,20 +189,20 @@ class MemoryStore implements QueueStore {
   }
 
   async giveBack(recipients: readonly RecipientId[], owner: OwnerId): Promise<void> {
-    if (!this.#isOwner(owner)) return
     for (const id of recipients) {
       const [held, one] = this.#find(id)
-      if (held === undefined || one?.state !== 'leased') continue
+      if (held === undefined || !this.#isLease(one, owner)) continue
+      one.leasedBy = null
       one.state = held.placement === 'queued' ? 'waiting' : 'parked'
       one.deliveryStarts = 0
     }
   }
 
-  /** Waiting recipients that satisfy `wanted`, earliest due first. */
+  /** Waiting recipients at own destinations that satisfy `wanted`, earliest due first. */
   #waiting(wanted: (recipient: HeldRecipient) => boolean): HeldRecipient[] {
     const found: HeldRecipient[] = []
     for (const { recipients } of this.#queue.messages.values()) {
-      for (const one of recipients) if (one.state === 'waiting' && wanted(one)) found.push(one)
+      for (const one of recipients) if (one.state === 'waiting' && wanted(one) && this.#owner.owns(one.destination)) found.push(one)
     }
     return found.toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
   }
@@ -188,18 +210,18 @@ class MemoryStore implements QueueStore {
   #lease(one: HeldRecipient): LeasedMail {
     const held = this.#queue.messages.get(messageOf(one.id))
     if (held === undefined) throw new Error(`recipient ${one.id} belongs to no message`)
-    return lease(one, held)
+    return lease(one, held, this.#owner.id)
   }
 
   // --- outcomes
 
   async settle({ owner, message, recipients, attempts, warnAt }: Settlement): Promise<SettleResult> {
     const held = this.#queue.messages.get(message)
-    if (held === undefined || !this.#isOwner(owner)) return { removed: false, noticeDue: false }
+    if (held === undefined) return { removed: false, noticeDue: false }
     const applied = new Set<RecipientId>()
     for (const settled of recipients) {
       const one = held.recipients.find(({ id }) => id === settled.recipient)
-      if (one?.state !== 'leased') continue
+      if (!this.#isLease(one, owner)) continue
       applied.add(one.id)
       settleOne(one, settled, held)
       if (settled.state !== 'waiting') noteTraffic(this.#queue, settled.state === 'removed' ? 'deleted' : settled.state, settled.at, 1)
@@ -208,28 +230,37 @@ class MemoryStore implements QueueStore {
     for (const { outcome, at } of made) if (outcome === 'deferred') noteTraffic(this.#queue, 'deferred', at, 1)
     held.history.push(...made)
     if (warnAt !== undefined && applied.size > 0) held.warnAt = warnAt
-    return { removed: this.#leaves(held), noticeDue: held.recipients.some((one) => one.noticeDue !== undefined) }
+    return { removed: this.#leaves(held), noticeDue: this.#noticeDue(held, warnAt) }
+  }
+
+  /** Whether this owner must send a notice. A notice, or the time of a warning, at another owner is reported there. */
+  #noticeDue(held: HeldMessage, warnAt: Instant | null | undefined): boolean {
+    const isDue = held.recipients.some(owes)
+    if (isDue || typeof warnAt === 'number') this.#owner.notice(held)
+    return isDue && this.#owner.isHome(held)
   }
 
   async quarantine(message: MessageId, _why: string): Promise<void> {
     const held = this.#queue.messages.get(message)
-    if (held !== undefined) setAside(held)
+    if (held !== undefined) setAside(held, (one) => this.#owner.leases(one))
   }
 
   // --- notices due
 
   async messagesWithNoticesDue(after: MessageId, limit: number): Promise<MessageWithNoticesDue[]> {
-    const owing = [...this.#queue.messages.values()].filter((held) => held.message.id > after && held.recipients.some(owes))
+    const owing = [...this.#queue.messages.values()].filter(
+      (held) => held.message.id > after && held.recipients.some(owes) && this.#owner.isHome(held),
+    )
     return owing
       .toSorted((a, b) => a.message.id - b.message.id)
       .slice(0, limit)
-      .map((held) => told(held, owes))
+      .map((held) => this.#told(held, owes))
   }
 
   async noticesDueOf(message: MessageId): Promise<MessageWithNoticesDue | undefined> {
     const held = this.#queue.messages.get(message)
     if (held?.recipients.some(owes) !== true) return undefined
-    return told(held, held.recipients.some(({ noticeDue }) => noticeDue === 'delay') ? (one) => owes(one) || isLive(one) : owes)
+    return this.#told(held, held.recipients.some(({ noticeDue }) => noticeDue === 'delay') ? (one) => owes(one) || isLive(one) : owes)
   }
 
   async claimWarnings(now: Instant, limit: number): Promise<MessageWithNoticesDue[]> {
@@ -237,12 +268,14 @@ class MemoryStore implements QueueStore {
     return due
       .toSorted((a, b) => a.at - b.at || a.held.message.id - b.held.message.id)
       .slice(0, limit)
-      .map(({ held }) => told(held, isLive))
+      .map(({ held }) => this.#told(held, isLive))
   }
 
   async postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void> {
     const held = this.#queue.messages.get(message)
-    if (held !== undefined) held.warnAt = warnAt
+    if (held === undefined) return
+    held.warnAt = warnAt
+    if (warnAt !== null) this.#owner.notice(held)
   }
 
   async markDelayNoticeDue(message: MessageId, recipients: readonly RecipientId[]): Promise<void> {
@@ -269,7 +302,9 @@ class MemoryStore implements QueueStore {
 
   #toBeWarned(): { readonly held: HeldMessage; readonly at: Instant }[] {
     return [...this.#queue.messages.values()].flatMap((held) =>
-      held.placement === 'queued' && held.warnAt !== null && held.recipients.some(isLive) ? [{ held, at: held.warnAt }] : [],
+      held.placement === 'queued' && held.warnAt !== null && held.recipients.some(isLive) && this.#owner.isHome(held)
+        ? [{ held, at: held.warnAt }]
+        : [],
     )
   }
 
@@ -289,13 +324,14 @@ class MemoryStore implements QueueStore {
   }
 
   async destinations() {
-    return [...this.#queue.destinations.values()]
+    return [...this.#queue.destinations.values()].filter(({ name }) => this.#owner.owns(name))
   }
 
   async saveDestination(record: DestinationRecord): Promise<void> {
     const ordinary = record.deadUntil === null && record.probeInterval === null && record.suspension === null
     if (ordinary) this.#queue.destinations.delete(record.name)
     else this.#queue.destinations.set(record.name, record)
+    this.#owner.destination(record)
   }
 
   async saveClock(record: ClockRecord): Promise<void> {
@@ -305,7 +341,11 @@ class MemoryStore implements QueueStore {
   // --- operators and housekeeping
 
   async operate(operations: readonly MessageOperation[], auditedAs?: AuditId) {
-    const results = operations.map((one) => applyOperation(this.#queue, one))
+    const results = operations.map((one) => {
+      const result = applyOperation(this.#queue, one)
+      for (const due of result.woken) this.#owner.due({ ...due, revive: one.operation.kind === 'flush' })
+      return result
+    })
     const line = auditedAs === undefined ? undefined : this.#queue.audit[auditedAs - 1]
     if (line !== undefined) line.changed += results.filter(({ changed }) => changed).length
     return results
@@ -316,6 +356,7 @@ class MemoryStore implements QueueStore {
       const one = this.#queue.messages.get(messageOf(recipient))?.recipients.find(({ id }) => id === recipient)
       if (one?.state === 'waiting' || one?.state === 'parked') {
         Object.assign(one, { destination, expiresAt, dueAt: Math.min(one.dueAt, expiresAt) })
+        if (one.state === 'waiting') this.#owner.due({ destination, dueAt: one.dueAt, revive: false })
       }
     }
     const touched = new Set(moves.map(({ destination }) => destination))
@@ -366,9 +407,15 @@ class MemoryStore implements QueueStore {
     return [held, held?.recipients.find((one) => one.id === id)]
   }
 
-  /** Whether the leases of this owner are valid. Leases end when the queue is opened again. */
-  #isOwner(owner: OwnerId): boolean {
-    return owner === this.#terms.owner && owner === this.#queue.openings
+  /** Whether a recipient is leased by this owner, which the caller names. */
+  #isLease(one: HeldRecipient | undefined, owner: OwnerId): one is HeldRecipient {
+    return one !== undefined && owner === this.#owner.id && this.#owner.leases(one)
+  }
+
+  #told(held: HeldMessage, wanted: (recipient: HeldRecipient) => boolean): MessageWithNoticesDue {
+    const { message, warnings, recipients } = held
+    const elsewhere = this.#owner.elsewhere(held)
+    return { message, warnings, recipients: recipients.filter(wanted).map(snapshot), ...(elsewhere === undefined ? {} : { elsewhere }) }
   }
 
   #leaves(held: HeldMessage): boolean {
@@ -379,12 +426,6 @@ class MemoryStore implements QueueStore {
 }
 
 const owes = ({ noticeDue }: HeldRecipient): boolean => noticeDue !== undefined
-
-const told = ({ message, warnings, recipients }: HeldMessage, wanted: (recipient: HeldRecipient) => boolean): MessageWithNoticesDue => ({
-  message,
-  warnings,
-  recipients: recipients.filter(wanted).map(snapshot),
-})
 
 const least = (times: readonly Instant[]): Instant | null =>
   times.reduce<Instant | null>((min, at) => (min === null || at < min ? at : min), null)

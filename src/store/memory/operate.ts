@@ -3,7 +3,7 @@
  * recorded.
  */
 import type { Instant } from '../../system/clock.ts'
-import { isKept, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
+import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
 import type { DestinationDue, MessageOperation, Operation, OperationResult } from '../queue-store.ts'
 
@@ -88,19 +88,10 @@ function requeue(queue: MemoryQueue, held: HeldMessage, { now, newId, expiresAt 
   const fresh = { dueAt: now, expiresAt, steps: 0, attempts: 0, deliveryStarts: 0, last: null, keptDueAt: null, state: 'waiting' as const }
   const recipients = moving.map(({ address, notify, orcpt, destination }, position): HeldRecipient => {
     const wishes = { ...(notify === undefined ? {} : { notify }), ...(orcpt === undefined ? {} : { orcpt }) }
-    return { address, ...wishes, destination, ...fresh, id: recipientId(newId, position) }
+    return { address, ...wishes, destination, ...fresh, leasedBy: null, id: recipientId(newId, position) }
   })
   const { warnings, warnAt } = held
-  queue.messages.set(newId, {
-    message,
-    placement: 'queued',
-    deletedAt: null,
-    forcedExpire: false,
-    warnings,
-    warnAt,
-    recipients,
-    history: [],
-  })
+  queue.messages.set(newId, { ...newMessage(message, recipients, 'queued'), warnings, warnAt })
   for (const one of moving) {
     remove(one, now)
     one.last = { status: '2.0.0', reason: `requeued as ${queueIdOf(message)}`, stage: 'queue' }

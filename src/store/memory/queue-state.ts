@@ -7,12 +7,15 @@ import {
   type DestinationName,
   type Message,
   type MessageId,
+  type OwnerId,
   type Placement,
   type Recipient,
   type QueueName,
 } from '../../mail/message.ts'
 import type { MessageDetails } from '../queue-reader.ts'
 import type { AttemptRecord, AuditRecord, DestinationRecord } from '../queue-store.ts'
+import type { Arrivals, NodeState } from '../membership/node-table.ts'
+import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
 import { minuteOf, NO_TRAFFIC, OLDER_MINUTES, sumOfTraffic, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -20,10 +23,14 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface HeldRecipient extends Mutable<Recipient> {
   /** Due time that applied before an operator flushed the recipient. */
   keptDueAt: Instant | null
+  /** Owner of the lease; null without a lease. */
+  leasedBy: OwnerId | null
 }
 
 export interface HeldMessage {
   readonly message: Message
+  /** Shard of the first recipient's destination, whose owner sends the notices about the message. */
+  readonly home: Shard
   placement: Placement
   deletedAt: Instant | null
   forcedExpire: boolean
@@ -33,9 +40,24 @@ export interface HeldMessage {
   readonly history: AttemptRecord[]
 }
 
+/** A node that has joined the queue. */
+export interface HeldNode extends Mutable<Omit<NodeState, 'shards' | 'leased'>> {
+  hint: () => void
+}
+
+/** One message to the owner of a shard. */
+export type Arrival = {
+  readonly [Kind in keyof Arrivals]: { readonly shard: Shard; readonly kind: Kind; readonly of: Arrivals[Kind][number] }
+}[keyof Arrivals]
+
 export interface MemoryQueue {
-  /** Number of times the queue was opened. */
+  /** Number of times the queue was opened; the number of the last owner. */
   openings: number
+  /** Owners that may change the queue. */
+  readonly nodes: Map<OwnerId, HeldNode>
+  /** Owner of each shard; null for a free one. Not used while the queue has a sole owner. */
+  readonly shards: (OwnerId | null)[]
+  arrivals: readonly Arrival[]
   /** The last reserved message id. */
   lastId: MessageId
   /** Messages by id, in ascending order of ids. */
@@ -44,8 +66,8 @@ export interface MemoryQueue {
   readonly history: Map<MessageId, { readonly seq: number; readonly details: MessageDetails }>
   departures: number
   readonly bodies: Map<ContentId, Uint8Array[]>
-  /** Contents whose message is not queued yet. */
-  readonly staged: Set<ContentId>
+  /** Contents whose message is not queued yet, each with the owner that receives it. */
+  readonly staged: Map<ContentId, OwnerId>
   /** Maildrop files whose message was queued, but whose removal may not be durable yet. */
   readonly maildropFiles: Set<string>
   readonly destinations: Map<DestinationName, DestinationRecord>
@@ -57,12 +79,15 @@ export interface MemoryQueue {
 
 export const emptyQueue = (): MemoryQueue => ({
   openings: 0,
+  nodes: new Map(),
+  shards: Array.from({ length: SHARDS }, () => null),
+  arrivals: [],
   lastId: 0,
   messages: new Map(),
   history: new Map(),
   departures: 0,
   bodies: new Map(),
-  staged: new Set(),
+  staged: new Map(),
   maildropFiles: new Set(),
   destinations: new Map(),
   clock: null,
@@ -90,7 +115,7 @@ export function pruneTraffic({ traffic }: MemoryQueue): void {
 /** Whether a message stays in the queue: a recipient is live or has a notice due. */
 export const isKept = ({ recipients }: HeldMessage): boolean => recipients.some((one) => isLive(one) || one.noticeDue !== undefined)
 
-const isClosed = (record: DestinationRecord | undefined): boolean =>
+export const isClosed = (record: DestinationRecord | undefined): boolean =>
   record !== undefined && (record.deadUntil !== null || record.suspension !== null)
 
 /** The queue of a message; the same definition as QUEUE_NAME of the SQLite store. */
@@ -103,9 +128,15 @@ export function queueOf({ placement, recipients }: HeldMessage, { destinations }
 
 /** Copy of a recipient, unaffected by later changes. */
 export function snapshot(held: HeldRecipient): Recipient {
-  const { keptDueAt: _, ...recipient } = held
+  const { keptDueAt: _, leasedBy: __, ...recipient } = held
   return recipient
 }
 
 /** All messages in the order of arrival, which is the order of ids. */
 export const inOrder = (queue: MemoryQueue): HeldMessage[] => [...queue.messages.values()].toSorted((a, b) => a.message.id - b.message.id)
+
+/** A new message of the queue, without attempts. */
+export function newMessage(message: Message, recipients: HeldRecipient[], placement: Placement): HeldMessage {
+  const home = shardOf(recipients[0]?.destination ?? '')
+  return { message, home, placement, deletedAt: null, forcedExpire: false, warnings: 0, warnAt: null, recipients, history: [] }
+}

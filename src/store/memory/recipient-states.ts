@@ -2,16 +2,18 @@
  * State transitions of one recipient in a queue in memory.
  */
 import type { HeldMessage, HeldRecipient } from './queue-state.ts'
-import type { LeasedMail, RecipientId } from '../../mail/message.ts'
+import type { LeasedMail, OwnerId, RecipientId } from '../../mail/message.ts'
 import type { NewRecipient, Settled } from '../queue-store.ts'
 
-export function enter(id: RecipientId, { leased, ...recipient }: NewRecipient, hold: boolean): HeldRecipient {
+export function enter(id: RecipientId, { leased, ...recipient }: NewRecipient, hold: boolean, owner: OwnerId): HeldRecipient {
   const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
-  return { ...recipient, id, state, steps: 0, attempts: 0, deliveryStarts: state === 'leased' ? 1 : 0, last: null, keptDueAt: null }
+  const terms = state === 'leased' ? { leasedBy: owner, deliveryStarts: 1 } : { leasedBy: null, deliveryStarts: 0 }
+  return { ...recipient, ...terms, id, state, steps: 0, attempts: 0, last: null, keptDueAt: null }
 }
 
-export function lease(one: HeldRecipient, { message, warnings, forcedExpire }: HeldMessage): LeasedMail {
+export function lease(one: HeldRecipient, { message, warnings, forcedExpire }: HeldMessage, owner: OwnerId): LeasedMail {
   one.state = 'leased'
+  one.leasedBy = owner
   one.deliveryStarts++
   const { id, address, notify, orcpt, expiresAt, steps, attempts, last, destination, dueAt, keptDueAt } = one
   const wishes = { ...(notify === undefined ? {} : { notify }), ...(orcpt === undefined ? {} : { orcpt }) }
@@ -28,6 +30,7 @@ export function settleOne(one: HeldRecipient, settled: Settled, { placement }: H
   one.last = settled.last
   one.keptDueAt = null
   one.deliveryStarts = 0
+  one.leasedBy = null
   if (settled.state === 'waiting') {
     one.state = placement === 'queued' ? 'waiting' : 'parked'
     one.dueAt = settled.dueAt

@@ -1,0 +1,124 @@
+/** NodeTable over a queue in memory, which several nodes of one process share. */
+import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
+import type { Instant } from '../../system/clock.ts'
+import { NO_ARRIVALS, type Arrivals, type NodesView, type NodeState, type NodeTable, type Takeover } from '../membership/node-table.ts'
+import { SHARDS, type Shard } from '../membership/shards.ts'
+import { Fenced, type QueueStore } from '../queue-store.ts'
+import type { QueueReader } from '../queue-reader.ts'
+import { openShared } from './memory-store.ts'
+import type { HeldNode, MemoryQueue } from './queue-state.ts'
+import { removeOwner } from './recovery.ts'
+
+export interface JoiningNode {
+  readonly name: string
+  readonly program?: string | undefined
+  readonly settings?: string | undefined
+  readonly draining?: boolean | undefined
+  /** Clock of the database. */
+  readonly now: () => Instant
+}
+
+/** Opens a queue as one more node, which owns no shard yet. */
+export function joinMemoryQueue(
+  queue: MemoryQueue,
+  { name, program = '', settings = '', draining = false, now }: JoiningNode,
+): { readonly store: QueueStore; readonly reader: QueueReader; readonly nodes: NodeTable } {
+  const id = ++queue.openings
+  queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, joinedAt: now(), hint: () => undefined })
+  return { ...openShared(queue, id), nodes: new MemoryNodeTable(queue, id, now) }
+}
+
+class MemoryNodeTable implements NodeTable {
+  readonly me: OwnerId
+  readonly #queue: MemoryQueue
+  readonly #now: () => Instant
+
+  constructor(queue: MemoryQueue, me: OwnerId, now: () => Instant) {
+    this.me = me
+    this.#queue = queue
+    this.#now = now
+  }
+
+  async beat(): Promise<NodesView | null> {
+    const own = this.#queue.nodes.get(this.me)
+    if (own === undefined) return null
+    own.beat++
+    const mine = this.#shardsOf(this.me)
+    const nodes = [...this.#queue.nodes.values()].map((node) => this.#stateOf(node))
+    return { nodes, freeShards: this.#shardsOf(null).length, mine, databaseTime: this.#now() }
+  }
+
+  async takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
+    this.#own()
+    return this.#queue.nodes.get(node)?.beat === seenBeat ? this.#remove(node) : null
+  }
+
+  async takeShards(limit: number): Promise<readonly Shard[]> {
+    const { id } = this.#own()
+    const taken = this.#shardsOf(null).slice(0, limit)
+    for (const shard of taken) this.#queue.shards[shard] = id
+    return taken
+  }
+
+  async releaseShards(shards: readonly Shard[]): Promise<void> {
+    const { id } = this.#own()
+    for (const shard of shards) if (this.#queue.shards[shard] === id) this.#queue.shards[shard] = null
+  }
+
+  async arrivals(): Promise<Arrivals> {
+    const { id } = this.#own()
+    const isMine = ({ shard }: { readonly shard: Shard }) => this.#queue.shards[shard] === id
+    const mine = this.#queue.arrivals.filter(isMine)
+    if (mine.length === 0) return NO_ARRIVALS
+    this.#queue.arrivals = this.#queue.arrivals.filter((one) => !isMine(one))
+    return {
+      due: mine.flatMap((one) => (one.kind === 'due' ? [one.of] : [])),
+      notices: mine.flatMap((one) => (one.kind === 'notices' ? [one.of] : [])),
+      destinations: mine.flatMap((one) => (one.kind === 'destinations' ? [one.of] : [])),
+    }
+  }
+
+  onHint(listener: () => void): void {
+    this.#own().hint = listener
+  }
+
+  async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
+    this.#own()
+    const found = this.#queue.nodes.get(node)
+    if (found !== undefined) found.draining = draining
+    return found !== undefined
+  }
+
+  async leave(): Promise<void> {
+    this.#remove(this.me)
+  }
+
+  /** The row of this node, which fences all its transactions. */
+  #own(): HeldNode {
+    const own = this.#queue.nodes.get(this.me)
+    if (own === undefined) throw new Fenced(`node ${this.me} was taken over`)
+    return own
+  }
+
+  #stateOf(held: HeldNode): NodeState {
+    const { hint: _, ...node } = held
+    return { ...node, shards: this.#shardsOf(node.id).length, leased: this.#leasedBy(node.id) }
+  }
+
+  #remove(node: OwnerId): Takeover {
+    const [shards, leases] = [this.#shardsOf(node), this.#leasedBy(node)]
+    const { quarantined } = removeOwner(this.#queue, node, SHARED_STARTS_UNTIL_CORRUPT)
+    for (const shard of shards) this.#queue.shards[shard] = null
+    this.#queue.nodes.delete(node)
+    return { shards: shards.length, leases, corrupt: quarantined.map(({ queueId }) => queueId) }
+  }
+
+  #shardsOf(owner: OwnerId | null): readonly Shard[] {
+    return Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => this.#queue.shards[shard] === owner)
+  }
+
+  #leasedBy(owner: OwnerId): number {
+    const all = [...this.#queue.messages.values()].flatMap(({ recipients }) => recipients)
+    return all.filter(({ leasedBy }) => leasedBy === owner).length
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * An owner of a queue in memory: the destinations and messages that it sees, and its messages to other owners. A sole owner sees
+ * everything.
+ */
+import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
+import type { DueArrival } from '../membership/node-table.ts'
+import { shardOf } from '../membership/shards.ts'
+import type { DestinationRecord, RecipientsElsewhere } from '../queue-store.ts'
+import { isLive } from '../../mail/message.ts'
+import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
+
+export class QueueOwner {
+  readonly id: OwnerId
+  readonly #queue: MemoryQueue
+  readonly #isSole: boolean
+
+  constructor(queue: MemoryQueue, id: OwnerId, sharing: 'sole' | 'shared') {
+    this.id = id
+    this.#queue = queue
+    this.#isSole = sharing === 'sole'
+  }
+
+  /** True when the queue was taken from this owner: every call then fails. */
+  get isFenced(): boolean {
+    return !this.#queue.nodes.has(this.id)
+  }
+
+  owns(destination: DestinationName): boolean {
+    return this.#isSole || this.#queue.shards[shardOf(destination)] === this.id
+  }
+
+  /** True when this owner sends the notices about the message. */
+  isHome({ home }: HeldMessage): boolean {
+    return this.#isSole || this.#queue.shards[home] === this.id
+  }
+
+  leases({ leasedBy }: HeldRecipient): boolean {
+    return leasedBy === this.id
+  }
+
+  /** Recipients of a message that other owners schedule; undefined for none. */
+  elsewhere({ recipients }: HeldMessage): RecipientsElsewhere | undefined {
+    const others = recipients.filter((one) => isLive(one) && !this.owns(one.destination))
+    if (others.length === 0) return undefined
+    const names = new Set(others.map(({ destination }) => destination))
+    return {
+      leased: others.some((one) => one.state === 'leased' && !this.leases(one)),
+      closed: [...names].filter((name) => isClosed(this.#queue.destinations.get(name))).toSorted(),
+    }
+  }
+
+  // --- messages to other owners
+
+  due(arrival: DueArrival): void {
+    if (!this.owns(arrival.destination)) this.#send({ shard: shardOf(arrival.destination), kind: 'due', of: arrival })
+  }
+
+  notice(held: HeldMessage): void {
+    if (!this.isHome(held)) this.#send({ shard: held.home, kind: 'notices', of: held.message.id satisfies MessageId })
+  }
+
+  destination(record: DestinationRecord): void {
+    if (!this.owns(record.name)) this.#send({ shard: shardOf(record.name), kind: 'destinations', of: record })
+  }
+
+  #send(arrival: Arrival): void {
+    this.#queue.arrivals = [...this.#queue.arrivals, arrival]
+    const owner = this.#queue.shards[arrival.shard]
+    // The owner reads after the end of this transaction.
+    if (owner !== null && owner !== undefined) void Promise.resolve().then(() => this.#queue.nodes.get(owner)?.hint())
+  }
+}

@@ -1,0 +1,364 @@
+/**
+ * Contract of a store that several nodes share: shards, messages between owners, takeover. Mail for far.example belongs to node B, all
+ * other mail to node A.
+ */
+import { expect, onTestFinished, test } from 'vitest'
+import { recipientId, type MessageId } from '../../src/mail/message.ts'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { NO_ARRIVALS, type NodesView, type NodeTable } from '../../src/store/membership/node-table.ts'
+import { SHARDS, shardOf } from '../../src/store/membership/shards.ts'
+import { Fenced, type DestinationRecord, type QueueStore } from '../../src/store/queue-store.ts'
+import { operate } from '../support/operate.ts'
+import {
+  bounced,
+  claim,
+  deferred,
+  delivered,
+  first,
+  LIFETIME,
+  mail,
+  messagesIn,
+  MIN,
+  ownerOf,
+  queue,
+  settleOne,
+  T0,
+  type SharedNode,
+  type Subject,
+} from './mail.ts'
+
+const FAR = shardOf('far.example')
+const BOTH = { to: [{ address: 'ann@far.example' }, { address: 'bob@near.example' }] }
+const UNCHANGED = { removed: false, noticeDue: false }
+const dead = (name: string): DestinationRecord => ({ name, deadUntil: T0 + MIN, probeInterval: MIN, suspension: null, siteStatus: null })
+
+export function twoOwners(subject: () => Subject): void {
+  const nodeA = (): SharedNode => {
+    const { store, reader, shared } = subject()
+    if (shared === undefined) throw new Error('this store has one owner at a time')
+    return { store, reader, nodes: shared.nodes, done: async () => undefined }
+  }
+  const join = async (): Promise<SharedNode> => {
+    const { shared } = subject()
+    if (shared === undefined) throw new Error('this store has one owner at a time')
+    const node = await shared.join()
+    onTestFinished(() => node.done())
+    return node
+  }
+  /** Both nodes; A has given the shard of far.example to B. */
+  const both = async () => {
+    const [a, b] = [nodeA(), await join()]
+    await a.nodes.releaseShards([FAR])
+    expect(await b.nodes.takeShards(1)).toEqual([FAR])
+    return { a, b, stateOf: (id: MessageId) => statesIn(a, id) }
+  }
+
+  test('a node joins without shards, and nodes see each other', async () => {
+    const [a, b] = [nodeA(), await join()]
+    expect(b.nodes.me).toBeGreaterThan(a.nodes.me)
+    const view = await beat(b.nodes)
+    expect(view.mine).toEqual([])
+    expect(view.freeShards).toBe(0)
+    expect(view.nodes.toSorted((x, y) => x.id - y.id)).toMatchObject([
+      { id: a.nodes.me, shards: SHARDS, leased: 0, draining: false },
+      { id: b.nodes.me, shards: 0, leased: 0, draining: false },
+    ])
+    const again = await beat(b.nodes)
+    expect(beatOf(again, b)).not.toBe(beatOf(view, b))
+    expect(beatOf(again, a)).toBe(beatOf(view, a))
+    await queue(a.store, { leased: true })
+    expect((await beat(b.nodes)).nodes.find(({ id }) => id === a.nodes.me)?.leased).toBe(1)
+  })
+
+  test('the ids of two nodes differ', async () => {
+    const [a, b] = [nodeA(), await join()]
+    const ids = [a.store.nextId(), b.store.nextId(), ...(await a.store.nextIds(3)), ...(await b.store.nextIds(3)), a.store.nextId()]
+    expect(new Set(ids).size).toBe(9)
+  })
+
+  test('each free shard is taken once, whoever asks', async () => {
+    const [a, b, c] = [nodeA(), await join(), await join()]
+    await a.nodes.releaseShards(Array.from({ length: 100 }, (_, shard) => shard))
+    await b.nodes.releaseShards([200])
+    const taken = (await Promise.all([b.nodes.takeShards(80), c.nodes.takeShards(80), b.nodes.takeShards(80)])).flat()
+    // A taker passes over shards that another one is just taking.
+    taken.push(...(await b.nodes.takeShards(SHARDS)))
+    expect(taken.toSorted((x, y) => x - y)).toEqual(Array.from({ length: 100 }, (_, shard) => shard))
+    expect((await beat(b.nodes)).freeShards).toBe(0)
+    expect((await beat(a.nodes)).mine).toHaveLength(SHARDS - 100)
+  })
+
+  test('only the owner of the shard claims, expires and lists mail', async () => {
+    const { a, b } = await both()
+    const far = await queue(a.store)
+    const near = await queue(b.store, { to: [{ address: 'ann@near.example' }] })
+    expect(await a.store.destinationsDue()).toEqual([{ destination: 'near.example', dueAt: T0 }])
+    expect(await b.store.destinationsDue()).toEqual([{ destination: 'far.example', dueAt: T0 }])
+    expect((await claim(a.store, T0)).requests).toEqual([])
+    expect((await claim(b.store, T0, { destination: 'near.example' })).requests).toEqual([])
+    const { requests } = await claim(b.store, T0)
+    expect(messagesIn(requests)).toEqual([far])
+    expect(requests[0]?.lease.owner).toBe(b.nodes.me)
+    expect(await b.store.nextDeadlines()).toEqual({ expiresAt: null, warnAt: null })
+    expect(await b.store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
+    expect(messagesIn(await a.store.claimExpired(T0 + LIFETIME, 10))).toEqual([near])
+  })
+
+  test('the owner hears of mail that another node queues, moves or wakes, once', async () => {
+    const { a, b } = await both()
+    let hints = 0
+    b.nodes.onHint(() => hints++)
+    const id = await queue(a.store, BOTH)
+    expect(await b.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, due: [{ destination: 'far.example', dueAt: T0, revive: false }] })
+    await expect.poll(() => hints).toBeGreaterThan(0)
+    expect(await b.nodes.arrivals()).toEqual(NO_ARRIVALS)
+    expect(await a.nodes.arrivals()).toEqual(NO_ARRIVALS)
+    await a.store.move([{ recipient: recipientId(id, 1), destination: 'far.example', expiresAt: T0 + LIFETIME }])
+    expect(await b.nodes.arrivals()).toMatchObject({ due: [{ destination: 'far.example', revive: false }] })
+    await operate(a.store, id, { kind: 'flush', now: T0 })
+    expect(await b.nodes.arrivals()).toMatchObject({ due: [{ destination: 'far.example', revive: true }] })
+    await operate(a.store, id, { kind: 'hold' })
+    expect(await b.nodes.arrivals()).toEqual(NO_ARRIVALS)
+    await operate(a.store, id, { kind: 'release' })
+    expect(await b.nodes.arrivals()).toMatchObject({ due: [{ destination: 'far.example', dueAt: T0 }] })
+  })
+
+  test('messages to the owner of a shard wait for the next owner', async () => {
+    const { a, b } = await both()
+    await b.nodes.releaseShards([FAR])
+    await queue(a.store)
+    expect(await b.nodes.arrivals()).toEqual(NO_ARRIVALS)
+    expect(await a.nodes.takeShards(1)).toEqual([FAR])
+    expect((await a.nodes.arrivals()).due).toHaveLength(1)
+  })
+
+  test('a lease of another owner is neither settled nor given back', async () => {
+    const { a, b, stateOf } = await both()
+    const id = await queue(a.store, { leased: true, to: [{ address: 'bob@near.example' }] })
+    expect(await settleOne(b.store, id, delivered(first(id), T0))).toEqual(UNCHANGED)
+    const stolen = { owner: a.nodes.me, message: id, recipients: [delivered(first(id), T0)], attempts: [] }
+    expect(await b.store.settle(stolen)).toEqual(UNCHANGED)
+    await b.store.giveBack([first(id)], b.nodes.me)
+    await b.store.giveBack([first(id)], a.nodes.me)
+    expect(await stateOf(id)).toEqual(['leased'])
+    expect((await settleOne(a.store, id, delivered(first(id), T0))).removed).toBe(true)
+  })
+
+  test('an operation leaves the leases of all nodes, and its placement applies at their end', async () => {
+    const { a, b, stateOf } = await both()
+    const held = await queue(b.store, { leased: true })
+    const corrupt = await queue(b.store, { leased: true })
+    await operate(a.store, held, { kind: 'hold' })
+    await a.store.quarantine(corrupt, 'test')
+    expect([await stateOf(held), await stateOf(corrupt)]).toEqual([['leased'], ['leased']])
+    await b.store.giveBack([first(held)], b.nodes.me)
+    await settleOne(b.store, corrupt, deferred(first(corrupt), T0 + 1))
+    expect([await stateOf(held), await stateOf(corrupt)]).toEqual([['parked'], ['parked']])
+  })
+
+  test('a message leaves when two nodes settle its last recipients at once', async () => {
+    const { a, b } = await both()
+    for (let n = 0; n < 10; n++) {
+      const id = await queue(a.store, BOTH)
+      await claim(b.store, T0)
+      await claim(a.store, T0, { destination: 'near.example' })
+      const results = await Promise.all([
+        settleOne(b.store, id, delivered(first(id), T0)),
+        settleOne(a.store, id, delivered(recipientId(id, 1), T0)),
+      ])
+      expect(results.filter(({ removed }) => removed)).toHaveLength(1)
+      expect((await a.reader.details(formatQueueId(T0, id)))?.queue).toBe('gone')
+    }
+  })
+
+  test('notices are due at the owner of the first recipient', async () => {
+    const { a, b } = await both()
+    const id = await queue(b.store, BOTH)
+    await claim(b.store, T0)
+    await claim(a.store, T0, { destination: 'near.example' })
+    expect(await settleOne(a.store, id, bounced(recipientId(id, 1), T0))).toEqual(UNCHANGED)
+    expect((await b.nodes.arrivals()).notices).toEqual([id])
+    expect(await a.store.messagesWithNoticesDue(0, 10)).toEqual([])
+    expect(await b.store.messagesWithNoticesDue(0, 10)).toMatchObject([{ message: { id } }])
+    expect(await settleOne(b.store, id, bounced(first(id), T0))).toEqual({ removed: false, noticeDue: true })
+  })
+
+  test('the state of recipients at other owners comes with a notice', async () => {
+    const { a, b } = await both()
+    const id = await queue(b.store, BOTH)
+    await claim(b.store, T0)
+    await settleOne(b.store, id, bounced(first(id), T0))
+    expect((await b.store.noticesDueOf(id))?.elsewhere).toEqual({ leased: false, closed: [] })
+    await claim(a.store, T0, { destination: 'near.example' })
+    expect((await b.store.noticesDueOf(id))?.elsewhere).toEqual({ leased: true, closed: [] })
+    await a.store.saveDestination(dead('near.example'))
+    await settleOne(a.store, id, deferred(recipientId(id, 1), T0 + MIN))
+    expect((await b.nodes.arrivals()).notices).toEqual([id])
+    expect((await b.store.noticesDueOf(id))?.elsewhere).toEqual({ leased: false, closed: ['near.example'] })
+    await claim(a.store, T0 + MIN, { destination: 'near.example' })
+    await settleOne(a.store, id, delivered(recipientId(id, 1), T0 + MIN))
+    expect(await b.nodes.arrivals()).toMatchObject({ notices: [id] })
+    expect((await b.store.noticesDueOf(id))?.elsewhere).toBeUndefined()
+  })
+
+  test('delay warnings are claimed by the owner of the first recipient, who hears of their time', async () => {
+    const { a, b } = await both()
+    const id = await queue(a.store, BOTH)
+    await b.nodes.arrivals()
+    await a.store.postponeWarning(id, T0 + MIN)
+    expect((await b.nodes.arrivals()).notices).toEqual([id])
+    expect(await a.store.nextDeadlines()).toMatchObject({ warnAt: null })
+    expect(await b.store.nextDeadlines()).toMatchObject({ warnAt: T0 + MIN })
+    expect(await a.store.claimWarnings(T0 + MIN, 10)).toEqual([])
+    const [claimed] = await b.store.claimWarnings(T0 + MIN, 10)
+    expect(claimed).toMatchObject({ message: { id }, elsewhere: { leased: false, closed: [] } })
+    expect(claimed?.recipients).toHaveLength(2)
+    await claim(a.store, T0, { destination: 'near.example' })
+    const settled = { owner: a.nodes.me, message: id, recipients: [deferred(recipientId(id, 1), T0 + MIN)], attempts: [] }
+    expect(await a.store.settle({ ...settled, warnAt: T0 + 2 * MIN })).toEqual(UNCHANGED)
+    expect((await b.nodes.arrivals()).notices).toEqual([id])
+  })
+
+  test('the saved state of a destination belongs to its owner, who hears of changes by others', async () => {
+    const { a, b } = await both()
+    const suspension = { by: 'root', until: null, reason: null }
+    const record = { ...dead('far.example'), deadUntil: null, probeInterval: null, suspension }
+    await a.store.saveDestination(record)
+    await a.store.saveDestination(dead('near.example'))
+    expect(await a.store.destinations()).toEqual([dead('near.example')])
+    expect(await b.store.destinations()).toEqual([record])
+    expect(await b.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, destinations: [record] })
+    expect(await a.nodes.arrivals()).toEqual(NO_ARRIVALS)
+    await a.store.saveDestination({ ...record, suspension: null })
+    expect(await b.store.destinations()).toEqual([])
+    expect((await b.nodes.arrivals()).destinations).toEqual([{ ...record, suspension: null }])
+  })
+
+  test('a notice for a destination of another owner waits for that owner', async () => {
+    const { a, b, stateOf } = await both()
+    const id = await queue(a.store, { leased: true, sender: 'app@far.example', to: [{ address: 'bob@near.example' }] })
+    await settleOne(a.store, id, bounced(first(id), T0))
+    const notice = mail(a.store, { sender: '', to: [{ address: 'app@far.example' }] })
+    const noticesSettled = [{ recipient: first(id), noticeDue: 'failure' as const }]
+    const report = { message: id, noticesSettled, notices: [notice], late: [], warnings: 0, warnAt: null }
+    expect(await a.store.report(report)).toEqual({ removed: true, entered: true })
+    expect(await stateOf(notice.message.id)).toEqual(['waiting'])
+    expect((await b.nodes.arrivals()).due).toMatchObject([{ destination: 'far.example' }])
+    expect(messagesIn((await claim(b.store, T0)).requests)).toEqual([notice.message.id])
+  })
+
+  test('a node that has beaten since is not taken over', async () => {
+    const { a, b } = await both()
+    const seen = beatOf(await beat(b.nodes), a)
+    await beat(a.nodes)
+    expect(await b.nodes.takeOver(a.nodes.me, seen)).toBeNull()
+    expect(await queue(a.store, { leased: true, to: [{ address: 'bob@near.example' }] })).toBeGreaterThan(0)
+    expect(await b.nodes.takeOver(999_999, 0)).toBeNull()
+  })
+
+  test('a takeover ends the leases of the node, frees its shards and deletes its staged contents', async () => {
+    const { a, b } = await both()
+    const id = await queue(a.store, { leased: true, to: [{ address: 'bob@near.example' }] })
+    const own = await queue(b.store, { leased: true })
+    const half = a.store.nextId()
+    await a.store.stage(half, 0, [Buffer.from('half')])
+    const takeover = await b.nodes.takeOver(a.nodes.me, beatOf(await beat(b.nodes), a))
+    expect(takeover).toEqual({ shards: SHARDS - 1, leases: 1, corrupt: [] })
+    const view = await beat(b.nodes)
+    expect(view.nodes.map((node) => node.id)).toEqual([b.nodes.me])
+    expect(view.freeShards).toBe(SHARDS - 1)
+    expect([await statesIn(b, id), await statesIn(b, own)]).toEqual([['waiting'], ['leased']])
+    expect(await b.store.readChunk(half, 0)).toBeUndefined()
+    expect(await b.nodes.takeShards(SHARDS)).toHaveLength(SHARDS - 1)
+    const { requests } = await claim(b.store, T0, { destination: 'near.example' })
+    expect(messagesIn(requests)).toEqual([id])
+    expect(await b.nodes.takeOver(a.nodes.me, 0)).toBeNull()
+  })
+
+  test('a node that was taken over changes nothing', async () => {
+    const { a, b } = await both()
+    const near = { to: [{ address: 'bob@near.example' }] }
+    const [leased, waiting] = [await queue(a.store, { ...near, leased: true }), await queue(a.store, near)]
+    const entry = mail(a.store, near)
+    await b.nodes.takeOver(a.nodes.me, beatOf(await beat(b.nodes), a))
+    const before = await everything(b, [leased, waiting])
+    const calls: (() => Promise<unknown>)[] = [
+      () => a.store.enqueue(entry),
+      () => a.store.stage(a.store.nextId(), 0, [Buffer.from('half')]),
+      () => settleOne(a.store, leased, delivered(first(leased), T0)),
+      () => a.store.giveBack([first(leased)], a.nodes.me),
+      () => claim(a.store, T0, { destination: 'near.example' }),
+      () => a.store.claimExpired(T0 + LIFETIME, 10),
+      () => a.store.claimSuspect(T0),
+      () => a.store.quarantine(waiting, 'test'),
+      () => a.store.postponeWarning(waiting, T0),
+      () => a.store.markDelayNoticeDue(waiting, [first(waiting)]),
+      () => a.store.saveDestination(dead('near.example')),
+      () => operate(a.store, waiting, { kind: 'hold' }),
+      () => a.store.move([{ recipient: first(waiting), destination: 'far.example', expiresAt: T0 }]),
+      () => a.store.ping(),
+      () => a.nodes.takeShards(1),
+      () => a.nodes.releaseShards([FAR]),
+      () => a.nodes.arrivals(),
+      () => a.nodes.takeOver(b.nodes.me, 0),
+    ]
+    for (const call of calls) await expect(call(), String(call)).rejects.toThrow(Fenced)
+    expect(await a.nodes.beat()).toBeNull()
+    await a.nodes.leave()
+    expect(await everything(b, [leased, waiting])).toEqual(before)
+    expect(await statesIn(b, entry.message.id)).toEqual([])
+  })
+
+  test('a claim that commits while its node is taken over leaves no lease', async () => {
+    const { a, b } = await both()
+    const to = [{ address: 'bob@near.example' }]
+    const ids = [await queue(a.store, { to }), await queue(a.store, { to })]
+    const seen = beatOf(await beat(b.nodes), a)
+    const claims = [claim(a.store, T0, { destination: 'near.example', limit: 1 }), queue(a.store, { to, leased: true })]
+    const [takeover] = await Promise.all([b.nodes.takeOver(a.nodes.me, seen), Promise.allSettled(claims)])
+    expect(takeover).not.toBeNull()
+    const last = await Promise.allSettled([claim(a.store, T0, { destination: 'near.example' })])
+    expect(last).toMatchObject([{ status: 'rejected' }])
+    for (const id of ids) expect(await statesIn(b, id)).toEqual(['waiting'])
+    expect((await beat(b.nodes)).nodes.map(({ leased }) => leased)).toEqual([0])
+  })
+
+  test('a node that leaves frees its shards', async () => {
+    const { a, b } = await both()
+    await b.nodes.leave()
+    const view = await beat(a.nodes)
+    expect(view.nodes.map(({ id }) => id)).toEqual([a.nodes.me])
+    expect(view.freeShards).toBe(1)
+    await expect(queue(b.store)).rejects.toThrow(Fenced)
+  })
+
+  test('a node can be told to drain', async () => {
+    const { a, b } = await both()
+    expect(await a.nodes.setDraining(b.nodes.me, true)).toBe(true)
+    expect((await beat(b.nodes)).nodes.find(({ id }) => id === b.nodes.me)?.draining).toBe(true)
+    expect(await a.nodes.setDraining(b.nodes.me, false)).toBe(true)
+    expect((await beat(b.nodes)).nodes.find(({ id }) => id === b.nodes.me)?.draining).toBe(false)
+    expect(await a.nodes.setDraining(999_999, true)).toBe(false)
+  })
+}
+
+async function beat(nodes: NodeTable): Promise<NodesView> {
+  const view = await nodes.beat()
+  if (view === null) throw new Error(`node ${nodes.me} was taken over`)
+  return view
+}
+
+const beatOf = ({ nodes }: NodesView, { nodes: { me } }: SharedNode): number => nodes.find(({ id }) => id === me)?.beat ?? -1
+
+/** States of the recipients of a message; empty when there is no such message. */
+async function statesIn({ reader }: Pick<SharedNode, 'reader'>, id: MessageId): Promise<readonly string[]> {
+  return (await reader.details(formatQueueId(T0, id)))?.recipients.map(({ state }) => state) ?? []
+}
+
+const everything = async ({ reader, store, nodes }: SharedNode, ids: readonly MessageId[]) => ({
+  messages: await Promise.all(ids.map((id) => reader.details(formatQueueId(T0, id)))),
+  destinations: await reader.destinationRecords(),
+  due: await store.destinationsDue(),
+  owner: ownerOf(store satisfies QueueStore),
+  shards: (await beat(nodes)).freeShards,
+})
