@@ -1,0 +1,219 @@
+-- The queue in PostgreSQL, shared by several nodes. Times are milliseconds since 1970. The id of a recipient is
+-- message * 131072 + position, so that the recipients of a message are one range of ids and need no index.
+-- A destination belongs to one shard, and a shard to one node, who alone claims its mail.
+
+create table queue (
+  one            boolean primary key default true check (one),
+  id             uuid not null default gen_random_uuid(),
+  version        int  not null, -- number of the last migration
+  oldest_program text not null, -- oldest version of deferd that may use the queue
+  shards         int  not null
+);
+
+create sequence node_id; -- a number per life of a process, never used twice
+create sequence message_id;
+
+create table node (
+  id        bigint primary key,
+  session   bigint not null default 1, -- increased at each reconnection; statements of an earlier session fail
+  name      text not null,             -- node_name, a label
+  program   text not null,             -- version of deferd
+  settings  text not null,             -- hash of the settings that must be equal on all nodes
+  joined_at timestamptz not null default now(),
+  draining  boolean not null default false
+);
+
+-- Beats. Lost in a crash of the server and written again by the next beats.
+create unlogged table pulse (
+  node bigint primary key,
+  beat bigint not null
+);
+
+create table shard (
+  id    smallint primary key,
+  owner bigint,                   -- a node; null when free
+  epoch bigint not null default 0 -- number of changes of the owner
+);
+create index shard_owner on shard (owner);
+
+-- Columns of fixed width come first, so that no row has padding.
+create table message (
+  id             bigint   primary key,
+  created_at     bigint   not null,
+  arrived_at     bigint   not null,
+  size           bigint   not null check (size >= 0),
+  content_id     bigint   not null, -- id of its content; a requeued message keeps it
+  content_crc    bigint,            -- CRC-32 of `content`
+  warn_at        bigint,            -- time when the next warning may be due; null until an attempt fails
+  deleted_at     bigint,            -- time of the move to the trash
+  recipients     int      not null, -- number of its recipients
+  warnings       int      not null default 0, -- number of delay warnings sent
+  home           smallint not null, -- shard of its first recipient, whose owner sends the notices
+  shares_content boolean  not null default false, -- true: another message may have the same content
+  smtputf8       boolean  not null,
+  forced_expire  boolean  not null default false,
+  placement      text     not null default 'queued' check (placement in ('queued', 'hold', 'corrupt', 'trash')),
+  sender         text     not null, -- '' is the null reverse-path
+  prepended_headers text,           -- header fields sent before the content
+  ret            text     check (ret in ('full', 'hdrs')),
+  envid          text,
+  body_type      text     check (body_type in ('7bit', '8bitmime')),
+  message_id     text,
+  why            text,              -- reason why it is corrupt
+  content        bytea,             -- a content of one chunk that no other message has; others are in `chunk`
+  check ((placement = 'trash') = (deleted_at is not null)),
+  check ((placement = 'corrupt') = (why is not null))
+) with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0);
+alter table message alter content set storage external;
+
+create index message_warning on message (home, warn_at) where warn_at is not null and placement = 'queued';
+create index message_trash on message (deleted_at) where deleted_at is not null;
+create index message_sharing on message (content_id) where shares_content;
+
+create table recipient (
+  id          bigint   primary key,
+  due_at      bigint   not null,
+  kept_due_at bigint,                -- due time before an operator's flush
+  expires_at  bigint   not null,
+  settled_at  bigint,
+  leased_by   bigint,                -- the node that alone may settle it
+  steps       int      not null default 0 check (steps >= 0),
+  attempts    int      not null default 0 check (attempts >= 0),
+  delivery_starts int  not null default 0 check (delivery_starts >= 0), -- number of deliveries started since the last attempt that ended
+  shard       smallint not null,     -- shard of `destination`
+  home        smallint not null,     -- as in message
+  suspect     boolean  not null default false, -- true when waiting after two deliveries whose node failed
+  parks       boolean  not null default false, -- true when its message is held, corrupt or deleted: parked when the lease ends
+  state       text     not null check (state in ('waiting', 'leased', 'parked', 'delivered', 'bounced', 'expired', 'removed')),
+  destination text     collate "C" not null,
+  address     text     not null,
+  notify      text,                  -- 'never', or a list such as 'success,delay'
+  orcpt       text,
+  notice_due  text     check (notice_due in ('failure', 'delay', 'success')),
+  last        text,                  -- the last outcome, as JSON
+  check ((state = 'leased') = (leased_by is not null)),
+  check ((settled_at is null) = (state in ('waiting', 'leased', 'parked'))),
+  check (parks or state <> 'parked'),
+  check (kept_due_at is null or settled_at is null),
+  check (notice_due is null
+    or (notice_due = 'delay' and settled_at is null)
+    or (notice_due = 'failure' and state in ('bounced', 'expired'))
+    or (notice_due = 'success' and state = 'delivered'))
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+
+create index recipient_due on recipient (shard, destination, due_at) where state = 'waiting' and not suspect;
+create index recipient_suspect on recipient (shard, due_at) where state = 'waiting' and suspect;
+create index recipient_expiry on recipient (shard, expires_at) where state = 'waiting';
+-- Has as many entries as all active queues.
+create index recipient_leased on recipient (leased_by, destination) where leased_by is not null;
+-- Held, corrupt and deleted mail by destination. Other mail has no entry.
+create index recipient_parked on recipient (shard, destination) where state = 'parked';
+create index recipient_notice_due on recipient (home, id) where notice_due is not null;
+
+create table chunk (
+  content_id bigint not null,
+  number     int    not null,
+  crc        bigint not null, -- CRC-32 of the data
+  data       bytea  not null,
+  primary key (content_id, number)
+);
+alter table chunk alter data set storage external;
+
+-- Contents whose message is still being received, by the node that receives it.
+create table staged (
+  content_id bigint primary key,
+  node       bigint not null
+);
+
+-- Maildrop files whose message was queued and whose removal may not be durable yet. Each node has a maildrop of its own.
+create table maildrop_file (
+  name text not null,
+  node text not null, -- node_name
+  primary key (name, node)
+);
+
+-- Attempts of queued mail. They become part of the history record when the message leaves the queue.
+create table attempt (
+  recipient bigint not null,
+  number    int    not null,
+  at        bigint not null,
+  relay     text,
+  outcome   text   not null check (outcome in ('delivered', 'deferred', 'bounced', 'expired')),
+  status    text   not null, -- JSON
+  delays    text   not null, -- JSON
+  primary key (recipient, number)
+);
+
+-- One row per message that has left the queue, with its recipients and all attempts.
+create table history (
+  seq     bigint generated always as identity primary key, -- order of leaving
+  message bigint not null,
+  left_at bigint not null,
+  node    bigint not null, -- the node that recorded the last outcome
+  record  text   not null  -- JSON
+);
+create index history_message on history (message);
+create index history_left on history (left_at);
+
+create table destination (
+  name            text     collate "C" primary key,
+  shard           smallint not null,
+  dead_until      bigint,
+  probe_interval  bigint,
+  suspended_by    text,
+  suspended_until bigint, -- when the suspension ends by itself
+  suspend_reason  text,
+  site_status     text,   -- JSON
+  check (suspended_by is not null or (suspended_until is null and suspend_reason is null))
+);
+create index destination_shard on destination (shard);
+
+-- Changes by one node that the owner of a shard must see. Each is a hint; the tables above have the facts.
+create table arrival (
+  shard       smallint not null,
+  kind        text     not null check (kind in ('due', 'notices', 'destinations')),
+  revive      boolean  not null default false, -- due: true after a flush, which opens a dead destination
+  destination text,   -- due
+  due_at      bigint, -- due
+  message     bigint, -- notices
+  record      text    -- destinations: the saved state, as JSON
+);
+create index arrival_shard on arrival (shard);
+
+create table audit (
+  id        bigint generated always as identity primary key,
+  at        bigint not null,
+  node      text   not null, -- node_name
+  who       text   not null,
+  action    text   not null,
+  arguments text   not null,
+  changed   int    not null
+);
+
+-- Questions of a command to a node, and the answers.
+create table ask (
+  id     bigint generated always as identity primary key,
+  node   bigint not null,
+  what   text   not null,
+  answer text
+);
+create index ask_node on ask (node);
+
+-- Recipients by what happened to them, per minute (`at` is its begin) and node. The rows with `at` 0 are the sums of all minutes
+-- before those kept. A minute has several parts, so that a row has few versions while a session holds an old snapshot.
+create table traffic (
+  at        bigint not null,
+  node      bigint not null,
+  part      int    not null,
+  accepted  bigint not null,
+  delivered bigint not null,
+  deferred  bigint not null,
+  bounced   bigint not null,
+  expired   bigint not null,
+  deleted   bigint not null,
+  primary key (at, node, part)
+);
+
+insert into queue (version, oldest_program, shards) values (1, '0.1.0', 256);
+insert into shard (id) select generate_series(0, 255);

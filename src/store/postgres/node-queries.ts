@@ -1,0 +1,55 @@
+/**
+ * SQL statements about nodes. A transaction of a node takes a lock on the node's row first (`fence`) and keeps it to its end. Removing
+ * the row waits for these transactions, and after it none of them can commit.
+ */
+import { recipientRange } from './id-ranges.ts'
+
+/** Fails with a division by zero when the node was taken over or its session is over. */
+export const fence = 'select 1 / count(*) from (select 1 from node where id = $1 and session = $2 for share) fence'
+
+export const joinNode = `
+  insert into node (id, name, program, settings, draining) values (nextval('node_id'), $1, $2, $3, $4) returning id`
+
+/** Begins a new session of a node, after the transactions of the former. No row when the node was taken over. */
+export const nextSession = 'update node set session = session + 1 where id = $1 returning session'
+
+/**
+ * Locks out the transactions of a node until the end of this one, which gives shards up: a transaction before it has committed, and one
+ * after it sees the change.
+ */
+export const lockNode = 'select 1 from node where id = $1 for update'
+
+export const removeNode = `
+  delete from node where id = $1 and coalesce((select beat from pulse where pulse.node = $1), 0) = $2 returning id`
+
+export const takeShards = `
+  update shard set owner = $1, epoch = epoch + 1
+  where id = any (array(select id from shard where owner is null order by id limit $2 for update skip locked)) returning id`
+
+export const releaseShards = `
+  update shard set owner = null, epoch = epoch + 1 where owner = $1 and id = any ($2::smallint[]) returning id`
+
+export const freeShardsOf = 'update shard set owner = null, epoch = epoch + 1 where owner = $1 returning id'
+
+/** Ends the leases of a node that is gone. The count of delivery starts is kept, because the delivery may have ended the process. */
+export const endLeasesOf = `
+  update recipient set leased_by = null, suspect = delivery_starts >= $2 and not parks,
+    state = case when parks then 'parked' else 'waiting' end
+  where leased_by = $1 returning id, delivery_starts as starts`
+
+/** Moves a message to `corrupt`, except for recipients that another node has in delivery. */
+export const parkRecipientsOf = `
+  update recipient set parks = true, suspect = false, state = case state when 'waiting' then 'parked' else state end
+  where id ${recipientRange('$1::bigint')} and settled_at is null`
+export const setCorrupt = `
+  update message set placement = 'corrupt', deleted_at = null, why = $2 where id = $1 and placement <> 'corrupt'
+  returning created_at as "createdAt"`
+
+/** Deletes the contents that a node was receiving. */
+export const deleteStagedOf = `
+  with s as (delete from staged where node = $1 returning content_id),
+    c as (delete from chunk where content_id = any (array(select content_id from s)))
+  select count(*) as swept from s`
+
+export const forgetPulse = 'delete from pulse where node = $1'
+export const forgetQuestions = 'delete from ask where node = $1'

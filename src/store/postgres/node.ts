@@ -1,0 +1,73 @@
+/**
+ * Joining of a node, and the takeover of one that has failed. A node is one opening of the queue by one process; its number is the
+ * owner of its leases.
+ */
+import {
+  messageOf,
+  queueIdOf,
+  SHARED_STARTS_UNTIL_CORRUPT,
+  STARTS_UNTIL_SUSPECT,
+  type OwnerId,
+  type RecipientId,
+} from '../../mail/message.ts'
+import type { Takeover } from '../membership/node-table.ts'
+import type { Connection } from './database-connection.ts'
+import * as sql from './node-queries.ts'
+
+/** Labels of a node, which other nodes and commands show. */
+export interface NodeLabels {
+  /** Parameter `node_name`. */
+  readonly name: string
+  /** Version of the program, for example `1.2.0`. */
+  readonly program: string
+  /** Hash of the settings that must be equal on all nodes. */
+  readonly settings: string
+  /** True for a node that takes no shards, such as a command. */
+  readonly draining: boolean
+}
+
+/** Adds a node, and returns its number. Its first session is 1. */
+export async function joinNode(connection: Connection, { name, program, settings, draining }: NodeLabels): Promise<OwnerId> {
+  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining])
+  if (node === undefined) throw new Error('the database returned no number for a new node')
+  return node.id
+}
+
+/** A takeover, with the number of deleted contents that belonged to no message. */
+export type Inheritance = Takeover & { readonly swept: number }
+
+/**
+ * Removes a node that has not beaten since `seenBeat`, in one transaction: ends its leases, frees its shards and deletes its staged
+ * contents. Returns null, without a change, when the node has beaten or is gone. Rejects with 55P03 when an open transaction of the
+ * node lasts longer than lock_timeout.
+ */
+export async function takeOverNode(connection: Connection, node: OwnerId, seenBeat: number): Promise<Inheritance | null> {
+  await connection.command('begin')
+  try {
+    const removed = await connection.query(sql.removeNode, [node, seenBeat])
+    const takeover = removed.length === 0 ? null : await inherit(connection, node)
+    await connection.command('commit')
+    return takeover
+  } catch (error) {
+    if (!connection.isLost) await connection.command('rollback')
+    throw error
+  }
+}
+
+async function inherit(connection: Connection, node: OwnerId): Promise<Inheritance> {
+  const ended = await connection.query<{ id: RecipientId; starts: number }>(sql.endLeasesOf, [node, STARTS_UNTIL_SUSPECT])
+  const corrupt: string[] = []
+  for (const { id, starts } of ended) {
+    if (starts < SHARED_STARTS_UNTIL_CORRUPT) continue
+    const message = messageOf(id)
+    await connection.query(sql.parkRecipientsOf, [message])
+    const why = `in delivery when its node failed, ${starts} times`
+    const [placed] = await connection.query<{ createdAt: number }>(sql.setCorrupt, [message, why])
+    if (placed !== undefined) corrupt.push(queueIdOf({ id: message, createdAt: placed.createdAt }))
+  }
+  const shards = await connection.query(sql.freeShardsOf, [node])
+  const [staged] = await connection.query<{ swept: number }>(sql.deleteStagedOf, [node])
+  await connection.query(sql.forgetPulse, [node])
+  await connection.query(sql.forgetQuestions, [node])
+  return { shards: shards.length, leases: ended.length, corrupt, swept: staged?.swept ?? 0 }
+}
