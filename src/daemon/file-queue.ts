@@ -1,0 +1,61 @@
+/** Opens the queue in a folder for the daemon, and logs what the opening found. */
+import { QueueInUse } from '../store/errors.ts'
+import { SOLE_MEMBERSHIP } from '../store/membership/membership.ts'
+import type { StoreFailed } from '../store/queue-store.ts'
+import { repairLines, type Repair } from '../store/sqlite/file/repair.ts'
+import { openStore, type OwnedStore } from '../store/sqlite/open-store.ts'
+import { seconds, sleep, type Clock, type Duration } from '../system/clock.ts'
+import type { Events, QueueEvent } from '../telemetry/events.ts'
+import type { OpenedQueue } from './opening.ts'
+
+/** Time for which a start waits for a command that owns the queue. */
+const LOCK_PATIENCE: Duration = seconds(5)
+/** Pause between two tries to own the queue. */
+const LOCK_PAUSE: Duration = 100
+
+export interface FileQueueDeps {
+  readonly directory: string
+  readonly clock: Clock
+  readonly events: Events
+  /** Called when the store has failed permanently. */
+  readonly failed: (failure: StoreFailed) => void
+}
+
+/** Opens the queue. While a command owns it, tries again for LOCK_PATIENCE, then rejects with QueueInUse. */
+export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
+  const { directory, events } = deps
+  const { store, reader, recovery, close } = await openPatiently(deps)
+  if (recovery.created) events.emit({ kind: 'note', level: 'info', text: `new queue created in ${directory}` })
+  if (recovery.repair !== null) noteRepair(events, recovery.repair)
+  for (const message of recovery.quarantined) events.emit(quarantineNote(message))
+  return { store, reader, membership: SOLE_MEMBERSHIP, close }
+}
+
+async function openPatiently({ directory, clock, events, failed }: FileQueueDeps): Promise<OwnedStore> {
+  const deadline = clock.monotonic() + LOCK_PATIENCE
+  for (;;) {
+    try {
+      return await openStore(directory, {
+        threads: true,
+        create: true,
+        onQuarantined: (message) => events.emit(quarantineNote(message)),
+        onRepaired: (repair) => noteRepair(events, repair),
+        onFailed: failed,
+      })
+    } catch (error) {
+      if (!(error instanceof QueueInUse) || clock.monotonic() >= deadline) throw error
+      await sleep(clock, LOCK_PAUSE)
+    }
+  }
+}
+
+function noteRepair(events: Events, repair: Repair): void {
+  for (const text of repairLines(repair)) events.emit({ kind: 'note', level: 'error', text })
+  for (const message of repair.corrupt) events.emit(quarantineNote(message))
+}
+
+const quarantineNote = ({ queueId, why }: { readonly queueId: string; readonly why: string }): QueueEvent => ({
+  kind: 'note',
+  level: 'error',
+  text: `${queueId}: moved to the corrupt queue: ${why}`,
+})

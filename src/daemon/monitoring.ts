@@ -1,0 +1,86 @@
+/** Metrics and health checks of the daemon at http_listen. They outlast an opening of the queue, so that no counter starts again. */
+import type { Config } from '../config/options.ts'
+import { completeTally } from '../store/queue-tally.ts'
+import { MINUTE, type Clock, type Timer } from '../system/clock.ts'
+import type { Events } from '../telemetry/events.ts'
+import { openMetrics } from '../telemetry/metrics.ts'
+import { HttpPort } from './http-port.ts'
+import { HttpServer } from './http-server.ts'
+import type { OpenParts } from './opening.ts'
+
+export interface MonitoringDeps {
+  readonly clock: Clock
+  readonly events: Events
+  /** The open queue. Throws while there is none. */
+  readonly parts: () => OpenParts
+}
+
+export class Monitoring {
+  readonly #deps: MonitoringDeps
+  readonly #port = new HttpPort(() => this.#newServer())
+  #servers: (() => HttpServer) | null = null
+  #stopChecks: () => void = () => undefined
+
+  constructor(deps: MonitoringDeps) {
+    this.#deps = deps
+  }
+
+  /** `address:port` of the open port; null without one. */
+  get bound(): string | null {
+    return this.#port.bound
+  }
+
+  /** Opens, moves or closes the port as configured. Rejects with CannotListen, and the former port then stays open. */
+  apply(config: Config): Promise<void> {
+    return this.#port.apply(config)
+  }
+
+  async close(): Promise<void> {
+    this.#stopChecks()
+    await this.#port.close()
+  }
+
+  #newServer(): HttpServer {
+    return (this.#servers ??= this.#prepare())()
+  }
+
+  /** Counts the metrics from the first use of HTTP on. The returned function makes a server that shows them. */
+  #prepare(): () => HttpServer {
+    const { clock, events, parts } = this.#deps
+    const metrics = openMetrics({
+      clock,
+      tally: async (largest) => parts().store.tally(largest),
+      destinations: () => parts().relay.schedulerControl.snapshot(),
+    })
+    events.listen(metrics.listen)
+    // Not measured by a scrape, because a commit costs a sync of the disk, and anyone who reaches the port may scrape.
+    const check = async (): Promise<void> => {
+      const startedAt = clock.monotonic()
+      await parts().store.ping()
+      metrics.committed(clock.monotonic() - startedAt)
+    }
+    this.#stopChecks = everyMinute(clock, check)
+    const checks = [
+      { name: 'store', run: check },
+      { name: 'space', run: async () => parts().relay.intake.assertSpace() },
+      { name: 'scheduler', run: async () => parts().relay.scheduler.alive() },
+    ]
+    // Counts the queue in the background, so that the first scrape waits less. The count ends when the store is closed.
+    completeTally(async () => parts().store.tally(0)).catch(() => undefined)
+    return () => new HttpServer({ metrics, checks, clock })
+  }
+}
+
+/**
+ * Runs a check once a minute until the returned function is called. A failure is ignored here, because the parts that need the
+ * store report it.
+ */
+function everyMinute(clock: Clock, check: () => Promise<void>): () => void {
+  const again = (): Timer =>
+    clock.after(MINUTE, () => {
+      check().catch(() => undefined)
+      timer = again()
+    })
+  let timer = again()
+  return () => timer.cancel()
+}
