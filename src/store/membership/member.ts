@@ -1,0 +1,276 @@
+/**
+ * A node among those that share a queue. It beats, takes over silent nodes, takes its fair share of the shards, lets go of the rest, and
+ * brings the messages of other nodes to its relay. The decisions are in node-lease, node-observations and shard-balance.
+ */
+import type { DestinationName, OwnerId } from '../../mail/message.ts'
+import { SECOND, type Clock, type Duration, type Timer } from '../../system/clock.ts'
+import { TaskSet } from '../../system/task-set.ts'
+import { Fenced, StoreUnavailable } from '../queue-store.ts'
+import type { Membership, MembershipListener } from './membership.ts'
+import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './node-lease.ts'
+import { NO_OBSERVATIONS, observed, silentNodes, type Observations } from './node-observations.ts'
+import type { NodesView, NodeTable, Takeover } from './node-table.ts'
+import { balance } from './shard-balance.ts'
+import { shardOf, type Shard } from './shards.ts'
+
+/** Maximum time between two requests for arrivals. */
+const POLL: Duration = 250
+/** Difference of the clocks of this node and of the database from which no delivery begins. */
+const CLOCKS_APART: Duration = 30 * SECOND
+
+export type MembershipEvent =
+  | { readonly kind: 'shards-taken'; readonly shards: readonly Shard[] }
+  | { readonly kind: 'shards-released'; readonly shards: readonly Shard[] }
+  /** Another node was taken over. */
+  | { readonly kind: 'node-taken-over'; readonly node: OwnerId; readonly name: string; readonly takeover: Takeover }
+  /** This node was taken over. It must end, and may join again as another node. */
+  | { readonly kind: 'fenced' }
+
+export interface MemberDeps {
+  readonly nodes: NodeTable
+  readonly clock: Clock
+  /** Parameter `node_lease`. */
+  readonly lease: Duration
+  readonly onEvent: (event: MembershipEvent) => void
+}
+
+export class Member implements Membership {
+  readonly #deps: MemberDeps
+  readonly #times: LeaseTimes
+  /** Shards whose destinations this node schedules. */
+  readonly #held = new Set<Shard>()
+  /** Shards that this node owns in the database, and no longer schedules. */
+  readonly #leaving = new Set<Shard>()
+  /** Those of `#leaving` whose mail was given back. */
+  readonly #given = new Set<Shard>()
+  readonly #takingOver = new Set<OwnerId>()
+  readonly #tasks = new TaskSet((error) => this.#failed(error))
+  #listener: MembershipListener | null = null
+  #observations: Observations = NO_OBSERVATIONS
+  #view: NodesView | null = null
+  #lastBeat: Moment | null = null
+  #clocksApart: Duration = 0
+  /** True when `holds` has returned false since the relay was told to resume. */
+  #restedSince = false
+  #beating = false
+  /** True when a beat was requested during a beat. */
+  #wanted = false
+  #beatTimer: Timer | null = null
+  #pollTimer: Timer | null = null
+  #polling = false
+  #hinted = false
+  #state: 'new' | 'member' | 'over' = 'new'
+
+  constructor(deps: MemberDeps) {
+    this.#deps = deps
+    this.#times = leaseTimes(deps.lease)
+  }
+
+  // --- Membership
+
+  holds(): boolean {
+    const isCurrent = this.#state === 'member' && Math.abs(this.#clocksApart) < CLOCKS_APART
+    const holds = isCurrent && holdsAt(momentOf(this.#deps.clock), this.#lastBeat, this.#times)
+    if (!holds) this.#restedSince = true
+    return holds
+  }
+
+  owns(destination: DestinationName): boolean {
+    return this.#held.has(shardOf(destination))
+  }
+
+  attach(listener: MembershipListener): void {
+    this.#listener = listener
+  }
+
+  // --- the node
+
+  /** The nodes at the last beat; null before the first. */
+  get view(): NodesView | null {
+    return this.#view
+  }
+
+  /** Time of this node minus the time of the database at the last beat. At 30 s or more, no delivery begins. */
+  get clocksApart(): Duration {
+    return this.#clocksApart
+  }
+
+  /** Begins to beat and to take shards, after the relay has started. */
+  start(): void {
+    this.#state = 'member'
+    this.#deps.nodes.onHint(() => this.#hint())
+    this.#beat()
+    this.#poll()
+  }
+
+  /** Ends the membership without a word. Other nodes take this one over. */
+  stop(): void {
+    this.#state = 'over'
+    this.#beatTimer?.cancel()
+    this.#pollTimer?.cancel()
+    this.#held.clear()
+  }
+
+  /**
+   * Leaves the queue, after the relay has stopped and its mail was given back. Other nodes take the shards at their next beat. Rejects
+   * with StoreUnavailable when the database cannot be reached; then this node is taken over.
+   */
+  async leave(): Promise<void> {
+    this.stop()
+    await this.#tasks.settled()
+    await this.#deps.nodes.leave()
+  }
+
+  // --- beats
+
+  #beat(): void {
+    if (this.#state !== 'member') return
+    const { clock } = this.#deps
+    this.#beating = true
+    this.#beatTimer?.cancel()
+    const due = clock.monotonic() + this.#times.beat
+    const next = () => {
+      this.#beating = false
+      if (this.#state !== 'member') return
+      this.#beatTimer = clock.after(this.#wanted ? 0 : Math.max(0, due - clock.monotonic()), () => this.#beat())
+      this.#wanted = false
+    }
+    this.#tasks.add(
+      this.#beatOnce()
+        .catch((error: unknown) => this.#failed(error))
+        .finally(next),
+    )
+  }
+
+  /** Beats without waiting, because shards have become free. */
+  #beatSoon(): void {
+    if (this.#beating) this.#wanted = true
+    else this.#beat()
+  }
+
+  async #beatOnce(): Promise<void> {
+    const { nodes, clock, lease } = this.#deps
+    const sent = momentOf(clock)
+    const sentAt = clock.now()
+    const view = await nodes.beat()
+    if (this.#state !== 'member') return
+    if (view === null) return this.#fenced()
+    this.#lastBeat = sent
+    this.#clocksApart = (sentAt + clock.now()) / 2 - view.databaseTime
+    this.#view = view
+    this.#observations = observed(this.#observations, view.nodes, { me: nodes.me, at: clock.monotonic(), lease })
+    this.#resume()
+    for (const { id, beat } of silentNodes(this.#observations, lease)) this.#takeOver(id, beat)
+    this.#compare(view.mine)
+    await this.#divide(view)
+  }
+
+  #resume(): void {
+    if (!this.#restedSince || !this.holds()) return
+    this.#restedSince = false
+    this.#listener?.resumed()
+  }
+
+  /** Takes over a silent node, beside the beats, because its open transactions may have to end first. */
+  #takeOver(node: OwnerId, beat: number): void {
+    if (this.#takingOver.has(node)) return
+    this.#takingOver.add(node)
+    const name = this.#view?.nodes.find(({ id }) => id === node)?.name ?? ''
+    const takingOver = async () => {
+      const takeover = await this.#deps.nodes.takeOver(node, beat)
+      if (takeover === null) return
+      this.#deps.onEvent({ kind: 'node-taken-over', node, name, takeover })
+      this.#beatSoon()
+    }
+    this.#tasks.add(takingOver().finally(() => this.#takingOver.delete(node)))
+  }
+
+  // --- shards
+
+  /** Compares the own shards in the database with those in memory: the answer to an earlier call may have been lost. */
+  #compare(mine: readonly Shard[]): void {
+    const owned = new Set(mine)
+    this.#took(mine.filter((shard) => !this.#held.has(shard) && !this.#leaving.has(shard)))
+    const lost = [...this.#held].filter((shard) => !owned.has(shard))
+    if (lost.length > 0) this.#letGo(lost)
+  }
+
+  async #divide(view: NodesView): Promise<void> {
+    const { nodes } = this.#deps
+    const { take, letGo } = balance(view, nodes.me, this.#held)
+    if (letGo.length > 0) this.#letGo(letGo)
+    if (take > 0) this.#took(await nodes.takeShards(take))
+    const given = [...this.#given]
+    if (given.length === 0) return
+    await nodes.releaseShards(given)
+    for (const shard of given) {
+      this.#given.delete(shard)
+      this.#leaving.delete(shard)
+    }
+    this.#deps.onEvent({ kind: 'shards-released', shards: given })
+  }
+
+  #took(shards: readonly Shard[]): void {
+    if (shards.length === 0 || this.#state !== 'member') return
+    for (const shard of shards) this.#held.add(shard)
+    this.#deps.onEvent({ kind: 'shards-taken', shards })
+    if (this.#listener !== null) this.#tasks.add(this.#listener.taken(shards))
+  }
+
+  /** Ends the scheduling of shards. They are released at the beat after their mail was given back. */
+  #letGo(shards: readonly Shard[]): void {
+    for (const shard of shards) {
+      this.#held.delete(shard)
+      this.#leaving.add(shard)
+    }
+    const given = () => {
+      for (const shard of shards) this.#given.add(shard)
+    }
+    this.#tasks.add((this.#listener?.releasing(shards) ?? Promise.resolve()).then(given))
+  }
+
+  // --- arrivals
+
+  #hint(): void {
+    this.#hinted = true
+    this.#poll()
+  }
+
+  /** Requests arrivals now, and again after POLL. A hint during a request causes another one at once. */
+  #poll(): void {
+    if (this.#polling || this.#state !== 'member') return
+    this.#polling = true
+    this.#pollTimer?.cancel()
+    const again = () => {
+      this.#polling = false
+      if (this.#state !== 'member') return
+      this.#pollTimer = this.#deps.clock.after(this.#hinted ? 0 : POLL, () => this.#poll())
+    }
+    this.#tasks.add(
+      this.#takeArrivals()
+        .catch((error: unknown) => this.#failed(error))
+        .finally(again),
+    )
+  }
+
+  async #takeArrivals(): Promise<void> {
+    this.#hinted = false
+    if (this.#held.size === 0) return
+    const arrivals = await this.#deps.nodes.arrivals()
+    if (this.#state === 'member') this.#listener?.arrived(arrivals)
+  }
+
+  // --- failures
+
+  #fenced(): void {
+    if (this.#state === 'over') return
+    this.stop()
+    this.#deps.onEvent({ kind: 'fenced' })
+  }
+
+  /** Ignores that the database cannot be reached: the next beat tries again. Rethrows a bug. */
+  #failed(error: unknown): void {
+    if (error instanceof Fenced) return this.#fenced()
+    if (!(error instanceof StoreUnavailable)) throw error
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * The time for which a node may begin deliveries after a beat. Another node takes this one over when it has seen no beat for
+ * `lease`, which it measures from a later moment than the sending of the beat. So no delivery begins after a takeover.
+ */
+import type { Clock, Duration, Instant } from '../../system/clock.ts'
+
+/** A moment on both clocks of a machine. A virtual machine that is paused may stop either. */
+export interface Moment {
+  readonly monotonic: Duration
+  readonly wall: Instant
+}
+
+export interface LeaseTimes {
+  /** Time without a beat after which a node is taken over. */
+  readonly lease: Duration
+  /** Time between two beats. */
+  readonly beat: Duration
+  /** Time before the end of the lease from which no delivery begins. */
+  readonly margin: Duration
+}
+
+/** Times for `node_lease`: 1 s between beats and 1 s of margin for the default of 5 s. */
+export const leaseTimes = (lease: Duration): LeaseTimes => ({ lease, beat: lease / 5, margin: lease / 5 })
+
+export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() - clock.wallOffset() })
+
+/** True at `now` if deliveries may begin after a beat that was sent at `sent`. Both clocks must agree. */
+export function holdsAt(now: Moment, sent: Moment | null, { lease, margin }: LeaseTimes): boolean {
+  if (sent === null) return false
+  const time = lease - margin
+  return now.monotonic - sent.monotonic < time && now.wall - sent.wall < time
+}
