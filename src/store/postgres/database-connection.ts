@@ -75,6 +75,12 @@ export class Connection implements Statements {
     }
   }
 
+  /** Listens to a channel (NOTIFY), and calls `notified` with the payload of each notification. */
+  async listen(channel: string, notified: (payload: string) => void): Promise<void> {
+    this.#client.on('notification', ({ payload = '' }) => notified(payload))
+    await this.command(`listen ${channel}`)
+  }
+
   /** Closes the socket at once, without the statements under way. */
   destroy(): void {
     this.#isLost = true

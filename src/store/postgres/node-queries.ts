@@ -22,6 +22,8 @@ export const lockNode = 'select 1 from node where id = $1 for update'
 export const removeNode = `
   delete from node where id = $1 and coalesce((select beat from pulse where pulse.node = $1), 0) = $2 returning id`
 
+export const removeOwnNode = 'delete from node where id = $1 returning id'
+
 export const takeShards = `
   update shard set owner = $1, epoch = epoch + 1
   where id = any (array(select id from shard where owner is null order by id limit $2 for update skip locked)) returning id`

@@ -41,11 +41,17 @@ export type Inheritance = Takeover & { readonly swept: number }
  * contents. Returns null, without a change, when the node has beaten or is gone. Rejects with 55P03 when an open transaction of the
  * node lasts longer than lock_timeout.
  */
-export async function takeOverNode(connection: Connection, node: OwnerId, seenBeat: number): Promise<Inheritance | null> {
+export const takeOverNode = (connection: Connection, node: OwnerId, seenBeat: number): Promise<Inheritance | null> =>
+  remove(connection, node, () => connection.query(sql.removeNode, [node, seenBeat]))
+
+/** Removes the node that acts, in the same way. Returns null when it is gone. */
+export const leaveNode = (connection: Connection, node: OwnerId): Promise<Inheritance | null> =>
+  remove(connection, node, () => connection.query(sql.removeOwnNode, [node]))
+
+async function remove(connection: Connection, node: OwnerId, deleteRow: () => Promise<readonly object[]>): Promise<Inheritance | null> {
   await connection.command('begin')
   try {
-    const removed = await connection.query(sql.removeNode, [node, seenBeat])
-    const takeover = removed.length === 0 ? null : await inherit(connection, node)
+    const takeover = (await deleteRow()).length === 0 ? null : await inherit(connection, node)
     await connection.command('commit')
     return takeover
   } catch (error) {

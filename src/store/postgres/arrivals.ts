@@ -1,0 +1,47 @@
+/**
+ * Arrivals: messages of other nodes to the owner of a shard. An arrival is deleted when the next request shows that its answer was
+ * received; after a lost answer it arrives again.
+ */
+import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
+import type { Instant } from '../../system/clock.ts'
+import { NO_ARRIVALS, type Arrivals } from '../membership/node-table.ts'
+import type { DestinationRecord } from '../queue-store.ts'
+import { texts } from './arrays.ts'
+import type { Connection } from './database-connection.ts'
+import * as sql from './membership-queries.ts'
+
+interface Place {
+  /** Place of the row in its table. */
+  readonly row: string
+}
+
+type ArrivalRow = Place &
+  (
+    | { readonly kind: 'due'; readonly destination: DestinationName; readonly dueAt: Instant; readonly revive: boolean }
+    | { readonly kind: 'notices'; readonly message: MessageId }
+    | { readonly kind: 'destinations'; readonly record: string }
+  )
+
+/** Arrivals of one node. */
+export class ArrivalQueue {
+  readonly #me: OwnerId
+  #received: readonly string[] = []
+
+  constructor(me: OwnerId) {
+    this.#me = me
+  }
+
+  async take(connection: Connection): Promise<Arrivals> {
+    const confirmed = this.#received
+    if (confirmed.length > 0) await connection.query(sql.confirmArrivals, [texts(confirmed)])
+    if (this.#received === confirmed) this.#received = []
+    const rows = await connection.query<ArrivalRow>(sql.arrivals, [this.#me])
+    if (rows.length === 0) return NO_ARRIVALS
+    this.#received = rows.map(({ row }) => row)
+    return {
+      due: rows.flatMap((row) => (row.kind === 'due' ? [{ destination: row.destination, dueAt: row.dueAt, revive: row.revive }] : [])),
+      notices: rows.flatMap((row) => (row.kind === 'notices' ? [row.message] : [])),
+      destinations: rows.flatMap((row) => (row.kind === 'destinations' ? [JSON.parse(row.record) as DestinationRecord] : [])),
+    }
+  }
+}

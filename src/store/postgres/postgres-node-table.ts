@@ -1,0 +1,134 @@
+/**
+ * NodeTable over PostgreSQL. Beats, shards and arrivals have a session of their own, so that the commits of mail do not delay them.
+ * Takeovers have another one, since they may wait for a transaction of the silent node.
+ */
+import { DatabaseError } from 'pg'
+import type { OwnerId } from '../../mail/message.ts'
+import { seconds, type Clock, type Duration } from '../../system/clock.ts'
+import type { Arrivals, NodeState, NodesView, NodeTable, Takeover } from '../membership/node-table.ts'
+import type { Shard } from '../membership/shards.ts'
+import { Fenced } from '../queue-store.ts'
+import { int2s } from './arrays.ts'
+import { ArrivalQueue } from './arrivals.ts'
+import type { SessionTerms } from './client.ts'
+import type { Connection } from './database-connection.ts'
+import { LastingSession } from './lasting-session.ts'
+import { leaveNode, takeOverNode } from './node.ts'
+import * as nodeSql from './node-queries.ts'
+import * as sql from './membership-queries.ts'
+
+/** Channel of the hints that arrivals are waiting. The payload is the list of their shards, separated by commas. */
+export const ARRIVALS_CHANNEL = 'deferd_arrivals'
+
+/** Time limit of a beat and of other short calls. */
+const SHORT: Duration = seconds(2)
+/** Time limit of a takeover: it ends many leases. */
+const LONG: Duration = seconds(30)
+
+/** SQLSTATE of a lock that was not available within lock_timeout. */
+const LOCK_NOT_AVAILABLE = '55P03'
+/** SQLSTATE of a deadlock: the other node is taking this one over. */
+const DEADLOCK = '40P01'
+
+export interface NodeTableDeps {
+  readonly me: OwnerId
+  readonly terms: Omit<SessionTerms, 'application'>
+  readonly clock: Clock
+}
+
+export class PostgresNodeTable implements NodeTable {
+  readonly me: OwnerId
+  readonly #control: LastingSession
+  readonly #taker: LastingSession
+  readonly #arrivals: ArrivalQueue
+  #mine: ReadonlySet<Shard> = new Set()
+  #hint: () => void = () => undefined
+
+  constructor({ me, terms, clock }: NodeTableDeps) {
+    this.me = me
+    this.#arrivals = new ArrivalQueue(me)
+    this.#control = new LastingSession({
+      terms: { ...terms, application: `deferd ${me} c` },
+      clock,
+      limit: SHORT,
+      prepare: (connection) => connection.listen(ARRIVALS_CHANNEL, (shards) => this.#notified(shards)),
+    })
+    this.#taker = new LastingSession({ terms: { ...terms, application: `deferd ${me} t` }, clock, limit: LONG })
+  }
+
+  beat(): Promise<NodesView | null> {
+    return this.#control.run(async (connection) => {
+      const beaten = await connection.query(sql.beat, [this.me])
+      const nodes = await connection.query<NodeState>(sql.nodes)
+      const [shards] = await connection.query<{ free: number; mine: Shard[]; databaseTime: number }>(sql.shards, [this.me])
+      if (beaten.length === 0 || shards === undefined) return null
+      this.#mine = new Set(shards.mine)
+      return { nodes, freeShards: shards.free, mine: shards.mine, databaseTime: shards.databaseTime }
+    })
+  }
+
+  async takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
+    try {
+      return await this.#taker.run((connection) => takeOverNode(connection, node, seenBeat))
+    } catch (error) {
+      const code = error instanceof Error && error.cause instanceof DatabaseError ? error.cause.code : undefined
+      if (code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK) throw error
+      // The next try finds the row without a lock.
+      if (code === LOCK_NOT_AVAILABLE) await this.#taker.run((connection) => connection.query(sql.endSessions, [node]))
+      return null
+    }
+  }
+
+  async takeShards(limit: number): Promise<readonly Shard[]> {
+    const taken = await this.#asNode(sql.shareNode, (connection) => connection.query<{ id: Shard }>(nodeSql.takeShards, [this.me, limit]))
+    const shards = taken.map(({ id }) => id)
+    this.#mine = new Set([...this.#mine, ...shards])
+    return shards
+  }
+
+  async releaseShards(shards: readonly Shard[]): Promise<void> {
+    await this.#asNode(nodeSql.lockNode, (connection) => connection.query(nodeSql.releaseShards, [this.me, int2s(shards)]))
+  }
+
+  arrivals(): Promise<Arrivals> {
+    return this.#control.run((connection) => this.#arrivals.take(connection))
+  }
+
+  onHint(listener: () => void): void {
+    this.#hint = listener
+  }
+
+  async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
+    const changed = await this.#control.run((connection) => connection.query(sql.setDraining, [node, draining]))
+    return changed.length > 0
+  }
+
+  /** Also closes the sessions of the table. */
+  async leave(): Promise<void> {
+    try {
+      await this.#taker.run((connection) => leaveNode(connection, this.me))
+    } finally {
+      await this.close()
+    }
+  }
+
+  /** Closes the sessions of the table. The node stays, and is taken over. */
+  async close(): Promise<void> {
+    await Promise.all([this.#control.close(), this.#taker.close()])
+  }
+
+  /** Runs a transaction that begins with a lock of this node's row. Rejects with Fenced when there is none. */
+  #asNode<T>(lock: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#control.run(async (connection) => {
+      await connection.command('begin')
+      if ((await connection.query(lock, [this.me])).length === 0) throw new Fenced(`node ${this.me} was taken over`)
+      const result = await work(connection)
+      await connection.command('commit')
+      return result
+    })
+  }
+
+  #notified(shards: string): void {
+    if (shards.split(',').some((shard) => this.#mine.has(Number(shard)))) this.#hint()
+  }
+}
