@@ -15,6 +15,10 @@ export interface LateFacts {
   readonly closed: (destination: DestinationName) => boolean
 }
 
+/** The facts for one message, with the closed destinations of other nodes. */
+export const factsFor = <Facts extends LateFacts>({ elsewhere }: MessageWithNoticesDue, facts: Facts): Facts =>
+  elsewhere === undefined ? facts : { ...facts, closed: (name) => elsewhere.closed.includes(name) || facts.closed(name) }
+
 /** True when the sender or the postmaster requested delay notices for the recipient. */
 export function wantsWarning(
   { message }: MessageWithNoticesDue,
@@ -34,7 +38,8 @@ export const isLate = ({ state, attempts, destination }: Recipient, { closed }: 
  * Adds delay notices for all late recipients when a delay notice is due for one of them. When no warning is due at present, because
  * an earlier one was sent meanwhile, removes the delay notices instead.
  */
-export function withLateRecipients(due: MessageWithNoticesDue, facts: LateFacts): MessageWithNoticesDue {
+export function withLateRecipients(due: MessageWithNoticesDue, ownFacts: LateFacts): MessageWithNoticesDue {
+  const facts = factsFor(due, ownFacts)
   if (!due.recipients.some(({ noticeDue }) => noticeDue === 'delay')) return due
   const warnAt = nextWarning(facts.settings.warningAges, due.message.arrivedAt, due.warnings)
   const isDue = warnAt !== null && warnAt <= facts.now

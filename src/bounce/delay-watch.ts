@@ -10,7 +10,7 @@ import type { DestinationName, MessageId, RecipientId } from '../mail/message.ts
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
-import { isLate, wantsWarning, type LateFacts } from './delay-rules.ts'
+import { factsFor, isLate, wantsWarning, type LateFacts } from './delay-rules.ts'
 import { nextWarning } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
 
@@ -25,8 +25,9 @@ export type WarningDecision =
   /** `until` is the time of the next check. Null when no warning time is left, or no recipient waits or is in delivery. */
   | { readonly kind: 'postpone'; readonly until: Instant | null }
 
-export function decideWarning(claimed: MessageWithNoticesDue, facts: LateFacts): WarningDecision {
+export function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFacts): WarningDecision {
   const { message, warnings, recipients } = claimed
+  const facts = factsFor(claimed, ownFacts)
   const { now, settings, closed } = facts
   const due = nextWarning(settings.warningAges, message.arrivedAt, warnings)
   if (due === null || due > now) return { kind: 'postpone', until: due }
@@ -66,7 +67,7 @@ export class DelayWatch {
     this.#alarm = new EarliestAlarm(deps.clock, () => this.#run())
   }
 
-  /** Processes due warnings and sets the next alarm. */
+  /** Processes due warnings and sets the next alarm, also after shards were taken from another node. */
   start(): void {
     this.#run()
   }
@@ -85,9 +86,12 @@ export class DelayWatch {
   onEvent(event: QueueEvent): void {
     if (event.kind === 'accepted' && event.message.sender !== '') {
       this.expect(nextWarning(this.#deps.settings().warningAges, event.message.arrivedAt, 0))
-    } else if (event.kind === 'operated' && this.#deps.settings().warningAges.length > 0) {
-      this.expect(this.#deps.clock.now() + SOON)
-    }
+    } else if (event.kind === 'operated') this.expectChange()
+  }
+
+  /** Sets an alarm for messages whose warning time may have passed while they were on hold. */
+  expectChange(): void {
+    if (this.#deps.settings().warningAges.length > 0) this.expect(this.#deps.clock.now() + SOON)
   }
 
   /** Stores the time of the next check. When the store is unavailable, the next failed attempt causes the warning instead. */

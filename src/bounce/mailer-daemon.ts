@@ -5,6 +5,7 @@
  */
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import { queueIdOf, type DestinationName, type Message, type MessageId } from '../mail/message.ts'
+import type { Arrivals } from '../store/membership/node-table.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
 import { TaskSet } from '../system/task-set.ts'
@@ -51,6 +52,8 @@ export class MailerDaemon {
   readonly #retries: NoticeRetries
   /** Messages whose round has ended and whose notices are not composed yet. */
   readonly #ready = new Set<MessageId>()
+  /** Messages whose round has taken its maximum time. */
+  readonly #overdue = new Set<MessageId>()
   /** Messages whose notices are being composed. */
   readonly #making = new Set<MessageId>()
   readonly #tasks = new TaskSet((error) => this.#abandoned(error))
@@ -63,7 +66,7 @@ export class MailerDaemon {
     const { clock, events, pace = PACE, roundIsOpen } = deps
     this.#deps = deps
     this.#writer = new NoticeWriter(deps)
-    this.#rounds = new NoticeRounds(clock, roundIsOpen, (message) => this.#roundEnded(message))
+    this.#rounds = new NoticeRounds(clock, roundIsOpen, (message, isOverdue) => this.#roundEnded(message, isOverdue))
     this.#pace = new TokenBucket(pace)
     this.#retries = new NoticeRetries(clock, (message) => this.noticeDue(message))
     this.#watch = new DelayWatch({
@@ -79,8 +82,7 @@ export class MailerDaemon {
   /** Loads the messages for which notices were due when the queue was closed. */
   start(): void {
     this.#started = true
-    this.#tasks.add(this.#recall())
-    this.#watch.start()
+    this.load()
     this.#makeNext()
   }
 
@@ -93,6 +95,20 @@ export class MailerDaemon {
     this.#roomIsFree()
     this.#watch.stop()
     await this.#tasks.settled()
+  }
+
+  /** Loads the messages for which notices are due, also after shards were taken from another node. */
+  load(): void {
+    if (this.#stopping) return
+    this.#tasks.add(this.#recall())
+    this.#watch.start()
+  }
+
+  /** Called for changes by other nodes. Mail that an operator released there may be due for a delay warning. */
+  arrived({ due, notices }: Arrivals): void {
+    for (const message of notices) this.noticeDue(message)
+    if (notices.length > 0) this.#watch.start()
+    else if (due.length > 0) this.#watch.expectChange()
   }
 
   /** Called when a notice about the message is due. */
@@ -124,7 +140,8 @@ export class MailerDaemon {
     }
   }
 
-  #roundEnded(message: MessageId): void {
+  #roundEnded(message: MessageId, isOverdue: boolean): void {
+    if (isOverdue) this.#overdue.add(message)
     this.#ready.add(message)
     this.#makeNext()
   }
@@ -161,6 +178,7 @@ export class MailerDaemon {
     try {
       await this.#deps.storeHealth.retryUntilCommitted(() => this.#send(message))
       this.#retries.made(message)
+      this.#overdue.delete(message)
     } catch (error) {
       this.#failed(message, error)
     }
@@ -182,6 +200,7 @@ export class MailerDaemon {
     const { store, clock, settings, closed } = this.#deps
     const recorded = await store.noticesDueOf(id)
     if (recorded === undefined) return
+    if (recorded.elsewhere?.leased === true && !this.#overdue.has(id)) return this.#rounds.extend(id)
     const named = withLateRecipients(recorded, { now: clock.now(), settings: settings(), closed })
     const written = await this.#writer.write(recorded.message, noticesFor(named, settings().rules))
     const { removed, entered } = await this.#commit(this.#report(recorded, named, written), written)

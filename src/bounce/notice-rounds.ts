@@ -1,7 +1,7 @@
 /**
  * Rounds of messages with a notice due. A round collects the recipients that fail together, so that one notice lists them. It
- * ends when no recipient of the message is in delivery or due at an open destination, and at most one minute after its first
- * failure.
+ * ends when no recipient of the message is in delivery or due at an open destination, at this node or at another, and at most one
+ * minute after its first failure.
  */
 import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import type { MessageId } from '../mail/message.ts'
@@ -12,14 +12,17 @@ const ROUND: Duration = MINUTE
 export class NoticeRounds {
   readonly #clock: Clock
   readonly #isOpen: (message: MessageId) => boolean
-  readonly #ended: (message: MessageId) => void
+  readonly #ended: (message: MessageId, isOverdue: boolean) => void
   /** Latest end of each round on the monotonic clock, ordered by first failure. */
   readonly #deadlines = new Map<MessageId, Duration>()
   #timer: Timer | null = null
   #stopped = false
 
-  /** `isOpen` returns true while the scheduler has a recipient of the message in memory. `ended` is called when a round ends. */
-  constructor(clock: Clock, isOpen: (message: MessageId) => boolean, ended: (message: MessageId) => void) {
+  /**
+   * `isOpen` returns true while the scheduler has a recipient of the message in memory. `ended` is called when a round ends;
+   * `isOverdue` is true when the round has taken its maximum time.
+   */
+  constructor(clock: Clock, isOpen: (message: MessageId) => boolean, ended: (message: MessageId, isOverdue: boolean) => void) {
     this.#clock = clock
     this.#isOpen = isOpen
     this.#ended = ended
@@ -35,16 +38,20 @@ export class NoticeRounds {
    * message is in memory.
    */
   begin(message: MessageId): void {
-    if (!this.#isOpen(message)) this.#end(message)
-    else if (!this.#deadlines.has(message)) {
-      this.#deadlines.set(message, this.#clock.monotonic() + ROUND)
-      this.#arm()
-    }
+    if (this.#isOpen(message)) this.extend(message)
+    else this.#end(message, false)
+  }
+
+  /** Lets the round of a message go on, because another node has a recipient of it in delivery. */
+  extend(message: MessageId): void {
+    if (this.#deadlines.has(message)) return
+    this.#deadlines.set(message, this.#clock.monotonic() + ROUND)
+    this.#arm()
   }
 
   /** Ends the message's round if no recipient of it is left in memory. */
   check(message: MessageId): void {
-    if (this.#deadlines.has(message) && !this.#isOpen(message)) this.#end(message)
+    if (this.#deadlines.has(message) && !this.#isOpen(message)) this.#end(message, false)
   }
 
   stop(): void {
@@ -52,9 +59,9 @@ export class NoticeRounds {
     this.#timer?.cancel()
   }
 
-  #end(message: MessageId): void {
+  #end(message: MessageId, isOverdue: boolean): void {
     this.#deadlines.delete(message)
-    this.#ended(message)
+    this.#ended(message, isOverdue)
   }
 
   #arm(): void {
@@ -66,7 +73,7 @@ export class NoticeRounds {
       const now = this.#clock.monotonic()
       for (const [message, deadline] of this.#deadlines) {
         if (deadline > now) break
-        this.#end(message)
+        this.#end(message, true)
       }
       this.#arm()
     })

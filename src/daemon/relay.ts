@@ -26,6 +26,7 @@ import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
 import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
+import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
@@ -145,6 +146,20 @@ export class Relay {
     })
     this.#submissions = new SubmissionReturner({ store, clock, events, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
+    membership.attach({
+      taken: (shards) => this.#shardsTaken(shards),
+      releasing: (shards) => this.scheduler.releaseShards(shards),
+      arrived: (arrivals) => {
+        this.scheduler.arrived(arrivals)
+        this.#mailerDaemon.arrived(arrivals)
+      },
+      resumed: () => this.scheduler.resumeWork(),
+    })
+  }
+
+  async #shardsTaken(shards: readonly Shard[]): Promise<void> {
+    await this.scheduler.takeShards(shards)
+    this.#mailerDaemon.load()
   }
 
   /** State of the running relay, for commands. */

@@ -247,6 +247,11 @@ export interface AuditRecord {
   readonly changed: number
 }
 
+/**
+ * On a queue that several nodes share, the methods that select work (claims, queries of the scheduler and of MAILER-DAEMON) see the
+ * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
+ * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
+ */
 export interface QueueStore {
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
@@ -268,6 +273,8 @@ export interface QueueStore {
   unstage(content: ContentId): Promise<void>
   /**
    * Queues a message. Recipients, schedule and content are durable when the promise resolves; smtpd replies 250 only after that.
+   * On a shared queue, callers ask for leases at own destinations only; a lease that is granted while its shard gets another owner
+   * is valid.
    */
   enqueue(entry: NewMessage): Promise<void>
   /** Keys of maildrop files whose message was queued and whose removal may not be durable yet. */

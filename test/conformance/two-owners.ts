@@ -123,6 +123,22 @@ export function twoOwners(subject: () => Subject): void {
     expect(await b.nodes.arrivals()).toMatchObject({ due: [{ destination: 'far.example', dueAt: T0 }] })
   })
 
+  test('mail that was leased when its shard got another owner is settled as usual, and then claimed by that owner', async () => {
+    const { a, b, stateOf } = await both()
+    const ids = [await queue(b.store, { leased: true }), await queue(b.store, { leased: true }), await queue(b.store, { leased: true })]
+    const [back, again, gone] = ids as [MessageId, MessageId, MessageId]
+    await b.nodes.releaseShards([FAR])
+    await a.nodes.takeShards(1)
+    expect((await claim(a.store, T0)).requests).toEqual([])
+    await b.store.giveBack([first(back)], b.nodes.me)
+    expect((await a.nodes.arrivals()).due).toEqual([{ destination: 'far.example', dueAt: T0, revive: false }])
+    await settleOne(b.store, again, deferred(first(again), T0 + MIN))
+    expect((await a.nodes.arrivals()).due).toEqual([{ destination: 'far.example', dueAt: T0 + MIN, revive: false }])
+    expect(await settleOne(b.store, gone, delivered(first(gone), T0))).toMatchObject({ removed: true })
+    expect([await stateOf(back), await stateOf(again)]).toEqual([['waiting'], ['waiting']])
+    expect(messagesIn((await claim(a.store, T0 + MIN)).requests)).toEqual([back, again])
+  })
+
   test('messages to the owner of a shard wait for the next owner', async () => {
     const { a, b } = await both()
     await b.nodes.releaseShards([FAR])

@@ -243,7 +243,7 @@ export class Intake {
   withdrawn(entry: NewMessage): void {
     this.#deps.contents.drop(entry.message)
     const counted = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
-    for (const leases of counted.values()) this.#deps.scheduler.unadmit(entry.message.id, leases.length)
+    for (const [destination, leases] of counted) this.#deps.scheduler.unadmit(entry.message.id, destination, leases.length)
   }
 
   #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: Instant } {

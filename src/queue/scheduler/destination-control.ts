@@ -5,7 +5,7 @@
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { Suspension } from '../../store/destination-status.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
+import type { DestinationRecord, QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { Clock } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
@@ -29,6 +29,7 @@ export interface DestinationControlDeps {
 
 /** Cause of a resumption that no operator ordered, for the log. */
 const SUSPENSION_ENDED = 'the end of its suspension'
+const ANOTHER_NODE = 'an operator at another node'
 
 export class DestinationControl {
   readonly #deps: DestinationControlDeps
@@ -40,11 +41,19 @@ export class DestinationControl {
     this.#suspensionEnds = new EarliestAlarm(deps.clock, () => deps.tasks.add(this.#endSuspensions()))
   }
 
-  /** Loads the records that were saved before the restart. */
-  async recall(): Promise<void> {
+  /** Loads the records that were saved before the restart, or by the last owner, of the destinations that are `wanted`. */
+  async recall(wanted: (name: DestinationName) => boolean = () => true): Promise<void> {
     const { store, table } = this.#deps
-    for (const record of await store.destinations()) table.get(record.name).recall(record)
+    for (const record of await store.destinations()) if (wanted(record.name)) table.get(record.name).recall(record)
     await this.#endSuspensions()
+  }
+
+  /** Applies the order of an operator at another node. The record may have been overwritten here, so it is saved again. */
+  async received({ name, suspension }: DestinationRecord): Promise<void> {
+    const destination = this.#deps.table.get(name)
+    if (suspension !== null) await this.suspend(name, suspension)
+    else if (destination.access.kind === 'suspended') await this.resume(name, ANOTHER_NODE)
+    else if (destination.access.kind === 'dead') await this.#save(destination)
   }
 
   /**
@@ -53,6 +62,8 @@ export class DestinationControl {
    */
   learn({ destination, begunAs }: RunningDelivery, result: AttemptResult): void {
     const { clock, events, tasks, scheduler } = this.#deps
+    // The next owner learns from its own deliveries.
+    if (destination.isReleased) return
     const { name, inFlight, window: before } = destination
     const change = destination.learn(result, begunAs, clock.now())
     const { access, window } = destination
@@ -117,7 +128,7 @@ export class DestinationControl {
   async #decide(name: DestinationName, suspension: Suspension | null, apply: (destination: Destination) => void): Promise<Destination> {
     const { store, table } = this.#deps
     const before = table.get(name).access
-    await store.saveDestination({ name, suspension, deadUntil: null, probeInterval: null, siteStatus: null })
+    await this.#committing(table.get(name), () => store.saveDestination(ordered(name, suspension)))
     // The destination may have been dropped from memory and created again during the commit.
     const destination = table.get(name)
     const overtaken = destination.access !== before
@@ -130,6 +141,24 @@ export class DestinationControl {
 
   async #save(destination: Destination): Promise<void> {
     const { storeHealth, store } = this.#deps
-    await storeHealth.retryUntilCommitted(() => store.saveDestination(destination.record()))
+    await this.#committing(destination, () => storeHealth.retryUntilCommitted(() => store.saveDestination(destination.record())))
+  }
+
+  async #committing(destination: Destination, commit: () => Promise<void>): Promise<void> {
+    destination.beginCommit()
+    try {
+      await commit()
+    } finally {
+      destination.endCommit()
+    }
   }
 }
+
+/** Record of an order to suspend or resume a destination, which ends its death. */
+export const ordered = (name: DestinationName, suspension: Suspension | null): DestinationRecord => ({
+  name,
+  suspension,
+  deadUntil: null,
+  probeInterval: null,
+  siteStatus: null,
+})

@@ -61,10 +61,14 @@ export class DestinationTable {
   forgetIdle(now: Duration): void {
     for (const destination of this.#destinations.values()) {
       destination.refresh(now)
-      if (!destination.forgettable) continue
-      this.#destinations.delete(destination.name)
-      this.#turns.delete(destination)
+      if (destination.forgettable) this.forget(destination)
     }
+  }
+
+  /** Drops a destination. Deliveries in progress may still end. */
+  forget(destination: Destination): void {
+    if (this.#destinations.get(destination.name) === destination) this.#destinations.delete(destination.name)
+    this.#turns.delete(destination)
   }
 
   /** Number of recipients for which the active queue has room at a destination. */

@@ -40,6 +40,9 @@ export class Destination {
   #claiming = false
   /** Number of rate delays in progress. */
   #delays = 0
+  /** Number of commits in progress for the destination: new mail with a lease, mail given back, saved state. */
+  #commits = 0
+  #released = false
 
   constructor(name: DestinationName, policies: () => DestinationPolicies) {
     this.name = name
@@ -91,9 +94,24 @@ export class Destination {
     return this.#claiming
   }
 
+  /** True while a commit for the destination is in progress. */
+  get isCommitting(): boolean {
+    return this.#commits > 0
+  }
+
+  /** True when nothing of the destination is in progress. */
+  get isSettled(): boolean {
+    return this.isIdle && !this.#claiming && !this.isCommitting
+  }
+
+  /** True when the destination was given to another node. */
+  get isReleased(): boolean {
+    return this.#released
+  }
+
   /** True when a delivery may start now. */
   get ready(): boolean {
-    if (this.#jobs.size === 0 || this.#delays > 0 || this.access.kind === 'suspended') return false
+    if (this.#jobs.size === 0 || this.#released || this.#delays > 0 || this.access.kind === 'suspended') return false
     return this.access.kind === 'dead' ? this.access.probing && this.#inFlight === 0 : this.#inFlight < this.window
   }
 
@@ -122,6 +140,14 @@ export class Destination {
 
   take(job: Job): void {
     this.#jobs.take(job)
+  }
+
+  beginCommit(): void {
+    this.#commits++
+  }
+
+  endCommit(): void {
+    this.#commits--
   }
 
   /** Removes all jobs. */
@@ -211,6 +237,11 @@ export class Destination {
 
   // --- operators, and what survives a restart
 
+  /** Ends all claims and deliveries here, because another node is to schedule the destination. */
+  release(): void {
+    this.#released = true
+  }
+
   suspend(suspension: Suspension): void {
     this.#health = suspended(this.#health, suspension)
   }
@@ -229,7 +260,7 @@ export class Destination {
 
   /** True when the destination has no state that must be kept. */
   get forgettable(): boolean {
-    return this.access.kind === 'open' && this.isIdle && !this.#claiming && this.#nextDueAt === null && this.#lastEndedAt === null
+    return this.access.kind === 'open' && this.isSettled && this.#nextDueAt === null && this.#lastEndedAt === null
   }
 
   status(): LiveDestination {

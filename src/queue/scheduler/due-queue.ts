@@ -21,7 +21,7 @@ export interface DueQueueDeps {
   readonly active: ActiveQueue
   readonly table: DestinationTable
   readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'claimed' | 'dispatch'>
+  readonly scheduler: Pick<SchedulerPort, 'claimed' | 'dispatch' | 'schedules'>
 }
 
 /** Maximum number of recipients per claim. */
@@ -39,8 +39,9 @@ export class DueQueue {
     this.#alarm = new EarliestAlarm(deps.clock, () => deps.scheduler.dispatch())
   }
 
-  /** Schedules a claim at `dueAt`, because mail for the destination waits in the store. */
+  /** Schedules a claim at `dueAt`, because mail for the destination waits in the store. Ignores destinations of other nodes. */
   expect(name: DestinationName, dueAt: Instant): void {
+    if (!this.#deps.scheduler.schedules(name)) return
     const destination = this.#deps.table.get(name)
     destination.expect(dueAt)
     this.schedule(destination)
@@ -48,7 +49,14 @@ export class DueQueue {
 
   /** Updates the destination's time in the heap. */
   schedule(destination: Destination): void {
-    this.#heap.set(destination.name, destination.wakesAt)
+    if (destination.isReleased) return
+    this.#heap.set(destination.name, this.#deps.scheduler.schedules(destination.name) ? destination.wakesAt : null)
+  }
+
+  /** Ends the claims for a destination that is given to another node. */
+  forget(destination: Destination): void {
+    this.#heap.set(destination.name, null)
+    this.#withoutRoom.delete(destination)
   }
 
   scheduleAll(): void {

@@ -32,6 +32,8 @@ export class Expiry {
   #postponed: ReadonlyMap<DestinationName, Duration> = new Map()
   readonly #alarm: EarliestAlarm
   #running = false
+  /** True when a run was requested since the last claims began. */
+  #wanted = false
   #stopped = false
 
   constructor(deps: ExpiryDeps) {
@@ -51,11 +53,15 @@ export class Expiry {
 
   /** Expires or postpones all mail at the end of its lifetime, then sets the alarm for the next expiry. */
   async run(): Promise<void> {
+    this.#wanted = true
     if (this.#running) return
     this.#running = true
     const { store, clock, storeHealth } = this.#deps
     try {
-      await this.#claimAll()
+      do {
+        this.#wanted = false
+        await this.#claimAll()
+      } while (this.#wanted && !this.#stopped)
       const { expiresAt } = await store.nextDeadlines()
       // No mail is postponed any more, so mail that is postponed later can wait for the full time.
       if (expiresAt === null || expiresAt > clock.now()) this.#postponed = new Map()

@@ -24,10 +24,10 @@ export class ForcedExpiry {
     this.#next()
   }
 
-  /** Removes and returns the requests whose settlement has not started. */
-  drain(): readonly DeliveryRequest[] {
-    const left = [...this.#waiting]
-    this.#waiting.clear()
+  /** Removes and returns the requests that are `wanted` and whose settlement has not started. */
+  drain(wanted: (request: DeliveryRequest) => boolean = () => true): readonly DeliveryRequest[] {
+    const left = [...this.#waiting].filter(wanted)
+    for (const request of left) this.#waiting.delete(request)
     return left
   }
 

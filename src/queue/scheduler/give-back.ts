@@ -38,8 +38,13 @@ export class GiveBack {
   /** Returns requests that the active queue does not count, or no longer counts. */
   async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
     const { store, storeHealth, due, scheduler, returned } = this.#deps
-    for (const [owner, leased] of Map.groupBy(requests, ({ lease }) => lease.owner)) {
-      await storeHealth.retryUntilCommitted(() => store.giveBack(leased.flatMap(idsOf), owner))
+    destination.beginCommit()
+    try {
+      for (const [owner, leased] of Map.groupBy(requests, ({ lease }) => lease.owner)) {
+        await storeHealth.retryUntilCommitted(() => store.giveBack(leased.flatMap(idsOf), owner))
+      }
+    } finally {
+      destination.endCommit()
     }
     for (const { message, recipients } of requests) {
       for (const recipient of recipients) destination.expect(recipient.dueAt)
@@ -76,11 +81,13 @@ export class GiveBack {
     }
   }
 
-  /** Returns the jobs of a dead or suspended destination that entered memory after its state changed. A probe is kept. */
+  /**
+   * Returns the jobs of a dead, suspended or released destination that entered memory after its state changed. A probe is kept.
+   */
   whereClosed(destination: Destination): void {
-    const { access, waitingJobs } = destination
-    if (access.kind === 'open' || waitingJobs === 0) return
-    if (access.kind === 'dead' && access.probing && waitingJobs === 1) return
+    const { access, waitingJobs, isReleased } = destination
+    if ((access.kind === 'open' && !isReleased) || waitingJobs === 0) return
+    if (access.kind === 'dead' && !isReleased && access.probing && waitingJobs === 1) return
     this.#deps.tasks.add(this.waiting(destination))
   }
 }

@@ -22,14 +22,17 @@ const WAIT: Duration = 5 * SECOND
 export class PoisonRetry {
   readonly #deps: PoisonRetryDeps
   #timer: Timer | null = null
+  #running = false
   #stopped = false
 
   constructor(deps: PoisonRetryDeps) {
     this.#deps = deps
   }
 
+  /** Sets the time of the retries, also after shards were taken from another node. */
   start(): void {
     const { clock, tasks } = this.#deps
+    this.#timer?.cancel()
     this.#timer = clock.after(WAIT, () => tasks.add(this.run()))
   }
 
@@ -40,6 +43,8 @@ export class PoisonRetry {
 
   /** Attempts all due recipients that were in delivery during two crashes, one at a time. */
   async run(): Promise<void> {
+    if (this.#running) return
+    this.#running = true
     const { store, clock, storeHealth, scheduler } = this.#deps
     try {
       while (!this.#stopped) {
@@ -50,6 +55,8 @@ export class PoisonRetry {
     } catch (error) {
       // The next safety scan repeats the run.
       storeHealth.failed(error)
+    } finally {
+      this.#running = false
     }
   }
 }

@@ -11,6 +11,8 @@ import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { Membership } from '../../store/membership/membership.ts'
+import type { Arrivals } from '../../store/membership/node-table.ts'
+import { shardOf, type Shard } from '../../store/membership/shards.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
@@ -19,7 +21,7 @@ import { TaskSet } from '../../system/task-set.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits } from './active-queue.ts'
 import type { Destination } from './destination.ts'
-import { DestinationControl } from './destination-control.ts'
+import { DestinationControl, ordered } from './destination-control.ts'
 import { DestinationTable, type RunningDelivery } from './destination-table.ts'
 import { DueQueue } from './due-queue.ts'
 import { Expiry } from './expiry.ts'
@@ -29,6 +31,7 @@ import { earliestDue } from './lifecycle.ts'
 import { PoisonRetry } from './poison-retry.ts'
 import { RateDelays } from './rate-delays.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
+import { ShardTransfer } from './shard-transfer.ts'
 import { ADMINISTRATIVELY_EXPIRED, NEVER_STARTED, SettlementWriter } from './settlement-writer.ts'
 
 export interface SchedulerDeps {
@@ -61,17 +64,19 @@ export class Scheduler {
   readonly #expiry: Expiry
   readonly #forcedExpiry: ForcedExpiry
   readonly #poisonRetry: PoisonRetry
+  readonly #shards: ShardTransfer
   readonly #tasks = new TaskSet((error) => this.#abandoned(error))
   #dispatching = false
   #started = false
   #stopping = false
 
   constructor(deps: SchedulerDeps) {
-    const { store, clock, events, storeHealth, limits, policies } = deps
+    const { store, clock, events, storeHealth, membership, limits, policies } = deps
     const active = new ActiveQueue(limits)
     const table = new DestinationTable(active, limits, policies)
     const scheduler: SchedulerPort = {
       claimed: (destination, requests) => this.#claimed(destination, requests),
+      schedules: (name) => this.#shards.schedules(name),
       dispatch: () => this.#dispatch(),
       dispatchAlone: (request) => this.#dispatchAlone(request),
       settle: (request, status) => this.#settlements.expired(request, status),
@@ -91,7 +96,8 @@ export class Scheduler {
     const loops = { ...loop, due: this.#due, expiry: this.#expiry }
     this.#giveBack = new GiveBack({ ...loops, events, returned: (message) => this.#reportAtRest(message) })
     this.#control = new DestinationControl({ ...loops, events })
-    storeHealth.onRecovery(() => this.#resumeWork())
+    this.#shards = new ShardTransfer({ ...loops, membership, control: this.#control })
+    storeHealth.onRecovery(() => this.resumeWork())
   }
 
   /**
@@ -128,11 +134,12 @@ export class Scheduler {
 
   /** Reserves room for new mail in the active queue if its destination is open and this node schedules it. Returns false when the mail must wait. */
   admit(message: MessageId, name: DestinationName, recipients: number): boolean {
-    if (!this.#started || this.#stopping || !this.#deps.membership.owns(name)) return false
+    if (!this.#started || this.#stopping || !this.#shards.schedules(name)) return false
     const destination = this.#table.get(name)
     if (destination.access.kind !== 'open') return false
     if (this.#table.room(destination, true) < recipients) return false
     this.#active.reserve(message, recipients)
+    destination.beginCommit()
     return true
   }
 
@@ -142,8 +149,9 @@ export class Scheduler {
   }
 
   /** Releases the room of admitted mail that could not be committed. */
-  unadmit(message: MessageId, recipients: number): void {
+  unadmit(message: MessageId, name: DestinationName, recipients: number): void {
     this.#active.release(message, recipients)
+    this.#table.get(name).endCommit()
   }
 
   /** Adds admitted mail, which is committed and leased, to the active queue. */
@@ -151,6 +159,7 @@ export class Scheduler {
     const activatedAt = this.#deps.clock.now()
     this.#emitActivated(requests)
     for (const request of requests) this.#giveBack.whereClosed(this.#table.enter({ request, activatedAt }))
+    for (const name of new Set(requests.map(({ destination }) => destination))) this.#table.get(name).endCommit()
     this.#dispatch()
   }
 
@@ -160,6 +169,7 @@ export class Scheduler {
    */
   workAdded(due: readonly DestinationDue[], options: { readonly revive?: boolean; readonly expiresAt?: Instant } = {}): void {
     for (const { destination, dueAt } of due) {
+      if (!this.#shards.schedules(destination)) continue
       if (options.revive === true) this.#control.revive(destination)
       this.#due.expect(destination, dueAt)
     }
@@ -210,7 +220,8 @@ export class Scheduler {
     const { clock, storeHealth } = this.#deps
     if (!this.#stopping && !storeHealth.unavailable) {
       this.#due.claim()
-      const next = () => this.#table.next(clock.now(), clock.monotonic())
+      // A process that was stopped may resume here, after the end of its lease.
+      const next = () => (storeHealth.unavailable ? undefined : this.#table.next(clock.now(), clock.monotonic()))
       for (let running = next(); running !== undefined; running = next()) this.#tasks.add(this.#deliver(running))
     }
     this.#dispatching = false
@@ -219,9 +230,10 @@ export class Scheduler {
 
   async #dispatchAlone(request: DeliveryRequest): Promise<void> {
     if (request.forcedExpire) return this.#enter([request])
-    const { clock } = this.#deps
+    const { clock, storeHealth } = this.#deps
     const destination = this.#table.get(request.destination)
-    if (destination.access.kind !== 'open') return this.#giveBack.requests(destination, [request])
+    const mayStart = destination.access.kind === 'open' && this.#shards.schedules(destination.name) && !storeHealth.unavailable
+    if (!mayStart) return this.#giveBack.requests(destination, [request])
     await this.#deliver(this.#table.beginAlone({ request, activatedAt: clock.now() }, clock.monotonic()))
   }
 
@@ -319,13 +331,59 @@ export class Scheduler {
     return Array.from(this.#table.all, (destination) => destination.status())
   }
 
+  /** Suspends a destination. Its owner applies an order for a destination of another node. */
   async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
+    await this.#shards.loaded(name)
+    if (!this.#shards.schedules(name)) return this.#deps.store.saveDestination(ordered(name, suspension))
     await this.#control.suspend(name, suspension)
     await this.#expiry.run()
   }
 
   async resume(name: DestinationName, by: string): Promise<void> {
+    await this.#shards.loaded(name)
+    if (!this.#shards.schedules(name)) return this.#deps.store.saveDestination(ordered(name, null))
     await this.#control.resume(name, by)
+  }
+
+  // --- several nodes
+
+  /** Schedules the destinations of shards that this node now owns. Rejects with StoreUnavailable only while it stops. */
+  async takeShards(shards: readonly Shard[]): Promise<void> {
+    if (this.#stopping) return
+    await this.#shards.take(shards)
+    this.#poisonRetry.start()
+    this.#tasks.add(this.#expiry.run())
+    this.#dispatch()
+  }
+
+  /** Resolves when no mail of the shards is in memory, or after 10 s when only deliveries in progress are left. */
+  async releaseShards(shards: readonly Shard[]): Promise<void> {
+    const isReleased = new Set(shards)
+    for (const request of this.#forcedExpiry.drain(({ destination }) => isReleased.has(shardOf(destination)))) {
+      this.#tasks.add(this.#giveBackForced(request))
+    }
+    await this.#shards.release(shards)
+  }
+
+  /** Applies changes that other nodes made. */
+  arrived({ due, destinations }: Arrivals): void {
+    const { clock, storeHealth } = this.#deps
+    if (due.length > 0) {
+      // The mail may be past its lifetime. One check a second is enough.
+      const expiresAt = clock.now() + SECOND
+      this.workAdded(
+        due.filter(({ revive }) => revive),
+        { revive: true, expiresAt },
+      )
+      this.workAdded(
+        due.filter(({ revive }) => !revive),
+        { expiresAt },
+      )
+    }
+    for (const record of destinations) {
+      if (!this.#shards.schedules(record.name)) continue
+      this.#tasks.add(storeHealth.retryUntilCommitted(() => this.#control.received(record)).then(() => this.#expiry.run()))
+    }
   }
 
   // --- maintenance
@@ -356,8 +414,8 @@ export class Scheduler {
     this.#dispatch()
   }
 
-  /** Resumes work when the store commits again. */
-  #resumeWork(): void {
+  /** Resumes work when the store commits again, or when the node may deliver again. */
+  resumeWork(): void {
     this.#due.scheduleAll()
     this.#tasks.add(this.#expiry.run())
     this.#dispatch()

@@ -148,15 +148,13 @@ class MemoryStore implements QueueStore {
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
     assertChunks(content)
-    const foreign = recipients.find(({ leased, destination }) => leased && !this.#owner.owns(destination))
-    if (foreign !== undefined) throw new Error(`${foreign.destination} belongs to another node, so its mail cannot be queued with a lease`)
     const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold, this.#owner.id))
     const staged = this.#queue.staged.delete(message.contentId) ? (this.#queue.bodies.get(message.contentId) ?? []) : []
     this.#queue.bodies.set(message.contentId, [...staged, ...content])
     if (maildropFile !== undefined) this.#queue.maildropFiles.add(maildropFile)
     noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
     this.#queue.messages.set(message.id, newMessage(message, entered, hold ? 'hold' : 'queued'))
-    for (const { state, destination, dueAt } of entered) if (state === 'waiting') this.#owner.due({ destination, dueAt, revive: false })
+    for (const one of entered) this.#tellDue(one)
   }
 
   // --- leases
@@ -195,6 +193,7 @@ class MemoryStore implements QueueStore {
       one.leasedBy = null
       one.state = held.placement === 'queued' ? 'waiting' : 'parked'
       one.deliveryStarts = 0
+      this.#tellDue(one)
     }
   }
 
@@ -224,6 +223,7 @@ class MemoryStore implements QueueStore {
       if (!this.#isLease(one, owner)) continue
       applied.add(one.id)
       settleOne(one, settled, held)
+      this.#tellDue(one)
       if (settled.state !== 'waiting') noteTraffic(this.#queue, settled.state === 'removed' ? 'deleted' : settled.state, settled.at, 1)
     }
     const made = attempts.filter((attempt) => applied.has(attempt.recipient))
@@ -356,7 +356,7 @@ class MemoryStore implements QueueStore {
       const one = this.#queue.messages.get(messageOf(recipient))?.recipients.find(({ id }) => id === recipient)
       if (one?.state === 'waiting' || one?.state === 'parked') {
         Object.assign(one, { destination, expiresAt, dueAt: Math.min(one.dueAt, expiresAt) })
-        if (one.state === 'waiting') this.#owner.due({ destination, dueAt: one.dueAt, revive: false })
+        this.#tellDue(one)
       }
     }
     const touched = new Set(moves.map(({ destination }) => destination))
@@ -405,6 +405,11 @@ class MemoryStore implements QueueStore {
   #find(id: RecipientId): [HeldMessage | undefined, HeldRecipient | undefined] {
     const held = this.#queue.messages.get(messageOf(id))
     return [held, held?.recipients.find((one) => one.id === id)]
+  }
+
+  /** Reports a waiting recipient to the owner of its destination. */
+  #tellDue({ state, destination, dueAt }: HeldRecipient): void {
+    if (state === 'waiting') this.#owner.due({ destination, dueAt, revive: false })
   }
 
   /** Whether a recipient is leased by this owner, which the caller names. */

@@ -1,0 +1,231 @@
+/** A scheduler of one node among several: shards come and go, in virtual time. */
+import { expect, test } from 'vitest'
+import { loadTemplates } from '../../../src/bounce/templates.ts'
+import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
+import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
+import { defaultConfig } from '../../../src/config/load.ts'
+import type { AttemptResult } from '../../../src/delivery/delivery-agent.ts'
+import type { DeliveryRequest, MessageId } from '../../../src/mail/message.ts'
+import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
+import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
+import { SHARDS, shardOf } from '../../../src/store/membership/shards.ts'
+import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
+import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
+import type { DestinationRecord } from '../../../src/store/queue-store.ts'
+import { StoreHealth } from '../../../src/store/store-health.ts'
+import { SECOND } from '../../../src/system/clock.ts'
+import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
+import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
+import { BUSY, claim, messagesIn, OK, queue, T0 } from '../../conformance/mail.ts'
+
+const { config, written } = defaultConfig('relay.example')
+const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
+const policies = new DestinationPolicies(config)
+const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
+const FAR = shardOf('far.example')
+const SUSPENDED: DestinationRecord = {
+  name: 'far.example',
+  suspension: { by: 'root', until: null, reason: null },
+  deadUntil: null,
+  probeInterval: null,
+  siteStatus: null,
+}
+
+/** A scheduler without shards, and another node that owns all of them. The test ends the deliveries. */
+async function twoNodes() {
+  const clock = new VirtualClock({ startsAt: T0 })
+  const driver = new TimeDriver(clock, {})
+  const shared = emptyQueue()
+  const [own, other] = [joinMemoryQueue(shared, { name: 'a', now: () => T0 }), joinMemoryQueue(shared, { name: 'b', now: () => T0 })]
+  await other.nodes.takeShards(SHARDS)
+  const membership = { held: false, holds: true }
+  const deliveries: { readonly request: DeliveryRequest; end(outcome?: 'delivered' | 'deferred'): void }[] = []
+  const seen: QueueEvent[] = []
+  const events = new Events(() => clock.now())
+  events.listen((event) => seen.push(event))
+  const storeHealth = new StoreHealth({ store: own.store, clock, holds: () => membership.holds, failed: expect.unreachable })
+  const scheduler = new Scheduler({
+    store: own.store,
+    clock,
+    events,
+    membership: {
+      holds: () => membership.holds,
+      owns: (name) => membership.held && shardOf(name) === FAR,
+      attach: () => undefined,
+    },
+    storeHealth,
+    agent: {
+      deliver: (request) =>
+        new Promise((resolve) => deliveries.push({ request, end: (outcome = 'delivered') => resolve(result(request, outcome, clock)) })),
+      close: () => Promise.resolve(),
+    },
+    limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
+    policies: () => policies,
+    notices: () => notices,
+    draw: () => 0,
+    noticeDue: () => undefined,
+    atRest: () => undefined,
+  })
+  await scheduler.start()
+  const advance = (by: number) => driver.runUntil(clock.now() + by)
+  const take = async () => {
+    await other.nodes.releaseShards([FAR])
+    await own.nodes.takeShards(1)
+    membership.held = true
+    await scheduler.takeShards([FAR])
+    await advance(0)
+  }
+  /** Gives the shard away; `done` is set when the other node owns it. */
+  const release = () => {
+    membership.held = false
+    const state = { done: false }
+    void scheduler.releaseShards([FAR]).then(async () => {
+      await own.nodes.releaseShards([FAR])
+      await other.nodes.takeShards(1)
+      state.done = true
+    })
+    return state
+  }
+  const tried = () => deliveries.map(({ request }) => request.message.id)
+  return { ...own, other, scheduler, membership, deliveries, seen, advance, take, release, tried, leasesOf: () => leases(shared) }
+}
+
+const leases = ({ messages }: ReturnType<typeof emptyQueue>): readonly MessageId[] =>
+  [...messages.values()].filter(({ recipients }) => recipients.some(({ leasedBy }) => leasedBy !== null)).map(({ message }) => message.id)
+
+function result({ recipients }: DeliveryRequest, outcome: 'delivered' | 'deferred', clock: VirtualClock): AttemptResult {
+  const now = clock.now()
+  return {
+    outcomes: new Map(recipients.map(({ id }) => [id, { outcome, status: outcome === 'delivered' ? OK : BUSY }])),
+    feedback: outcome === 'delivered' ? 'positive' : 'negative',
+    relay: null,
+    connectionUse: 1,
+    times: { startedAt: now, transmittingAt: now, endedAt: now },
+  }
+}
+
+test('mail of a shard is delivered by the node that takes it', async () => {
+  const { store, other, scheduler, take, tried, deliveries, advance, leasesOf } = await twoNodes()
+  const id = await queue(other.store)
+  await advance(10 * SECOND)
+  expect(tried()).toEqual([])
+  await take()
+  expect(tried()).toEqual([id])
+  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(true)
+  deliveries[0]?.end()
+  await advance(0)
+  expect(leasesOf()).toEqual([])
+})
+
+test('a suspension that another node saved applies before the first delivery', async () => {
+  const { store, other, scheduler, take, tried } = await twoNodes()
+  await other.store.saveDestination(SUSPENDED)
+  await queue(other.store)
+  await take()
+  expect(tried()).toEqual([])
+  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+})
+
+test('mail that waits for a slot is given back with its shard, and deliveries in progress are awaited', async () => {
+  const { store, other, scheduler, take, release, tried, deliveries, advance } = await twoNodes()
+  const ids: MessageId[] = []
+  for (let n = 0; n < 8; n++) ids.push(await queue(other.store))
+  await take()
+  expect(tried()).toEqual(ids.slice(0, 5))
+  const released = release()
+  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+  await advance(5 * SECOND)
+  expect(released.done).toBe(false)
+  for (const delivery of deliveries) delivery.end()
+  await advance(SECOND)
+  expect(released.done).toBe(true)
+  expect(tried()).toHaveLength(5)
+  expect(messagesIn((await claim(other.store, T0)).requests)).toEqual(ids.slice(5))
+  expect(scheduler.snapshot()).toEqual([])
+})
+
+test('a delivery longer than 10 s ends after its shard has another owner, and does not change the saved destination', async () => {
+  const { other, take, release, deliveries, advance, leasesOf } = await twoNodes()
+  const id = await queue(other.store)
+  await take()
+  const released = release()
+  await advance(9 * SECOND)
+  expect(released.done).toBe(false)
+  await advance(2 * SECOND)
+  expect(released.done).toBe(true)
+  expect(leasesOf()).toEqual([id])
+  deliveries[0]?.end('deferred')
+  await advance(0)
+  expect(leasesOf()).toEqual([])
+  expect(await other.store.destinations()).toEqual([])
+  expect(await other.nodes.arrivals()).toMatchObject({ due: [{ destination: 'far.example' }] })
+})
+
+test('a shard is not released while new mail for it is being committed, and that mail is then given back', async () => {
+  const { store, other, scheduler, take, release, advance, tried, leasesOf } = await twoNodes()
+  await take()
+  const id = store.nextId()
+  expect(scheduler.admit(id, 'far.example', 1)).toBe(true)
+  const released = release()
+  await advance(60 * SECOND)
+  expect(released.done).toBe(false)
+  scheduler.unadmit(id, 'far.example', 1)
+  await advance(SECOND)
+  expect(released.done).toBe(true)
+  expect([tried(), leasesOf(), (await other.store.destinationsDue()).length]).toEqual([[], [], 0])
+})
+
+test('a window starts anew when its shard returns', async () => {
+  const { other, scheduler, take, release, deliveries, advance } = await twoNodes()
+  for (let n = 0; n < 20; n++) await queue(other.store)
+  await take()
+  for (let n = 0; n < 10; n++) deliveries[n]?.end()
+  await advance(0)
+  expect(scheduler.snapshot()[0]?.window).toBeGreaterThan(5)
+  release()
+  for (const delivery of deliveries) delivery.end()
+  await advance(SECOND)
+  await queue(other.store)
+  await take()
+  expect(scheduler.snapshot()).toMatchObject([{ destination: 'far.example', window: 5 }])
+})
+
+test('orders of an operator at another node are applied by the owner', async () => {
+  const { nodes, store, other, scheduler, take, seen, advance } = await twoNodes()
+  await take()
+  await other.store.saveDestination(SUSPENDED)
+  scheduler.arrived(await nodes.arrivals())
+  await advance(0)
+  expect(scheduler.isClosed('far.example')).toBe(true)
+  await other.store.saveDestination({ ...SUSPENDED, suspension: null })
+  scheduler.arrived(await nodes.arrivals())
+  await advance(0)
+  expect(scheduler.isClosed('far.example')).toBe(false)
+  expect(seen.map(({ kind }) => kind)).toEqual(['suspended', 'resumed'])
+  expect(await store.destinations()).toEqual([])
+})
+
+test('an order for a destination of another node is sent to its owner', async () => {
+  const { other, scheduler, take, advance, seen } = await twoNodes()
+  await take()
+  await scheduler.suspend('near.example', { by: 'root', until: null, reason: null })
+  expect(await other.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, destinations: [{ ...SUSPENDED, name: 'near.example' }] })
+  await advance(0)
+  expect([scheduler.isClosed('near.example'), seen]).toEqual([false, []])
+})
+
+test('no delivery begins while another node may have taken this one over', async () => {
+  const { nodes, other, scheduler, membership, take, tried, advance } = await twoNodes()
+  await take()
+  membership.holds = false
+  const id = await queue(other.store)
+  scheduler.arrived(await nodes.arrivals())
+  await advance(60 * SECOND)
+  expect(tried()).toEqual([])
+  expect(scheduler.storeUnavailable).toBe(true)
+  membership.holds = true
+  scheduler.resumeWork()
+  await advance(0)
+  expect(tried()).toEqual([id])
+})
