@@ -93,11 +93,16 @@ export const DELIVERY_OPTIONS = {
   smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),
   smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'Private key of the client certificate (PEM).'),
   smtp_sasl_password_maps: option(is.text, '', 'File of credentials for AUTH, lines of "NEXTHOP-OR-SENDER USER:PASSWORD".'),
+  smtp_sasl_oauth_token_command: option(
+    is.text,
+    '',
+    'Shell command that prints an access token for XOAUTH2, for logins without a password; the user is added as its last argument.',
+  ),
   smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look up credentials by the sender and its @domain first.'),
   smtp_sasl_mechanism_filter: option(
     is.list,
     '',
-    'Allowed mechanisms for AUTH; PLAIN, LOGIN and CRAM-MD5 when empty. With XOAUTH2 the password is an access token.',
+    'Allowed mechanisms for AUTH; when empty, XOAUTH2 for an access token, and PLAIN, LOGIN and CRAM-MD5 for a password.',
   ),
   smtp_sasl_security_options: option(is.list, 'noplaintext', 'noplaintext: no PLAIN, LOGIN or XOAUTH2 without TLS.'),
   smtp_sasl_auth_soft_bounce: perDestination(

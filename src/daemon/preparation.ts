@@ -25,6 +25,7 @@ import { controlPath } from './control-socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
 import type { RelaySettings } from './relay.ts'
+import { tokenCommand } from './token-command.ts'
 
 /** Parts of the preparation. `deferd check` prints a line for each. */
 export const PARTS = [
@@ -134,7 +135,9 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
   if (tables === undefined || senderTables === undefined) return undefined
   const lookups = { tables: tables.tables, senderTables: senderTables.tables }
-  return { config, templates: notices.templates, secrets: { passwords: passwords.text, tls }, ...lookups }
+  const { smtp_sasl_oauth_token_command: command } = config
+  const secrets = { passwords: passwords.text, tls, ...(command === '' ? {} : { runTokenCommand: tokenCommand(command) }) }
+  return { config, templates: notices.templates, secrets, ...lookups }
 }
 
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */

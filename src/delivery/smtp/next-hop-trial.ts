@@ -10,6 +10,7 @@ import type { Net } from '../../system/net.ts'
 import { verdictOfFailure } from '../classify.ts'
 import { HostFinder, QUERIES_PER_HOP } from '../routing/host-finder.ts'
 import type { Host } from '../routing/host-order.ts'
+import { OauthTokens } from '../tls/oauth-tokens.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
 import { systemErrorText } from './error-text.ts'
@@ -49,7 +50,9 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
   const settings = new DestinationPolicies(config).for(`smtp:${formatNextHop(hop, 0)}`).settings
   const tlsSettings = { level: settings.smtp_tls_security_level, wrapper: settings.smtp_tls_wrappermode }
   const tls = new TlsPolicies(config, secrets.tls ?? {}).termsFor(hop, host.name, tlsSettings)
-  const credentials = new SaslCredentials(secrets.passwords ?? '', config).find(hop, '')
+  const { passwords = '', runTokenCommand } = secrets
+  const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(deps.clock, runTokenCommand)
+  const credentials = new SaslCredentials(passwords, config, tokens).find(hop, '')
   const session = await connect(host, { ...deps, settings, tls, credentials })
   if (!(session instanceof SmtpSession)) {
     const policy = {

@@ -18,6 +18,7 @@ import { checkNodemailer } from './smtp-session.ts'
 import type { Net } from '../../system/net.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Route, Router } from '../routing/router.ts'
+import { OauthTokens, type RunTokenCommand } from '../tls/oauth-tokens.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
 import { TlsPolicies, type TlsFiles } from '../tls/tls-policy.ts'
@@ -27,6 +28,8 @@ import { TlsSessionCache } from '../tls/tls-session-cache.ts'
 export interface DeliverySecrets {
   /** smtp_sasl_password_maps */
   readonly passwords?: string | undefined
+  /** Runs smtp_sasl_oauth_token_command; absent without it. */
+  readonly runTokenCommand?: RunTokenCommand | undefined
   readonly tls?: TlsFiles | undefined
 }
 
@@ -79,7 +82,9 @@ export class SmtpAgent implements DeliveryAgent {
     const finder = new HostFinder({ net, config, draw: random.stream('hosts of equal preference') })
     if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
     const tls = new TlsPolicies(config, secrets.tls ?? {})
-    const passwords = new SaslCredentials(secrets.passwords ?? '', config)
+    const { runTokenCommand } = secrets
+    const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(clock, runTokenCommand)
+    const passwords = new SaslCredentials(secrets.passwords ?? '', config, tokens)
     const shared = { cache: this.#cache, quitting: this.#quitting, tickets: new TlsSessionCache() }
     this.#deps = {
       config,

@@ -10,6 +10,7 @@ import { TLSSocket } from 'node:tls'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import XOAuth2 from 'nodemailer/lib/xoauth2'
 import type { Duration, Instant } from '../../system/clock.ts'
+import { errorMessage } from '../../system/caught-error.ts'
 import { requireMembers } from '../../system/library-members.ts'
 import { Dialogue, type Waiting } from './dialogue.ts'
 import { parseExtensions, type Extensions } from './envelope-commands.ts'
@@ -127,7 +128,7 @@ class ClientConnection extends Base implements CommandChannel {
     })
   }
 
-  authenticate({ user, password }: Credentials, method: string): Promise<SessionFailure | undefined> {
+  authenticate(user: string, password: string, method: string): Promise<SessionFailure | undefined> {
     return new Promise((resolve) => {
       this.dialogue.onOver = () => resolve(this.failure)
       const oauth2 = method === 'XOAUTH2' ? new XOAuth2({ user, accessToken: password }) : undefined
@@ -333,5 +334,24 @@ async function prepareForMail(
   if (credentials === undefined || !connection.extensions.has('AUTH')) return undefined
   const mechanism = chooseMechanism(connection.mechanisms, credentials, connection.secure)
   if (mechanism === undefined) return { kind: 'auth-unavailable', why: 'no mechanism available' }
-  return connection.authenticate(credentials, mechanism)
+  return logIn(connection, credentials, mechanism)
+}
+
+/** Logs in. A server that refuses an access token is given a newly fetched one, because it may have revoked the first. */
+async function logIn(
+  connection: ClientConnection,
+  { user, password, tokens }: Credentials,
+  mechanism: string,
+): Promise<SessionFailure | undefined> {
+  if (tokens === undefined) return connection.authenticate(user, password, mechanism)
+  try {
+    const first = await tokens.get(user)
+    const failure = await connection.authenticate(user, first, mechanism)
+    if (failure?.kind !== 'refused' || failure.reply.code < 500) return failure
+    tokens.refused(user, first)
+    const second = await tokens.get(user)
+    return second === first ? failure : await connection.authenticate(user, second, mechanism)
+  } catch (error) {
+    return { kind: 'auth-unavailable', why: `no access token for ${user}: ${errorMessage(error)}` }
+  }
 }

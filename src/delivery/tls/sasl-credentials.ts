@@ -1,16 +1,20 @@
 /**
  * Logins for next hops (smtp_sasl_password_maps, Postfix SASL_README), as lines `KEY USER:PASSWORD`. Keys are tried in this
  * order: the sender address and its @domain (with smtp_sender_dependent_authentication), the next hop as written, the host name.
- * Empty lines and lines that begin with `#` are skipped.
+ * Empty lines and lines that begin with `#` are skipped. With smtp_sasl_oauth_token_command, an empty password stands for an access
+ * token, which the command returns.
  */
 import type { Config } from '../../config/options.ts'
 import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
 import { domainOf } from '../../mail/address.ts'
+import type { TokenSource } from './oauth-tokens.ts'
 
 export interface Credentials {
   readonly user: string
   readonly password: string
-  /** Allowed mechanisms in upper case. An empty list allows all except XOAUTH2. */
+  /** Source of the access token that takes the place of the password; absent for a password. */
+  readonly tokens?: TokenSource | undefined
+  /** Allowed mechanisms in upper case. An empty list allows XOAUTH2 for an access token, and all others for a password. */
   readonly mechanisms: readonly string[]
   /** True when passwords may be sent without TLS. */
   readonly plaintext: boolean
@@ -37,8 +41,11 @@ const senderKeys = (sender: string): readonly string[] => [sender.toLowerCase(),
 export class SaslCredentials {
   readonly #logins: ReadonlyMap<string, string>
   readonly #config: SaslConfig
+  readonly #tokens: TokenSource | undefined
 
-  constructor(text: string, config: SaslConfig) {
+  /** `tokens` is absent without smtp_sasl_oauth_token_command. */
+  constructor(text: string, config: SaslConfig, tokens?: TokenSource) {
+    this.#tokens = tokens
     this.#logins = new Map(text.split(/\r?\n/).flatMap((line) => [parseLine(line)].filter((entry) => entry !== undefined)))
     this.#config = config
   }
@@ -51,9 +58,11 @@ export class SaslCredentials {
       const login = this.#logins.get(key)
       if (login === undefined) continue
       const colon = login.indexOf(':')
+      const password = colon < 0 ? '' : login.slice(colon + 1)
       return {
         user: colon < 0 ? login : login.slice(0, colon),
-        password: colon < 0 ? '' : login.slice(colon + 1),
+        password,
+        ...(password === '' && this.#tokens !== undefined ? { tokens: this.#tokens } : {}),
         mechanisms: this.#config.smtp_sasl_mechanism_filter.map((name) => name.toUpperCase()),
         plaintext: !this.#config.smtp_sasl_security_options.includes('noplaintext'),
       }
@@ -66,9 +75,14 @@ export class SaslCredentials {
 const PLAINTEXT: ReadonlySet<string> = new Set(['PLAIN', 'LOGIN', 'XOAUTH2'])
 
 /** The first mechanism that is both offered and allowed; undefined when there is none. */
-export function chooseMechanism(offered: readonly string[], { mechanisms, plaintext }: Credentials, secure: boolean): string | undefined {
+export function chooseMechanism(
+  offered: readonly string[],
+  { mechanisms, plaintext, tokens }: Credentials,
+  secure: boolean,
+): string | undefined {
   return offered.find((name) => {
-    const wanted = mechanisms.length > 0 ? mechanisms.includes(name) : name !== 'XOAUTH2'
+    const fits = (name === 'XOAUTH2') === (tokens !== undefined)
+    const wanted = mechanisms.length > 0 ? mechanisms.includes(name) && (fits || tokens === undefined) : fits
     return wanted && (secure || plaintext || !PLAINTEXT.has(name))
   })
 }

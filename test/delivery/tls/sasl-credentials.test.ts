@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
 import type { NextHop } from '../../../src/config/next-hop.ts'
 import { chooseMechanism, SaslCredentials, type Credentials } from '../../../src/delivery/tls/sasl-credentials.ts'
+import type { TokenSource } from '../../../src/delivery/tls/oauth-tokens.ts'
+
+const NO_TOKENS: TokenSource = { get: () => Promise.reject(new Error('not asked')), refused: () => undefined }
 
 const FILE = `# comment
 
@@ -45,6 +48,20 @@ describe('the login', () => {
   })
 })
 
+describe('an access token', () => {
+  const { config } = configFrom({}, 'relay.example')
+  const logins = new SaslCredentials('a.example ann:\nb.example bob\nc.example carl:secret\n', config, NO_TOKENS)
+
+  test.each([
+    ['a.example', 'ann', true],
+    ['b.example', 'bob', true],
+    ['c.example', 'carl', false],
+  ])('at %s takes the place of a missing password', (host, user, usesToken) => {
+    const found = logins.find({ ...hop(25, true), host }, '')
+    expect([found?.user, found?.tokens !== undefined]).toEqual([user, usesToken])
+  })
+})
+
 describe('the mechanism', () => {
   const login = (differs: Partial<Credentials> = {}): Credentials => ({
     user: 'u',
@@ -63,5 +80,14 @@ describe('the mechanism', () => {
     ['XOAUTH2 on request only', ['XOAUTH2', 'LOGIN'], {}, true, 'LOGIN'],
     ['XOAUTH2 on request', ['LOGIN', 'XOAUTH2'], { mechanisms: ['XOAUTH2'] }, true, 'XOAUTH2'],
     ['none that is offered', [], {}, true, undefined],
+    ['XOAUTH2 for a token', ['PLAIN', 'XOAUTH2'], { tokens: NO_TOKENS }, true, 'XOAUTH2'],
+    ['none for a token without XOAUTH2', ['PLAIN', 'LOGIN'], { tokens: NO_TOKENS }, true, undefined],
+    [
+      'none for a token when the filter has no XOAUTH2',
+      ['PLAIN', 'XOAUTH2'],
+      { tokens: NO_TOKENS, mechanisms: ['PLAIN'] },
+      true,
+      undefined,
+    ],
   ])('%s', (_, offered, differs, secure, chosen) => expect(chooseMechanism(offered, login(differs), secure)).toBe(chosen))
 })

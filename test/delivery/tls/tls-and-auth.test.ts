@@ -255,6 +255,51 @@ describe('AUTH', () => {
     expect(authLine(far)).toBe(`AUTH XOAUTH2 ${Buffer.from('user=ann\x01auth=Bearer token\x01\x01').toString('base64')}`)
   })
 
+  describe('with smtp_sasl_oauth_token_command', () => {
+    const tokenLogin = (...tokens: (string | Error)[]): WorldOptions => {
+      const left = [...tokens]
+      const runTokenCommand = async () => {
+        const next = left.shift() ?? new Error('the command ran too often')
+        if (next instanceof Error) throw next
+        return next
+      }
+      const { config = [] } = login('')
+      const passwords = 'example.net ann:\n'
+      return { config: [...config, 'smtp_sasl_oauth_token_command=oauth2 token'], agent: { secrets: { passwords, runTokenCommand } } }
+    }
+    const bearer = (token: string) => `AUTH XOAUTH2 ${Buffer.from(`user=ann\x01auth=Bearer ${token}\x01\x01`).toString('base64')}`
+    const authLines = (far: SmtpAgentHarness) => far.sessions.flatMap(({ commands }) => commands.filter((line) => line.startsWith('AUTH')))
+
+    test('a login without a password uses the token, which is kept for the next session', async () => {
+      const far = world(AUTH, tokenLogin('first\n3600'))
+      for (let n = 0; n < 2; n++) expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+      expect(authLines(far)).toEqual([bearer('first'), bearer('first')])
+    })
+
+    test('a refused token is replaced at once, in the same session', async () => {
+      const far = world({ ...AUTH, auth: ['535 5.7.8 expired', '235 ok'] }, tokenLogin('old', 'new'))
+      expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+      expect(far.sessions).toHaveLength(1)
+      expect(authLines(far)).toEqual([bearer('old'), bearer('new')])
+    })
+
+    test('a refused token that the command prints again: deferred 4.7.8 after one login', async () => {
+      const far = world({ ...AUTH, auth: '535 5.7.8 no' }, tokenLogin('same', 'same'))
+      expect((await far.deliver({ to: TO })).of()).toMatchObject({ outcome: 'deferred', status: '4.7.8' })
+      expect(authLines(far)).toHaveLength(1)
+    })
+
+    test('without a token: deferred 4.7.0 with the reason', async () => {
+      const far = world(AUTH, tokenLogin(new Error('smtp_sasl_oauth_token_command ended with exit code 1')))
+      expect((await far.deliver({ to: TO })).of()).toMatchObject({
+        outcome: 'deferred',
+        status: '4.7.0',
+        reason: expect.stringContaining('no access token for ann: smtp_sasl_oauth_token_command ended with exit code 1') as string,
+      })
+      expect(authLines(far)).toEqual([])
+    })
+  })
+
   test('without TLS only mechanisms that do not send the password, else deferred 4.7.0', async () => {
     const closed = { ...login('example.net ann:a\n'), config: ['smtp_sasl_password_maps=/somewhere'] }
     const far = world({ ehlo: '250-far\r\n250 AUTH PLAIN LOGIN' }, closed)
