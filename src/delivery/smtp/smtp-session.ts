@@ -131,7 +131,7 @@ class ClientConnection extends Base implements CommandChannel {
   authenticate(user: string, password: string, method: string): Promise<SessionFailure | undefined> {
     return new Promise((resolve) => {
       this.dialogue.onOver = () => resolve(this.failure)
-      const oauth2 = method === 'XOAUTH2' ? new XOAuth2({ user, accessToken: password }) : undefined
+      const oauth2 = method === 'XOAUTH2' ? new XOAuth2({ user, accessToken: password, provisionCallback: notRenewed }) : undefined
       this.login({ user, pass: password, method, oauth2 }, (error) => {
         this.dialogue.await('idle')
         if (error === null) return resolve(undefined)
@@ -322,6 +322,9 @@ async function abortable<T>(connection: ClientConnection, signal: AbortSignal, a
     signal.removeEventListener('abort', abort)
   }
 }
+
+/** Keeps nodemailer from sending a refused token a second time. */
+const notRenewed = (_user: string, _renew: boolean, done: (error: Error) => void): void => done(new Error('the token was refused'))
 
 /** Checks what mail requires of the session (TLS, no loop), then logs in. Resolves with the failure, if any. */
 async function prepareForMail(

@@ -283,6 +283,13 @@ describe('AUTH', () => {
       expect(authLines(far)).toEqual([bearer('old'), bearer('new')])
     })
 
+    test('a refusal with a reason in a challenge, as Gmail sends it, is followed by the new token too', async () => {
+      const auth = ['334 eyJzdGF0dXMiOiI0MDEifQ==', '535 5.7.8 expired', '235 ok']
+      const far = world({ ...AUTH, auth }, tokenLogin('old', 'new'))
+      expect((await far.deliver({ to: TO })).of().outcome).toBe('delivered')
+      expect(authLines(far)).toEqual([bearer('old'), bearer('new')])
+    })
+
     test('a refused token that the command prints again: deferred 4.7.8 after one login', async () => {
       const far = world({ ...AUTH, auth: '535 5.7.8 no' }, tokenLogin('same', 'same'))
       expect((await far.deliver({ to: TO })).of()).toMatchObject({ outcome: 'deferred', status: '4.7.8' })
