@@ -16,6 +16,8 @@ const LAYERS = [
   'store',
   'store/membership',
   'store/memory',
+  'store/postgres/session',
+  'store/postgres/writing',
   'store/postgres',
   'store/sqlite/file',
   'store/sqlite',

@@ -3,8 +3,8 @@
  * resolves. The port is asynchronous, so that a store in another thread or on another machine can implement it. The suite
  * test/conformance checks every implementation.
  *
- * A method rejects with StoreUnavailable when the store cannot commit (disk full, I/O error); the call then had no effect. Any
- * other rejection is a bug.
+ * A method rejects with StoreUnavailable when the store cannot commit (disk full, I/O error); the call then had no effect, except for
+ * OutcomeUnknown. Any other rejection is a bug.
  */
 import type { Duration, Instant } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
@@ -33,6 +33,14 @@ export class StoreUnavailable extends Error {
 /** Another node has taken this one over: its leases have ended, and it cannot change the queue any more. */
 export class Fenced extends StoreUnavailable {
   override readonly name = 'Fenced'
+}
+
+/**
+ * The call was sent to the database, whose answer was lost, and which cannot be asked now. The call may have had effect. A client that
+ * waits for it gets no reply: it then repeats its message, as after any lost connection.
+ */
+export class OutcomeUnknown extends StoreUnavailable {
+  override readonly name = 'OutcomeUnknown'
 }
 
 /**

@@ -6,7 +6,7 @@ import { isMethod } from '../../src/store/methods.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import type { QueueTally } from '../../src/store/queue-tally.ts'
 import { tallyOf, tallyOfListing } from '../support/tally.ts'
-import type { Subject } from './mail.ts'
+import type { SharedNode, Subject } from './mail.ts'
 
 /** Recipients that must be in the queue or in the trash by the traffic. */
 const queuedBy = ({ traffic: { accepted, delivered, bounced, expired, deleted } }: QueueTally): number =>
@@ -26,20 +26,33 @@ export function withTallyChecked(subject: Subject): Subject {
     expect(tally).toEqual(expected)
     expect(queuedBy(tally)).toBe(countedIn(tally))
   }
-  const checked = new Proxy(store, {
-    get: (target, name: keyof QueueStore) => {
-      if (!isMethod(name) || name === 'tally') return target[name].bind(target)
-      return async (...args: unknown[]) => {
-        begun++
-        running++
-        try {
-          return await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args)
-        } finally {
-          running--
-          await check()
+  const observed = (one: QueueStore, after: () => Promise<void>): QueueStore =>
+    new Proxy(one, {
+      get: (target, name: keyof QueueStore) => {
+        if (!isMethod(name) || name === 'tally') return target[name].bind(target)
+        return async (...args: unknown[]) => {
+          begun++
+          running++
+          try {
+            return await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args)
+          } finally {
+            running--
+            await after()
+          }
         }
-      }
-    },
-  })
-  return { ...subject, store: checked, crash: crash === undefined ? undefined : async () => withTallyChecked(await crash()) }
+      },
+    })
+  const { shared } = subject
+  const join = async (): Promise<SharedNode> => {
+    if (shared === undefined) throw new Error('this store has one owner at a time')
+    const node = await shared.join()
+    // The tally of a node that was taken over cannot be read, so the calls of other nodes are only counted.
+    return { ...node, store: observed(node.store, async () => undefined) }
+  }
+  return {
+    ...subject,
+    store: observed(store, check),
+    crash: crash === undefined ? undefined : async () => withTallyChecked(await crash()),
+    ...(shared === undefined ? {} : { shared: { ...shared, join } }),
+  }
 }

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll } from 'vitest'
 import { parseDatabaseUrl, type DatabaseUrl } from '../../src/config/database-url.ts'
-import { openSession } from '../../src/store/postgres/client.ts'
-import { Connection } from '../../src/store/postgres/database-connection.ts'
+import { openSession } from '../../src/store/postgres/session/client.ts'
+import { Connection } from '../../src/store/postgres/session/database-connection.ts'
 import { migrate } from '../../src/store/postgres/migrations.ts'
 import { reasonWithoutPostgres, startPostgres, type PostgresServer } from './postgres-server.ts'
 

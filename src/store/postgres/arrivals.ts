@@ -6,8 +6,8 @@ import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import { NO_ARRIVALS, type Arrivals } from '../membership/node-table.ts'
 import type { DestinationRecord } from '../queue-store.ts'
-import { texts } from './arrays.ts'
-import type { Connection } from './database-connection.ts'
+import { texts } from './session/arrays.ts'
+import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
 
 interface Place {

@@ -18,9 +18,6 @@ export const shards = `
     coalesce((select json_agg(id order by id) from shard where owner = $1), '[]') as mine,
     (extract(epoch from clock_timestamp()) * 1000)::bigint as "databaseTime"`
 
-/** Locks the row of this node, which a takeover would delete, until the end of the transaction. */
-export const shareNode = 'select 1 from node where id = $1 for share'
-
 export const setDraining = 'update node set draining = $2 where id = $1 returning id'
 
 /** Ends the sessions of another node, whose open transaction keeps its row from being deleted. */

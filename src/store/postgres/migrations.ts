@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { QueueTooNew } from '../errors.ts'
 import { SHARDS } from '../membership/shards.ts'
-import type { Connection } from './database-connection.ts'
-import { DatabaseUnusable } from './database-errors.ts'
+import type { Connection } from './session/database-connection.ts'
+import { DatabaseUnusable } from './session/database-errors.ts'
 
 /** The package's `migrations/postgres` folder, at the same path from src/store/postgres and from dist/store/postgres. */
 const FOLDER = fileURLToPath(new URL('../../../migrations/postgres/', import.meta.url))

@@ -11,8 +11,9 @@ import {
   type RecipientId,
 } from '../../mail/message.ts'
 import type { Takeover } from '../membership/node-table.ts'
-import type { Connection } from './database-connection.ts'
-import * as sql from './node-queries.ts'
+import { Fenced } from '../queue-store.ts'
+import type { Connection } from './session/database-connection.ts'
+import * as sql from './session/node-queries.ts'
 
 /** Labels of a node, which other nodes and commands show. */
 export interface NodeLabels {
@@ -38,11 +39,15 @@ export type Inheritance = Takeover & { readonly swept: number }
 
 /**
  * Removes a node that has not beaten since `seenBeat`, in one transaction: ends its leases, frees its shards and deletes its staged
- * contents. Returns null, without a change, when the node has beaten or is gone. Rejects with 55P03 when an open transaction of the
- * node lasts longer than lock_timeout.
+ * contents. Returns null, without a change, when the node has beaten or is gone. Rejects with Fenced when `taker`, the node that acts,
+ * is gone itself, and with 55P03 when an open transaction of the node lasts longer than lock_timeout.
  */
-export const takeOverNode = (connection: Connection, node: OwnerId, seenBeat: number): Promise<Inheritance | null> =>
-  remove(connection, node, () => connection.query(sql.removeNode, [node, seenBeat]))
+export const takeOverNode = (connection: Connection, node: OwnerId, seenBeat: number, taker?: OwnerId): Promise<Inheritance | null> =>
+  remove(connection, node, async () => {
+    const isFenced = taker !== undefined && (await connection.query(sql.shareNode, [taker])).length === 0
+    if (isFenced) throw new Fenced(`node ${taker} was taken over`)
+    return connection.query(sql.removeNode, [node, seenBeat])
+  })
 
 /** Removes the node that acts, in the same way. Returns null when it is gone. */
 export const leaveNode = (connection: Connection, node: OwnerId): Promise<Inheritance | null> =>

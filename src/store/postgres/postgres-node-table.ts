@@ -8,13 +8,13 @@ import { seconds, type Clock, type Duration } from '../../system/clock.ts'
 import type { Arrivals, NodeState, NodesView, NodeTable, Takeover } from '../membership/node-table.ts'
 import type { Shard } from '../membership/shards.ts'
 import { Fenced } from '../queue-store.ts'
-import { int2s } from './arrays.ts'
+import { int2s } from './session/arrays.ts'
 import { ArrivalQueue } from './arrivals.ts'
-import type { SessionTerms } from './client.ts'
-import type { Connection } from './database-connection.ts'
-import { LastingSession } from './lasting-session.ts'
+import type { SessionTerms } from './session/client.ts'
+import type { Connection } from './session/database-connection.ts'
+import { LastingSession } from './session/lasting-session.ts'
 import { leaveNode, takeOverNode } from './node.ts'
-import * as nodeSql from './node-queries.ts'
+import * as nodeSql from './session/node-queries.ts'
 import * as sql from './membership-queries.ts'
 
 /** Channel of the hints that arrivals are waiting. The payload is the list of their shards, separated by commas. */
@@ -69,7 +69,8 @@ export class PostgresNodeTable implements NodeTable {
 
   async takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
     try {
-      return await this.#taker.run((connection) => takeOverNode(connection, node, seenBeat))
+      const taken = await this.#taker.run((connection) => takeOverNode(connection, node, seenBeat, this.me))
+      return taken === null ? null : { shards: taken.shards, leases: taken.leases, corrupt: taken.corrupt }
     } catch (error) {
       const code = error instanceof Error && error.cause instanceof DatabaseError ? error.cause.code : undefined
       if (code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK) throw error
@@ -80,7 +81,9 @@ export class PostgresNodeTable implements NodeTable {
   }
 
   async takeShards(limit: number): Promise<readonly Shard[]> {
-    const taken = await this.#asNode(sql.shareNode, (connection) => connection.query<{ id: Shard }>(nodeSql.takeShards, [this.me, limit]))
+    const taken = await this.#asNode(nodeSql.shareNode, (connection) =>
+      connection.query<{ id: Shard }>(nodeSql.takeShards, [this.me, limit]),
+    )
     const shards = taken.map(({ id }) => id)
     this.#mine = new Set([...this.#mine, ...shards])
     return shards
@@ -91,7 +94,10 @@ export class PostgresNodeTable implements NodeTable {
   }
 
   arrivals(): Promise<Arrivals> {
-    return this.#control.run((connection) => this.#arrivals.take(connection))
+    return this.#control.run(async (connection) => {
+      if ((await connection.query(nodeSql.nodeExists, [this.me])).length === 0) throw new Fenced(`node ${this.me} was taken over`)
+      return this.#arrivals.take(connection)
+    })
   }
 
   onHint(listener: () => void): void {

@@ -10,7 +10,7 @@ import type { NewMessage, NewRecipient } from '../queue-store.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { messageCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
-import { fromNotify } from './rows.ts'
+import { fromNotify } from '../stored-values.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 export class Intake {

@@ -9,7 +9,8 @@ import type { DestinationName, MessageId, RecipientId } from '../../mail/message
 import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './queries.ts'
-import { fromStatus, toDestination, type DestinationRow, type MessageRow } from './rows.ts'
+import { fromStatus } from '../stored-values.ts'
+import { toDestination, type DestinationRow, type MessageRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 type Limits = Parameters<QueueStore['prune']>[0]

@@ -19,7 +19,8 @@ import {
 import type { Claim, Claimed } from '../queue-store.ts'
 import type { Corrupt } from './quarantine.ts'
 import * as sql from './queries.ts'
-import { toLeased, toMessage, Undecodable, type MessageRow, type RecipientRow } from './rows.ts'
+import { Undecodable } from '../stored-values.ts'
+import { toLeased, toMessage, type MessageRow, type RecipientRow } from './rows.ts'
 
 type Known = { readonly message: Message; readonly row: MessageRow }
 

@@ -5,7 +5,8 @@
 import type { Database } from 'better-sqlite3'
 import { queueIdOf, type MessageId, type RecipientId } from '../../mail/message.ts'
 import * as sql from './queries.ts'
-import { Undecodable, type MessageRow } from './rows.ts'
+import { Undecodable } from '../stored-values.ts'
+import { type MessageRow } from './rows.ts'
 
 /** A message that was moved to `corrupt`, as the log reports it. */
 export interface Quarantined {

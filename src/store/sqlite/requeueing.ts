@@ -8,7 +8,8 @@ import type { Operation } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
-import { fromStatus, type MessageRow, type RecipientRow } from './rows.ts'
+import { fromStatus } from '../stored-values.ts'
+import { type MessageRow, type RecipientRow } from './rows.ts'
 
 type Requeue = Extract<Operation, { kind: 'requeue' }>
 

@@ -3,12 +3,12 @@
  * quarantined, and other mail is not affected.
  */
 import type { Instant } from '../../system/clock.ts'
-import type { Notify, Ret } from '../../mail/envelope.ts'
-import type { DeliveryStatus, Stage } from '../../mail/smtp-reply.ts'
+import type { Ret } from '../../mail/envelope.ts'
 import type { NoticeDue, LeasedRecipient, Message, MessageSummary, Placement, Recipient, RecipientState } from '../../mail/message.ts'
 import type { QueuedFailure } from '../cause-groups.ts'
 import type { ListedRecipient } from '../queue-reader.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
+import { lenient, readableStatus, toDelays, toNotify, toStatus, Undecodable, UNREADABLE } from '../stored-values.ts'
 import { isSoundMessage, isSoundRecipient } from './file/checksums.ts'
 
 export interface MessageRow {
@@ -87,14 +87,6 @@ export interface DestinationRow {
   readonly site_status: string | null
 }
 
-/** Error for a row with a value that deferd never writes. */
-export class Undecodable extends Error {
-  override readonly name = 'Undecodable'
-}
-
-/** Status shown in place of a stored outcome that cannot be decoded. */
-const UNREADABLE: DeliveryStatus = { status: '4.3.0', reason: 'the stored outcome cannot be read', stage: 'queue' }
-
 const instant = (value: unknown, column: string): Instant => {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   throw new Undecodable(`${column} is not a whole number`)
@@ -140,7 +132,7 @@ export function toLeased(row: RecipientRow, warnings: number): LeasedRecipient {
   return {
     id: row.id,
     address: text(row.address, 'address'),
-    ...(row.notify === null ? {} : { notify: toNotify(row.notify) }),
+    ...(row.notify === null ? {} : { notify: toNotify(text(row.notify, 'notify')) }),
     ...(row.orcpt === null ? {} : { orcpt: text(row.orcpt, 'orcpt') }),
     dueAt: instant(row.kept_due_at ?? row.due_at, 'due_at'),
     expiresAt: instant(row.expires_at, 'expires_at'),
@@ -237,74 +229,3 @@ export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): Q
   last: readableStatus(last),
   first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
 })
-
-/** NOTIFY parameter (RFC 3461) as stored text: `never` or the list of conditions. */
-export const fromNotify = (notify: Notify | undefined): string | null =>
-  notify === undefined ? null : notify === 'never' ? notify : notify.join(',')
-
-export const fromStatus = (status: DeliveryStatus | null): string | null => (status === null ? null : JSON.stringify(status))
-
-const WISHES: readonly string[] = ['success', 'failure', 'delay']
-
-function toNotify(value: string): Notify {
-  if (value === 'never') return value
-  const wishes = text(value, 'notify').split(',')
-  if (!wishes.every((wish): wish is 'success' | 'failure' | 'delay' => WISHES.includes(wish))) throw new Undecodable('notify is unknown')
-  return wishes
-}
-
-/** Cache of decoded outcomes. A backlog has few distinct outcomes, each of them thousands of times. */
-const decoded = new Map<string, DeliveryStatus>()
-const DECODED_AT_MOST = 100
-/** The outcome decoded last. Neighbouring recipients mostly have the same outcome. */
-let latest: { readonly json: string; readonly status: DeliveryStatus } | undefined
-
-function toStatus(json: string | null): DeliveryStatus | null {
-  if (json === null) return null
-  if (json === latest?.json) return latest.status
-  let status = decoded.get(json)
-  if (status === undefined) {
-    status = decodedStatus(json)
-    if (decoded.size >= DECODED_AT_MOST) decoded.clear()
-    decoded.set(json, status)
-  }
-  latest = { json, status }
-  return status
-}
-
-const readableStatus = (json: string | null): DeliveryStatus | null => lenient(() => toStatus(json), UNREADABLE)
-
-function decodedStatus(json: string): DeliveryStatus {
-  const value = parsed(json)
-  if (typeof value === 'object' && value !== null && 'status' in value && 'reason' in value && 'stage' in value) {
-    const { status, reason, stage } = value
-    if (typeof status === 'string' && typeof reason === 'string' && typeof stage === 'string') {
-      return { ...value, status, reason, stage: stage as Stage }
-    }
-  }
-  throw new Undecodable('an outcome lacks members')
-}
-
-function toDelays(json: string): AttemptRecord['delays'] {
-  const value = parsed(json)
-  if (!Array.isArray(value)) throw new Undecodable('delays is not a list')
-  const [a, b, c, d] = value.map(Number)
-  return [a ?? 0, b ?? 0, c ?? 0, d ?? 0]
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch (cause) {
-    throw new Undecodable('the row holds invalid JSON', { cause })
-  }
-}
-
-function lenient<T, F>(read: () => T, fallback: F): T | F {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof Undecodable) return fallback
-    throw error
-  }
-}

@@ -9,7 +9,8 @@ import type { AttemptRecord, Settled, Settlement, SettleResult } from '../queue-
 import type { HistoryWriter } from './history.ts'
 import { outcomeCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
-import { fromStatus, type MessageRow, type RecipientRow } from './rows.ts'
+import { fromStatus } from '../stored-values.ts'
+import { type MessageRow, type RecipientRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 type Final = Exclude<Settled, { state: 'waiting' }>

@@ -1,9 +1,9 @@
 /** Sessions with a real server: where they are opened, and the servers that are refused. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts'
-import { openSession } from '../../../src/store/postgres/client.ts'
-import { DatabaseAway, DatabaseUnusable } from '../../../src/store/postgres/database-errors.ts'
-import type { Durability } from '../../../src/store/postgres/database-terms.ts'
+import { openSession } from '../../../src/store/postgres/session/client.ts'
+import { DatabaseAway, DatabaseUnusable } from '../../../src/store/postgres/session/database-errors.ts'
+import type { Durability } from '../../../src/store/postgres/session/database-terms.ts'
 import { portBelowEphemeral } from '../../support/ports.ts'
 import { reasonWithoutPostgres, startPostgres, type PostgresServer } from '../../support/postgres-server.ts'
 import { startStartupFilter } from '../../support/startup-filter.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { refusal, type DatabaseFacts } from '../../../src/store/postgres/database-terms.ts'
+import { refusal, type DatabaseFacts } from '../../../src/store/postgres/session/database-terms.ts'
 
 const SAFE: DatabaseFacts = {
   version: 'PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc',

@@ -1,10 +1,10 @@
 /** Nodes of a queue in PostgreSQL: joining, and the takeover of one that has failed. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { DatabaseUrl } from '../../../src/config/database-url.ts'
-import type { Connection } from '../../../src/store/postgres/database-connection.ts'
+import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { joinNode, takeOverNode } from '../../../src/store/postgres/node.ts'
-import * as sql from '../../../src/store/postgres/node-queries.ts'
+import * as sql from '../../../src/store/postgres/session/node-queries.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 const LABELS = { name: 'n1', program: '1.2.0', settings: 'abc', draining: false }

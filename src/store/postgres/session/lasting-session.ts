@@ -2,9 +2,9 @@
  * A session that is opened at its first use, and again after a failure. The effects of a failed call are unknown. Before the next call
  * the server ends the former session, so that nothing of it takes effect later.
  */
-import { errorMessage } from '../../system/caught-error.ts'
-import type { Clock, Duration } from '../../system/clock.ts'
-import { StoreUnavailable } from '../queue-store.ts'
+import { errorMessage } from '../../../system/caught-error.ts'
+import type { Clock, Duration } from '../../../system/clock.ts'
+import { StoreUnavailable } from '../../queue-store.ts'
 import { openSession, type SessionTerms } from './client.ts'
 import { Connection } from './database-connection.ts'
 import { DatabaseAway } from './database-errors.ts'

@@ -3,10 +3,10 @@
  * database-terms.ts, which are checked at every connection. Nothing reconnects by itself: the holder of a lost session opens another.
  */
 import pg from 'pg'
-import { errorMessage } from '../../system/caught-error.ts'
+import { errorMessage } from '../../../system/caught-error.ts'
 import { DatabaseAway, DatabaseUnusable } from './database-errors.ts'
 import { refusal, type DatabaseFacts, type Durability } from './database-terms.ts'
-import type { DatabaseUrl, ServerUrl } from '../../config/database-url.ts'
+import type { DatabaseUrl, ServerUrl } from '../../../config/database-url.ts'
 
 export interface SessionTerms {
   readonly url: DatabaseUrl

@@ -1,5 +1,5 @@
 /** SQL for the arithmetic of ids: the recipients of a message are one range of ids. */
-import { RECIPIENTS_PER_MESSAGE } from '../../mail/message.ts'
+import { RECIPIENTS_PER_MESSAGE } from '../../../mail/message.ts'
 
 /**
  * Right side of an SQL condition (`between … and …`) for the recipient ids of the messages from `first` to `last`, two SQL

@@ -1,0 +1,87 @@
+/**
+ * Opens a queue in PostgreSQL as a new node: creates or migrates its tables, joins, and opens the store and the reader. The node owns no
+ * shard yet.
+ */
+import type { DatabaseUrl } from '../../config/database-url.ts'
+import type { OwnerId } from '../../mail/message.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
+import type { Shard } from '../membership/shards.ts'
+import type { QueueReader } from '../queue-reader.ts'
+import type { QueueStore } from '../queue-store.ts'
+import { openSession } from './session/client.ts'
+import { Connection } from './session/database-connection.ts'
+import type { Durability } from './session/database-terms.ts'
+import { migrate } from './migrations.ts'
+import { joinNode, type NodeLabels } from './node.ts'
+import { createPostgresReader } from './postgres-reader.ts'
+import { ARRIVALS_CHANNEL } from './postgres-node-table.ts'
+import { createStore } from './writing/postgres-store.ts'
+import { ReadingSession } from './session/reading-session.ts'
+import { KEPT_FOR } from './writing/tally-query.ts'
+
+export interface PostgresOptions {
+  readonly url: DatabaseUrl
+  readonly durability: Durability
+  readonly labels: NodeLabels
+  readonly clock: Clock
+  /** Called once, when another node has taken this one over. */
+  readonly onFenced?: (() => void) | undefined
+  /** Time for which a tally is used again. */
+  readonly tallyKeptFor?: Duration | undefined
+}
+
+/** A queue in PostgreSQL, opened by one node. */
+export interface PostgresQueue {
+  readonly node: OwnerId
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  /** True when the tables were created by this opening. */
+  readonly created: boolean
+  /** Closes the reader and the store. The node stays until it leaves or is taken over. */
+  readonly close: () => Promise<void>
+  /** Closes the sessions at once, like the end of the process. */
+  readonly destroy: () => Promise<void>
+}
+
+/** Time limit of a statement of the reader. */
+const READER_SETTINGS = { statement_timeout: '15s' }
+
+/** Rejects with DatabaseAway, DatabaseUnusable or QueueTooNew. */
+export async function openPostgresStore(options: PostgresOptions): Promise<PostgresQueue> {
+  const { url, durability, labels, clock, onFenced = () => undefined, tallyKeptFor = KEPT_FOR } = options
+  const connect = async (application: string, settings: Readonly<Record<string, string>> = {}): Promise<Connection> =>
+    new Connection(await openSession({ url, durability, application, pipeline: true, settings }))
+  const writing = await connect('deferd w')
+  try {
+    const { created } = await migrate(writing)
+    const node = await joinNode(writing, labels)
+    const names = { writing: `deferd ${node} w`, reading: `deferd ${node} r` }
+    await writing.query(`select set_config('application_name', $1, false)`, [names.writing])
+    const reading = new ReadingSession(() => connect(names.reading, READER_SETTINGS))
+    const wake = (shards: readonly Shard[]): void => {
+      // A hint in a transaction of its own: one with a change would hold a lock of the whole server during its commit.
+      reading.query('select pg_notify($1, $2)', [ARRIVALS_CHANNEL, shards.join()]).catch(() => undefined)
+    }
+    const deps = { node, name: labels.name, clock, connect: () => connect(names.writing), reading, wake, onFenced, tallyKeptFor }
+    const { store, destroy } = await createStore(writing, deps)
+    const reader = createPostgresReader(reading, async () => undefined)
+    const closeReading = () => reading.close()
+    return {
+      node,
+      store,
+      reader,
+      created,
+      close: async () => {
+        await store.close()
+        await closeReading()
+      },
+      destroy: async () => {
+        destroy()
+        await closeReading()
+      },
+    }
+  } catch (error) {
+    writing.destroy()
+    throw error
+  }
+}

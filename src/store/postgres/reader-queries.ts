@@ -1,0 +1,278 @@
+/**
+ * SQL statements of the reader. Each reads a bounded slice in one statement, so that no snapshot is held for long: an old snapshot keeps
+ * dead rows from being removed. A walk through the whole queue consists of many statements.
+ */
+import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
+import { SHARDS } from '../membership/shards.ts'
+import { storableText, texts } from './session/arrays.ts'
+import type { Parameter } from './session/database-connection.ts'
+import { messageIdOf, recipientRange } from './session/id-ranges.ts'
+import { DUE_INDEX } from './writing/queries.ts'
+import { MESSAGE_COLUMNS } from './writing/rows.ts'
+
+const THEIRS = `r.id ${recipientRange('message.id')}`
+
+/** Destinations that are dead or suspended: no ordinary delivery is attempted there. */
+export const closedDestinations = 'select name from destination where dead_until is not null or suspended_by is not null'
+
+const IS_DEFERRED = `(r.attempts > 0 or r.destination in (${closedDestinations}))`
+
+/**
+ * Queue name of a message. A message that is held, corrupt or deleted has its placement as queue name. Any other message is
+ * `active` when a recipient is leased, `deferred` when a live recipient was attempted or its destination is dead or suspended,
+ * and `incoming` otherwise.
+ */
+const QUEUE_NAME = `
+  case
+    when placement <> 'queued' then placement
+    when exists (select 1 from recipient r where ${THEIRS} and r.state = 'leased') then 'active'
+    when exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${IS_DEFERRED}) then 'deferred'
+    else 'incoming'
+  end`
+
+export const lastMessage = 'select max(id) as id from message'
+export const nextMessage = 'select id from message where id > $1 order by id limit 1'
+
+/** Highest id among the next messages after an id; null when there are none. */
+export const sliceOfMessages = 'select max(id) as id from (select id from message where id > $1 order by id limit $2) slice'
+export const sliceOfRecipients = 'select max(id) as id from (select id from recipient where id > $1 order by id limit $2) slice'
+
+// --- listings
+
+/** Columns that a listing reads of a message, and its live recipients as a list of lists. */
+const LISTED = `
+  select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire,
+    (select json_agg(json_build_array(r.id, r.state, r.destination, r.address, r.orcpt, r.due_at, r.expires_at, r.steps, r.attempts, r.last)
+      order by r.id) from recipient r where ${THEIRS} and r.settled_at is null) as live
+  from message`
+
+/** A statement with its parameters. */
+export interface Query {
+  readonly text: string
+  readonly parameters: readonly Parameter[]
+}
+
+/** Collects parameters, each of which gets the next number. */
+class Parameters {
+  readonly all: Parameter[] = []
+
+  add(value: Parameter): string {
+    this.all.push(value)
+    return `$${this.all.length}`
+  }
+}
+
+/**
+ * Filter keys that test a column of one row. Two keys are excluded: an id is a range of one row, and the queue depends on several
+ * rows.
+ */
+type Column = Exclude<keyof QueueFilter, 'queueId' | 'queue'>
+
+interface Condition<Value> {
+  /** The table that the condition tests. All conditions on recipients must hold for the same live recipient. */
+  readonly on: 'message' | 'recipient'
+  readonly sql: (value: Value, parameters: Parameters) => string
+}
+
+/** Compares a member of the last outcome. A comparison with the stored JSON excludes most rows before they are decoded. */
+const inLast = (stored: string, members: readonly string[], wanted: string, parameters: Parameters): string => {
+  const tests = members.map((member) => `r.last::json ->> '${member}' ilike ${parameters.add(wanted)}`)
+  return `case when r.last ilike ${parameters.add(stored)} and position('\\u0000' in r.last) = 0 then ${tests.join(' or ')} end`
+}
+
+const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
+  sender: { on: 'message', sql: (sender, parameters) => `sender ilike ${parameters.add(pattern(sender))}` },
+  arrivedBefore: { on: 'message', sql: (at, parameters) => `arrived_at < ${parameters.add(at)}` },
+  arrivedAfter: { on: 'message', sql: (at, parameters) => `arrived_at > ${parameters.add(at)}` },
+  recipient: { on: 'recipient', sql: (address, parameters) => `r.address ilike ${parameters.add(pattern(address))}` },
+  destination: { on: 'recipient', sql: (name, parameters) => `r.destination ilike ${parameters.add(pattern(name))}` },
+  attemptsOver: { on: 'recipient', sql: (limit, parameters) => `r.attempts > ${parameters.add(limit)}` },
+  status: { on: 'recipient', sql: (status, parameters) => inLast(inJson(status), ['status'], pattern(status), parameters) },
+  reply: {
+    on: 'recipient',
+    sql: (reply, parameters) =>
+      inLast(
+        `%${pattern(JSON.stringify(reply).slice(1, -1))}%`,
+        ['reply', 'reason'],
+        reply.includes('*') ? pattern(reply) : `%${literal(reply)}%`,
+        parameters,
+      ),
+  },
+}
+
+/** Escapes text for LIKE. */
+const literal = (text: string): string => storableText(text).replaceAll(/[\\%_]/g, '\\$&')
+
+/** Converts a filter pattern to a LIKE pattern. `*` is the only wildcard; every other character matches itself. */
+const pattern = (text: string): string => literal(text).replaceAll('*', '%')
+
+/** LIKE pattern for stored JSON with a string that matches the filter pattern `text`. */
+export const inJson = (text: string): string => `%"${pattern(JSON.stringify(text).slice(1, -1))}"%`
+
+const isColumn = (key: keyof QueueFilter): key is Column => key !== 'queueId' && key !== 'queue'
+
+function conditionsOn(on: 'message' | 'recipient', filter: QueueFilter, parameters: Parameters): readonly string[] {
+  return conditionsIn(filter)
+    .filter(isColumn)
+    .flatMap((key) => (CONDITIONS[key].on === on ? [conditionOf(key, filter, parameters)] : []))
+}
+
+function conditionOf<Key extends Column>(key: Key, filter: Pick<QueueFilter, Key>, parameters: Parameters): string {
+  const value = filter[key]
+  return value === null ? 'true' : CONDITIONS[key].sql(value, parameters)
+}
+
+/** Messages in the trash are listed only when the filter names the trash. */
+const placementOf = (queue: QueueFilter['queue']): string =>
+  queue === null
+    ? `placement <> 'trash'`
+    : `placement = '${queue === 'hold' || queue === 'corrupt' || queue === 'trash' ? queue : 'queued'}'`
+
+function recipientPart(filter: QueueFilter, parameters: Parameters): readonly string[] {
+  const asked = [...conditionsOn('recipient', filter, parameters)]
+  if (filter.queue === 'incoming' && asked.length === 0) asked.push(`not ${IS_DEFERRED}`)
+  if (filter.queue === 'deferred' && asked.length === 0) asked.push(IS_DEFERRED)
+  if (asked.length === 0) return []
+  return [`exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${asked.map((one) => `(${one})`).join(' and ')})`]
+}
+
+/** Messages in delivery: as many rows are read as there are leased recipients. */
+const LEASED = `message.id = any (array(select ${messageIdOf('id')} from recipient where leased_by is not null))`
+
+/** One slice of the messages that match a filter: ids above `after`, up to `through`. */
+export function listedBy(filter: QueueFilter, range: { readonly after: number; readonly through: number; readonly limit: number }): Query {
+  const parameters = new Parameters()
+  const where = [
+    `message.id > ${parameters.add(range.after)} and message.id <= ${parameters.add(range.through)}`,
+    ...(isOfLeased(filter) ? [LEASED] : []),
+    placementOf(filter.queue),
+    ...conditionsOn('message', filter, parameters),
+    ...recipientPart(filter, parameters),
+  ]
+  const text = `${LISTED} where ${where.join(' and ')} order by message.id limit ${parameters.add(range.limit)}`
+  return { text, parameters: parameters.all }
+}
+
+/** The messages among `candidates` that match a filter. */
+export function listedAmong(filter: QueueFilter, candidates: Buffer, limit: number): Query {
+  const parameters = new Parameters()
+  const where = [
+    `message.id = any (${parameters.add(candidates)}::bigint[])`,
+    placementOf(filter.queue),
+    ...conditionsOn('message', filter, parameters),
+    ...recipientPart(filter, parameters),
+  ]
+  return { text: `${LISTED} where ${where.join(' and ')} order by message.id limit ${parameters.add(limit)}`, parameters: parameters.all }
+}
+
+const isOfLeased = ({ queue }: QueueFilter): boolean => queue === 'active'
+
+/** Whether the statement of `listedBy` skips so few rows that the whole queue can be searched without slices. */
+export const needsNoSlices = (filter: QueueFilter): boolean => isOfLeased(filter) || conditionsIn(filter).length === 0
+
+/** Queries for the live recipients at a destination ($1 its shard, $2 its name): one per state, because each has its own index. */
+const AT_DESTINATION = [
+  `shard = $1 and destination = $2 and ${DUE_INDEX}`,
+  `shard = $1 and destination = $2 and state = 'waiting' and suspect`,
+  `leased_by is not null and destination = $2`,
+  `shard = $1 and destination = $2 and state = 'parked'`,
+].map((condition) => `select id from recipient where ${condition}`)
+
+/** Ids of live recipients at a destination, in the order of their messages. */
+export const recipientsAt = `
+  select id from (${AT_DESTINATION.join(' union all ')}) there
+  where id ${recipientRange('($3::bigint + 1)', '$4::bigint')} order by id limit $5`
+
+/** Number of live recipients at a destination, up to a limit. */
+export const countAt = `select count(*) as found from (select 1 from (${AT_DESTINATION.join(' union all ')}) there limit $3) counted`
+
+// --- one message
+
+/** A message with all its recipients and attempts, of one moment. */
+export const messageWithAll = `
+  select ${MESSAGE_COLUMNS}, ${QUEUE_NAME} as queue,
+    (select json_agg(to_json(r) order by r.id) from recipient r where ${THEIRS}) as all_recipients,
+    (select json_agg(to_json(a) order by a.at, a.recipient, a.number) from attempt a where a.recipient ${recipientRange('message.id')}) as attempts
+  from message where message.id = $1`
+export const queuesOf = `
+  select message.id, created_at as "createdAt", ${QUEUE_NAME} as queue from message where message.id = any ($1::bigint[])`
+export const historyOf = 'select left_at as "leftAt", record from history where message = $1 order by seq desc limit 1'
+
+// --- destinations
+
+/** Destinations after a name with waiting or leased mail. Loose index scan: two seeks per destination and shard. */
+export const busyDestinations = `
+  with recursive walk (shard, destination) as (
+    select s, (select r.destination from recipient r where r.shard = s and r.destination > $1 and r.state = 'waiting' and not r.suspect
+      order by r.destination limit 1) from generate_series(0, ${SHARDS - 1}) s
+    union all
+    select walk.shard, (select r.destination from recipient r where r.shard = walk.shard and r.destination > walk.destination
+      and r.state = 'waiting' and not r.suspect order by r.destination limit 1) from walk where walk.destination is not null)
+  select destination from walk where destination is not null
+  union select destination from recipient where leased_by is not null and destination > $1
+  order by destination limit $2`
+
+export const loadOf = `
+  select
+    ((select count(*) from recipient where shard = $1 and destination = $2 and ${DUE_INDEX})
+    + (select count(*) from recipient where shard = $1 and destination = $2 and state = 'waiting' and suspect))::int as waiting,
+    (select count(*) from recipient where leased_by is not null and destination = $2)::int as leased,
+    (select due_at from recipient where shard = $1 and destination = $2 and ${DUE_INDEX} order by due_at limit 1) as "nextDueAt"`
+
+export const destinations = 'select * from destination order by name'
+
+/**
+ * Live recipients of a slice that are not in the trash, with their last status, the times of their first and last attempt, and the
+ * status of the first.
+ */
+export const failuresBetween = `
+  select r.id, m.created_at as "createdAt", r.destination, r.address, r.last,
+    (select at from attempt where attempt.recipient = r.id order by number desc limit 1) as "lastAt",
+    (select at from attempt where attempt.recipient = r.id order by number limit 1) as "firstAt",
+    (select status from attempt where attempt.recipient = r.id order by number limit 1) as "firstStatus"
+  from recipient r cross join lateral (select created_at, placement from message where message.id = ${messageIdOf('r.id')} offset 0) m
+  where r.id > $1 and r.id <= $2 and r.settled_at is null and m.placement <> 'trash' and ($3::text is null or r.destination = $3)
+  order by r.id`
+
+// --- history, ages and counts
+
+/** Number of the first row among those that left at a time or later. */
+export const firstDeparture = `
+  select min(seq) as seq from (select seq from history where left_at >= $1 order by left_at limit 10000) late`
+export const lastDeparture = 'select max(seq) as seq from history'
+/**
+ * Rows of the history, newest first. The conditions on `record` compare with its JSON text, which excludes most rows before they
+ * are decoded; the caller compares the decoded values.
+ */
+export const departures = `
+  select seq, message, left_at as "leftAt", record from history
+  where seq >= $1 and seq < $2 and left_at >= $3
+    and ($4::text is null or record ilike $4) and ($5::text is null or record ilike $5)
+    and ($6::text is null or position($6 in record) > 0)
+  order by seq desc limit $7`
+
+export const audit = 'select id, at, who, action, arguments, changed from audit where id > $1 order by id limit $2'
+
+export const ages = `
+  select r.id as cursor, m.sender, r.address, m.arrived_at as "arrivedAt", m.id as message
+  from recipient r cross join lateral (select message.id, sender, arrived_at, ${QUEUE_NAME.replaceAll('r.', 'x.').replaceAll('recipient r', 'recipient x')} as queue
+    from message where message.id = ${messageIdOf('r.id')} offset 0) m
+  where r.id > $1 and r.id <= $2 and r.settled_at is null and m.queue = any ($4::text[])
+  order by r.id limit $3`
+
+export const countsBetween = `
+  select queue, count(*)::int as messages, sum(alive)::bigint as recipients, min(arrived_at) as "oldestArrival"
+  from (select ${QUEUE_NAME} as queue, arrived_at,
+      (select count(*) from recipient r where ${THEIRS} and r.settled_at is null) as alive
+    from message where message.id > $1 and message.id <= $2 and placement <> 'trash' offset 0) counted
+  where alive > 0 group by queue`
+
+/** Messages in the trash with live recipients. Reads as many rows as the trash holds. */
+export const trashCount = `
+  select count(*)::int as messages, coalesce(sum(alive), 0)::bigint as recipients
+  from (select (select count(*) from recipient r where ${THEIRS} and r.settled_at is null) as alive
+    from message where deleted_at is not null offset 0) counted
+  where alive > 0`
+
+/** Parameter of `ages`. */
+export const queueNames = (queues: readonly string[]): Buffer => texts(queues)

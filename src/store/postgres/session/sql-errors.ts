@@ -1,0 +1,41 @@
+/** Meaning of the errors of statements (PostgreSQL, "Error Codes"). */
+import { DatabaseError } from 'pg'
+import { errorMessage } from '../../../system/caught-error.ts'
+import { DatabaseAway } from './database-errors.ts'
+
+/**
+ * - `lost`: the session has ended, or its state is unknown;
+ * - `unmet`: an assertion of a statement failed (division by zero);
+ * - `again`: the transaction met one of another node and can be repeated;
+ * - `away`: the database cannot commit now;
+ * - `aborted`: an earlier statement of the transaction failed;
+ * - `call`: a bug or an invalid value.
+ */
+export type FailureKind = 'lost' | 'unmet' | 'again' | 'away' | 'aborted' | 'call'
+
+const DIVISION_BY_ZERO = '22012'
+const ABORTED = '25P02'
+/** Serialization failure, deadlock, and lock_timeout. */
+const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])
+/** Classes: no resources (disk full, too many connections), operator intervention, I/O error, and read-only transaction (25006). */
+const AWAY = /^(53|57|58|XX)|^25006$/
+
+/** An error without an SQLSTATE comes from the socket. `EPIPE` looks like one, so the class of the error decides. */
+export function failureKind(error: unknown): FailureKind {
+  if (!(error instanceof DatabaseError)) return isLoss(error) ? 'lost' : 'call'
+  const code = error.code ?? ''
+  if (error.severity === 'FATAL' || error.severity === 'PANIC') return 'lost'
+  if (code === DIVISION_BY_ZERO) return 'unmet'
+  if (code === ABORTED) return 'aborted'
+  if (AGAIN.has(code)) return 'again'
+  return AWAY.test(code) ? 'away' : 'call'
+}
+
+/** Messages of the client about a session that has ended. */
+const LOSS = /Connection terminated|not queryable|Query read timeout/
+
+const isLoss = (error: unknown): boolean => LOSS.test(errorMessage(error)) || (error instanceof Error && 'syscall' in error)
+
+/** The error for the callers of the store, when the database cannot commit. */
+export const databaseAway = (cause: unknown): DatabaseAway =>
+  new DatabaseAway(`the queue cannot be written: ${errorMessage(cause)}`, { cause })

@@ -1,0 +1,54 @@
+/**
+ * Removes messages that have neither a live recipient nor a notice due. Their rows are replaced by one row of history each.
+ */
+import { messageOf, type Message, type MessageId, type OwnerId, type Recipient, type RecipientId } from '../../../mail/message.ts'
+import type { Instant } from '../../../system/clock.ts'
+import { encodeHistory, type HistoryRecord } from '../../history-record.ts'
+import { int8s, storableText, texts } from '../session/arrays.ts'
+import type { Statements } from '../session/database-connection.ts'
+import * as sql from './queries.ts'
+import { toAttempt, toMessage, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+
+/** Time when a message left: that of its last outcome. */
+export const leftAt = (recipients: readonly Recipient[]): Instant =>
+  recipients.reduce((latest, { settledAt = 0 }) => Math.max(latest, settledAt), 0)
+
+/** The record of a message that leaves, without the prepended header fields, which belong to the deleted content. */
+export function recordOf(record: HistoryRecord): string {
+  const { prependedHeaders: _, ...message } = record.message
+  return storableText(encodeHistory({ ...record, message: message satisfies Message }))
+}
+
+/** Removes those of the locked messages that nothing keeps, and returns their ids. */
+export async function removeUnkept(statements: Statements, owner: OwnerId, messages: readonly MessageId[]): Promise<readonly MessageId[]> {
+  const rows = await statements.query<MessageRow>(sql.unkeptAmong, [int8s(messages)])
+  if (rows.length > 0) await remove(statements, owner, rows)
+  return rows.map(({ message }) => message)
+}
+
+/** Removes locked messages. */
+export async function remove(statements: Statements, owner: OwnerId, rows: readonly MessageRow[]): Promise<void> {
+  const ids = int8s(rows.map(({ message }) => message))
+  const shared = rows.flatMap(({ shares_content: isShared, content_id: content }) => (isShared ? [content] : []))
+  const [recipients, attempts] = await Promise.all([
+    statements.query<RecipientRow>(sql.recipientsOf, [ids]),
+    statements.query<AttemptRow>(sql.attemptsOf, [ids]),
+    shared.length === 0 ? [] : statements.query(sql.lockSharers, [int8s(shared)]),
+  ])
+  const [recipientsBy, attemptsBy] = [Map.groupBy(recipients, byMessage), Map.groupBy(attempts, ({ recipient }) => messageOf(recipient))]
+  const records = rows.map((row) => {
+    const settled = (recipientsBy.get(row.message) ?? []).map(toRecipient)
+    const history = (attemptsBy.get(row.message) ?? []).map(toAttempt)
+    const { forced_expire: forcedExpire, warnings } = row
+    return { at: leftAt(settled), record: recordOf({ message: toMessage(row), forcedExpire, warnings, recipients: settled, history }) }
+  })
+  await statements.query(sql.depart, [
+    owner,
+    ids,
+    int8s(records.map(({ at }) => at)),
+    texts(records.map(({ record }) => record)),
+    int8s(rows.map(({ content_id: content }) => content)),
+  ])
+}
+
+const byMessage = ({ id }: { readonly id: RecipientId }): MessageId => messageOf(id)

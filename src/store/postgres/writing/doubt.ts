@@ -1,0 +1,90 @@
+/**
+ * Resolves a batch whose commit was sent but not answered. A transaction is kept as a whole or not at all, so one call that leaves a
+ * trace decides for all.
+ */
+import type { MessageId, OwnerId, RecipientId } from '../../../mail/message.ts'
+import { int8s } from '../session/arrays.ts'
+import type { Statements } from '../session/database-connection.ts'
+import { recipientRange } from '../session/id-ranges.ts'
+import type { OwnLeases } from './own-leases.ts'
+import * as sql from './queries.ts'
+import type { WriteCall } from './write-batch.ts'
+
+/** Messages that were queued, in the queue or gone. */
+export const knownMessages = `
+  select id from unnest($1::bigint[]) as asked (id) where exists (select 1 from message where message.id = asked.id)
+    or exists (select 1 from history where history.message = asked.id)`
+
+/** Messages that are still queued, and whether a notice is due that this node sends. */
+export const stateAfter = `
+  select m.id, exists (select 1 from shard where shard.id = m.home and shard.owner = $1) and exists (select 1 from recipient r
+      where r.home = m.home and r.id ${recipientRange('m.id')} and r.notice_due is not null) as due
+  from message m where m.id = any ($2::bigint[])`
+
+/** Message ids that exist only after a commit of the call. */
+function newMessages(call: WriteCall): readonly MessageId[] {
+  if (call.method === 'enqueue') return [call.args[0].message.id]
+  if (call.method === 'report') return call.args[0].notices.map(({ message }) => message.id)
+  if (call.method === 'operate') return call.args[0].flatMap(({ operation }) => (operation.kind === 'requeue' ? [operation.newId] : []))
+  return []
+}
+
+/** Leases that end with a commit of the call. */
+function endedLeases(call: WriteCall): readonly RecipientId[] {
+  if (call.method === 'settle') return call.args[0].recipients.map(({ recipient }) => recipient)
+  return call.method === 'giveBack' ? call.args[0] : []
+}
+
+/**
+ * Whether the transaction of these calls was committed. False also for calls without a trace: these can be repeated, because they have
+ * the same effect twice as once.
+ */
+export async function wasCommitted(
+  statements: Statements,
+  { node, leases }: { readonly node: OwnerId; readonly leases: OwnLeases },
+  calls: readonly WriteCall[],
+): Promise<boolean> {
+  const [messages, recipients] = [calls.flatMap(newMessages), calls.flatMap(endedLeases).filter((id) => leases.has(id))]
+  const [known, leased] = await Promise.all([
+    statements.query(knownMessages, [int8s(messages)]),
+    statements.query(sql.ownLeasesAmong, [node, int8s(recipients)]),
+  ])
+  if (known.length > 0) return true
+  return messages.length === 0 && recipients.length > 0 && leased.length === 0
+}
+
+/**
+ * The answers of calls that were committed, by position: those that arrived, and those that the tables still show. The others must be
+ * repeated.
+ */
+export async function answersAfterCommit(
+  statements: Statements,
+  owner: OwnerId,
+  calls: readonly WriteCall[],
+  arrived: ReadonlyMap<number, unknown>,
+): Promise<ReadonlyMap<number, unknown>> {
+  const messages = calls.flatMap((call) => (call.method === 'settle' ? [call.args[0].message] : []))
+  const rows = await statements.query<{ id: MessageId; due: boolean }>(stateAfter, [owner, int8s(messages)])
+  const due = new Map(rows.map((row) => [row.id, row.due]))
+  const answers = new Map(arrived)
+  for (const [n, call] of calls.entries()) {
+    if (answers.has(n)) continue
+    if (call.method === 'settle') {
+      const state = due.get(call.args[0].message)
+      answers.set(n, { removed: state === undefined, noticeDue: state ?? false })
+    } else if (ANSWERED_BY_NOTHING.has(call.method)) answers.set(n, undefined)
+  }
+  return answers
+}
+
+const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall['method']>([
+  'enqueue',
+  'stage',
+  'unstage',
+  'giveBack',
+  'postponeWarning',
+  'markDelayNoticeDue',
+  'saveDestination',
+  'forgetMaildropFiles',
+  'ping',
+])

@@ -1,0 +1,203 @@
+/**
+ * Queues new mail. A batch of messages takes two statements, and more only for contents of several chunks, mail that waits and
+ * maildrop files.
+ */
+import { crc32 } from 'node:zlib'
+import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type OwnerId, type Recipient } from '../../../mail/message.ts'
+import { assertChunks, CHUNKS_PER_CONTENT } from '../../chunks.ts'
+import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { NewMessage, NewRecipient } from '../../queue-store.ts'
+import { fromNotify } from '../../stored-values.ts'
+import { booleans, byteas, int2s, int4s, int8s, texts } from '../session/arrays.ts'
+import type { OwnLeases } from './own-leases.ts'
+import * as sql from './queries.ts'
+import { sent, type Send, type Transaction } from './write-transaction.ts'
+
+export interface IntakeDeps {
+  readonly owner: OwnerId
+  /** Parameter `node_name`, by which maildrop files are kept. */
+  readonly name: string
+  readonly leases: OwnLeases
+}
+
+interface Entered {
+  readonly entry: NewMessage
+  readonly home: Shard
+  /** The content, when it is kept in the row of the message. */
+  readonly inline: Uint8Array | null
+}
+
+interface EnteredRecipient extends NewRecipient {
+  readonly id: number
+  readonly shard: Shard
+  readonly home: Shard
+  readonly state: 'waiting' | 'leased' | 'parked'
+}
+
+/** Throws for a message that cannot be queued. */
+export function assertEntry({ recipients, content }: NewMessage): void {
+  if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
+  if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
+  assertChunks(content)
+  if (content.length > CHUNKS_PER_CONTENT) throw new Error('a content of more than 4 GB cannot be queued')
+}
+
+export class Intake {
+  readonly #deps: IntakeDeps
+  /** Contents that this node has begun to stage. */
+  readonly #staged = new Set<ContentId>()
+
+  constructor(deps: IntakeDeps) {
+    this.#deps = deps
+  }
+
+  enqueue: Send<'enqueue'> = (tx, calls) => {
+    const entries = calls.map(([entry]) => entry)
+    return sent(this.enter(tx, entries).then(() => entries.map(() => undefined)))
+  }
+
+  /** Sends the statements that queue messages. */
+  async enter(tx: Transaction, entries: readonly NewMessage[]): Promise<void> {
+    const all = entries.map((entry) => this.#prepared(entry))
+    const recipients = all.flatMap(recipientsOf)
+    for (const { entry } of all) tx.traffic.note('accepted', entry.message.createdAt, entry.recipients.length)
+    tx.onCommit(() => this.#committed(all, recipients))
+    await Promise.all([
+      insertMessages(tx, all),
+      insertRecipients(tx, recipients, this.#deps.owner),
+      this.#insertChunks(tx, all),
+      this.#tellOwners(tx, recipients),
+      this.#insertMaildropFiles(tx, entries),
+    ])
+  }
+
+  stage: Send<'stage'> = (tx, calls) => {
+    for (const [content] of calls) this.#staged.add(content)
+    const rows = calls.flatMap(([content, from, chunks]) => chunks.map((data, n) => ({ content, number: from + n, data })))
+    if (rows.some(({ number }) => number >= CHUNKS_PER_CONTENT)) throw new Error('a content of more than 4 GB cannot be queued')
+    const marked = tx.query(sql.markStaged, [this.#deps.owner, int8s(calls.map(([content]) => content))])
+    const stored = tx.query(sql.stageChunks, chunkParameters(rows))
+    return sent(Promise.all([marked, stored]).then(() => calls.map(() => undefined)))
+  }
+
+  unstage: Send<'unstage'> = (tx, calls) => {
+    const contents = calls.map(([content]) => content)
+    tx.onCommit(() => contents.forEach((content) => this.#staged.delete(content)))
+    return sent(tx.query(sql.deleteStaged, [int8s(contents)]).then(() => calls.map(() => undefined)))
+  }
+
+  forgetMaildropFiles: Send<'forgetMaildropFiles'> = (tx, calls) =>
+    sent(
+      tx.query(sql.forgetMaildropFiles, [this.#deps.name, texts(calls.flatMap(([files]) => files))]).then(() => calls.map(() => undefined)),
+    )
+
+  #prepared(entry: NewMessage): Entered {
+    const { message, content, recipients } = entry
+    const isInline = content.length === 1 && message.contentId === message.id && !this.#staged.has(message.id)
+    return { entry, home: shardOf(recipients[0]?.destination ?? ''), inline: isInline ? (content[0] ?? null) : null }
+  }
+
+  async #insertChunks(tx: Transaction, all: readonly Entered[]): Promise<void> {
+    const entries = all.flatMap(({ entry, inline }) => (inline === null ? [entry] : []))
+    if (entries.length === 0) return
+    const rows = entries.flatMap(({ message, content }) => content.map((data, number) => ({ content: message.contentId, number, data })))
+    const contents = entries.map(({ message }) => message.contentId)
+    await Promise.all([
+      rows.length === 0 ? [] : tx.query(sql.insertChunks, chunkParameters(rows)),
+      tx.query(sql.unmarkStaged, [int8s(contents)]),
+    ])
+  }
+
+  async #tellOwners(tx: Transaction, recipients: readonly EnteredRecipient[]): Promise<void> {
+    const waiting = recipients.filter(({ state }) => state === 'waiting')
+    if (waiting.length === 0) return
+    const shards = int2s(waiting.map(({ shard }) => shard))
+    const due = [texts(waiting.map(({ destination }) => destination)), int8s(waiting.map(({ dueAt }) => dueAt))]
+    tx.told(await tx.query<{ shard: Shard }>(sql.tellOwnersOfNew, [this.#deps.owner, shards, ...due]))
+  }
+
+  async #insertMaildropFiles(tx: Transaction, entries: readonly NewMessage[]): Promise<void> {
+    const files = entries.flatMap(({ maildropFile }) => (maildropFile === undefined ? [] : [maildropFile]))
+    if (files.length > 0) await tx.query(sql.insertMaildropFiles, [this.#deps.name, texts(files)])
+  }
+
+  #committed(all: readonly Entered[], recipients: readonly EnteredRecipient[]): void {
+    const { leases } = this.#deps
+    leases.add(recipients.flatMap(({ id, state }) => (state === 'leased' ? [id] : [])))
+    for (const { entry, inline } of all) {
+      this.#staged.delete(entry.message.contentId)
+      const isWhole = inline !== null && entry.hold !== true && entry.recipients.every(({ leased }) => leased)
+      if (isWhole) leases.addWhole({ message: entry.message, warnings: 0, recipients: untried(entry), attempts: [] })
+    }
+  }
+}
+
+function recipientsOf({ entry: { message, recipients, hold = false }, home }: Entered): readonly EnteredRecipient[] {
+  return recipients.map((one, position) => ({
+    ...one,
+    id: recipientId(message.id, position),
+    shard: position === 0 ? home : shardOf(one.destination),
+    home,
+    state: hold ? 'parked' : one.leased ? 'leased' : 'waiting',
+  }))
+}
+
+/** The recipients of a message that is queued with leases, as its history shows them. */
+function untried({ message, recipients }: NewMessage): readonly Recipient[] {
+  const fresh = { state: 'leased', steps: 0, attempts: 0, deliveryStarts: 1, last: null } as const
+  return recipients.map(({ address, notify, orcpt, destination, dueAt, expiresAt }, position) => {
+    const id = recipientId(message.id, position)
+    return { ...fresh, id, address, notify, orcpt, destination, dueAt, expiresAt }
+  })
+}
+
+const insertMessages = (tx: Transaction, all: readonly Entered[]): Promise<unknown> => {
+  const messages = all.map(({ entry }) => entry.message)
+  return tx.query(sql.insertMessages, [
+    int8s(messages.map(({ id }) => id)),
+    int8s(messages.map(({ createdAt }) => createdAt)),
+    int8s(messages.map(({ arrivedAt }) => arrivedAt)),
+    int8s(messages.map(({ size }) => size)),
+    int8s(messages.map(({ contentId }) => contentId)),
+    int8s(all.map(({ inline }) => (inline === null ? null : crc32(inline)))),
+    int4s(all.map(({ entry }) => entry.recipients.length)),
+    int2s(all.map(({ home }) => home)),
+    booleans(messages.map(({ smtputf8 }) => smtputf8)),
+    texts(all.map(({ entry }) => (entry.hold === true ? 'hold' : 'queued'))),
+    texts(messages.map(({ sender }) => sender)),
+    texts(messages.map(({ prependedHeaders }) => prependedHeaders ?? null)),
+    texts(messages.map(({ ret }) => ret ?? null)),
+    texts(messages.map(({ envid }) => envid ?? null)),
+    texts(messages.map(({ bodyType }) => bodyType ?? null)),
+    texts(messages.map(({ messageId }) => messageId ?? null)),
+    byteas(all.map(({ inline }) => inline)),
+  ])
+}
+
+const insertRecipients = (tx: Transaction, recipients: readonly EnteredRecipient[], owner: OwnerId): Promise<unknown> =>
+  tx.query(sql.insertRecipients, [
+    owner,
+    int8s(recipients.map(({ id }) => id)),
+    int8s(recipients.map(({ dueAt }) => dueAt)),
+    int8s(recipients.map(({ expiresAt }) => expiresAt)),
+    int2s(recipients.map(({ shard }) => shard)),
+    int2s(recipients.map(({ home }) => home)),
+    texts(recipients.map(({ state }) => state)),
+    texts(recipients.map(({ destination }) => destination)),
+    texts(recipients.map(({ address }) => address)),
+    texts(recipients.map(({ notify }) => fromNotify(notify))),
+    texts(recipients.map(({ orcpt }) => orcpt ?? null)),
+  ])
+
+interface ChunkRow {
+  readonly content: ContentId
+  readonly number: number
+  readonly data: Uint8Array
+}
+
+const chunkParameters = (rows: readonly ChunkRow[]): Buffer[] => [
+  int8s(rows.map(({ content }) => content)),
+  int4s(rows.map(({ number }) => number)),
+  int8s(rows.map(({ data }) => crc32(data))),
+  byteas(rows.map(({ data }) => data)),
+]

@@ -1,0 +1,108 @@
+/** Queue state other than mail, and maintenance: ids, saved destinations, deadlines, the audit log, and pruning. */
+import type { DestinationName, LeaseTerms, MessageId } from '../../../mail/message.ts'
+import type { Instant } from '../../../system/clock.ts'
+import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { DestinationDue, DestinationRecord, QueueStore } from '../../queue-store.ts'
+import { fromStatus } from '../../stored-values.ts'
+import { storableText } from '../session/arrays.ts'
+import type { Statements } from '../session/database-connection.ts'
+import type { Operating } from './operate.ts'
+import * as sql from './operation-queries.ts'
+import * as intake from './queries.ts'
+import { toDestination, type DestinationRow } from './rows.ts'
+import { foldMinutes } from './traffic-counts.ts'
+import { sent, type Send, type Transaction } from './write-transaction.ts'
+
+type Limits = Parameters<QueueStore['prune']>[0]
+
+/** Maximum number of history rows per slice. A slice takes some milliseconds. */
+const HISTORY_SLICE = 1_000
+/** Maximum number of messages in the trash per slice. A slice takes some milliseconds. */
+const TRASH_SLICE = 25
+
+export interface HousekeepingDeps {
+  readonly terms: LeaseTerms
+  readonly name: string
+  readonly operating: Operating
+}
+
+export class Housekeeping {
+  readonly #deps: HousekeepingDeps
+
+  constructor(deps: HousekeepingDeps) {
+    this.#deps = deps
+  }
+
+  nextIds: Send<'nextIds'> = (tx, calls) => {
+    const reserved = tx.query<{ id: MessageId }>(intake.reserveIds, [calls.reduce((sum, [count]) => sum + count, 0)])
+    return sent(
+      reserved.then((rows) => {
+        let from = 0
+        return calls.map(([count]) => rows.slice(from, (from += count)).map(({ id }) => id))
+      }),
+    )
+  }
+
+  audit: Send<'audit'> = (tx, calls) =>
+    sent(
+      Promise.all(
+        calls.map(async ([{ at, who, action, arguments: words, changed }]) => {
+          const parameters = [this.#deps.name, at, storableText(who), action, storableText(words), changed]
+          const [row] = await tx.query<{ id: number }>(sql.insertAudit, parameters)
+          return row?.id ?? 0
+        }),
+      ),
+    )
+
+  saveDestination: Send<'saveDestination'> = (tx, calls) => sent(Promise.all(calls.map(([record]) => this.#save(tx, record))))
+
+  ping: Send<'ping'> = (tx, calls) => sent(tx.query(sql.ping).then(() => calls.map(() => undefined)))
+
+  prune: Send<'prune'> = (tx, calls) => ({ answers: Promise.all(calls.map(([limits]) => this.#prune(tx, limits))), isLast: false })
+
+  async destinationsDue(reading: Statements): Promise<readonly DestinationDue[]> {
+    return reading.query<DestinationDue>(sql.destinationsDue, [this.#deps.terms.owner])
+  }
+
+  async nextDeadlines(reading: Statements): Promise<{ readonly expiresAt: Instant | null; readonly warnAt: Instant | null }> {
+    const [row] = await reading.query<{ expiresAt: Instant | null; warnAt: Instant | null }>(sql.nextDeadlines, [this.#deps.terms.owner])
+    return row ?? { expiresAt: null, warnAt: null }
+  }
+
+  async destinations(reading: Statements): Promise<readonly DestinationRecord[]> {
+    return (await reading.query<DestinationRow>(sql.ownDestinations, [this.#deps.terms.owner])).map(toDestination)
+  }
+
+  async maildropFiles(reading: Statements): Promise<readonly string[]> {
+    return (await reading.query<{ name: string }>(intake.maildropFiles, [this.#deps.name])).map(({ name }) => name)
+  }
+
+  async #save(tx: Transaction, record: DestinationRecord): Promise<void> {
+    const { name, deadUntil, probeInterval, suspension, siteStatus } = record
+    const place: readonly [number, Shard, string, DestinationName] = [this.#deps.terms.owner, shardOf(name), JSON.stringify(record), name]
+    const isOrdinary = deadUntil === null && probeInterval === null && suspension === null
+    const { by = null, until = null, reason = null } = suspension ?? {}
+    const values = [deadUntil, probeInterval, by, until, reason === null ? null : storableText(reason), fromStatus(siteStatus)]
+    tx.told(
+      await tx.query<{ shard: Shard }>(
+        isOrdinary ? sql.forgetDestination : sql.saveDestination,
+        isOrdinary ? place : [...place, ...values],
+      ),
+    )
+  }
+
+  async #prune(tx: Transaction, { historyBefore, historyCount, trashBefore }: Limits): Promise<{ readonly more: boolean }> {
+    const [trash, history] = await Promise.all([
+      tx.query<{ id: MessageId }>(sql.oldestTrash, [trashBefore, TRASH_SLICE]),
+      tx.query(sql.pruneHistory, [historyBefore, historyCount, HISTORY_SLICE]),
+      tx.query(foldMinutes),
+    ])
+    if (trash.length > 0)
+      await this.#deps.operating.purge(
+        tx,
+        trash.map(({ id }) => id),
+        trashBefore,
+      )
+    return { more: trash.length === TRASH_SLICE || history.length === HISTORY_SLICE }
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Operations on whole messages. A recipient in delivery keeps its lease; what becomes of it at the end of the lease stands in its row
+ * (`parks`).
+ */
+import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId } from '../../../mail/message.ts'
+import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { AuditId, DestinationDue, MessageOperation, Move, OperationResult } from '../../queue-store.ts'
+import { int2s, int8s, storableText, texts } from '../session/arrays.ts'
+import { remove } from './departures.ts'
+import * as sql from './operation-queries.ts'
+import { changesOf, purged, wakes, type Change, type HeldMessage } from './operation-changes.ts'
+import type { OwnLeases } from './own-leases.ts'
+import type { MessageRow, RecipientRow } from './rows.ts'
+import type { Send, Transaction } from './write-transaction.ts'
+
+type Of<Kind extends Change['kind']> = Extract<Change, { readonly kind: Kind }>
+
+const PLACEMENTS = [
+  ['park', sql.park],
+  ['unpark', sql.unpark],
+  ['discard', sql.discard],
+] as const
+
+const UNCHANGED: OperationResult = { changed: false, woken: [] }
+
+/** Locks recipients and then messages, both by id, and returns the messages that exist. */
+export async function lock(tx: Transaction, messages: readonly MessageId[]): Promise<ReadonlyMap<MessageId, HeldMessage>> {
+  const ids = int8s([...new Set(messages)].toSorted((a, b) => a - b))
+  const [, recipients, rows] = await Promise.all([
+    tx.query(sql.limitLockWait),
+    tx.query<RecipientRow>(sql.lockRecipientsOf, [ids]),
+    tx.query<MessageRow>(sql.lockMessageRows, [ids]),
+  ])
+  const byMessage = Map.groupBy(recipients, ({ id }) => messageOf(id))
+  return new Map(rows.map((row) => [row.message, { row, recipients: byMessage.get(row.message) ?? [] }]))
+}
+
+export class Operating {
+  readonly #owner: OwnerId
+  readonly #leases: OwnLeases
+
+  constructor(owner: OwnerId, leases: OwnLeases) {
+    this.#owner = owner
+    this.#leases = leases
+  }
+
+  operate: Send<'operate'> = (tx, calls) => ({
+    answers: Promise.all(calls.map(([operations, auditedAs]) => this.#operate(tx, operations, auditedAs))),
+    isLast: false,
+  })
+
+  move: Send<'move'> = (tx, calls) => ({ answers: Promise.all(calls.map(([moves]) => this.#move(tx, moves))), isLast: false })
+
+  quarantine: Send<'quarantine'> = (tx, calls) => ({
+    answers: Promise.all(calls.map(([message, why]) => this.#quarantine(tx, message, why))),
+    isLast: false,
+  })
+
+  /** Purges messages that are still in the trash since before a time. */
+  async purge(tx: Transaction, messages: readonly MessageId[], before: number): Promise<void> {
+    const held = [...(await lock(tx, messages)).values()].filter(
+      ({ row }) => row.placement === 'trash' && (row.deleted_at ?? before) < before,
+    )
+    await this.#change(
+      tx,
+      held.flatMap((one) => purged(one, one.row.deleted_at ?? before)),
+    )
+  }
+
+  async #operate(tx: Transaction, operations: readonly MessageOperation[], auditedAs?: AuditId): Promise<readonly OperationResult[]> {
+    const results: OperationResult[] = []
+    for (const round of roundsOf(operations)) results.push(...(await this.#round(tx, round)))
+    const changed = results.filter((one) => one.changed).length
+    if (auditedAs !== undefined) await tx.query(sql.countAudited, [auditedAs, changed])
+    return results
+  }
+
+  /** Applies operations on different messages. */
+  async #round(tx: Transaction, operations: readonly MessageOperation[]): Promise<readonly OperationResult[]> {
+    const held = await lock(
+      tx,
+      operations.map(({ message }) => message),
+    )
+    const decided = operations.map(({ message, operation }) => {
+      const one = held.get(message)
+      const changes = one === undefined ? [] : changesOf(one, operation)
+      const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation).map(({ destination }) => destination)
+      return { changes, woken, revive: operation.kind === 'flush' }
+    })
+    await this.#change(
+      tx,
+      decided.flatMap(({ changes }) => changes),
+    )
+    const due = new Map<DestinationName, DestinationDue>()
+    for (const revive of [false, true]) {
+      const destinations = decided.filter((one) => one.revive === revive).flatMap(({ woken }) => woken)
+      for (const { destination, dueAt } of await this.#wake(tx, destinations, revive)) due.set(destination, { destination, dueAt })
+    }
+    return decided.map(({ changes, woken }) =>
+      changes.length === 0
+        ? UNCHANGED
+        : { changed: true, woken: [...due.values()].filter(({ destination }) => woken.includes(destination)) },
+    )
+  }
+
+  /** Returns the earliest due time at each destination, and tells the owners of other shards. */
+  async #wake(tx: Transaction, destinations: readonly DestinationName[], revive: boolean) {
+    const names = [...new Set(destinations)]
+    if (names.length === 0) return []
+    const parameters = [this.#owner, int2s(names.map(shardOf)), texts(names), revive]
+    const rows = await tx.query<DestinationDue & { isForeign: boolean; told: readonly Shard[] }>(sql.wake, parameters)
+    tx.told((rows[0]?.told ?? []).map((shard) => ({ shard })))
+    return rows.map(({ destination, dueAt, isForeign }) => ({ destination, dueAt, isForeign }))
+  }
+
+  async #move(tx: Transaction, moves: readonly Move[]): Promise<readonly DestinationDue[]> {
+    const [, locked] = await Promise.all([
+      tx.query(sql.limitLockWait),
+      tx.query<RecipientRow>(sql.lockRecipients, [int8s(moves.map(({ recipient }) => recipient))]),
+    ])
+    const movable = new Set(locked.filter(({ state }) => state === 'waiting' || state === 'parked').map(({ id }) => id))
+    const moved = moves.filter(({ recipient }) => movable.has(recipient))
+    await tx.query(sql.move, [
+      int8s(moved.map(({ recipient }) => recipient)),
+      texts(moved.map(({ destination }) => destination)),
+      int2s(moved.map(({ destination }) => shardOf(destination))),
+      int8s(moved.map(({ expiresAt }) => expiresAt)),
+    ])
+    const due = await this.#wake(
+      tx,
+      moves.map(({ destination }) => destination),
+      false,
+    )
+    return due.filter(({ isForeign }) => !isForeign).map(({ destination, dueAt }) => ({ destination, dueAt }))
+  }
+
+  async #quarantine(tx: Transaction, message: MessageId, why: string): Promise<void> {
+    const held = (await lock(tx, [message])).get(message)
+    if (held === undefined) return
+    const parked = await tx.query<{ id: number }>(sql.parkUnreadable, [this.#owner, message])
+    if (held.row.placement !== 'corrupt') await tx.query(sql.place, [int8s([message]), 'corrupt', null, storableText(why)])
+    tx.onCommit(() => this.#leases.end(parked.map(({ id }) => id)))
+  }
+
+  /** Makes changes of locked rows. */
+  async #change(tx: Transaction, changes: readonly Change[]): Promise<void> {
+    const of = <Kind extends Change['kind']>(kind: Kind): Of<Kind>[] => changes.filter((one): one is Of<Kind> => one.kind === kind)
+    const statements: Promise<unknown>[] = []
+    for (const [kind, text] of PLACEMENTS) {
+      const ids = changes.flatMap((one) => (one.kind === kind ? one.ids : []))
+      if (ids.length > 0) statements.push(tx.query(text, [int8s(ids)]))
+    }
+    for (const [now, those] of Map.groupBy(of('flush'), (one) => one.now))
+      statements.push(tx.query(sql.flush, [int8s(those.flatMap(({ ids }) => ids)), now]))
+    for (const those of Map.groupBy(of('place'), ({ placement, deletedAt }) => `${placement} ${deletedAt}`).values()) {
+      const [first] = those
+      if (first !== undefined) statements.push(tx.query(sql.place, [messagesOf(those), first.placement, first.deletedAt, null]))
+    }
+    if (of('expire').length > 0) statements.push(tx.query(sql.forceExpire, [messagesOf(of('expire'))]))
+    for (const one of of('requeue')) statements.push(requeue(tx, one))
+    for (const { ids, at, last } of of('remove')) {
+      if (last === null) tx.traffic.note('deleted', at, ids.length)
+      if (ids.length > 0) statements.push(tx.query(sql.removeRecipients, [int8s(ids), at, last]))
+    }
+    await Promise.all(statements)
+    const leaving = of('depart').map(({ held }) => held.row.message)
+    if (leaving.length > 0) await remove(tx, this.#owner, await tx.query<MessageRow>(sql.messagesById, [int8s(leaving)]))
+  }
+}
+
+/** Splits operations so that no part has two on one message. */
+function roundsOf(operations: readonly MessageOperation[]): readonly (readonly MessageOperation[])[] {
+  const rounds: MessageOperation[][] = []
+  let seen = new Set<MessageId>()
+  for (const one of operations) {
+    if (rounds.length === 0 || seen.has(one.message)) {
+      rounds.push([])
+      seen = new Set()
+    }
+    seen.add(one.message)
+    rounds.at(-1)?.push(one)
+  }
+  return rounds
+}
+
+const messagesOf = (changes: readonly { readonly held: HeldMessage }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))
+
+async function requeue(tx: Transaction, { held: { row }, moving, operation: { now, newId, expiresAt } }: Of<'requeue'>): Promise<void> {
+  const home = moving[0]?.shard ?? row.home
+  await Promise.all([
+    tx.query(sql.copyMessage, [row.message, newId, now, moving.length, home]),
+    tx.query(sql.shareContent, [row.message]),
+    tx.query(sql.insertRequeued, [
+      int8s(moving.map((_, position) => recipientId(newId, position))),
+      now,
+      expiresAt,
+      home,
+      int2s(moving.map(({ shard }) => shard)),
+      texts(moving.map(({ destination }) => destination)),
+      texts(moving.map(({ address }) => address)),
+      texts(moving.map(({ notify }) => notify)),
+      texts(moving.map(({ orcpt }) => orcpt)),
+    ]),
+  ])
+}

@@ -1,0 +1,121 @@
+/**
+ * Decides what an operation changes, from the locked rows of its message. The changes of many operations are collected, so that each
+ * kind takes one statement.
+ */
+import { queueIdOf, type Placement, type RecipientId } from '../../../mail/message.ts'
+import type { Instant } from '../../../system/clock.ts'
+import type { Operation } from '../../queue-store.ts'
+import type { MessageRow, RecipientRow } from './rows.ts'
+
+/** A message with its recipients, locked. */
+export interface HeldMessage {
+  readonly row: MessageRow
+  readonly recipients: readonly RecipientRow[]
+}
+
+/**
+ * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
+ * next pruning purges the message.
+ */
+const PURGE_PENDING: Instant = 0
+
+type Requeue = Extract<Operation, { kind: 'requeue' }>
+
+/** One change of a message or of recipients. Changes of one kind with the same values are made by one statement. */
+export type Change =
+  | { readonly kind: 'flush'; readonly ids: readonly RecipientId[]; readonly now: Instant }
+  | { readonly kind: 'park' | 'unpark' | 'discard'; readonly ids: readonly RecipientId[] }
+  | { readonly kind: 'remove'; readonly ids: readonly RecipientId[]; readonly at: Instant; readonly last: string | null }
+  | { readonly kind: 'place'; readonly held: HeldMessage; readonly placement: Placement; readonly deletedAt: Instant | null }
+  | { readonly kind: 'expire'; readonly held: HeldMessage }
+  | { readonly kind: 'depart'; readonly held: HeldMessage }
+  | { readonly kind: 'requeue'; readonly held: HeldMessage; readonly moving: readonly RecipientRow[]; readonly operation: Requeue }
+
+const idsOf = (recipients: readonly RecipientRow[]): readonly RecipientId[] => recipients.map(({ id }) => id)
+const isLive = ({ settled_at: at }: RecipientRow): boolean => at === null
+const isLeased = ({ state }: RecipientRow): boolean => state === 'leased'
+const isWaiting = ({ state }: RecipientRow): boolean => state === 'waiting'
+const isIdle = (one: RecipientRow): boolean => isLive(one) && !isLeased(one)
+
+/** Whether a message stays after its idle recipients were removed. */
+const staysWithout = (recipients: readonly RecipientRow[]): boolean =>
+  recipients.some((one) => isLeased(one) || (!isLive(one) && one.notice_due !== null))
+
+/** The changes of one operation; empty when it has no effect. */
+export function changesOf(held: HeldMessage, operation: Operation): readonly Change[] {
+  const { placement } = held.row
+  switch (operation.kind) {
+    case 'flush':
+      return flushed(held, operation.now)
+    case 'hold':
+      return placement === 'queued' ? [placed(held, 'hold'), { kind: 'park', ids: idsOf(held.recipients.filter(isLive)) }] : []
+    case 'release':
+      return placement === 'hold' || placement === 'corrupt' ? queued(held) : []
+    case 'restore':
+      return placement === 'trash' ? queued(held) : []
+    case 'expire':
+      return placement === 'trash' || held.row.forced_expire ? [] : [{ kind: 'expire', held }]
+    case 'requeue':
+      return placement === 'trash' ? [] : requeued(held, operation)
+    case 'delete':
+      if (operation.purge) return purged(held, operation.now)
+      return placement === 'trash' ? [] : discarded(held, operation.now)
+  }
+}
+
+/** Destinations of the recipients that wait after the operation. */
+export function wakes(held: HeldMessage, operation: Operation): readonly RecipientRow[] {
+  switch (operation.kind) {
+    case 'flush':
+    case 'expire':
+      return held.recipients.filter(isWaiting)
+    case 'release':
+    case 'restore':
+    case 'requeue':
+      return held.recipients.filter(isIdle)
+    case 'hold':
+    case 'delete':
+      return []
+  }
+}
+
+const placed = (held: HeldMessage, placement: Placement, deletedAt: Instant | null = null): Change => ({
+  kind: 'place',
+  held,
+  placement,
+  deletedAt,
+})
+
+const queued = (held: HeldMessage): readonly Change[] => [
+  placed(held, 'queued'),
+  { kind: 'unpark', ids: idsOf(held.recipients.filter(isLive)) },
+]
+
+function flushed({ recipients }: HeldMessage, now: Instant): readonly Change[] {
+  const ids = idsOf(recipients.filter((one) => isWaiting(one) && one.kept_due_at === null))
+  return ids.length === 0 ? [] : [{ kind: 'flush', ids, now }]
+}
+
+/** Moves a message to the trash. Its delay warnings are dropped; failure notices that are due remain due. */
+const discarded = (held: HeldMessage, at: Instant): readonly Change[] => [
+  placed(held, 'trash', at),
+  { kind: 'discard', ids: idsOf(held.recipients.filter((one) => isLive(one) || one.notice_due === 'delay')) },
+]
+
+/** Deletes a message permanently. When a recipient is in delivery, a later pruning deletes it instead. */
+export function purged(held: HeldMessage, now: Instant): readonly Change[] {
+  const { row, recipients } = held
+  if (recipients.some(isLeased)) return row.placement === 'trash' && row.deleted_at === PURGE_PENDING ? [] : discarded(held, PURGE_PENDING)
+  const removal: Change = { kind: 'remove', ids: idsOf(recipients.filter(isLive)), at: now, last: null }
+  return [removal, staysWithout(recipients) ? placed(held, 'queued') : { kind: 'depart', held }]
+}
+
+function requeued(held: HeldMessage, operation: Requeue): readonly Change[] {
+  const moving = held.recipients.filter(isIdle)
+  if (moving.length === 0) return []
+  const reason = `requeued as ${queueIdOf({ id: operation.newId, createdAt: operation.now })}`
+  const last = JSON.stringify({ status: '2.0.0', reason, stage: 'queue' })
+  const removal: Change = { kind: 'remove', ids: idsOf(moving), at: operation.now, last }
+  const copy: Change = { kind: 'requeue', held, moving, operation }
+  return staysWithout(held.recipients) ? [copy, removal] : [copy, removal, { kind: 'depart', held }]
+}

@@ -1,0 +1,48 @@
+/**
+ * The leases of this node, as it knows them. They begin and end only by its own calls, or all at once by a takeover, so that a call
+ * about another recipient needs no statement.
+ */
+import { messageOf, type Message, type MessageId, type Recipient, type RecipientId } from '../../../mail/message.ts'
+import type { AttemptRecord } from '../../queue-store.ts'
+
+/** A message all of whose recipients were leased by one call, with what its history record needs. */
+export interface WholeMessage {
+  readonly message: Message
+  readonly warnings: number
+  readonly recipients: readonly Recipient[]
+  readonly attempts: readonly AttemptRecord[]
+}
+
+export class OwnLeases {
+  readonly #leased = new Set<RecipientId>()
+  readonly #whole = new Map<MessageId, WholeMessage>()
+
+  add(recipients: Iterable<RecipientId>): void {
+    for (const id of recipients) this.#leased.add(id)
+  }
+
+  addWhole(one: WholeMessage): void {
+    this.#whole.set(one.message.id, one)
+  }
+
+  has(recipient: RecipientId): boolean {
+    return this.#leased.has(recipient)
+  }
+
+  get all(): readonly RecipientId[] {
+    return [...this.#leased]
+  }
+
+  /** The message, when `settled` are all its recipients. */
+  wholeOf(message: MessageId, settled: readonly RecipientId[]): WholeMessage | undefined {
+    const one = this.#whole.get(message)
+    return one?.recipients.length === settled.length ? one : undefined
+  }
+
+  end(recipients: Iterable<RecipientId>): void {
+    for (const id of recipients) {
+      this.#leased.delete(id)
+      this.#whole.delete(messageOf(id))
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/** The QueueStore over PostgreSQL: writes go to the writing session in batches, reads to another session. */
+import type { LeaseTerms, OwnerId } from '../../../mail/message.ts'
+import type { Clock, Duration } from '../../../system/clock.ts'
+import type { Shard } from '../../membership/shards.ts'
+import { assertChunks } from '../../chunks.ts'
+import { ID_BLOCK, IdBuffer } from '../../id-buffer.ts'
+import { pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../../methods.ts'
+import type { QueueStore } from '../../queue-store.ts'
+import { readChunk } from './contents.ts'
+import type { Connection, Statements } from '../session/database-connection.ts'
+import { Housekeeping } from './housekeeping.ts'
+import { assertEntry, Intake } from './enqueue.ts'
+import { Leases } from './leases.ts'
+import { NoticesDue } from './notices-due.ts'
+import { Operating } from './operate.ts'
+import { Outcomes } from './outcomes.ts'
+import { OwnLeases } from './own-leases.ts'
+import { TallyQuery } from './tally-query.ts'
+import type { PendingWrite, ReadMethod, WriteMethod, Writers } from './write-batch.ts'
+import { Writer } from './writer.ts'
+
+export interface PostgresStoreDeps {
+  readonly node: OwnerId
+  /** Parameter `node_name`. */
+  readonly name: string
+  readonly clock: Clock
+  /** Opens a writing session. */
+  readonly connect: () => Promise<Connection>
+  readonly reading: Statements
+  readonly wake: (shards: readonly Shard[]) => void
+  readonly onFenced: () => void
+  /** Time for which a tally is used again. */
+  readonly tallyKeptFor: Duration
+}
+
+export interface PostgresStore {
+  readonly store: QueueStore
+  /** Closes the writing session at once, like the end of the process. */
+  readonly destroy: () => void
+}
+
+/** Readers of each method. */
+type Readers = { readonly [M in ReadMethod]: (...args: Arguments[M]) => Promise<Answers[M]> }
+
+/** Creates the store of a node in its first session, on `connection`. */
+export async function createStore(connection: Connection, deps: PostgresStoreDeps): Promise<PostgresStore> {
+  const { node, clock } = deps
+  const terms: LeaseTerms = { owner: node, until: Infinity }
+  const leases = new OwnLeases()
+  const parts = partsOf(deps, terms, leases)
+  const writer = new Writer(connection, { ...deps, leases, writers: writersOf(parts) })
+  const readers = readersOf(parts, deps.reading, new TallyQuery(clock, deps.tallyKeptFor))
+  const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
+  const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {
+    assertCall(call as unknown as Call)
+    return write(call)
+  }
+  const reserve = (count: number) => write({ method: 'nextIds', args: [count] })
+  const ids = new IdBuffer(reserve, await reserve(ID_BLOCK))
+  const store = { ...remoteMethods(submit), ...readers, nextId: () => ids.next(), leaseTerms: () => terms, close: () => writer.close() }
+  return { store, destroy: () => writer.destroy() }
+}
+
+/** Throws for a call that can never succeed. */
+function assertCall(call: Call): void {
+  if (call.method === 'enqueue') assertEntry(call.args[0])
+  if (call.method === 'report') call.args[0].notices.forEach(assertEntry)
+  if (call.method === 'stage') assertChunks(call.args[2])
+}
+
+function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases) {
+  const intake = new Intake({ owner: node, name, leases })
+  const operating = new Operating(node, leases)
+  return {
+    intake,
+    operating,
+    leases: new Leases(terms, leases),
+    outcomes: new Outcomes(node, leases),
+    noticesDue: new NoticesDue(node, intake),
+    housekeeping: new Housekeeping({ terms, name, operating }),
+  }
+}
+
+type Parts = ReturnType<typeof partsOf>
+
+const writersOf = ({ intake, operating, leases, outcomes, noticesDue, housekeeping }: Parts): Writers =>
+  ({
+    nextIds: housekeeping.nextIds,
+    stage: intake.stage,
+    unstage: intake.unstage,
+    enqueue: intake.enqueue,
+    forgetMaildropFiles: intake.forgetMaildropFiles,
+    claimDue: leases.claimDue,
+    claimSuspect: leases.claimSuspect,
+    claimExpired: leases.claimExpired,
+    giveBack: leases.giveBack,
+    settle: outcomes.settle,
+    quarantine: operating.quarantine,
+    postponeWarning: noticesDue.postponeWarning,
+    markDelayNoticeDue: noticesDue.markDelayNoticeDue,
+    report: noticesDue.report,
+    saveDestination: housekeeping.saveDestination,
+    operate: operating.operate,
+    move: operating.move,
+    audit: housekeeping.audit,
+    prune: housekeeping.prune,
+    ping: housekeeping.ping,
+  }) satisfies { readonly [M in WriteMethod]: unknown }
+
+const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, tally: TallyQuery): Readers => ({
+  maildropFiles: () => housekeeping.maildropFiles(reading),
+  readChunk: (content, index) => readChunk(reading, content, index),
+  messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),
+  noticesDueOf: (message) => noticesDue.noticesDueOf(reading, message),
+  claimWarnings: (now, limit) => noticesDue.claimWarnings(reading, now, limit),
+  destinationsDue: () => housekeeping.destinationsDue(reading),
+  nextDeadlines: () => housekeeping.nextDeadlines(reading),
+  destinations: () => housekeeping.destinations(reading),
+  tally: (largest) => tally.tally(reading, largest),
+  // The nodes follow the clock of the database.
+  saveClock: async () => undefined,
+  // The database has checksums of its own for pages and indexes.
+  verify: async () => null,
+  freeSpace: async () => Infinity,
+})

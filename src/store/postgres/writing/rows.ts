@@ -1,0 +1,216 @@
+/** Rows of the tables in PostgreSQL, and their conversion to values. */
+import type { Ret } from '../../../mail/envelope.ts'
+import {
+  type LeasedRecipient,
+  type Message,
+  type MessageSummary,
+  type NoticeDue,
+  type Placement,
+  type Recipient,
+  type RecipientState,
+} from '../../../mail/message.ts'
+import type { QueuedFailure } from '../../cause-groups.ts'
+import type { Shard } from '../../membership/shards.ts'
+import type { ListedRecipient } from '../../queue-reader.ts'
+import type { AttemptRecord, DestinationRecord } from '../../queue-store.ts'
+import { lenient, readableStatus, toDelays, toNotify, toStatus, UNREADABLE } from '../../stored-values.ts'
+
+/** Columns of a message, except the content. */
+export const MESSAGE_COLUMNS = `message.id as message, message.created_at, message.arrived_at, message.size, message.content_id,
+    message.recipients, message.warnings, message.home, message.shares_content, message.smtputf8, message.forced_expire,
+    message.placement, message.deleted_at, message.sender, message.prepended_headers, message.ret, message.envid, message.body_type,
+    message.message_id, message.content is not null and message.content_id = message.id and not message.shares_content as is_inline`
+
+export interface MessageRow {
+  readonly message: number
+  readonly created_at: number
+  readonly arrived_at: number
+  readonly size: number
+  readonly content_id: number
+  readonly recipients: number
+  readonly warnings: number
+  readonly home: Shard
+  readonly shares_content: boolean
+  readonly smtputf8: boolean
+  readonly forced_expire: boolean
+  readonly placement: Placement
+  readonly deleted_at: number | null
+  readonly sender: string
+  readonly prepended_headers: string | null
+  readonly ret: Ret | null
+  readonly envid: string | null
+  readonly body_type: '7bit' | '8bitmime' | null
+  readonly message_id: string | null
+  /** True when the content is in the row, and no other message has it. */
+  readonly is_inline: boolean
+}
+
+export interface RecipientRow {
+  readonly id: number
+  readonly state: RecipientState
+  readonly shard: Shard
+  readonly destination: string
+  readonly address: string
+  readonly notify: string | null
+  readonly orcpt: string | null
+  readonly due_at: number
+  readonly kept_due_at: number | null
+  readonly expires_at: number
+  readonly steps: number
+  readonly attempts: number
+  readonly delivery_starts: number
+  readonly leased_by: number | null
+  readonly settled_at: number | null
+  readonly notice_due: NoticeDue | null
+  readonly last: string | null
+}
+
+/** One attempt as JSON. */
+export type TriedEntry = readonly [at: number, relay: string | null, outcome: AttemptRecord['outcome'], status: string, delays: string]
+
+/** A leased recipient with its message and its earlier attempts. */
+export type LeasedRow = MessageRow &
+  Omit<RecipientRow, 'state' | 'shard' | 'delivery_starts' | 'leased_by' | 'settled_at' | 'notice_due'> & {
+    readonly tried: readonly TriedEntry[] | null
+  }
+
+export interface AttemptRow {
+  readonly recipient: number
+  readonly at: number
+  readonly relay: string | null
+  readonly outcome: AttemptRecord['outcome']
+  readonly status: string
+  readonly delays: string
+}
+
+export interface DestinationRow {
+  readonly name: string
+  readonly dead_until: number | null
+  readonly probe_interval: number | null
+  readonly suspended_by: string | null
+  readonly suspended_until: number | null
+  readonly suspend_reason: string | null
+  readonly site_status: string | null
+}
+
+export const toMessage = (row: MessageRow): Message => ({
+  id: row.message,
+  createdAt: row.created_at,
+  arrivedAt: row.arrived_at,
+  sender: row.sender,
+  size: row.size,
+  contentId: row.content_id,
+  smtputf8: row.smtputf8,
+  ...(row.prepended_headers === null ? {} : { prependedHeaders: row.prepended_headers }),
+  ...(row.ret === null ? {} : { ret: row.ret }),
+  ...(row.envid === null ? {} : { envid: row.envid }),
+  ...(row.body_type === null ? {} : { bodyType: row.body_type }),
+  ...(row.message_id === null ? {} : { messageId: row.message_id }),
+})
+
+const wishesOf = ({ notify, orcpt }: Pick<RecipientRow, 'notify' | 'orcpt'>): Pick<Recipient, 'notify' | 'orcpt'> => ({
+  ...(notify === null ? {} : { notify: lenient(() => toNotify(notify), 'never') }),
+  ...(orcpt === null ? {} : { orcpt }),
+})
+
+export const toLeased = (row: LeasedRow): LeasedRecipient => ({
+  id: row.id,
+  address: row.address,
+  ...wishesOf(row),
+  dueAt: row.kept_due_at ?? row.due_at,
+  expiresAt: row.expires_at,
+  steps: row.steps,
+  attempts: row.attempts,
+  last: lenient(() => toStatus(row.last), UNREADABLE),
+  warnings: row.warnings,
+  flushed: row.kept_due_at !== null,
+})
+
+export const toRecipient = (row: RecipientRow): Recipient => ({
+  id: row.id,
+  address: row.address,
+  destination: row.destination,
+  state: row.state,
+  ...wishesOf(row),
+  dueAt: row.due_at,
+  expiresAt: row.expires_at,
+  steps: row.steps,
+  attempts: row.attempts,
+  deliveryStarts: row.delivery_starts,
+  last: readableStatus(row.last),
+  ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
+  ...(row.notice_due === null ? {} : { noticeDue: row.notice_due }),
+})
+
+export const toAttempt = ({ recipient, at, relay, outcome, status, delays }: AttemptRow): AttemptRecord => ({
+  recipient,
+  at,
+  relay,
+  outcome,
+  status: readableStatus(status) ?? UNREADABLE,
+  delays: lenient(() => toDelays(delays), [0, 0, 0, 0] as const),
+})
+
+export const toDestination = (row: DestinationRow): DestinationRecord => ({
+  name: row.name,
+  deadUntil: row.dead_until,
+  probeInterval: row.probe_interval,
+  suspension: row.suspended_by === null ? null : { by: row.suspended_by, until: row.suspended_until, reason: row.suspend_reason },
+  siteStatus: readableStatus(row.site_status),
+})
+
+// --- listings
+
+/** Columns of a message in a listing. */
+export type ListedRow = Pick<
+  MessageRow,
+  'message' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
+>
+
+/** Columns of a recipient in a listing. */
+export type ListedRecipientRow = Pick<
+  RecipientRow,
+  'id' | 'state' | 'destination' | 'address' | 'orcpt' | 'due_at' | 'expires_at' | 'steps' | 'attempts' | 'last'
+>
+
+/** Every object has all members, because V8 is fastest with objects of one shape and a listing reads millions of rows. */
+export const toListedMessage = (row: ListedRow): MessageSummary => ({
+  id: row.message,
+  createdAt: row.created_at,
+  arrivedAt: row.arrived_at,
+  sender: row.sender,
+  size: row.size,
+  contentId: row.content_id,
+  messageId: row.message_id ?? undefined,
+})
+
+export const toListedRecipient = (row: ListedRecipientRow): ListedRecipient => ({
+  id: row.id,
+  address: row.address,
+  destination: row.destination,
+  state: row.state,
+  orcpt: row.orcpt ?? undefined,
+  dueAt: row.due_at,
+  expiresAt: row.expires_at,
+  steps: row.steps,
+  attempts: row.attempts,
+  last: readableStatus(row.last),
+})
+
+/** Row of `failuresBetween`. */
+export interface FailureRow {
+  readonly id: number
+  readonly createdAt: number
+  readonly destination: string
+  readonly address: string
+  readonly last: string | null
+  readonly lastAt: number | null
+  readonly firstAt: number | null
+  readonly firstStatus: string | null
+}
+
+export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): QueuedFailure => ({
+  ...row,
+  last: readableStatus(last),
+  first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
+})

@@ -1,0 +1,205 @@
+/**
+ * Batches of calls: which calls one transaction takes, and how it runs. A batch whose statements are known from the start takes one
+ * round trip: `begin`, the fence, the statements of each method, `commit`.
+ */
+import { messageOf } from '../../../mail/message.ts'
+import type { Shard } from '../../membership/shards.ts'
+import type { Call, Method, PendingCall } from '../../methods.ts'
+import type { Connection } from '../session/database-connection.ts'
+import { fence } from '../session/node-queries.ts'
+import { failureKind, type FailureKind } from '../session/sql-errors.ts'
+import { Transaction, type Send, type Sent } from './write-transaction.ts'
+
+/** Maximum number of calls in one transaction. */
+export const BATCH = 128
+/** Bytes of content after which a batch is complete. */
+const CONTENT = 8 * 1024 * 1024
+
+/** Methods that read only. They need no transaction. */
+export type ReadMethod =
+  | 'maildropFiles'
+  | 'readChunk'
+  | 'messagesWithNoticesDue'
+  | 'noticesDueOf'
+  | 'claimWarnings'
+  | 'destinationsDue'
+  | 'nextDeadlines'
+  | 'destinations'
+  | 'tally'
+  | 'saveClock'
+  | 'verify'
+  | 'freeSpace'
+
+export type WriteMethod = Exclude<Method, ReadMethod>
+
+/** How the calls of each method are sent. */
+export type Writers = { readonly [M in WriteMethod]: Send<M> }
+
+export type WriteCall = Call<WriteMethod>
+
+export interface PendingWrite extends PendingCall {
+  readonly call: Call & WriteCall
+}
+
+/** Methods that take several round trips, or change many rows: each call has a transaction of its own. */
+const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune'])
+
+/** Messages, contents and destinations of a call, which no other call of the batch may have. */
+function keysOf(call: WriteCall): readonly string[] {
+  switch (call.method) {
+    case 'enqueue':
+      return [`m${call.args[0].message.id}`, `c${call.args[0].message.contentId}`]
+    case 'stage':
+    case 'unstage':
+      return [`c${call.args[0]}`]
+    case 'settle':
+      return [`m${call.args[0].message}`]
+    case 'giveBack':
+      return call.args[0].map((id) => `m${messageOf(id)}`)
+    case 'postponeWarning':
+    case 'markDelayNoticeDue':
+      return [`m${call.args[0]}`]
+    case 'claimDue':
+      return [`d${call.args[0].destination}`]
+    case 'saveDestination':
+      return [`n${call.args[0].name}`]
+    case 'claimSuspect':
+    case 'claimExpired':
+      return [call.method]
+    case 'nextIds':
+    case 'forgetMaildropFiles':
+    case 'audit':
+    case 'ping':
+    case 'operate':
+    case 'move':
+    case 'quarantine':
+    case 'report':
+    case 'prune':
+      return []
+  }
+}
+
+function bytesOf(call: WriteCall): number {
+  const chunks = call.method === 'stage' ? call.args[2] : call.method === 'enqueue' ? call.args[0].content : []
+  return chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
+}
+
+/** Number of the first calls that make one batch. */
+export function batchOf(waiting: readonly PendingWrite[]): number {
+  const keys = new Set<string>()
+  let bytes = 0
+  for (const [n, { call }] of waiting.entries()) {
+    bytes += bytesOf(call)
+    const own = keysOf(call)
+    if (n > 0 && (n === BATCH || bytes > CONTENT || ALONE.has(call.method) || own.some((key) => keys.has(key)))) return n
+    if (ALONE.has(call.method)) return 1
+    for (const key of own) keys.add(key)
+  }
+  return waiting.length
+}
+
+/** Result of one try of a batch. `answers` has those that arrived before a loss, by the position of the call. */
+export type Tried =
+  | { readonly outcome: 'committed'; readonly answers: readonly unknown[]; readonly told: readonly Shard[] }
+  | { readonly outcome: 'fenced' }
+  | { readonly outcome: 'failed'; readonly kind: FailureKind; readonly error: unknown }
+  | { readonly outcome: 'lost'; readonly error: unknown }
+  | { readonly outcome: 'in doubt'; readonly error: unknown; readonly answers: ReadonlyMap<number, unknown>; readonly tx: Transaction }
+
+export interface BatchTerms {
+  readonly node: number
+  readonly session: number
+  /** Number of this transaction. */
+  readonly number: number
+  readonly writers: Writers
+}
+
+interface Group {
+  readonly positions: readonly number[]
+  readonly sent: Sent<unknown>
+}
+
+/** Runs calls in one transaction. */
+export async function tryBatch(connection: Connection, calls: readonly WriteCall[], terms: BatchTerms): Promise<Tried> {
+  const tx = new Transaction(connection)
+  connection.takeWarning()
+  const begun = connection.together(() => {
+    const opened = Promise.all([connection.command('begin'), connection.query(fence, [terms.node, terms.session])])
+    const groups = send(tx, calls, terms.writers)
+    const isLast = groups.every(({ sent }) => sent.isLast)
+    return { opened, groups, commit: isLast ? commit(connection, tx, terms) : null }
+  })
+  const [opened, ...answered] = await Promise.allSettled([begun.opened, ...begun.groups.map(({ sent }) => sent.answers)])
+  const failure = [opened, ...answered].find((one) => one.status === 'rejected')
+  if (begun.commit === null && failure !== undefined && !connection.isLost && failureKind(failure.reason) !== 'lost')
+    await rollBack(connection)
+  const wasSent = begun.commit !== null || failure === undefined
+  const [committed] = await Promise.allSettled([
+    begun.commit ?? (failure === undefined ? connection.together(() => commit(connection, tx, terms)) : 'ROLLBACK'),
+  ])
+  const warning = connection.takeWarning()
+  if (committed.status === 'fulfilled' && committed.value === 'COMMIT' && warning === null) {
+    return { outcome: 'committed', answers: spread(begun.groups, answered, calls.length), told: tx.committed() }
+  }
+  const error: unknown =
+    failure?.reason ?? (committed.status === 'rejected' ? committed.reason : new Error(warning ?? 'the transaction was rolled back'))
+  const isLost = connection.isLost || warning !== null || failureKind(committed.status === 'rejected' ? committed.reason : error) === 'lost'
+  if (isLost) {
+    connection.destroy()
+    if (!wasSent) return { outcome: 'lost', error }
+    return { outcome: 'in doubt', error, tx, answers: new Map(begun.groups.flatMap((group, n) => arrived(group, answered[n]))) }
+  }
+  if (opened.status === 'rejected' && failureKind(opened.reason) === 'unmet') return { outcome: 'fenced' }
+  return { outcome: 'failed', kind: failureKind(error), error }
+}
+
+async function rollBack(connection: Connection): Promise<void> {
+  try {
+    await connection.command('rollback')
+  } catch {
+    connection.destroy()
+  }
+}
+
+function send(tx: Transaction, calls: readonly WriteCall[], writers: Writers): readonly Group[] {
+  const groups = Map.groupBy(calls.entries(), ([, { method }]) => method)
+  return [...groups].map(([method, those]) => {
+    const writer = writers[method] as (tx: Transaction, args: readonly unknown[]) => Sent<unknown>
+    return {
+      positions: those.map(([n]) => n),
+      sent: sentBy(() =>
+        writer(
+          tx,
+          those.map(([, { args }]) => args),
+        ),
+      ),
+    }
+  })
+}
+
+/** An error before all statements were sent leads to a rollback. */
+function sentBy(write: () => Sent<unknown>): Sent<unknown> {
+  try {
+    return write()
+  } catch (error) {
+    return { answers: Promise.reject(error instanceof Error ? error : new Error(String(error))), isLast: false }
+  }
+}
+
+/** Writes the traffic and commits. Resolves with the command tag, which is ROLLBACK when a statement failed. */
+async function commit(connection: Connection, tx: Transaction, { node, number }: BatchTerms): Promise<string> {
+  const [, tag] = await Promise.all([tx.traffic.write(tx, node, number), connection.command('commit')])
+  return tag
+}
+
+function spread(
+  groups: readonly Group[],
+  answered: readonly PromiseSettledResult<readonly unknown[]>[],
+  count: number,
+): readonly unknown[] {
+  const found = new Map(groups.flatMap((group, n) => arrived(group, answered[n])))
+  return Array.from({ length: count }, (_, n) => found.get(n))
+}
+
+const arrived = ({ positions }: Group, result: PromiseSettledResult<readonly unknown[]> | undefined): [number, unknown][] =>
+  result?.status === 'fulfilled' ? positions.map((position, n) => [position, result.value[n]]) : []

@@ -1,0 +1,48 @@
+/**
+ * One transaction of the writing session: what a group of calls sends, counts and does after the commit.
+ */
+import type { Shard } from '../../membership/shards.ts'
+import type { Answers, Arguments, Method } from '../../methods.ts'
+import type { Statements } from '../session/database-connection.ts'
+import { TrafficCounts } from './traffic-counts.ts'
+
+/** The answers of calls whose statements were sent. */
+export interface Sent<A> {
+  readonly answers: Promise<readonly A[]>
+  /** True when all statements were sent, so that the commit may follow them at once. */
+  readonly isLast: boolean
+}
+
+/** Sends the statements of calls of one method. */
+export type Send<M extends Method> = (tx: Transaction, calls: readonly Arguments[M][]) => Sent<Answers[M]>
+
+export const sent = <A>(answers: Promise<readonly A[]>): Sent<A> => ({ answers, isLast: true })
+
+export class Transaction implements Statements {
+  readonly #statements: Statements
+  readonly #afterCommit: (() => void)[] = []
+  readonly #told = new Set<Shard>()
+  readonly traffic = new TrafficCounts()
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  query: Statements['query'] = (text, parameters) => this.#statements.query(text, parameters)
+
+  /** Calls `action` when the transaction is committed. */
+  onCommit(action: () => void): void {
+    this.#afterCommit.push(action)
+  }
+
+  /** Notes the shards whose owners find messages of this transaction. */
+  told(rows: readonly { readonly shard: Shard }[]): void {
+    for (const { shard } of rows) this.#told.add(shard)
+  }
+
+  /** Runs the actions, and returns the shards whose owners should be woken. */
+  committed(): readonly Shard[] {
+    for (const action of this.#afterCommit) action()
+    return [...this.#told]
+  }
+}

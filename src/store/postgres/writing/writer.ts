@@ -1,0 +1,298 @@
+/**
+ * The writing session: commits the calls that wait in batches, reconnects after a loss, and finds out whether a batch was committed whose
+ * answer was lost. The new session waits for the end of the old one's transaction and makes its later statements fail; only then are
+ * the tables asked.
+ */
+import type { OwnerId } from '../../../mail/message.ts'
+import { eventLoopTurn } from '../../../system/event-loop.ts'
+import { seconds, sleep, type Clock, type Duration } from '../../../system/clock.ts'
+import type { Shard } from '../../membership/shards.ts'
+import type { Outcome } from '../../methods.ts'
+import { Fenced, OutcomeUnknown, StoreUnavailable } from '../../queue-store.ts'
+import { int8s } from '../session/arrays.ts'
+import type { Connection } from '../session/database-connection.ts'
+import { DatabaseAway } from '../session/database-errors.ts'
+import { answersAfterCommit, wasCommitted } from './doubt.ts'
+import { fence, nextSession } from '../session/node-queries.ts'
+import type { OwnLeases } from './own-leases.ts'
+import * as sql from './queries.ts'
+import { databaseAway, failureKind } from '../session/sql-errors.ts'
+import { batchOf, tryBatch, type PendingWrite, type Tried, type Writers } from './write-batch.ts'
+
+/** Time without a session after which calls reject, so that mail is refused. */
+const AWAY_AFTER: Duration = seconds(2)
+/** Time after which a call whose outcome is unknown rejects. */
+const DOUBT_LIMIT: Duration = seconds(60)
+/** Waits between tries to connect. */
+const FIRST_PAUSE: Duration = 150
+const LONGEST_PAUSE: Duration = seconds(1)
+type InDoubt = Extract<Tried, { readonly outcome: 'in doubt' }>
+
+/** Number of repetitions of a call that meets transactions of other nodes. */
+const REPETITIONS = 20
+const REPETITION_PAUSE: Duration = 20
+
+export interface WriterDeps {
+  readonly node: OwnerId
+  readonly clock: Clock
+  readonly connect: () => Promise<Connection>
+  readonly writers: Writers
+  readonly leases: OwnLeases
+  /** Called after a commit with shards whose owners find messages. */
+  readonly wake: (shards: readonly Shard[]) => void
+  /** Called once, when another node has taken this one over. */
+  readonly onFenced: () => void
+}
+
+export class Writer {
+  readonly #deps: WriterDeps
+  #connection: Connection
+  #session = 1
+  /** Number of transactions so far. */
+  #number = 0
+  #waiting: PendingWrite[] = []
+  #running: Promise<void> | null = null
+  #failure: StoreUnavailable | null = null
+  #isAway = false
+  #isClosed = false
+
+  /** `connection` is that of the first session of the node. */
+  constructor(connection: Connection, deps: WriterDeps) {
+    this.#connection = connection
+    this.#deps = deps
+  }
+
+  add(call: PendingWrite): void {
+    if (this.#failure !== null) return call.settle({ ok: false, error: this.#failure })
+    if (this.#isAway) return call.settle({ ok: false, error: new DatabaseAway('the database of the queue cannot be reached') })
+    this.#waiting.push(call)
+    this.#start()
+  }
+
+  /** Runs the calls that wait. All calls of one turn of the event loop share a transaction. */
+  #start(): void {
+    this.#running ??= eventLoopTurn()
+      .then(() => this.#run())
+      .finally(() => {
+        this.#running = null
+        if (this.#waiting.length > 0) this.#start()
+      })
+  }
+
+  /** Ends the session after the calls so far. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#running
+    this.#fail(new StoreUnavailable('the store is closed'))
+    await this.#connection.end()
+  }
+
+  /** Closes the session at once, like the end of the process. */
+  destroy(): void {
+    this.#isClosed = true
+    this.#connection.destroy()
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0 && this.#failure === null) {
+      if (this.#connection.isLost && !(await this.#reconnected())) continue
+      await this.#commit(this.#waiting.splice(0, batchOf(this.#waiting)))
+    }
+  }
+
+  async #commit(batch: readonly PendingWrite[]): Promise<void> {
+    const tried = await this.#try(batch)
+    if (tried.outcome !== 'failed') return this.#conclude(batch, tried)
+    if (batch.length > 1) {
+      // Each call of a failed batch runs alone, so that only the failing calls are rejected.
+      for (const one of batch) {
+        if (this.#connection.isLost) this.#waiting.unshift(...batch.slice(batch.indexOf(one)))
+        if (this.#connection.isLost) return
+        await this.#commit([one])
+      }
+      return
+    }
+    await this.#repeat(batch, tried)
+  }
+
+  #try(batch: readonly PendingWrite[]): Promise<Tried> {
+    const { node, writers } = this.#deps
+    const terms = { node, session: this.#session, number: ++this.#number, writers }
+    return tryBatch(
+      this.#connection,
+      batch.map(({ call }) => call),
+      terms,
+    )
+  }
+
+  /** Repeats a failed call that may succeed, and rejects it otherwise. */
+  async #repeat(batch: readonly PendingWrite[], first: Tried): Promise<void> {
+    let tried = first
+    for (let n = 0; n < REPETITIONS && tried.outcome === 'failed' && (tried.kind === 'again' || tried.kind === 'unmet'); n++) {
+      if (tried.kind === 'unmet') await this.#readLeases(batch)
+      else await sleep(this.#deps.clock, REPETITION_PAUSE)
+      tried = await this.#try(batch)
+    }
+    await this.#conclude(batch, tried)
+  }
+
+  async #conclude(batch: readonly PendingWrite[], tried: Tried): Promise<void> {
+    switch (tried.outcome) {
+      case 'committed':
+        if (tried.told.length > 0) this.#deps.wake(tried.told)
+        return answer(batch, (n) => ({ ok: true, value: tried.answers[n] }))
+      case 'fenced':
+        return this.#fenced(batch)
+      case 'failed':
+        return answer(batch, () => ({ ok: false, error: rejectionOf(tried) }))
+      case 'lost':
+        this.#waiting.unshift(...batch)
+        return
+      case 'in doubt':
+        return this.#resolve(batch, tried)
+    }
+  }
+
+  /** Finds out whether a batch was committed. Answers it, or puts it back. */
+  async #resolve(batch: readonly PendingWrite[], doubt: InDoubt): Promise<void> {
+    const unknown = new OutcomeUnknown('the database ended the session before it answered a commit')
+    let open = batch
+    const limit = this.#deps.clock.after(DOUBT_LIMIT, () => {
+      answer(open, () => ({ ok: false, error: unknown }))
+      open = []
+    })
+    try {
+      while (!(await this.#isResolved(() => open, doubt)));
+    } finally {
+      limit.cancel()
+    }
+  }
+
+  /** One try to resolve a batch. `open` has its calls, none after they were rejected. */
+  async #isResolved(open: () => readonly PendingWrite[], doubt: InDoubt): Promise<boolean> {
+    if (!(await this.#reconnected({ patient: true }))) {
+      if (this.#failure === null) return false
+      const error = this.#failure
+      answer(open(), () => ({ ok: false, error }))
+      return true
+    }
+    try {
+      const { node, leases } = this.#deps
+      const calls = open().map(({ call }) => call)
+      const isCommitted = await wasCommitted(this.#connection, { node, leases }, calls)
+      const answers = isCommitted ? await answersAfterCommit(this.#connection, node, calls, doubt.answers) : new Map<number, unknown>()
+      const batch = open()
+      if (isCommitted && batch.length > 0) this.#deps.wake(doubt.tx.committed())
+      this.#waiting.unshift(...batch.filter((_, n) => !answers.has(n)))
+      for (const [n, value] of answers) batch[n]?.settle({ ok: true, value } as Outcome)
+      await this.#giveBackUnknown()
+      return true
+    } catch (error) {
+      if (failureKind(error) === 'call') throw error
+      this.#connection.destroy()
+      return false
+    }
+  }
+
+  /** Gives back what a claim has leased whose answer was lost. */
+  async #giveBackUnknown(): Promise<void> {
+    const { node, leases } = this.#deps
+    await this.#connection.command('begin')
+    await this.#connection.query(fence, [node, this.#session])
+    await this.#connection.query(sql.giveBackUnknown, [node, int8s(leases.all)])
+    await this.#connection.command('commit')
+  }
+
+  /** Reads the leases anew that a settlement was wrong about. */
+  async #readLeases(batch: readonly PendingWrite[]): Promise<void> {
+    const { node, leases } = this.#deps
+    for (const { call } of batch) {
+      if (call.method !== 'settle') continue
+      const ids = call.args[0].recipients.map(({ recipient }) => recipient)
+      const found = await this.#connection.query<{ id: number }>(sql.ownLeasesAmong, [node, int8s(ids)]).catch(() => [])
+      leases.end(ids)
+      leases.add(found.map(({ id }) => id))
+    }
+  }
+
+  /**
+   * Opens the next session. Returns false when the node is fenced. Calls that wait are rejected after AWAY_AFTER, except those of
+   * which one is in doubt.
+   */
+  async #reconnected({ patient = false } = {}): Promise<boolean> {
+    if (!this.#connection.isLost) return true
+    const timer = this.#deps.clock.after(AWAY_AFTER, () => this.#away())
+    let pause = FIRST_PAUSE
+    try {
+      for (;;) {
+        const opened = await this.#open()
+        if (opened === 'fenced') this.#fenced([])
+        if (opened !== 'failed') return opened === 'open'
+        if (this.#isClosed) this.#fail(new StoreUnavailable('the store is closed'))
+        if (this.#failure !== null || (!patient && this.#waiting.length === 0 && !this.#isAway)) return false
+        await sleep(this.#deps.clock, pause)
+        pause = Math.min(2 * pause, LONGEST_PAUSE)
+      }
+    } finally {
+      timer.cancel()
+      this.#isAway = false
+    }
+  }
+
+  async #open(): Promise<'open' | 'fenced' | 'failed'> {
+    let connection: Connection
+    try {
+      connection = await this.#deps.connect()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      return 'failed'
+    }
+    try {
+      const [row] = await connection.query<{ session: number }>(nextSession, [this.#deps.node])
+      // A warning says that the commit may not be on the standby.
+      if (connection.takeWarning() !== null) throw new Error('the new session may not be replicated')
+      if (row === undefined) {
+        await connection.end()
+        return 'fenced'
+      }
+      this.#connection = connection
+      this.#session = row.session
+      return 'open'
+    } catch {
+      connection.destroy()
+      return 'failed'
+    }
+  }
+
+  /** Rejects the calls that wait, none of which was sent. */
+  #away(): void {
+    this.#isAway = true
+    const error = new DatabaseAway('the database of the queue cannot be reached')
+    for (const one of this.#waiting.splice(0)) one.settle({ ok: false, error })
+  }
+
+  #fenced(batch: readonly PendingWrite[]): void {
+    const isFirst = this.#failure === null
+    const failure = new Fenced(`node ${this.#deps.node} was taken over by another node`)
+    this.#fail(failure)
+    answer(batch, () => ({ ok: false, error: failure }))
+    if (isFirst) this.#deps.onFenced()
+  }
+
+  #fail(failure: StoreUnavailable): void {
+    this.#failure ??= failure
+    for (const one of this.#waiting.splice(0)) one.settle({ ok: false, error: failure })
+  }
+}
+
+function answer(
+  batch: readonly PendingWrite[],
+  outcomeOf: (position: number) => { readonly ok: boolean; readonly value?: unknown; readonly error?: Error },
+): void {
+  batch.forEach((one, n) => one.settle(outcomeOf(n) as Outcome))
+}
+
+function rejectionOf({ kind, error }: Extract<Tried, { outcome: 'failed' }>): Error {
+  if (kind !== 'call') return databaseAway(error)
+  return error instanceof Error ? error : new Error(String(error))
+}
