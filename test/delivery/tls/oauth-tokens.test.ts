@@ -65,7 +65,7 @@ test.each([
   ['a lifetime that is no number', 'token\nsoon\n', 'no lifetime'],
 ])('output with %s is refused, and is not in the error', (_, output, why) => {
   expect(() => parseTokenOutput(output)).toThrow(why)
-  expect(() => parseTokenOutput(output)).not.toThrow(/not logged in|tok\u0001en|soon/)
+  expect(() => parseTokenOutput(output)).not.toThrow(/not logged in|tok.en|soon/)
 })
 
 test.each(['ya29.a0AfH6SMB-_~+/==', 'eyJhbGciOi.J9'])('%s is a token', (token) => {
