@@ -18,7 +18,7 @@ Exit codes follow sysexits(3): 64 wrong usage, 65 no such message or destination
 
 ## Under Postfix’s names
 
-\`sendmail\`, \`mailq\`, \`postqueue\`, \`postsuper\`, \`postcat\` and \`qshape\` work as in Postfix: as \`deferd mailq\` and so on, or when the executable is called by that name (\`ln -s …/bin/deferd.js /usr/sbin/sendmail\`):
+\`sendmail\`, \`mailq\`, \`newaliases\`, \`postqueue\`, \`postsuper\`, \`postcat\` and \`qshape\` work as in Postfix: as \`deferd mailq\` and so on, or when the executable is called by that name (\`ln -s …/bin/deferd.js /usr/sbin/sendmail\`):
 
 | command | options |
 | --- | --- |

@@ -3,10 +3,13 @@
  * the maildrop when no daemon accepts it. Exit code 0 means that the message is stored durably.
  */
 import type { LoadedConfig } from '../../config/load.ts'
+import type { Config } from '../../config/options.ts'
 import { isInternational } from '../../mail/address.ts'
 import { addressesIn } from '../../mail/address-list.ts'
 import type { Envelope, Notify } from '../../mail/envelope.ts'
 import { fieldsOf } from '../../mail/headers.ts'
+import { openNamed } from '../../rewriting/tables.ts'
+import { errorMessage } from '../../system/caught-error.ts'
 import { getopt, type Parsed } from './getopt.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
@@ -40,7 +43,7 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
     .filter(({ name, value }) => name !== 'o' || isOurs(value))
     .map(({ name, value }) => ({ name: name === 'C' ? 'config' : name, value }))
   const loaded = await configFor(shell, 'sendmail', ours)
-  const mode = valueOf(parsed.options, 'b') ?? 'm'
+  const mode = has(parsed.options, 'I') ? 'i' : (valueOf(parsed.options, 'b') ?? 'm')
   if (has(parsed.options, 'q')) return flushAs(shell, loaded, valueOf(parsed.options, 'q') ?? '')
   switch (mode) {
     case 'm':
@@ -49,10 +52,11 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
       return printQueue(shell, loaded)
     case 's':
       return bridge(shell, loaded.config)
+    case 'i':
+      return readAliases(shell, loaded.config)
     case 'h':
     case 'H':
-    case 'i':
-      // deferd has no host status and no alias database.
+      // deferd has no host status.
       return
     default:
       throw new CommandError(EX.usage, `sendmail: -b${maskControls(mode)} is not supported; start the daemon with "deferd start"`)
@@ -60,6 +64,20 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
 }
 
 export const mailq = (shell: Shell, args: readonly string[]): Promise<void> => sendmail(shell, ['-bp', ...args])
+
+export const newaliases = (shell: Shell, args: readonly string[]): Promise<void> => sendmail(shell, ['-bi', ...args])
+
+/**
+ * Handles `-bi` and `-I`: reads the tables of alias_maps, because there is no database to build. A reload of the daemon puts them into
+ * effect. Throws CommandError (78) for a table that the daemon would refuse.
+ */
+async function readAliases(shell: Shell, { alias_maps: sources }: Config): Promise<void> {
+  try {
+    for (const text of openNamed('alias_maps', sources).warnings) await warn(shell, text)
+  } catch (cause) {
+    throw new CommandError(EX.config, `newaliases: fatal: ${maskControls(errorMessage(cause))}`, { cause })
+  }
+}
 
 /**
  * Handles `-q`, `-qI id` and `-qR site`. An interval (`-q15m`), which would start a daemon, has no effect. Throws CommandError

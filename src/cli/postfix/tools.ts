@@ -18,7 +18,7 @@ export const POSTFIX_NAMES: ReadonlyMap<string, PostfixName> = new Map<string, P
     {
       load: async () => (await import('./sendmail.ts')).sendmail,
       options:
-        '`-t`, `-i`, `-f`, `-F`, `-N`, `-R`, `-V`, `-B`, `-v` (print the queue id), `-bp`, `-bs`, `-q`, `-qIID`, `-qRSITE`; other options are accepted and ignored where Postfix does. Arguments and fields are lists of addresses as for Postfix; when one address is malformed, nothing is sent and the exit code is 65. Exit code 0 means that the message is stored durably, in the maildrop while no daemon runs',
+        '`-t`, `-i`, `-f`, `-F`, `-N`, `-R`, `-V`, `-B`, `-v` (print the queue id), `-bp`, `-bs`, `-bi` or `-I` (as `newaliases`), `-q`, `-qIID`, `-qRSITE`; other options are accepted and ignored where Postfix does. Arguments and fields are lists of addresses as for Postfix; when one address is malformed, nothing is sent and the exit code is 65. Exit code 0 means that the message is stored durably, in the maildrop while no daemon runs',
     },
   ],
   [
@@ -26,6 +26,14 @@ export const POSTFIX_NAMES: ReadonlyMap<string, PostfixName> = new Map<string, P
     {
       load: async () => (await import('./sendmail.ts')).mailq,
       options: 'as `postqueue -p`',
+    },
+  ],
+  [
+    'newaliases',
+    {
+      load: async () => (await import('./sendmail.ts')).newaliases,
+      options:
+        'as `sendmail -bi`: reads the tables of `alias_maps` and reports a malformed one with exit code 78; a reload of the daemon (SIGHUP) puts them into effect',
     },
   ],
   [

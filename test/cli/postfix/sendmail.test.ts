@@ -288,7 +288,7 @@ describe('options of sendmail', () => {
     },
   )
 
-  test.each([[['-bh']], [['-bH']], [['-bi']], [['-q15m']], [['-oi', '-oem', '-O', 'x=y', '-G', '-U', '-A', 'c', '-t']]])(
+  test.each([[['-bh']], [['-bH']], [['-q15m']], [['-oi', '-oem', '-O', 'x=y', '-G', '-U', '-A', 'c', '-t']]])(
     '%j is accepted',
     async (argv) => {
       expect(await run(...argv)).toMatchObject({ code: 0, err: '' })
@@ -302,6 +302,19 @@ describe('options of sendmail', () => {
     expect((await run('-qInonsense')).code).toBe(0)
     expect((await run('-qRfar.example')).code).toBe(0)
   })
+
+  test.each([['newaliases'], ['sendmail', '-I'], ['sendmail', '-bi']])(
+    '%s %s reads the tables of alias_maps',
+    async (calledAs, ...argv) => {
+      const aliases = join(operator.directory, 'aliases')
+      const read = () => operator.run([...argv, '-o', `alias_maps=texthash:${aliases}`], { calledAs })
+      writeFileSync(aliases, 'root: ops@example.com\n')
+      expect(await read()).toMatchObject({ code: 0, out: '', err: '' })
+      writeFileSync(aliases, 'root: |/usr/bin/program\n')
+      const { code, err } = await read()
+      expect([code, err]).toEqual([78, expect.stringMatching(/^deferd: newaliases: fatal: alias_maps: .*program/)])
+    },
+  )
 
   test('invalid -N and -V only warn', async () => {
     const { code, err } = await run('-N', 'sometimes', '-V', 'x'.repeat(101), 'ann@far.example')
