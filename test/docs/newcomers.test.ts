@@ -57,7 +57,7 @@ describe('newcomers', () => {
     newcomer.runBlock(blockWith(OPERATIONS, 'before-upgrade').text)
     await newcomer.stop()
     newcomer.runBlock(blockWith(OPERATIONS, 'deferd restore').text)
-    expect(newcomer.runBlock(blockWith(OPERATIONS, 'npm uninstall').text)[0]?.out).toContain('ops@[192.0.2.1]')
+    expect(newcomer.runBlock(blockWith(OPERATIONS, 'apt remove deferd').text)[0]?.out).toContain('ops@[192.0.2.1]')
   })
 
   test('an on-call engineer finds the cause, suspends the destination and holds the sender', async () => {

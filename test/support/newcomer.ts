@@ -14,9 +14,10 @@ const repository = join(import.meta.dirname, '../..')
 export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^npm ci$/, 'the checkout of the test has the packages already'],
   [/^npm ci && npm (?:test|pack)$/, 'the suite itself; test/package.test.ts packs'],
+  [/^npm ci && npm run package$/, 'test/packages builds and installs the packages'],
   [/^npm (?:run|test)\b/, 'the suites and the benchmark themselves'],
   [/^NODE_OPTIONS=\S+ npx jest$/, 'jest is no dependency'],
-  [/^sudo (?:npm|useradd|install|cp|systemctl|dpkg-divert|ln|rm|chown)\b/, 'changes the system'],
+  [/^sudo (?:npm|apt|runc|useradd|install|cp|systemctl|dpkg-divert|ln|rm|chown)\b/, 'changes the system'],
   [/^printf .*\| sudo install\b/, 'changes the system'],
   [/^sudo deferd check --user deferd\b/, 'needs the user deferd and the smarthost; test/cli/check-connect.test.ts'],
   [/^journalctl\b/, 'needs the journal of systemd'],
