@@ -32,6 +32,8 @@ const LAYERS = [
   'queue',
   'smtpd',
   'daemon',
+  'import/configuration',
+  'import/spool',
   '.',
   'testkit/virtual',
   'testkit/remote',

@@ -4,11 +4,11 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination config map check backup restore salvage audit user bounce simulate sink help --config -o --version -h --help' ;;
+    'deferd') words='demo start status top queue history destination config map check import backup restore salvage audit user bounce simulate sink help --config -o --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
@@ -37,6 +37,8 @@ _deferd() {
     'deferd map') words='query -h --help' ;;
     'deferd map query') words='--config -o -h --help' ;;
     'deferd check') words='--config -o --json --full --repair --connect --user -h --help' ;;
+    'deferd import') words='postfix -h --help' ;;
+    'deferd import postfix') words='--config -o --config-dir --spool --dry-run --force --user --json -h --help' ;;
     'deferd backup') words='--config -o -h --help' ;;
     'deferd restore') words='--config -o -h --help' ;;
     'deferd salvage') words='--config -o --json -h --help' ;;
@@ -201,6 +203,11 @@ _deferd() {
     'deferd check --config') words='' ;;
     'deferd check -o') words='' ;;
     'deferd check --user') words='' ;;
+    'deferd import postfix --config') words='' ;;
+    'deferd import postfix -o') words='' ;;
+    'deferd import postfix --config-dir') words='' ;;
+    'deferd import postfix --spool') words='' ;;
+    'deferd import postfix --user') words='' ;;
     'deferd backup --config') words='' ;;
     'deferd backup -o') words='' ;;
     'deferd restore --config') words='' ;;

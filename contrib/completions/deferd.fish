@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -20,6 +20,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a destination -d 'li
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a config -d 'print effective parameters, like postconf'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a map -d 'look up keys in lookup tables'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a check -d 'check configuration, certificates and queue as start would'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a import -d 'take over the configuration and the mail of another mail system'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a backup -d 'copy the queue to a file, with or without a running daemon'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a restore -d 'replace the queue by a backup (queue restore brings back deleted mail)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a salvage -d 'recover the readable mail of a damaged queue into a new queue folder'
@@ -280,6 +281,17 @@ complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l repair -d 'the 
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l connect -d 'connect to each relayhost, start TLS and log in, without sending mail'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l user -r -d 'user that deferd start --user gets'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd import"' -f -a postfix -d 'take over the configuration and the mail of a stopped Postfix'
+complete -c deferd -n 'test (__deferd_path) = "deferd import"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l config-dir -r -d 'folder of main.cf and master.cf (default: "/etc/postfix")'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l spool -r -d 'spool of Postfix (default: queue_directory of main.cf)'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l dry-run -d 'print the new configuration and the counts of the spool; change nothing'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l force -d 'replace an existing configuration file'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l user -r -d 'user who owns the queue, as for deferd start; only root can name one'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l json -d 'one JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -s h -l help -d 'display help for command'

@@ -41,6 +41,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['config', async (program, { shell }) => (await import('./commands/config.ts')).addConfig(program, shell)],
   ['map', async (program, { shell, end }) => (await import('./commands/map.ts')).addMap(program, shell, end)],
   ['check', async (program, { shell, end }) => (await import('./commands/check.ts')).addCheck(program, shell, end)],
+  ['import', async (program, { shell, end }) => (await import('./commands/import.ts')).addImport(program, shell, end)],
   ['backup', async (program, { shell }) => (await import('./commands/backup.ts')).addBackup(program, shell)],
   ['restore', async (program, { shell }) => (await import('./commands/restore.ts')).addRestore(program, shell)],
   ['salvage', async (program, { shell, end }) => (await import('./commands/salvage.ts')).addSalvage(program, shell, end)],

@@ -62,6 +62,14 @@ export interface NewRecipient {
   readonly expiresAt: Instant
   /** True when the recipient enters the active queue at once: it is queued with a lease, so that its delivery needs no claim. */
   readonly leased: boolean
+  /** Attempts of another mail system that had the message before. Not for a recipient with a lease. */
+  readonly tried?: Tried | undefined
+}
+
+/** Attempts that were made before the message was queued here. */
+export interface Tried extends Pick<Recipient, 'steps' | 'attempts'> {
+  /** Outcome of the last one; null when it is unknown. */
+  readonly last: DeliveryStatus | null
 }
 
 /** A new message. Its content is the part that was staged under its content id, if any, followed by `content`. */
@@ -77,9 +85,11 @@ export interface NewMessage {
   readonly givesContent?: boolean | undefined
   /** True to queue the message on hold. */
   readonly hold?: boolean | undefined
+  /** Number of delay warnings that another mail system has sent. */
+  readonly warnings?: number | undefined
   /**
-   * Key of the maildrop file that held the message. The store rejects a second message with the same key until the key is
-   * forgotten.
+   * Key of the file that held the message: in the maildrop, or in the queue of another mail system. The store rejects a second
+   * message with the same key until the key is forgotten.
    */
   readonly maildropFile?: string | undefined
 }

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
-import { claim, contentOf, delivered, first, LIFETIME, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
+import { BUSY, claim, contentOf, delivered, first, LIFETIME, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 
@@ -68,6 +68,28 @@ export function comingIn(subject: () => Subject): void {
     expect(await store.maildropFiles()).toEqual([])
     await store.enqueue(fromFile())
     expect(await reader.details(queueIdOf(entry.message))).toBeDefined()
+  })
+
+  test('mail of another system keeps the attempts and delay warnings that it has had', async () => {
+    const { store, reader } = subject()
+    const tried = { steps: 3, attempts: 5, last: BUSY }
+    const to = [{ address: 'ann@far.example', tried, dueAt: T0 + MIN }, { address: 'bob@far.example' }]
+    const queued = { ...mail(store, { to }), warnings: 1 }
+    const held = { ...mail(store, { to, hold: true }), warnings: 2 }
+    await store.enqueue(queued)
+    await store.enqueue(held)
+    const story = await reader.details(queueIdOf(queued.message))
+    expect(story).toMatchObject({ queue: 'deferred', warnings: 1 })
+    expect(story?.recipients).toMatchObject([
+      { ...tried, dueAt: T0 + MIN, state: 'waiting', deliveryStarts: 0 },
+      { steps: 0, attempts: 0, last: null },
+    ])
+    expect(await reader.details(queueIdOf(held.message))).toMatchObject({ queue: 'hold', warnings: 2 })
+    const { requests } = await claim(store, T0 + MIN)
+    expect(requests.flatMap(({ recipients }) => recipients)).toMatchObject([
+      { address: 'bob@far.example', steps: 0, warnings: 1 },
+      { address: 'ann@far.example', steps: 3, attempts: 5, last: BUSY, warnings: 1 },
+    ])
   })
 
   test('prepended header fields stay with the message through claims and requeues, and leave with it', async () => {

@@ -4,7 +4,6 @@
  */
 import { addressesIn } from '../../mail/address-list.ts'
 import type { UnfoldedField } from '../../mail/headers.ts'
-import { maskControls } from '../../mail/smtp-reply.ts'
 import { parseAddress } from '../../mail/address-path.ts'
 
 /**
@@ -48,19 +47,3 @@ export function readAddresses(
 /** Removes addresses that differ from an earlier one in case only, or not at all (Postfix cleanup_out_recipient). */
 const distinct = (addresses: readonly string[]): readonly string[] =>
   [...new Map(addresses.toReversed().map((address) => [address.toLowerCase(), address])).values()].toReversed()
-
-/** A phrase of atoms (RFC 5322 §3.2.5), which needs no quotes. */
-const ATOMS = /^[\w!#$%&'*+\-/=?^`{|}~ ]+$/
-
-/** Builds a From field for mail without one (Postfix header_from_format = standard). */
-export function fromField(fullName: string | undefined, address: string): string {
-  const name = maskControls(fullName ?? '').trim()
-  if (name === '') return `From: ${address}\r\n`
-  // oxlint-disable-next-line no-control-regex -- ASCII is exactly this range
-  const phrase = /^[\u0000-\u007f]*$/.test(name)
-    ? ATOMS.test(name)
-      ? name
-      : `"${name.replaceAll(/(["\\])/g, '\\$1')}"`
-    : `=?utf-8?B?${Buffer.from(name).toString('base64')}?=`
-  return `From: ${phrase} <${address}>\r\n`
-}

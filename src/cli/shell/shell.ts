@@ -2,7 +2,7 @@
  * The Shell is the environment of a command: streams, environment variables, time, and the queue. Commands use nothing else, so
  * that tests can run them in the test process.
  */
-import type { Clock } from '../../system/clock.ts'
+import type { MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
@@ -33,7 +33,7 @@ export interface Shell {
   /** Full name of the user, from the password file; empty when it has none. */
   readonly fullName: () => string
   readonly pid: number
-  readonly clock: Clock
+  readonly clock: MachineClock
   readonly random: Random
   readonly stdin: AsyncIterable<Uint8Array>
   readonly stdout: Output

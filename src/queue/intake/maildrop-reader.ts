@@ -142,6 +142,9 @@ export class FileChanged extends Error {
   override readonly name = 'FileChanged'
 }
 
+/** True for the key of a maildrop file. Keys of files of other mail systems begin with a slash, which no file name has. */
+export const isMaildropKey = (key: string): boolean => !key.startsWith('/')
+
 /** An open, complete file with a valid envelope. */
 export class MaildropFile {
   readonly envelope: Envelope

@@ -17,6 +17,7 @@ import type { Events } from '../../telemetry/events.ts'
 import type { Acceptor } from './acceptor.ts'
 import {
   entryNames,
+  isMaildropKey,
   isStale,
   maildropFolder,
   openEntry,
@@ -125,7 +126,7 @@ export class Maildrop {
     const { signal } = this.#stopping
     if (!this.#isPrepared) await this.prepare()
     try {
-      this.#queued ??= new Set(await store.maildropFiles())
+      this.#queued ??= new Set((await store.maildropFiles()).filter(isMaildropKey))
       for await (const names of entryNames(files, this.#folder, BATCH)) {
         await this.#takeBatch(names, this.#queued, pass)
         if (pass.stopped !== null || signal.aborted) break

@@ -143,7 +143,7 @@ class MemoryStore implements QueueStore {
     return chunk === undefined ? undefined : new Uint8Array(chunk)
   }
 
-  #enter({ message, recipients, content, hold = false, maildropFile }: NewMessage): void {
+  #enter({ message, recipients, content, hold = false, maildropFile, warnings = 0 }: NewMessage): void {
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
@@ -153,7 +153,7 @@ class MemoryStore implements QueueStore {
     this.#queue.bodies.set(message.contentId, [...staged, ...content])
     if (maildropFile !== undefined) this.#queue.maildropFiles.add(maildropFile)
     noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
-    this.#queue.messages.set(message.id, newMessage(message, entered, hold ? 'hold' : 'queued'))
+    this.#queue.messages.set(message.id, { ...newMessage(message, entered, hold ? 'hold' : 'queued'), warnings })
     for (const one of entered) this.#tellDue(one)
   }
 

@@ -3,12 +3,19 @@
  */
 import type { HeldMessage, HeldRecipient } from './queue-state.ts'
 import type { LeasedMail, OwnerId, RecipientId } from '../../mail/message.ts'
-import type { NewRecipient, Settled } from '../queue-store.ts'
+import type { NewRecipient, Settled, Tried } from '../queue-store.ts'
 
-export function enter(id: RecipientId, { leased, ...recipient }: NewRecipient, hold: boolean, owner: OwnerId): HeldRecipient {
+const UNTRIED: Tried = { steps: 0, attempts: 0, last: null }
+
+export function enter(
+  id: RecipientId,
+  { leased, tried = UNTRIED, ...recipient }: NewRecipient,
+  hold: boolean,
+  owner: OwnerId,
+): HeldRecipient {
   const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
   const terms = state === 'leased' ? { leasedBy: owner, deliveryStarts: 1 } : { leasedBy: null, deliveryStarts: 0 }
-  return { ...recipient, ...terms, id, state, steps: 0, attempts: 0, last: null, keptDueAt: null }
+  return { ...recipient, ...tried, ...terms, id, state, keptDueAt: null }
 }
 
 export function lease(one: HeldRecipient, { message, warnings, forcedExpire }: HeldMessage, owner: OwnerId): LeasedMail {

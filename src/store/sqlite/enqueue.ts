@@ -6,16 +6,18 @@ import { crc32 } from 'node:zlib'
 import type { Database } from 'better-sqlite3'
 import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } from '../../mail/message.ts'
 import { ContentUnreadable } from '../errors.ts'
-import type { NewMessage, NewRecipient } from '../queue-store.ts'
+import type { NewMessage, NewRecipient, Tried } from '../queue-store.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
-import { messageCrc, recipientCrc } from './file/checksums.ts'
+import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
-import { fromNotify } from '../stored-values.ts'
+import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 export class Intake {
   readonly #insertMessage
   readonly #insertRecipient
+  readonly #setTried
+  readonly #setWarnings
   readonly #insertChunk
   readonly #lastChunk
   readonly #markStaged
@@ -30,6 +32,8 @@ export class Intake {
     this.#traffic = traffic
     this.#insertMessage = db.prepare(sql.insertMessage)
     this.#insertRecipient = db.prepare(sql.insertRecipient)
+    this.#setTried = db.prepare(sql.settleLive)
+    this.#setWarnings = db.prepare<[number, null, number]>(sql.setWarnings)
     this.#insertChunk = db.prepare<[number, number, Uint8Array]>(sql.insertChunk)
     this.#lastChunk = db.prepare<{ content: ContentId }, number | null>(sql.lastChunkOf).pluck()
     this.#markStaged = db.prepare<[ContentId]>(sql.markStaged)
@@ -40,10 +44,11 @@ export class Intake {
     this.#forgetMaildropFile = db.prepare<[string]>(sql.forgetMaildropFile)
   }
 
-  enqueue({ message, recipients, content, hold = false, maildropFile }: NewMessage): void {
+  enqueue({ message, recipients, content, hold = false, maildropFile, warnings = 0 }: NewMessage): void {
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
     this.#insert(message, hold)
+    if (warnings > 0) this.#setWarnings.run(warnings, null, message.id)
     if (maildropFile !== undefined) this.#insertMaildropFile.run(maildropFile)
     recipients.forEach((recipient, position) => this.#enter(recipientId(message.id, position), recipient, hold))
     this.#traffic.note('accepted', message.createdAt, recipients.length)
@@ -102,12 +107,18 @@ export class Intake {
     )
   }
 
-  #enter(id: number, { address, notify, orcpt, destination, dueAt, expiresAt, leased }: NewRecipient, hold: boolean): void {
+  #enter(id: number, { address, notify, orcpt, destination, dueAt, expiresAt, leased, tried }: NewRecipient, hold: boolean): void {
     const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
     const deliveryStarts = state === 'leased' ? 1 : 0
     const row = { id, destination, address, notify: fromNotify(notify), orcpt: orcpt ?? null }
     const crc = recipientCrc(row)
     this.#insertRecipient.run(id, state, destination, address, row.notify, row.orcpt, dueAt, expiresAt, deliveryStarts, crc)
+    if (tried !== undefined) this.#enterTried(id, state, dueAt, tried)
+  }
+
+  #enterTried(id: number, state: string, dueAt: number, { steps, attempts, last }: Tried): void {
+    const outcome = fromStatus(last)
+    this.#setTried.run(state, dueAt, steps, attempts, outcome, outcomeCrc(outcome), null, id)
   }
 
   #keep(content: ContentId, from: number, chunks: readonly Uint8Array[]): void {

@@ -228,6 +228,22 @@ describe('a message is queued once', () => {
     expect(await world.store.maildropFiles()).toEqual([])
   })
 
+  test('keys of files of another mail system are never forgotten', async () => {
+    const message = { id: world.store.nextId(), createdAt: 0, arrivedAt: 0, sender: '', size: 1, smtputf8: false }
+    const recipients = [{ address: 'a@far.example', destination: 'far.example', dueAt: 0, expiresAt: 0, leased: false }]
+    const key = '/postfix/A1B2C3D4E5/1795165200.250000'
+    await world.store.enqueue({
+      message: { ...message, contentId: message.id },
+      recipients,
+      content: [Buffer.from('x')],
+      maildropFile: key,
+    })
+    await submit('a')
+    await maildrop().takeIn()
+    await maildrop().takeIn()
+    expect(await world.store.maildropFiles()).toEqual([key])
+  })
+
   test('while the file cannot be removed', async () => {
     await submit('a')
     const broken = maildrop({ unlink: () => fails('EROFS') })

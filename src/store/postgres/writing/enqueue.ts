@@ -7,7 +7,7 @@ import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type OwnerId, type
 import { assertChunks, CHUNKS_PER_CONTENT } from '../../chunks.ts'
 import { shardOf, type Shard } from '../../membership/shards.ts'
 import type { NewMessage, NewRecipient } from '../../queue-store.ts'
-import { fromNotify } from '../../stored-values.ts'
+import { fromNotify, fromStatus } from '../../stored-values.ts'
 import { booleans, byteas, int2s, int4s, int8s, texts } from '../session/arrays.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
@@ -65,6 +65,8 @@ export class Intake {
     await Promise.all([
       insertMessages(tx, all),
       insertRecipients(tx, recipients, this.#deps.owner),
+      continueTries(tx, recipients),
+      continueWarnings(tx, entries),
       this.#insertChunks(tx, all),
       this.#tellOwners(tx, recipients),
       this.#insertMaildropFiles(tx, entries),
@@ -188,6 +190,25 @@ const insertRecipients = (tx: Transaction, recipients: readonly EnteredRecipient
     texts(recipients.map(({ notify }) => fromNotify(notify))),
     texts(recipients.map(({ orcpt }) => orcpt ?? null)),
   ])
+
+/** Continues the schedules of mail that another mail system has tried. */
+async function continueTries(tx: Transaction, recipients: readonly EnteredRecipient[]): Promise<void> {
+  const tried = recipients.flatMap((one) => (one.tried === undefined ? [] : [{ id: one.id, ...one.tried }]))
+  if (tried.length === 0) return
+  await tx.query(sql.continueTries, [
+    int8s(tried.map(({ id }) => id)),
+    int4s(tried.map(({ steps }) => steps)),
+    int4s(tried.map(({ attempts }) => attempts)),
+    texts(tried.map(({ last }) => fromStatus(last))),
+  ])
+}
+
+async function continueWarnings(tx: Transaction, entries: readonly NewMessage[]): Promise<void> {
+  const warned = entries.filter(({ warnings = 0 }) => warnings > 0)
+  if (warned.length === 0) return
+  const [ids, counts] = [warned.map(({ message }) => message.id), warned.map(({ warnings = 0 }) => warnings)]
+  await tx.query(sql.continueWarnings, [int8s(ids), int4s(counts)])
+}
 
 interface ChunkRow {
   readonly content: ContentId

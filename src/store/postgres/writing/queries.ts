@@ -38,6 +38,13 @@ export const insertRecipients = `
     $10::text[], $11::text[])
     as new (id, due_at, expires_at, shard, home, state, destination, address, notify, orcpt)`
 
+export const continueTries = `
+  update recipient set steps = new.steps, attempts = new.attempts, last = new.last
+  from unnest($1::bigint[], $2::int[], $3::int[], $4::text[]) as new (id, steps, attempts, last) where recipient.id = new.id`
+
+export const continueWarnings = `
+  update message set warnings = new.warnings from unnest($1::bigint[], $2::int[]) as new (id, warnings) where message.id = new.id`
+
 /** Tells the owners of new mail that waits. */
 export const tellOwnersOfNew = `
   insert into arrival (shard, kind, destination, due_at)

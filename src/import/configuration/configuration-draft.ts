@@ -1,0 +1,120 @@
+/** A deferd.toml in the making: parameters, tables, files that it names, and comments on what has no equivalent. */
+import { parse } from 'smol-toml'
+
+export interface ConvertedFile {
+  readonly path: string
+  readonly text: string
+  readonly mode: number
+}
+
+export type ParameterValue = string | readonly string[]
+
+/** A `[[smtpd]]` table. */
+export interface ListenerDraft {
+  readonly address: string
+  readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
+  readonly auth: 'none' | 'may' | 'required'
+}
+
+const ANYONE = 0o644
+
+export class ConfigurationDraft {
+  /** Folder of deferd.toml, into which files are written. */
+  readonly folder: string
+  /** Parameters and comments in their order. */
+  readonly #lines: ({ readonly name: string; readonly value: ParameterValue } | { readonly note: string })[] = []
+  readonly transports = new Map<string, string>()
+  readonly #transportNotes: string[] = []
+  readonly listeners: ListenerDraft[] = []
+  readonly destinations = new Map<string, Map<string, string>>()
+  readonly files = new Map<string, ConvertedFile>()
+
+  constructor(folder: string) {
+    this.folder = folder
+  }
+
+  /** Sets a parameter; a later value replaces an earlier one. */
+  set(name: string, value: ParameterValue): void {
+    const at = this.#lines.findIndex((line) => 'name' in line && line.name === name)
+    if (at >= 0) this.#lines[at] = { name, value }
+    else this.#lines.push({ name, value })
+  }
+
+  has(name: string): boolean {
+    return this.#lines.some((line) => 'name' in line && line.name === name)
+  }
+
+  /** Adds a comment. */
+  note(text: string): void {
+    this.#lines.push({ note: text })
+  }
+
+  noteTransport(text: string): void {
+    this.#transportNotes.push(text)
+  }
+
+  /** Sets a parameter of a destination. */
+  setFor(heading: string, name: string, value: string): void {
+    this.destinations.set(heading, (this.destinations.get(heading) ?? new Map<string, string>()).set(name, value))
+  }
+
+  addFile(path: string, text: string, mode = ANYONE): void {
+    this.files.set(path, { path, text, mode })
+  }
+
+  /** Replaces a parameter, or an entry of a table, by a comment. Returns false when there is none. */
+  withdraw(key: readonly string[], why: string): boolean {
+    const [first = '', ...rest] = key
+    if (first === 'transport_maps') {
+      const entry = rest.join('.')
+      const found = this.transports.delete(entry)
+      if (found) this.noteTransport(`${entry}: ${why}`)
+      return found
+    }
+    if (first === 'destination')
+      return this.destinations.delete(rest[0] ?? '') && (this.noteTransport(`destination ${rest[0]}: ${why}`), true)
+    if (first === 'smtpd' && this.listeners.length > 0) return ((this.listeners.length = 0), this.note(`smtpd: ${why}`), true)
+    const at = this.#lines.findIndex((line) => 'name' in line && line.name === first)
+    const line = this.#lines[at]
+    if (line === undefined || !('name' in line)) return false
+    this.#lines[at] = { note: `${line.name} = ${show(line.value)}: ${why}` }
+    return true
+  }
+
+  /** The text of deferd.toml. */
+  get toml(): string {
+    const lines = this.#lines.map((line) => ('note' in line ? comment(line.note) : `${line.name} = ${tomlValue(line.value)}`))
+    const transports = [...this.transports].map(([key, value]) => `${quoted(key)} = ${quoted(value)}`)
+    const ofTransports =
+      transports.length + this.#transportNotes.length === 0
+        ? []
+        : ['', '[transport_maps]', ...this.#transportNotes.map(comment), ...transports]
+    const listeners = this.listeners.flatMap((one) => [
+      '',
+      '[[smtpd]]',
+      ...Object.entries(one).map(([name, value]) => `${name} = ${quoted(value)}`),
+    ])
+    const destinations = [...this.destinations].flatMap(([heading, settings]) => [
+      '',
+      `[destination.${quoted(heading)}]`,
+      ...[...settings].map(([name, value]) => `${name} = ${tomlValue(value)}`),
+    ])
+    return `${[...lines, ...ofTransports, ...listeners, ...destinations].join('\n')}\n`
+  }
+
+  /** The values of deferd.toml, as a reader of the file gets them. */
+  get values(): Readonly<Record<string, unknown>> {
+    return parse(this.toml)
+  }
+}
+
+const show = (value: ParameterValue): string => (typeof value === 'string' ? value : value.join(', '))
+
+/** A comment on one line. */
+const comment = (text: string): string => `# ${text.replaceAll(/\s+/g, ' ')}`
+
+const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f')
+
+/** References are expanded already, so that a dollar sign is one. */
+const tomlValue = (value: ParameterValue): string =>
+  typeof value === 'string' ? quoted(value.replaceAll('$', '$$$$')) : `[${value.map((one) => tomlValue(one)).join(', ')}]`

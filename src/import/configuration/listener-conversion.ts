@@ -1,0 +1,116 @@
+/** Converts the SMTP servers of master.cf, with inet_interfaces, to smtpd_listen and [[smtpd]] tables. Pure. */
+import { isIP } from 'node:net'
+import type { ConfigurationDraft, ListenerDraft } from './configuration-draft.ts'
+import type { PostfixParameters } from './main-cf.ts'
+import type { MasterService } from './master-cf.ts'
+
+/** Services by name (services(5)). */
+const PORTS: Readonly<Record<string, number>> = { smtp: 25, smtps: 465, submissions: 465, urd: 465, submission: 587 }
+
+/** Overrides that the listener itself answers. */
+const ANSWERED = new Set([
+  'smtpd_tls_wrappermode',
+  'smtpd_tls_security_level',
+  'smtpd_sasl_auth_enable',
+  'smtpd_use_tls',
+  'smtpd_enforce_tls',
+  'smtpd_tls_auth_only',
+  'syslog_name',
+  'milter_macro_daemon_name',
+])
+
+interface ListenerContext {
+  readonly draft: ConfigurationDraft
+  readonly parameters: PostfixParameters
+  readonly services: readonly MasterService[]
+  /** True when the certificate of the server can be read. */
+  readonly hasCertificate: boolean
+}
+
+export function convertListeners(context: ListenerContext): void {
+  const { draft, parameters, services } = context
+  const servers = services.filter(({ type, command }) => type === 'inet' && (command === 'smtpd' || command === 'postscreen'))
+  const listeners = servers.flatMap((service) => listenersOf(service, context))
+  const plain = listeners.filter((one) => one.tls === levelOf(parameters, context) && one.auth === authOf(parameters))
+  draft.set(
+    'smtpd_listen',
+    plain.map(({ address }) => address),
+  )
+  draft.listeners.push(...listeners.filter((one) => !plain.includes(one)))
+  if (listeners.length === 0) draft.note('master.cf has no SMTP server: deferd listens nowhere, and takes mail from sendmail')
+  if (listeners.some(({ auth }) => auth !== 'none')) addUsers(draft)
+}
+
+/** An empty file of users, without which a listener with AUTH cannot start. */
+function addUsers(draft: ConfigurationDraft): void {
+  const path = `${draft.folder}/users`
+  draft.note('Passwords of SMTP users are not in the files of Postfix: add each user by deferd user add NAME')
+  draft.set('smtpd_sasl_users_file', path)
+  draft.addFile(path, '', 0o600)
+}
+
+function listenersOf(service: MasterService, context: ListenerContext): readonly ListenerDraft[] {
+  const { draft } = context
+  const own = context.parameters.under(service.overrides)
+  const [, host = '', port = ''] = /^(?:(.*):)?([^:]+)$/.exec(service.name) ?? []
+  const number = PORTS[port] ?? Number(port)
+  if (!(number >= 1 && number <= 65_535)) return (draft.note(`master.cf: ${service.name}: its port is unknown`), [])
+  noteOverrides(service, draft)
+  if (service.command === 'postscreen') draft.note(`master.cf: ${service.name}: deferd has no postscreen; its smtpd answers`)
+  const tls = levelOf(own, context)
+  if (tls === 'wrapper' && !context.hasCertificate)
+    return (draft.note(`master.cf: ${service.name}: no certificate can be read; the service is left out`), [])
+  return addressesFor(host, own, draft).map((address) => ({ address: `${address}:${number}`, tls, auth: authOf(own) }))
+}
+
+function noteOverrides({ name, overrides }: MasterService, draft: ConfigurationDraft): void {
+  for (const [parameter, value] of overrides) {
+    if (!ANSWERED.has(parameter))
+      draft.note(`master.cf: ${name}: ${parameter} = ${value}: deferd has it for all listeners only, or not at all`)
+  }
+}
+
+function levelOf(parameters: PostfixParameters, { hasCertificate }: ListenerContext): ListenerDraft['tls'] {
+  if (parameters.isYes('smtpd_tls_wrappermode')) return 'wrapper'
+  if (!hasCertificate) return 'none'
+  return serverLevel(parameters)
+}
+
+/** The level with its older parameters. */
+export function serverLevel(parameters: PostfixParameters): 'none' | 'may' | 'encrypt' {
+  const level = parameters.get('smtpd_tls_security_level')
+  if (level === 'encrypt' || (level === '' && parameters.isYes('smtpd_enforce_tls'))) return 'encrypt'
+  return level === 'may' || (level === '' && parameters.isYes('smtpd_use_tls')) ? 'may' : 'none'
+}
+
+/** Restrictions by which a service accepts mail of authenticated clients only. */
+const RESTRICTIONS = ['smtpd_client_restrictions', 'smtpd_relay_restrictions', 'smtpd_recipient_restrictions', 'smtpd_sender_restrictions']
+
+function authOf(parameters: PostfixParameters): ListenerDraft['auth'] {
+  if (!parameters.isYes('smtpd_sasl_auth_enable')) return 'none'
+  const isRequired = RESTRICTIONS.some((name) => {
+    const words = parameters.words(name)
+    return words.includes('permit_sasl_authenticated') && words.includes('reject') && !words.includes('permit_mynetworks')
+  })
+  return isRequired ? 'required' : 'may'
+}
+
+/** Listen addresses without port: those of the service, or of inet_interfaces. */
+function addressesFor(host: string, parameters: PostfixParameters, draft: ConfigurationDraft): readonly string[] {
+  const families = parameters.words('inet_protocols')
+  const has = (family: string) => families.includes('all') || families.includes(family)
+  const loopback = [...(has('ipv4') ? ['127.0.0.1'] : []), ...(has('ipv6') ? ['[::1]'] : [])]
+  const named = host === '' ? parameters.words('inet_interfaces') : [host]
+  return [
+    ...new Set(
+      named.flatMap((name) => {
+        const address = name.replace(/^\[(.*)\]$/, '$1')
+        if (name === 'all') return ['*']
+        if (name === 'loopback-only' || name === 'localhost') return loopback
+        if (isIP(address) !== 0) return [isIP(address) === 6 ? `[${address}]` : address]
+        draft.note(`inet_interfaces: ${name} is no address: add its address to smtpd_listen`)
+        return []
+      }),
+    ),
+  ]
+}

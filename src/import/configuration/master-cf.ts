@@ -1,0 +1,49 @@
+/** Reads Postfix's master.cf (master(5)). Pure. */
+import { logicalLines } from './main-cf.ts'
+
+export interface MasterService {
+  readonly name: string
+  /** `inet`, `unix`, `pass`, … */
+  readonly type: string
+  /** The program, such as smtpd. */
+  readonly command: string
+  /** Overrides of main.cf (`-o name=value`), unexpanded. */
+  readonly overrides: ReadonlyMap<string, string>
+}
+
+export interface MasterCf {
+  readonly services: readonly MasterService[]
+  /** Numbers of lines that are no service. */
+  readonly malformed: readonly number[]
+}
+
+/** Fields before the command. */
+const FIELDS = 7
+
+export function parseMasterCf(text: string): MasterCf {
+  const services: MasterService[] = []
+  const malformed: number[] = []
+  for (const line of logicalLines(text)) {
+    const words = wordsOf(line.text)
+    const [name, type] = words
+    const command = words[FIELDS]
+    if (name === undefined || type === undefined || command === undefined) malformed.push(line.number)
+    else services.push({ name, type, command, overrides: overridesIn(words.slice(FIELDS + 1)) })
+  }
+  return { services, malformed }
+}
+
+/** The words of a line. Text in braces is one word, without the braces. */
+const wordsOf = (line: string): readonly string[] =>
+  [...line.matchAll(/\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}(?=\s|$)|\S+/g)].map(([word, inner]) => inner?.trim() ?? word)
+
+/** `-o name=value`, `-oname=value` and `-o { name = value }`. */
+function overridesIn(words: readonly string[]): ReadonlyMap<string, string> {
+  const overrides = new Map<string, string>()
+  words.forEach((word, i) => {
+    const text = word === '-o' ? words[i + 1] : /^-o(.+)$/s.exec(word)?.[1]
+    const [, name, value] = /^\s*([\w-]+)\s*=\s*(.*)$/s.exec(text ?? '') ?? []
+    if (name !== undefined && value !== undefined) overrides.set(name, value)
+  })
+  return overrides
+}

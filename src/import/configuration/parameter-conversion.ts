@@ -1,0 +1,163 @@
+/** Converts single parameters of main.cf. A parameter without an equivalent becomes a comment with what to do instead. */
+import { isOption } from '../../config/expansion.ts'
+import { OPTIONS } from '../../config/options.ts'
+import { postfixOnly } from '../../config/postfix-parameters.ts'
+import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
+import { TABLE_NAMES } from '../../rewriting/tables.ts'
+import type { PostfixParameters } from './main-cf.ts'
+import { entriesOf, lookupSources } from './lookup-sources.ts'
+import { serverLevel } from './listener-conversion.ts'
+import { convertLogins, convertTlsPolicies, tlsLevel } from './secret-conversion.ts'
+import { convertTables, type TableContext } from './table-conversion.ts'
+import { convertDestinationLimit } from './transport-conversion.ts'
+
+export interface ParameterContext extends TableContext {
+  readonly parameters: PostfixParameters
+}
+
+type Conversion = (value: string, context: ParameterContext) => void
+
+/** Lists that may name tables, whose keys are then the members. */
+const LISTS = [
+  'relay_domains',
+  'mynetworks',
+  'masquerade_domains',
+  'fast_flush_domains',
+  'smtpd_authorized_xclient_hosts',
+  'smtpd_authorized_xforward_hosts',
+] as const
+
+/** Parameters that other parts of the import answer, or that only Postfix's own programs need. */
+const ELSEWHERE = new Set([
+  'smtpd_tls_security_level',
+  'smtpd_use_tls',
+  'smtpd_enforce_tls',
+  'smtpd_tls_wrappermode',
+  'smtp_use_tls',
+  'smtp_enforce_tls',
+  'smtp_sasl_auth_enable',
+  'inet_interfaces',
+  'transport_maps',
+  'default_transport',
+  'relay_transport',
+  'queue_directory',
+  'compatibility_level',
+  'virtual_maps',
+  'fallback_relay',
+  'smtpd_tls_cert_file',
+  'smtpd_tls_key_file',
+  'smtpd_tls_chain_files',
+])
+
+const tablesOf =
+  (name: string): Conversion =>
+  (value, context) =>
+    convertTables(name, value, context)
+
+const CONVERSIONS: Readonly<Record<string, Conversion>> = {
+  ...Object.fromEntries([...TABLE_NAMES, ...SENDER_TABLE_NAMES].map((name) => [name, tablesOf(name)])),
+  ...Object.fromEntries(LISTS.map((name) => [name, (value: string, context: ParameterContext) => convertList(name, value, context)])),
+  smtp_sasl_password_maps: (_, context) => convertLogins(context.parameters, context),
+  smtp_tls_policy_maps: convertTlsPolicies,
+  smtp_tls_security_level: (_, context) => context.draft.set('smtp_tls_security_level', clientLevel(context)),
+  smtpd_sasl_auth_enable: (value, { draft }) => draft.set('smtpd_sasl_auth_enable', value),
+  smtp_tls_CAfile: (value, context) => setFile('smtp_tls_CAfile', value, context),
+  smtp_tls_cert_file: (value, context) => setFile('smtp_tls_cert_file', value, context),
+  smtp_tls_key_file: (value, context) => setFile('smtp_tls_key_file', value, context),
+  smtp_tls_chain_files: (value, context) => setFile('smtp_tls_cert_file', value, context),
+  myorigin: (value, { draft, files }) => draft.set('myorigin', fileOrName(value, files)),
+  disable_dns_lookups: (value, { draft }) => {
+    if (value !== 'yes') return
+    draft.set('smtp_host_lookup', 'native')
+    draft.note('disable_dns_lookups = yes: deferd looks up MX records all the same: write next hops in brackets')
+  },
+  smtp_sasl_mechanism_filter: (value, { draft }) => {
+    if (/[!:/]/.test(value)) draft.note(`smtp_sasl_mechanism_filter = ${value}: write the names of the mechanisms`)
+    else draft.set('smtp_sasl_mechanism_filter', value)
+  },
+}
+
+/** Converts one parameter. Throws an Error for a value that cannot be expanded. */
+export function convertParameter(name: string, context: ParameterContext): void {
+  const { draft, parameters } = context
+  const value = parameters.get(name)
+  const convert = CONVERSIONS[name]
+  if (ELSEWHERE.has(name)) return
+  // An empty value is the default of most parameters; of the others, deferd accepts it or the validation makes it a comment.
+  if (value === '' && convert !== undefined && name !== 'smtp_tls_security_level') return
+  if (convert !== undefined) return convert(value, context)
+  if (convertDestinationLimit(name, value, draft)) return
+  if (isOption(name)) return setOption(name, value, context)
+  const remedy = postfixOnly(name) ?? `deferd has no parameter ${name}`
+  draft.note(`${name} = ${parameters.written(name)}: ${asComment(remedy)}`)
+}
+
+/** A remedy as the text of a comment, in which the parameter is removed already. */
+const asComment = (remedy: string): string =>
+  remedy
+    .replace(/^deferd does not have Postfix’s parameter \w+: /, '')
+    .replace(/^remove it(?:: |, and )/, '')
+    .replace('; remove it: ', ': ')
+    .replace('; remove it, and ', '; ')
+    .replace(/; remove it$/, '')
+
+function setOption(name: keyof typeof OPTIONS, value: string, { draft }: ParameterContext): void {
+  const reading = OPTIONS[name].kind(value)
+  if ('value' in reading) draft.set(name, value)
+  else draft.note(`${name} = ${value}: ${reading.wrong}`)
+}
+
+/** Sets a list. Tables in it are replaced by their keys; addresses of cidr: tables and paths stay. */
+function convertList(name: string, value: string, { draft, files }: ParameterContext): void {
+  const { sources, words } = lookupSources(value.replaceAll(/(?<=^|[\s,])cidr:/g, 'cidr;'), files)
+  const members = words.map((word) => word.replace(/^cidr;/, 'cidr:'))
+  for (const source of sources) if (source.kind === 'missing') draft.note(`${name}: ${source.text} is left out: ${source.why}`)
+  const keys = [...entriesOf(sources).keys()]
+  if (name !== 'mynetworks' && members.some((word) => word.startsWith('/'))) {
+    const paths = members.filter((word) => word.startsWith('/'))
+    const listed = paths.flatMap((path) =>
+      (files.read(path) ?? '')
+        .split('\n')
+        .map((line) => line.replace(/#.*/, '').trim())
+        .filter((line) => line !== ''),
+    )
+    return draft.set(name, [...new Set([...members.filter((word) => !word.startsWith('/')), ...listed, ...keys])])
+  }
+  draft.set(name, [...new Set([...members, ...keys])])
+}
+
+/** The level of deliveries with its older parameters. Postfix uses no TLS when none is set. */
+function clientLevel(context: ParameterContext): string {
+  const { parameters } = context
+  const level = parameters.get('smtp_tls_security_level')
+  if (level !== '') return tlsLevel(level, 'smtp_tls_security_level', context)
+  if (parameters.isYes('smtp_enforce_tls')) return 'encrypt'
+  return parameters.isYes('smtp_use_tls') ? 'may' : 'none'
+}
+
+function setFile(name: string, path: string, { draft, files }: ParameterContext): void {
+  if (files.read(path) === null) draft.note(`${name} = ${path}: the file cannot be read`)
+  else draft.set(name, path)
+}
+
+/** The first line of a file that is named in place of the value. */
+const fileOrName = (value: string, files: ParameterContext['files']): string =>
+  value.startsWith('/') ? (files.read(value) ?? '').split('\n', 1)[0]?.trim() || '$myhostname' : value
+
+/** Sets the TLS parameters of the server. Returns true when its certificate can be read. */
+export function convertServerTls({ draft, files, parameters }: ParameterContext): boolean {
+  const [chain = '', ...others] = parameters.words('smtpd_tls_chain_files')
+  const [cert, key] = chain === '' ? [parameters.get('smtpd_tls_cert_file'), parameters.get('smtpd_tls_key_file')] : [chain, chain]
+  if (others.length > 0) draft.note(`smtpd_tls_chain_files: only ${chain} is used, as deferd has one certificate`)
+  const unreadable = cert === '' ? null : [cert, key].find((path) => files.read(path) === null)
+  const level = serverLevel(parameters)
+  if (unreadable === undefined) {
+    draft.set('smtpd_tls_cert_file', cert)
+    draft.set('smtpd_tls_key_file', key)
+    if (level !== 'none') draft.set('smtpd_tls_security_level', level)
+    return true
+  }
+  if (unreadable !== null) draft.note(`smtpd_tls_cert_file = ${cert}: ${unreadable} cannot be read, so that the server offers no TLS`)
+  else if (level !== 'none') draft.note(`smtpd_tls_security_level = ${level}: there is no certificate, so that the server offers no TLS`)
+  return false
+}

@@ -1,0 +1,20 @@
+/** The files and programs of Postfix on this machine. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
+import type { PostfixFiles } from './lookup-sources.ts'
+
+export const postfixFiles: PostfixFiles = {
+  read: (path) => orNull(() => readFileSync(path, 'utf8')),
+  changedAt: (path) => orNull(() => statSync(path).mtimeMs),
+  dump: (type, path) =>
+    orNull(() => execFileSync('postmap', ['-s', `${type}:${path}`], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
+}
+
+function orNull<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch {
+    // The caller names what is missing, and goes on without it.
+    return null
+  }
+}

@@ -1,0 +1,53 @@
+/** Converts logins for next hops, and TLS policies of next hops, which deferd has as a file and as a list. */
+import type { PostfixParameters } from './main-cf.ts'
+import { entriesOf, lookupSources, staticValue } from './lookup-sources.ts'
+import { addTable, type TableContext } from './table-conversion.ts'
+
+const OWNER_ONLY = 0o600
+
+/** Writes the logins of smtp_sasl_password_maps to a file that only its owner may read. */
+export function convertLogins(parameters: PostfixParameters, context: TableContext): void {
+  const name = 'smtp_sasl_password_maps'
+  const { draft, files } = context
+  const value = parameters.get(name)
+  if (value === '') return
+  if (!parameters.isYes('smtp_sasl_auth_enable')) return draft.note(`${name} = ${value}: not used, as smtp_sasl_auth_enable is not yes`)
+  const { sources } = lookupSources(value, files)
+  for (const source of sources) {
+    if (source.kind === 'missing') draft.note(`${name}: ${source.text} is left out: ${source.why}`)
+    if (source.kind === 'file' && source.warning !== null) draft.note(`${name}: ${source.warning}`)
+  }
+  const logins = new Map(entriesOf(sources))
+  const login = staticValue(sources)
+  // A login for all next hops is that of the relayhosts: deferd sends no password to hosts that are not named.
+  if (login !== null) for (const hop of parameters.words('relayhost')) logins.set(hop, login)
+  if (logins.size === 0) return draft.note(`${name} = ${value}: no logins were found`)
+  const path = sources.find((source) => source.kind === 'file')?.path ?? 'sasl_passwd'
+  const text = [...logins].map(([hop, pair]) => `${hop} ${pair}\n`).join('')
+  draft.set(name, addTable(path, text, draft, OWNER_ONLY))
+}
+
+/** Levels that deferd has not, and the next stricter ones. */
+const STRICTER: Readonly<Record<string, string>> = { dane: 'may', 'dane-only': 'secure', fingerprint: 'secure' }
+
+/** The level in deferd, with a comment when it is another. */
+export function tlsLevel(level: string, what: string, { draft }: Pick<TableContext, 'draft'>): string {
+  const meant = STRICTER[level]
+  if (meant !== undefined) draft.note(`${what} = ${level}: deferd has no DANE and no fingerprints; ${meant} is the level without them`)
+  return meant ?? level
+}
+
+/** Writes smtp_tls_policy_maps as a list. */
+export function convertTlsPolicies(value: string, context: TableContext): void {
+  const name = 'smtp_tls_policy_maps'
+  const { draft, files } = context
+  const { sources } = lookupSources(value, files)
+  for (const source of sources) if (source.kind === 'missing') draft.note(`${name}: ${source.text} is left out: ${source.why}`)
+  const policies = [...entriesOf(sources)].map(([hop, policy]) => {
+    const [level = '', ...attributes] = policy.split(/\s+/)
+    const kept = attributes.filter((attribute) => attribute.startsWith('match='))
+    if (kept.length < attributes.length) draft.note(`${name}: ${hop}: only match= is kept of ${attributes.join(' ')}`)
+    return [hop, tlsLevel(level, `${name}: ${hop}`, context), ...kept].join(' ')
+  })
+  if (policies.length > 0) draft.set(name, policies)
+}

@@ -1,0 +1,76 @@
+/** Converts parameters that name lookup tables. */
+import { basename, dirname, join } from 'node:path'
+import { openAliasTable } from '../../rewriting/alias-table.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import type { ConfigurationDraft } from './configuration-draft.ts'
+import { logicalLines } from './main-cf.ts'
+import { lookupSources, type LookupSource, type PostfixFiles } from './lookup-sources.ts'
+
+export interface TableContext {
+  readonly draft: ConfigurationDraft
+  readonly files: PostfixFiles
+  /** Folder of main.cf. Its tables are copied, so that they outlive Postfix; others stay where they are. */
+  readonly configDirectory: string
+}
+
+/** Sets a parameter to its tables. Texts of tables that deferd cannot read become comments. */
+export function convertTables(name: string, value: string, context: TableContext): void {
+  const { draft, files } = context
+  const { sources, words } = lookupSources(value, files)
+  for (const word of words) draft.note(`${name}: ${word} is no lookup table`)
+  const tables = sources.flatMap((source) => tableOf(name, source, context) ?? [])
+  if (tables.length > 0) draft.set(name, tables)
+}
+
+/** The table in deferd's syntax; null when it is left out. */
+function tableOf(name: string, source: LookupSource, context: TableContext): string | null {
+  const { draft } = context
+  if (source.kind === 'missing') return (draft.note(`${name}: ${source.text} is left out: ${source.why}`), null)
+  if (source.kind === 'literal') return source.text
+  const text = name === 'alias_maps' ? usableAliases(source.text, context) : source.text
+  if (source.warning !== null) draft.note(`${name}: ${source.warning}`)
+  if (source.isFile && text === source.text && !isBelow(source.path, context.configDirectory)) return `texthash:${source.path}`
+  return `texthash:${addTable(source.path, text, draft)}`
+}
+
+const isBelow = (path: string, folder: string): boolean => dirname(path) === folder || path.startsWith(`${folder}/`)
+
+/** Adds a file beside deferd.toml and returns its path. Tables of one name get the names of their folders too. */
+export function addTable(source: string, text: string, draft: ConfigurationDraft, mode?: number): string {
+  const path = [basename(source), `${basename(dirname(source))}-${basename(source)}`]
+    .map((name) => join(draft.folder, name))
+    .find((candidate) => (draft.files.get(candidate)?.text ?? text) === text)
+  if (path === undefined) throw new Error(`two tables have the name of ${source}: rename one of them`)
+  if (path !== source) draft.addFile(path, text, mode)
+  return path
+}
+
+/** The text of aliases(5) without aliases for commands and files, to which deferd does not deliver. They become comments. */
+function usableAliases(text: string, { draft, files }: TableContext): string {
+  const read = (path: string): string => {
+    const found = files.read(path)
+    if (found === null) throw new Error('it cannot be read')
+    return found
+  }
+  const bad = logicalLines(text).flatMap((line) => {
+    const [, name = '', value = ''] = /^("(?:[^"\\]|\\.)*"|[^\s:]+)\s*:?\s*(.*)$/s.exec(line.text) ?? []
+    try {
+      openAliasTable([{ kind: 'inline', entries: new Map([[name.replaceAll('"', '').toLowerCase(), value]]) }], read)
+      return []
+    } catch (error) {
+      draft.note(errorMessage(error).replace(/; [^;]*$/, ': it is left out'))
+      return [line.number]
+    }
+  })
+  return bad.length === 0 ? text : withoutLines(text, new Set(bad))
+}
+
+/** The text with some logical lines made comments. */
+function withoutLines(text: string, numbers: ReadonlySet<number>): string {
+  let isLeftOut = false
+  const lines = text.split('\n').map((line, i) => {
+    if (!/^\s*(?:#|$)/.test(line) && !/^\s/.test(line)) isLeftOut = numbers.has(i + 1)
+    return isLeftOut && !/^\s*(?:#|$)/.test(line) ? `# ${line}` : line
+  })
+  return lines.join('\n')
+}

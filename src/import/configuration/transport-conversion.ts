@@ -1,0 +1,111 @@
+/** Converts transport_maps, default_transport and relay_transport (transport(5)). */
+import { isOption } from '../../config/expansion.ts'
+import { OPTIONS } from '../../config/options.ts'
+import { parseTransport } from '../../config/transport-map.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import type { ConfigurationDraft } from './configuration-draft.ts'
+import type { PostfixParameters } from './main-cf.ts'
+import { entriesOf, lookupSources } from './lookup-sources.ts'
+import type { MasterService } from './master-cf.ts'
+import type { TableContext } from './table-conversion.ts'
+
+export interface TransportContext extends TableContext {
+  readonly parameters: PostfixParameters
+  readonly services: readonly MasterService[]
+}
+
+const SMTP_PORT = 25
+
+export function convertTransports(context: TransportContext): void {
+  const { draft, files, parameters } = context
+  const { sources } = lookupSources(parameters.get('transport_maps'), files)
+  for (const source of sources) {
+    if (source.kind === 'missing') draft.noteTransport(`${source.text} is left out: ${source.why}`)
+    if (source.kind === 'file' && source.warning !== null) draft.noteTransport(source.warning)
+  }
+  for (const [key, value] of entriesOf(sources)) addTransport(key, value, context)
+  convertRelayTransport(context)
+  convertDefaultTransport(context)
+}
+
+function addTransport(key: string, value: string, context: TransportContext): void {
+  const transport = transportIn(value, context)
+  if ('why' in transport) return context.draft.noteTransport(`${key} = ${value}: ${transport.why}`)
+  context.draft.transports.set(key, transport.text)
+  settingsOf(transport.service, key, transport.nexthop, context)
+}
+
+interface KnownTransport {
+  readonly text: string
+  readonly nexthop: string
+  /** Service of master.cf; null when the value names none. */
+  readonly service: MasterService | null
+}
+
+/** The transport in deferd's syntax, by the program of its service. */
+function transportIn(value: string, { services }: TransportContext): KnownTransport | { readonly why: string } {
+  const colon = value.indexOf(':')
+  const name = (colon < 0 ? value : value.slice(0, colon)).trim()
+  const nexthop = colon < 0 ? '' : value.slice(colon + 1).trim()
+  const service = services.find((one) => one.name === name && one.type === 'unix') ?? null
+  const kind = name === '' ? '' : name === 'error' || name === 'retry' ? name : (service?.command ?? name)
+  if (!['', 'smtp', 'lmtp', 'discard', 'error', 'retry'].includes(kind)) {
+    return { why: `the transport ${name} delivers with ${kind}, which deferd has not` }
+  }
+  const text = `${kind}:${nexthop}`
+  try {
+    parseTransport(text, { smtp_tcp_port: SMTP_PORT })
+    return { text, nexthop, service }
+  } catch (error) {
+    return { why: errorMessage(error) }
+  }
+}
+
+/** Parameters of a transport with a service of its own: its overrides, and `NAME_destination_…` of main.cf. */
+function settingsOf(service: MasterService | null, key: string, nexthop: string, { draft, parameters }: TransportContext): void {
+  if (service === null || service.name === 'smtp' || service.name === 'relay') return
+  const heading = nexthop === '' ? key : nexthop
+  const limits = parameters.names.filter((name) => name.startsWith(`${service.name}_destination_`))
+  const given = [
+    ...[...service.overrides].map(([name, value]) => [name, parameters.expand(value)] as const),
+    ...limits.map((name) => [`default_${name.slice(service.name.length + 1)}`, parameters.get(name)] as const),
+  ]
+  for (const [name, value] of given) {
+    const isLocal = isOption(name) && OPTIONS[name].perDestination && /^[^*.]/.test(heading)
+    if (isLocal) draft.setFor(heading, name.replace(/^default_/, ''), value)
+    else if (name !== 'syslog_name') draft.noteTransport(`master.cf: ${service.name}: ${name} = ${value} has no equivalent for ${heading}`)
+  }
+}
+
+/** default_transport with a next hop takes the place of relayhost, as in Postfix. */
+function convertDefaultTransport(context: TransportContext): void {
+  const { draft, parameters } = context
+  const value = parameters.get('default_transport')
+  if (value === 'smtp' || value === 'smtp:') return
+  const transport = transportIn(value, context)
+  if ('why' in transport) return draft.note(`default_transport = ${value}: ${transport.why}`)
+  if (transport.text.startsWith('smtp:') && transport.nexthop === '') return
+  if (!draft.transports.has('*')) draft.transports.set('*', transport.text)
+}
+
+/** Domains in relay_domains go by relay_transport, also where default_transport has a next hop; entries of transport_maps are before it. */
+function convertRelayTransport(context: TransportContext): void {
+  const { draft, parameters } = context
+  const value = parameters.get('relay_transport')
+  const isPlain = (name: string) => /^(?:relay|smtp):?$/.test(parameters.get(name))
+  if (isPlain('relay_transport') && isPlain('default_transport')) return
+  const transport = transportIn(isPlain('relay_transport') ? `smtp:${parameters.get('relayhost')}` : value, context)
+  if ('why' in transport) return draft.note(`relay_transport = ${value}: ${transport.why}`)
+  const domains = parameters.words('relay_domains').filter((word) => !/[:/]/.test(word))
+  for (const key of domains.flatMap((domain) => [domain, `.${domain}`])) {
+    if (!draft.transports.has(key)) draft.transports.set(key, transport.text)
+  }
+}
+
+/** `smtp_destination_…` is that of all destinations. */
+export function convertDestinationLimit(name: string, value: string, draft: ConfigurationDraft): boolean {
+  const limit = /^smtp_(destination_\w+)$/.exec(name)?.[1]
+  if (limit === undefined || !isOption(`default_${limit}`)) return false
+  draft.set(`default_${limit}`, value)
+  return true
+}

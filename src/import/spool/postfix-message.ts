@@ -1,0 +1,37 @@
+/** A message as a queue file of Postfix has it. */
+import type { Notify, Ret } from '../../mail/envelope.ts'
+import type { Instant } from '../../system/clock.ts'
+
+export interface PostfixRecipient {
+  /** As Postfix has it: without quotes around the local part. */
+  readonly address: string
+  readonly notify: Notify | undefined
+  readonly orcpt: string | undefined
+  /** True when it was delivered or bounced. */
+  readonly isDone: boolean
+  /** Offset of its record, by which logfiles of deliveries name it. */
+  readonly offset: number
+}
+
+export interface PostfixMessage {
+  /** Seconds and microseconds of the arrival, as text. */
+  readonly arrival: string
+  readonly arrivedAt: Instant
+  /** Start of the lifetime, which a requeue sets again. */
+  readonly createdAt: Instant
+  /** Without quotes around the local part; empty for the null sender. */
+  readonly sender: string
+  /** Name of the submitting user; null when the file has none. */
+  readonly fullName: string | null
+  readonly recipients: readonly PostfixRecipient[]
+  readonly ret: Ret | undefined
+  readonly envid: string | undefined
+  readonly smtputf8: boolean
+  /** True when the sender has had a delay warning. */
+  readonly isWarned: boolean
+  /** The content with CRLF line ends. */
+  readonly content: Buffer
+}
+
+/** Kind of a file: submitted by sendmail, or accepted and rewritten by Postfix. */
+export type FileKind = 'submission' | 'queued'

@@ -1,0 +1,142 @@
+/**
+ * Takes over the mail of a stopped Postfix: reads its queue files and queues each message with a key of its file, so that a
+ * message is queued once however often this is repeated, and wherever it is interrupted. The spool is only read.
+ */
+import { LookupFailed } from '../../rewriting/lookup-table.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { corruptFiles, readSpoolFile, readSpoolLog, spoolFiles, type PostfixQueue, type SpoolFile } from './postfix-spool.ts'
+import { UnusableQueueFile } from './queue-records.ts'
+import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOverRules, type TakeOverTimes } from './taken-message.ts'
+
+/** Outcome for one file. */
+export type TakeOver =
+  /** The message is queued, or would be queued in a dry run. `recipients` has those of the file, `queued` those after aliases. */
+  | { readonly kind: 'taken'; readonly recipients: number; readonly queued: number }
+  /** The message was queued before. */
+  | { readonly kind: 'known' }
+  /** No recipient is left. */
+  | { readonly kind: 'finished' }
+  /** The file was never complete, and its mail never accepted. */
+  | { readonly kind: 'incomplete' }
+  /** The file cannot be taken over, and stays. */
+  | { readonly kind: 'left'; readonly why: string }
+
+export interface TakeOverReport {
+  readonly files: readonly (TakeOver & { readonly source: SpoolFile })[]
+  /** Files in Postfix's queue `corrupt`. */
+  readonly corrupt: number
+}
+
+/** Queues messages. */
+export interface TakeOverTarget {
+  readonly store: QueueStore
+  readonly rules: TakeOverRules
+  readonly times: () => TakeOverTimes
+  /** Queues a file of the maildrop. Resolves with the number of its recipients. Rejects with UnusableQueueFile. */
+  readonly submit: (candidate: Candidate) => Promise<number>
+}
+
+/** Maximum number of messages, and of their bytes, in one commit. */
+const ROUND = 64
+const ROUND_BYTES = 4 * 1024 * 1024
+
+/** Counts the mail of a spool. Changes nothing. Throws SpoolUnusable. */
+export function surveySpool(spool: string): TakeOverReport {
+  const files = spoolFiles(spool).flatMap((source) => {
+    const found = examine(spool, source)
+    if (found === null) return []
+    const recipients = found.kind === 'candidate' ? remainingRecipients(found.candidate).length : 0
+    return [{ source, ...(found.kind === 'candidate' ? { kind: 'taken' as const, recipients, queued: recipients } : found) }]
+  })
+  return { files, corrupt: corruptFiles(spool) }
+}
+
+/** Takes over the mail of a spool that is locked. Rejects with SpoolUnusable, or with StoreUnavailable when the store cannot commit. */
+export async function takeOverSpool(spool: string, target: TakeOverTarget): Promise<TakeOverReport> {
+  const known = new Set(await target.store.maildropFiles())
+  const report: (TakeOver & { readonly source: SpoolFile })[] = []
+  let round: Candidate[] = []
+  const end = async (): Promise<void> => {
+    report.push(...(await queueRound(round, target)))
+    round = []
+  }
+  for (const source of spoolFiles(spool)) {
+    const found = examine(spool, source)
+    if (found === null) continue
+    if (found.kind !== 'candidate') report.push({ source, ...found })
+    else if (known.has(keyOf(found.candidate))) report.push({ source, kind: 'known' })
+    else {
+      known.add(keyOf(found.candidate))
+      round.push(found.candidate)
+    }
+    if (round.length >= ROUND || bytesOf(round) >= ROUND_BYTES) await end()
+  }
+  await end()
+  return { files: report, corrupt: corruptFiles(spool) }
+}
+
+const bytesOf = (round: readonly Candidate[]): number => round.reduce((sum, { message }) => sum + message.content.length, 0)
+
+/** The mail in a file; null when the file has gone. */
+function examine(spool: string, source: SpoolFile): TakeOver | { readonly kind: 'candidate'; readonly candidate: Candidate } | null {
+  const reading = readSpoolFile(source)
+  switch (reading.kind) {
+    case 'gone':
+      return null
+    case 'incomplete':
+      return { kind: 'incomplete' }
+    case 'unusable':
+      return { kind: 'left', why: reading.why }
+    case 'read': {
+      const [deferLog, bounceLog] = [readSpoolLog(spool, 'defer', source.id), readSpoolLog(spool, 'bounce', source.id)]
+      const candidate = { ...reading.file, source, deferLog, bounceLog }
+      return remainingRecipients(candidate).length === 0 ? { kind: 'finished' } : { kind: 'candidate', candidate }
+    }
+  }
+}
+
+/** Queues messages in one commit. */
+async function queueRound(round: readonly Candidate[], target: TakeOverTarget): Promise<TakeOverReport['files']> {
+  // All calls are made before the first answer, so that the store commits them together.
+  return Promise.all(
+    round.map(async (candidate) => {
+      const { source } = candidate
+      const recipients = remainingRecipients(candidate).length
+      try {
+        return { source, kind: 'taken' as const, recipients, queued: await queueOne(candidate, target) }
+      } catch (error) {
+        if (error instanceof UnusableQueueFile || error instanceof LookupFailed)
+          return { source, kind: 'left' as const, why: error.message }
+        throw error
+      }
+    }),
+  )
+}
+
+async function queueOne(candidate: Candidate, { store, rules, times, submit }: TakeOverTarget): Promise<number> {
+  if (candidate.source.queue === 'maildrop') return submit(candidate)
+  const entry = takenMessage(store.nextId(), candidate, times(), rules)
+  await store.enqueue(entry)
+  return entry.recipients.length
+}
+
+/** Counts of one queue. */
+export interface QueueTakeOver {
+  readonly queue: PostfixQueue
+  readonly files: number
+  readonly taken: number
+  readonly recipients: number
+  readonly known: number
+  readonly finished: number
+  readonly incomplete: number
+  readonly left: number
+}
+
+export function countsOf({ files }: TakeOverReport): readonly QueueTakeOver[] {
+  return [...Map.groupBy(files, ({ source }) => source.queue)].map(([queue, all]) => {
+    const count = (kind: TakeOver['kind']) => all.filter((one) => one.kind === kind).length
+    const recipients = all.reduce((sum, one) => sum + (one.kind === 'taken' ? one.recipients : 0), 0)
+    const left = { incomplete: count('incomplete'), left: count('left') }
+    return { queue, files: all.length, taken: count('taken'), recipients, known: count('known'), finished: count('finished'), ...left }
+  })
+}

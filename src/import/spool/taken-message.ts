@@ -1,0 +1,168 @@
+/** Makes a message of deferd from a queue file of Postfix, with the position of its recipients on the retry schedule. Pure. */
+import { isAscii } from 'node:buffer'
+import { nextWait } from '../../backoff/retry-policy.ts'
+import type { DestinationPolicies, DestinationPolicy } from '../../config/destination-policies.ts'
+import { parseAddress } from '../../mail/address-path.ts'
+import { isInternational, quoteLocalPart } from '../../mail/address.ts'
+import type { EnvelopeRecipient } from '../../mail/envelope.ts'
+import { fieldsOf } from '../../mail/headers.ts'
+import { EXPANDED, LOOPING, RECIPIENTS_PER_MESSAGE, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
+import { maskControls, type DeliveryStatus } from '../../mail/smtp-reply.ts'
+import { lifetimeOf } from '../../queue/intake/intake.ts'
+import { inChunks } from '../../store/chunks.ts'
+import type { NewMessage, NewRecipient, Tried } from '../../store/queue-store.ts'
+import type { Duration, Instant } from '../../system/clock.ts'
+import type { ReadFile, SpoolFile, SpoolLog } from './postfix-spool.ts'
+import type { PostfixRecipient } from './postfix-message.ts'
+import { UnusableQueueFile } from './queue-records.ts'
+
+/** Rules of the configuration for mail that is taken over. */
+export interface TakeOverRules {
+  readonly myorigin: string
+  /** maximal_backoff_time in ms: the longest time until the next attempt. */
+  readonly longestWait: Duration
+  readonly destinationOf: (address: string, sender: string) => DestinationName
+  readonly policies: DestinationPolicies
+  /** Replaces aliases of local users, which Postfix replaces at delivery. */
+  readonly expand: (recipients: readonly EnvelopeRecipient[]) => readonly EnvelopeRecipient[]
+  /** Number from [0, 1) for policies with random waits. */
+  readonly draw: (key: string) => number
+}
+
+/** A queue file with the logfiles of its deliveries. */
+export interface Candidate extends ReadFile {
+  readonly source: SpoolFile
+  readonly deferLog: SpoolLog | null
+  readonly bounceLog: SpoolLog | null
+}
+
+/** Times on the queue's clock. */
+export interface TakeOverTimes {
+  readonly now: Instant
+  /** The queue's clock minus the wall clock. */
+  readonly offset: Duration
+}
+
+/** Key of a message in the store. A slash at the begin sets it apart from keys of the maildrop. */
+export const keyOf = ({ source, message }: Pick<Candidate, 'source' | 'message'>): string => `/postfix/${source.id}/${message.arrival}`
+
+/**
+ * The recipients that are left. A recipient that bounced is one of them while its notice was not sent: the delivery is tried again,
+ * and its outcome is reported.
+ */
+export function remainingRecipients({ message, bounceLog }: Candidate): readonly PostfixRecipient[] {
+  const owed = message.sender === '' ? undefined : bounceLog?.outcomes
+  return message.recipients.filter(({ isDone, offset }) => !isDone || owed?.has(offset) === true)
+}
+
+/** The address in deferd's form. Throws UnusableQueueFile. */
+export function addressOf(text: string, origin: string): string {
+  const address = parseAddress(quoteLocalPart(text), origin)
+  if (address !== undefined) return address
+  throw new UnusableQueueFile(`its envelope has ${JSON.stringify(maskControls(text))}, which is no address`)
+}
+
+/** The message with its remaining recipients. Throws UnusableQueueFile. */
+export function takenMessage(id: MessageId, candidate: Candidate, times: TakeOverTimes, rules: TakeOverRules): NewMessage {
+  const { message: given, source } = candidate
+  const sender = given.sender === '' ? '' : addressOf(given.sender, rules.myorigin)
+  const [arrivedAt, createdAt] = [given.arrivedAt, given.createdAt].map((at) => Math.min(at + times.offset, times.now)) as [
+    Instant,
+    Instant,
+  ]
+  const remaining = remainingRecipients(candidate)
+  const envelope = remaining.map(({ address, notify, orcpt }) => ({ address: addressOf(address, rules.myorigin), notify, orcpt }))
+  const recipients = rules.expand(envelope)
+  if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new UnusableQueueFile(`it has more than ${RECIPIENTS_PER_MESSAGE} recipients`)
+  const message: Message = {
+    id,
+    createdAt,
+    arrivedAt,
+    sender,
+    size: given.content.length,
+    contentId: id,
+    ret: given.ret,
+    envid: given.envid,
+    smtputf8: given.smtputf8 || [sender, ...recipients.map(({ address }) => address)].some(isInternational),
+    bodyType: isAscii(given.content) ? undefined : '8bitmime',
+    messageId: messageIdOf(given.content),
+  }
+  const outcomes = new Map(envelope.map(({ address }, i) => [address, candidate.deferLog?.outcomes.get(remaining[i]?.offset ?? -1)]))
+  const schedule = new Schedule(candidate, message, times, rules)
+  return {
+    message,
+    recipients: recipients.map((recipient) => schedule.recipient(recipient, outcomes.get(recipient.address))),
+    content: inChunks(given.content),
+    givesContent: true,
+    hold: source.queue === 'hold',
+    warnings: given.isWarned ? 1 : 0,
+    maildropFile: keyOf(candidate),
+  }
+}
+
+/** A recipient that is due at the begin of its lifetime. */
+export function scheduledRecipient(recipient: EnvelopeRecipient, { sender, createdAt }: Message, rules: TakeOverRules): NewRecipient {
+  const { address, notify, orcpt } = recipient
+  const destination = destinationOf(recipient, sender, rules)
+  const expiresAt = createdAt + lifetimeOf(sender, rules.policies.for(destination).settings)
+  return { address, notify, orcpt, destination, dueAt: createdAt, expiresAt, leased: false }
+}
+
+/** Due times and steps of the recipients of one message. */
+class Schedule {
+  readonly #candidate: Candidate
+  readonly #message: Message
+  readonly #times: TakeOverTimes
+  readonly #rules: TakeOverRules
+
+  constructor(candidate: Candidate, message: Message, times: TakeOverTimes, rules: TakeOverRules) {
+    this.#candidate = candidate
+    this.#message = message
+    this.#times = times
+    this.#rules = rules
+  }
+
+  recipient(recipient: EnvelopeRecipient, outcome: DeliveryStatus | undefined): NewRecipient {
+    const { now, offset } = this.#times
+    const due = scheduledRecipient(recipient, this.#message, this.#rules)
+    const policy = this.#rules.policies.for(due.destination)
+    const expiresAt = this.#candidate.isForcedToExpire ? Math.min(due.expiresAt, now) : due.expiresAt
+    // The file may have been touched by a copy of the spool, so that its time is no due time.
+    const dueAt = Math.min(this.#candidate.nextAt + offset, now + this.#rules.longestWait, expiresAt)
+    const isTried = outcome !== undefined || this.#candidate.source.queue === 'deferred'
+    const tried = isTried ? this.#tried(policy, outcome ?? null) : undefined
+    return { ...due, dueAt, expiresAt, tried }
+  }
+
+  /** Postfix counts no attempts. The schedule continues where mail of this age is after its last attempt. */
+  #tried({ retry }: DestinationPolicy, last: DeliveryStatus | null): Tried {
+    const { id, createdAt } = this.#message
+    const lastAt = (this.#candidate.deferLog?.writtenAt ?? 0) + this.#times.offset
+    let previousWait: Duration | null = null
+    let age = 0
+    let steps = 1
+    for (; steps < MOST_STEPS; steps++) {
+      const step = steps
+      previousWait = nextWait(retry, { step, age, previousWait, draw: () => this.#rules.draw(`retry ${id} ${step}`) })
+      age += previousWait
+      if (createdAt + age > lastAt) break
+    }
+    return { steps, attempts: steps, last }
+  }
+}
+
+/** Steps after which waits no longer grow. */
+const MOST_STEPS = 1000
+
+function destinationOf({ address, alias }: EnvelopeRecipient, sender: string, rules: TakeOverRules): DestinationName {
+  if (alias === undefined) return rules.destinationOf(address, sender)
+  return alias === 'expanded' ? EXPANDED : LOOPING
+}
+
+/** Maximum characters of a Message-Id that are kept (RFC 5322 §2.1.1). */
+const MESSAGE_ID_LIMIT = 998
+
+function messageIdOf(content: Buffer): string | undefined {
+  for (const { name, value } of fieldsOf(content)) if (name === 'message-id') return maskControls(value).slice(0, MESSAGE_ID_LIMIT)
+  return undefined
+}

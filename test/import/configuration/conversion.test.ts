@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest'
+import { configFrom } from '../../../src/config/load.ts'
+import { convertConfiguration, type ConvertedConfiguration } from '../../../src/import/configuration/conversion.ts'
+import type { PostfixFiles } from '../../../src/import/configuration/lookup-sources.ts'
+import { parse } from 'smol-toml'
+import { CONFIGURATIONS } from '../../support/postfix-configurations.ts'
+
+const FOLDER = '/etc/deferd'
+
+function convert(main: string, master = '', tables: Readonly<Record<string, string>> = {}): ConvertedConfiguration {
+  const texts = new Map(
+    Object.entries({ 'main.cf': main, 'master.cf': master, ...tables }).map(([name, text]) => [
+      `/etc/postfix/${name}`,
+      text.replaceAll('CONFIG', '/etc/postfix'),
+    ]),
+  )
+  const files: PostfixFiles = { read: (path) => texts.get(path) ?? null, changedAt: () => null, dump: () => null }
+  return convertConfiguration(
+    { configDirectory: '/etc/postfix', folder: FOLDER, hostname: 'machine', queueDirectory: '/var/lib/deferd' },
+    files,
+  )
+}
+
+const converted = (
+  name: string,
+): ConvertedConfiguration & { readonly values: Readonly<Record<string, unknown>>; readonly comments: string } => {
+  const found = CONFIGURATIONS[name]
+  if (found === undefined) throw new Error(`no configuration is called ${name}`)
+  const result = convert(found.main, found.master, found.tables)
+  const comments = result.toml
+    .split('\n')
+    .filter((line) => line.startsWith('#'))
+    .join('\n')
+  return { ...result, values: parse(result.toml), comments }
+}
+
+test.each(Object.keys(CONFIGURATIONS))('%s is accepted', (name) => {
+  const { values } = converted(name)
+  expect(() => configFrom(values, 'machine')).not.toThrow()
+})
+
+test('the default of Debian', () => {
+  const { values, comments, files } = converted('the default of Debian')
+  expect(values).toMatchObject({
+    myhostname: 'host.example',
+    mydomain: 'example',
+    smtpd_banner: 'host.example ESMTP Postfix (Debian/GNU)',
+    mynetworks: ['127.0.0.0/8', '[::ffff:127.0.0.0]/104', '[::1]/128'],
+    smtp_tls_security_level: 'may',
+    maximal_queue_lifetime: '5d',
+    smtpd_listen: ['*:25'],
+    alias_maps: ['texthash:/etc/deferd/aliases'],
+  })
+  expect(values).not.toHaveProperty('smtpd_tls_cert_file')
+  expect(comments).toContain('ssl-cert-snakeoil.pem cannot be read, so that the server offers no TLS')
+  expect(comments).toContain('the alias root has a command')
+  expect(comments).toContain('# mailbox_size_limit = 0: deferd has no mailboxes')
+  expect(comments).not.toContain('remove it')
+  const aliases = files.find(({ path }) => path === '/etc/deferd/aliases')?.text
+  expect(aliases).toContain('# root: admin@example.com, "|/usr/bin/procmail"\nops: ann@example.com,\n     bob@example.com')
+})
+
+test('a smarthost with logins and tables', () => {
+  const { values, comments, files } = converted('a smarthost on 587 with a login and tables')
+  expect(values).toMatchObject({
+    relayhost: '[smtp.provider.test]:587',
+    smtp_tls_security_level: 'encrypt',
+    smtp_sasl_password_maps: '/etc/deferd/sasl_passwd',
+    smtp_generic_maps: ['texthash:/etc/deferd/generic'],
+    canonical_maps: ['texthash:/etc/deferd/canonical'],
+    virtual_alias_maps: ['inline:{ { old@example.com = new@example.com, other@example.com } }'],
+    default_destination_concurrency_limit: '7',
+    relay_domains: ['host.example', 'localhost.example', 'localhost', 'relayed.test', '.sub.test'],
+    smtp_tls_policy_maps: ['secure.test secure match=mx.secure.test', 'old.test may', 'dane.test secure'],
+    minimal_backoff_time: '600s',
+    maximal_backoff_time: '2h',
+    delay_warning_time: '4',
+    maximal_queue_lifetime: '3',
+    always_bcc: 'archive@example.com',
+    transport_maps: {
+      'direct.test': ':',
+      'via.test': 'smtp:[10.0.0.1]:2525',
+      '.via.test': 'smtp:[10.0.0.2]',
+      'slow.test': 'smtp:[10.0.0.3]',
+      'gone.test': 'error:5.1.6 moved away',
+      'drop.test': 'discard:',
+      'box@via.test': 'lmtp:unix:/var/run/lmtp',
+    },
+    destination: { '[10.0.0.3]': { destination_concurrency_limit: '2', destination_rate_delay: '3s', smtp_connect_timeout: '5s' } },
+  })
+  expect(values['transport_maps']).not.toHaveProperty('local.test')
+  for (const text of [
+    'canonical_maps: regexp:/etc/postfix/canonical.regexp is left out',
+    'header_checks = regexp:',
+    'unknown_thing = yes: deferd has no parameter unknown_thing',
+    'local.test = local:: the transport local delivers with local',
+    'custom.test = mailer:x: the transport mailer',
+    'slow: smtp_helo_name = slow.example has no equivalent',
+  ]) {
+    expect(comments).toContain(text)
+  }
+  const logins = files.find(({ path }) => path === '/etc/deferd/sasl_passwd')
+  expect(logins).toMatchObject({
+    mode: 0o600,
+    text: '[smtp.provider.test]:587 user:secret$word\n[other.provider.test]:465 second:pass word\n',
+  })
+})
+
+test('a listener with TLS and AUTH needs a certificate, and gets a file of users', () => {
+  const tables = { 'cert.pem': 'certificate', 'key.pem': 'key' }
+  const main =
+    `myhostname = host.example\nsmtpd_tls_cert_file = CONFIG/cert.pem\nsmtpd_tls_key_file = CONFIG/key.pem\nsmtpd_tls_security_level = may\nmynetworks = 10.0.0.0/8`.replaceAll(
+      'CONFIG',
+      '/etc/postfix',
+    )
+  const master = `smtp inet n - n - - smtpd
+smtps inet n - n - - smtpd -o smtpd_tls_wrappermode=yes -o smtpd_sasl_auth_enable=yes
+10.0.0.1:submission inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes
+  -o smtpd_client_restrictions=permit_sasl_authenticated,reject -o content_filter=x:y
+smtp unix - - n - - smtp -o smtp_bind_address=10.0.0.7
+`
+  const { toml, files } = convert(main, master, tables)
+  expect(parse(toml)).toMatchObject({
+    smtpd_tls_cert_file: '/etc/postfix/cert.pem',
+    smtpd_tls_security_level: 'may',
+    smtpd_listen: ['*:25'],
+    smtp_bind_address: '10.0.0.7',
+    smtpd_sasl_users_file: '/etc/deferd/users',
+    smtpd: [
+      { address: '*:465', tls: 'wrapper', auth: 'may' },
+      { address: '10.0.0.1:587', tls: 'encrypt', auth: 'required' },
+    ],
+  })
+  expect(files).toContainEqual({ path: '/etc/deferd/users', text: '', mode: 0o600 })
+  expect(toml).toContain('content_filter = x:y')
+})
+
+test('myorigin and lists may be files, and a database without its text is read by postmap', () => {
+  const texts: Readonly<Record<string, string>> = {
+    '/etc/mailname': 'mail.example\n',
+    '/c/main.cf': 'myorigin = /etc/mailname\nrelay_domains = /c/domains\nsmtp_generic_maps = lmdb:/c/generic',
+    '/c/domains': 'a.test # one\nb.test\n',
+  }
+  const files: PostfixFiles = {
+    read: (path) => texts[path] ?? null,
+    changedAt: () => null,
+    dump: (type, path) => (type === 'lmdb' && path === '/c/generic' ? 'a@b.test\tc@d.test\n' : null),
+  }
+  const { toml, files: written } = convertConfiguration({ configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }, files)
+  expect(parse(toml)).toMatchObject({
+    myorigin: 'mail.example',
+    relay_domains: ['a.test', 'b.test'],
+    smtp_generic_maps: ['texthash:/d/generic'],
+  })
+  expect(written).toContainEqual({ path: '/d/generic', text: 'a@b.test\tc@d.test\n', mode: 0o644 })
+})
+
+test('values that deferd refuses become comments with its reason', () => {
+  const { toml } = convert(
+    'myhostname = host.example\nrelayhost = smtp://host\nqueue_minfree = lots\nmynetworks = host.example\nsmtp_helo_name = ${x\nnonsense\n',
+  )
+  for (const name of ['relayhost', 'queue_minfree', 'mynetworks']) expect(parse(toml)).not.toHaveProperty(name)
+  expect(toml).toContain('# relayhost = smtp://host: relayhost: "smtp://host" is not a next hop')
+  expect(toml).toContain('# smtp_helo_name: { has no counterpart')
+  expect(toml).toContain('# main.cf:6: nonsense: this is no parameter')
+})
