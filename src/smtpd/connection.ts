@@ -176,7 +176,10 @@ export class Connection extends SmtpConnectionAdapter {
     this.#content = null
     if (receiver === null || content === null) return undefined
     this.#check(content, receiver)
-    const concluded = receiver.end().then((acceptance) => this.#respond(this.#session.concluded(acceptance, receiver)))
+    const concluded = receiver.end().then((acceptance) => {
+      if (acceptance.kind === 'unknown') return this.#hangUp()
+      return this.#respond(this.#session.concluded(acceptance, receiver))
+    })
     return this.#whileWorking(concluded)
   }
 
@@ -376,6 +379,13 @@ export class Connection extends SmtpConnectionAdapter {
     this.#announce()
     this.#reportFailure(formatReply(reply))
     this.sendReply(reply)
+    this.close()
+    this.destroySoon()
+  }
+
+  /** Ends the connection without a reply: whether the message is queued is unknown, and its client repeats it. */
+  #hangUp(): undefined {
+    this.#reportFailure('no reply to the end of the content, since the commit of the message was not answered')
     this.close()
     this.destroySoon()
   }

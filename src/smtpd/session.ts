@@ -138,12 +138,14 @@ export class Session implements CommandHandler {
     const { name: saslUsername, method: saslMethod } = this.#login ?? {}
     const session = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
     const local = this.#forwarded?.isLocal ?? this.#isLocal
-    const own = this.#forwarded?.isLocal ?? this.#mayRelay
-    return { envelope, declaredSize, client: { ...this.client, ...session, local, own, upstream: this.#upstream } }
+    return { envelope, declaredSize, client: { ...this.client, ...session, local, upstream: this.#upstream } }
   }
 
   /** Returns the reply to the end of the content. */
-  concluded(acceptance: Acceptance, { queueId, octets }: { readonly queueId: string; readonly octets: number }): Response {
+  concluded(
+    acceptance: Exclude<Acceptance, { kind: 'unknown' }>,
+    { queueId, octets }: { readonly queueId: string; readonly octets: number },
+  ): Response {
     const isChunked = this.#chunks.inProgress
     const reply = acceptance.kind === 'queued' ? replies.queuedAs(acceptance.queueId, isChunked ? octets : undefined) : acceptance.reply
     if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId })

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
 import { openSmtpd, OUTSIDER } from '../support/smtpd-harness.ts'
+import { OutcomeUnknown } from '../../src/store/queue-store.ts'
 import { cutAt, segmentations } from '../support/segments.ts'
 
 describe('lines and framing', () => {
@@ -489,6 +490,16 @@ describe('local errors', () => {
     expect(await client.send('\r\nx\r\n.\r\n')).toMatch(/^250 /)
     expect(intake.taken).toHaveLength(1)
     expect(intake.staged.size).toBe(0)
+  })
+
+  test('while it is unknown whether a message was committed its client gets no reply, and the connection is closed', async () => {
+    const { connect, intake, of } = await openSmtpd()
+    intake.take = () => Promise.reject(new OutcomeUnknown('the answer to a commit was lost'))
+    const client = await connect()
+    await client.upToData()
+    expect(await client.send('\r\nx\r\n.\r\n')).toBe('')
+    expect(client.closed).toBe(true)
+    expect(of('client-failure')).toMatchObject([{ what: expect.stringContaining('no reply to the end of the content') }])
   })
 
   test('an internal error is logged, and the client gets 451', async () => {

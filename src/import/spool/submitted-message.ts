@@ -39,7 +39,8 @@ export async function queueSubmission(candidate: Candidate, store: QueueStore, r
   const accepted = await acceptor.accept({ envelope, content, client: { uid, maildropFile: keyOf(candidate) } })
   if (port.failure !== null) throw port.failure
   if (accepted.kind === 'queued') return port.recipients
-  throw new UnusableQueueFile(`it is refused: ${accepted.reply.text}${notes.map((text) => `: ${text}`).join('')}`)
+  const why = accepted.kind === 'refused' ? accepted.reply.text : 'the commit was not answered'
+  throw new UnusableQueueFile(`it is refused: ${why}${notes.map((text) => `: ${text}`).join('')}`)
 }
 
 function envelopeOf({ message }: Candidate, origin: string): Envelope {

@@ -233,6 +233,8 @@ export class Maildrop {
       client: { uid: facts.uid, maildropFile: key },
     })
     if (accepted.kind === 'refused') return accepted.reply.code >= 500 && this.#return(name, file, accepted.reply)
+    // The file stays, and its key tells later whether it was queued.
+    if (accepted.kind === 'unknown') return false
     pass.taken++
     return true
   }

@@ -10,12 +10,14 @@ import { HeaderEditor, type BodyStart } from '../../mail/header-editor.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import { Chunker } from '../../store/chunks.ts'
-import type { ArrivingMessage } from '../../dkim/message-signing.ts'
-import { withPrepended } from '../../dkim/stored-signature.ts'
-import { StoreUnavailable } from '../../store/queue-store.ts'
+import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
 
 /** Result of a submission. */
-export type Acceptance = { readonly kind: 'queued'; readonly queueId: string } | { readonly kind: 'refused'; readonly reply: SmtpReply }
+export type Acceptance =
+  | { readonly kind: 'queued'; readonly queueId: string }
+  | { readonly kind: 'refused'; readonly reply: SmtpReply }
+  /** The commit of the message was not answered: it may be queued. The client must get no reply, so that it repeats the message. */
+  | { readonly kind: 'unknown' }
 
 /** The methods of Intake that the receiver uses. */
 export type IntakePort = Pick<Intake, 'begin' | 'stage' | 'unstage' | 'take'>
@@ -41,8 +43,6 @@ export interface ReceiverFacts {
   readonly additions: Additions | null
   /** Completes the addresses of the header; null when the mail is not local. */
   readonly completion: Completion | null
-  /** Signs the message; null when it gets no signature. */
-  readonly signing: ArrivingMessage | null
   readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
 
@@ -90,13 +90,14 @@ export class MessageReceiver {
   #staged = 0
   #stagedBytes = 0
   #refusal: SmtpReply | undefined
+  #isUnknown = false
 
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
     this.#deps = deps
     this.#chunker.add(Buffer.from(facts.trace))
     const { dropped, headerField: fieldLimit } = deps.limits
-    this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#addHeader(piece))
+    this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#chunker.add(piece))
   }
 
   /** Octets of the content received so far, without the Received field. */
@@ -135,6 +136,7 @@ export class MessageReceiver {
   async end(): Promise<Acceptance> {
     if (this.#header !== null) this.#endHeader(this.#header, this.#header.end())
     if (this.#refusal === undefined) await this.#commit()
+    if (this.#isUnknown) return { kind: 'unknown' }
     if (this.#refusal === undefined) return { kind: 'queued', queueId: this.queueId }
     await this.abandon()
     return { kind: 'refused', reply: this.#refusal }
@@ -159,7 +161,7 @@ export class MessageReceiver {
     this.#eightBit ||= !isAscii(piece)
     const { message } = this.#deps.limits
     if (message > 0 && this.#received > message) return this.refuse(TOO_BIG)
-    if (this.#header === null) return this.#addBody(piece)
+    if (this.#header === null) return this.#chunker.add(piece)
     this.#readHeader(this.#header, asBuffer(piece))
   }
 
@@ -174,19 +176,8 @@ export class MessageReceiver {
     this.#header = null
     this.#messageId = header.messageId === undefined ? undefined : maskControls(header.messageId).slice(0, MESSAGE_ID_LIMIT)
     this.#addMissing(header.names)
-    if (rest.length === 0) return
-    this.#chunker.add(separated ? rest.subarray(0, CRLF.length) : CRLF)
-    this.#addBody(separated ? rest.subarray(CRLF.length) : rest)
-  }
-
-  #addHeader(piece: Uint8Array): void {
-    this.#chunker.add(piece)
-    this.#facts.signing?.header(piece)
-  }
-
-  #addBody(piece: Uint8Array): void {
-    this.#chunker.add(piece)
-    this.#facts.signing?.body(piece)
+    if (!separated && rest.length > 0) this.#chunker.add(CRLF)
+    this.#chunker.add(rest)
   }
 
   /** Adds the fields that local mail lacks. In a resent message they are Resent- fields (RFC 5322 §3.6.6). */
@@ -196,7 +187,7 @@ export class MessageReceiver {
     const prefix = [...names].some((name) => name.startsWith('resent-')) ? 'Resent-' : ''
     for (const [name, value] of Object.entries(additions)) {
       if (names.has((prefix + name).toLowerCase())) continue
-      this.#addHeader(Buffer.from(`${prefix}${name}: ${value}\r\n`))
+      this.#chunker.add(Buffer.from(`${prefix}${name}: ${value}\r\n`))
       if (prefix + name === 'Message-Id') this.#messageId = value
     }
   }
@@ -216,13 +207,14 @@ export class MessageReceiver {
   }
 
   async #commit(): Promise<void> {
-    const { identity, envelope, submitter, signing } = this.#facts
-    const queued: Message = {
+    const { identity, envelope, submitter } = this.#facts
+    const size = this.#chunker.bytes
+    const message: Message = {
       id: identity.id,
       createdAt: identity.arrivedAt,
       arrivedAt: identity.arrivedAt,
       sender: envelope.sender,
-      size: this.#chunker.bytes,
+      size,
       contentId: identity.id,
       ret: envelope.ret,
       envid: envelope.envid,
@@ -232,9 +224,9 @@ export class MessageReceiver {
       messageId: this.#messageId,
     }
     try {
-      const message = signing === null ? queued : withPrepended(queued, await signing.end())
       await this.#deps.intake.take({ message, recipients: envelope.recipients, content: this.#chunker.takeAll(), ...submitter })
     } catch (error) {
+      this.#isUnknown = error instanceof OutcomeUnknown
       this.#failed(error)
     }
   }
