@@ -26,7 +26,8 @@ create table node (
 -- Beats. Lost in a crash of the server and written again by the next beats.
 create unlogged table pulse (
   node bigint primary key,
-  beat bigint not null
+  beat bigint not null,
+  at   timestamptz not null default clock_timestamp() -- for listings; no takeover depends on it
 );
 
 create table shard (

@@ -18,6 +18,9 @@ export class RemoteLedger {
   readonly #noticeIds = new Set<string>()
   /** Delay of the reply to the final dot, in ms. */
   delay = 0
+  /** Number of messages that are being received, and the most at once. */
+  inTransfer = 0
+  mostInTransfer = 0
   /** Every recipient is deferred while true. */
   isBusy = false
   readonly #deferred = new Set<string>()
@@ -58,7 +61,10 @@ export class RemoteLedger {
     let accepted: string[] = []
     const say = (line: string) => void socket.write(`${line}\r\n`)
     socket.on('error', () => undefined)
-    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('close', () => {
+      if (inData) this.inTransfer--
+      this.#sockets.delete(socket)
+    })
     if (!this.isSilent) say('220 far.example ESMTP')
     socket.on('data', (bytes) => {
       buffer += bytes.toString('latin1')
@@ -71,6 +77,7 @@ export class RemoteLedger {
           inData = false
           const recipients = accepted
           setTimeout(() => {
+            this.inTransfer--
             this.#note(piece, recipients)
             say('250 2.0.0 Ok: queued as FAR')
           }, this.delay)
@@ -79,6 +86,7 @@ export class RemoteLedger {
           if (/^rcpt/i.test(piece) && reply.startsWith('250')) accepted.push(addressIn(piece))
           if (/^(mail|rset)/i.test(piece)) accepted = []
           inData = reply.startsWith('354')
+          if (inData) this.mostInTransfer = Math.max(this.mostInTransfer, ++this.inTransfer)
           say(reply)
           if (reply.startsWith('221')) socket.end()
         }

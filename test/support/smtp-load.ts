@@ -26,9 +26,14 @@ export class SmtpLoad {
   readonly refusals: string[] = []
   /** Called with each acknowledged message. */
   onAcknowledged: (number: number, queueId: string) => void = () => undefined
-  #nextNumber = 1
+  #nextNumber: number
   #isClosed = false
   readonly #clients: Promise<void>[] = []
+
+  /** `first` is the number of the first message: several loads have different numbers. */
+  constructor(first = 1) {
+    this.#nextNumber = first
+  }
 
   start(clients: number, recipientsOf: RecipientsOf): void {
     for (let i = 0; i < clients; i++) this.#clients.push(this.#run(recipientsOf))

@@ -2,8 +2,8 @@
 
 /** Counts a beat. No row: this node was taken over. It writes no log, since `pulse` is unlogged, and so waits for no standby. */
 export const beat = `
-  insert into pulse select id, 1 from node where id = $1
-  on conflict (node) do update set beat = pulse.beat + 1 returning beat`
+  insert into pulse (node, beat) select id, 1 from node where id = $1
+  on conflict (node) do update set beat = pulse.beat + 1, at = clock_timestamp() returning beat`
 
 export const nodes = `
   select n.id, n.name, coalesce(p.beat, 0) as beat, coalesce(s.shards, 0)::int as shards,
@@ -32,3 +32,30 @@ export const arrivals = `
 
 /** A row is never changed, so its place identifies it. */
 export const confirmArrivals = 'delete from arrival where ctid = any ($1::text[]::tid[])'
+
+/** Questions of commands to this node that have no answer yet. */
+export const questions = `select id, what from ask where node = $1 and answer is null order by id`
+
+export const answer = 'update ask set answer = $2 where id = $1'
+
+/** Asks nodes. `$1` is their numbers. */
+export const ask = `
+  insert into ask (node, what) select id, $2 from unnest($1::bigint[]) id returning id, node`
+
+export const answers = 'select id, node, answer from ask where id = any ($1::bigint[]) and answer is not null'
+
+export const removeQuestions = 'delete from ask where id = any ($1::bigint[])'
+
+/** Nodes as commands list them. The age of a beat is measured by the clock of the database. */
+export const listedNodes = `
+  select n.id, n.name, n.program, n.settings, n.draining, (extract(epoch from n.joined_at) * 1000)::bigint as "joinedAt",
+    (extract(epoch from clock_timestamp() - coalesce(p.at, n.joined_at)) * 1000)::bigint as "beatAge", coalesce(p.beat, 0) as beat,
+    (select count(*) from shard where owner = n.id)::int as shards,
+    (select count(*) from recipient where leased_by = n.id)::int as leased
+  from node n left join pulse p on p.node = n.id where n.settings <> '' order by n.name, n.id`
+
+export const addAudit = 'insert into audit (node, at, who, action, arguments, changed) values ($1, $2, $3, $4, $5, $6)'
+
+/** Owner of each shard, by number: the name of its node, or null. */
+export const shardOwners = `
+  select coalesce(json_agg(n.name order by s.id), '[]') as names from shard s left join node n on n.id = s.owner`

@@ -5,9 +5,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { QueueTooNew } from '../errors.ts'
+import { NoSuchQueue, QueueTooNew } from '../errors.ts'
 import { SHARDS } from '../membership/shards.ts'
-import type { Connection } from './session/database-connection.ts'
+import type { Connection, Statements } from './session/database-connection.ts'
 import { DatabaseUnusable } from './session/database-errors.ts'
 
 /** The package's `migrations/postgres` folder, at the same path from src/store/postgres and from dist/store/postgres. */
@@ -48,8 +48,13 @@ export async function migrate(connection: Connection): Promise<{ readonly create
   }
 }
 
+/** Throws NoSuchQueue, QueueTooNew or DatabaseUnusable unless the database holds a queue that this deferd can read. */
+export async function assertReadable(connection: Statements): Promise<void> {
+  if ((await versionOf(connection)) === 0) throw new NoSuchQueue('the database of queue_database')
+}
+
 /** Version of the tables; 0 when there are none. */
-async function versionOf(connection: Connection): Promise<number> {
+async function versionOf(connection: Statements): Promise<number> {
   const [found] = await connection.query<{ exists: boolean }>("select to_regclass('queue') is not null as exists")
   if (found?.exists !== true) return 0
   const [queue] = await connection.query<{ version: number; shards: number }>('select version, shards from queue')

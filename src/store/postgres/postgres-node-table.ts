@@ -6,6 +6,7 @@ import { DatabaseError } from 'pg'
 import type { OwnerId } from '../../mail/message.ts'
 import { seconds, type Clock, type Duration } from '../../system/clock.ts'
 import type { Arrivals, NodeState, NodesView, NodeTable, Takeover } from '../membership/node-table.ts'
+import type { Question, QuestionTable } from '../membership/questions.ts'
 import type { Shard } from '../membership/shards.ts'
 import { Fenced } from '../queue-store.ts'
 import { int2s } from './session/arrays.ts'
@@ -19,6 +20,9 @@ import * as sql from './membership-queries.ts'
 
 /** Channel of the hints that arrivals are waiting. The payload is the list of their shards, separated by commas. */
 export const ARRIVALS_CHANNEL = 'deferd_arrivals'
+
+/** Channel of the hints that questions are waiting. The payload is the list of the nodes that are asked. */
+export const QUESTIONS_CHANNEL = 'deferd_questions'
 
 /** Time limit of a beat and of other short calls. */
 const SHORT: Duration = seconds(2)
@@ -36,13 +40,14 @@ export interface NodeTableDeps {
   readonly clock: Clock
 }
 
-export class PostgresNodeTable implements NodeTable {
+export class PostgresNodeTable implements NodeTable, QuestionTable {
   readonly me: OwnerId
   readonly #control: LastingSession
   readonly #taker: LastingSession
   readonly #arrivals: ArrivalQueue
   #mine: ReadonlySet<Shard> = new Set()
   #hint: () => void = () => undefined
+  #asked: () => void = () => undefined
 
   constructor({ me, terms, clock }: NodeTableDeps) {
     this.me = me
@@ -51,7 +56,10 @@ export class PostgresNodeTable implements NodeTable {
       terms: { ...terms, application: `deferd ${me} c` },
       clock,
       limit: SHORT,
-      prepare: (connection) => connection.listen(ARRIVALS_CHANNEL, (shards) => this.#notified(shards)),
+      prepare: async (connection) => {
+        await connection.listen(ARRIVALS_CHANNEL, (shards) => this.#notified(shards))
+        await connection.listen(QUESTIONS_CHANNEL, (nodes) => nodes.split(',').includes(String(me)) && this.#asked())
+      },
     })
     this.#taker = new LastingSession({ terms: { ...terms, application: `deferd ${me} t` }, clock, limit: LONG })
   }
@@ -102,6 +110,18 @@ export class PostgresNodeTable implements NodeTable {
 
   onHint(listener: () => void): void {
     this.#hint = listener
+  }
+
+  onQuestion(listener: () => void): void {
+    this.#asked = listener
+  }
+
+  questions(): Promise<readonly Question[]> {
+    return this.#control.run((connection) => connection.query<Question>(sql.questions, [this.me]))
+  }
+
+  async answer({ id }: Question, text: string): Promise<void> {
+    await this.#control.run((connection) => connection.query(sql.answer, [id, text]))
   }
 
   async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {

@@ -6,7 +6,8 @@ import pg from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
 import { DatabaseAway, DatabaseUnusable } from './database-errors.ts'
 import { refusal, type DatabaseFacts, type Durability } from './database-terms.ts'
-import type { DatabaseUrl, ServerUrl } from '../../../config/database-url.ts'
+import { parseDatabaseUrl, type DatabaseUrl, type ServerUrl } from '../../../config/database-url.ts'
+import type { Config } from '../../../config/options.ts'
 
 export interface SessionTerms {
   readonly url: DatabaseUrl
@@ -17,6 +18,13 @@ export interface SessionTerms {
   readonly pipeline?: boolean
   /** Further session settings, as PostgreSQL shows them. */
   readonly settings?: Readonly<Record<string, string>>
+}
+
+/** Database and durability of the configured queue. Throws when queue_database is empty; its form was checked with the configuration. */
+export function databaseOf(config: Pick<Config, 'queue_database' | 'queue_database_durability'>): Pick<SessionTerms, 'url' | 'durability'> {
+  const url = parseDatabaseUrl(config.queue_database)
+  if (url === null) throw new Error('queue_database names no database')
+  return { url, durability: config.queue_database_durability }
 }
 
 /**

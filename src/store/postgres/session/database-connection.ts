@@ -77,7 +77,7 @@ export class Connection implements Statements {
 
   /** Listens to a channel (NOTIFY), and calls `notified` with the payload of each notification. */
   async listen(channel: string, notified: (payload: string) => void): Promise<void> {
-    this.#client.on('notification', ({ payload = '' }) => notified(payload))
+    this.#client.on('notification', ({ channel: of, payload = '' }) => (of === channel ? notified(payload) : undefined))
     await this.command(`listen ${channel}`)
   }
 

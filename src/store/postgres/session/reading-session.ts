@@ -30,13 +30,21 @@ export class ReadingSession implements Statements {
     await connection?.end()
   }
 
+  /** The open session. Calls that come while it is opened share it. */
   async #opened(): Promise<Connection> {
     if (this.#isClosed) throw new DatabaseAway('the queue is closed')
-    const known = await this.#connection
-    if (known?.isLost === false) return known
-    const opening = (this.#connection = this.#connect())
-    // A failed opening is tried again by the next read.
-    opening.catch(() => (this.#connection = null))
-    return opening
+    const opening = (this.#connection ??= this.#connect())
+    const connection = await opening.catch((error: unknown) => {
+      // The next read tries again.
+      this.#forget(opening)
+      throw error
+    })
+    if (!connection.isLost) return connection
+    this.#forget(opening)
+    return this.#opened()
+  }
+
+  #forget(opening: Promise<Connection>): void {
+    if (this.#connection === opening) this.#connection = null
   }
 }

@@ -1,0 +1,101 @@
+/**
+ * The nodes of a queue as commands see them, from any machine: their list, the owners of shards, and questions to running nodes. A
+ * command that only reads is no node itself.
+ */
+import type { DestinationName, OwnerId } from '../../mail/message.ts'
+import { sleep, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import type { Takeover } from '../membership/node-table.ts'
+import { shardOf } from '../membership/shards.ts'
+import type { AuditRecord } from '../queue-store.ts'
+import { int8s } from './session/arrays.ts'
+import type { Connection } from './session/database-connection.ts'
+import * as sql from './membership-queries.ts'
+import { takeOverNode } from './node.ts'
+import { QUESTIONS_CHANNEL } from './postgres-node-table.ts'
+
+export interface ListedNode {
+  readonly id: OwnerId
+  readonly name: string
+  readonly program: string
+  /** Hash of the settings that must be equal on all nodes. */
+  readonly settings: string
+  readonly draining: boolean
+  readonly joinedAt: Instant
+  readonly beat: number
+  /** Time since the last beat. */
+  readonly beatAge: Duration
+  readonly shards: number
+  /** Number of leased recipients. */
+  readonly leased: number
+}
+
+/** Answers of nodes, and the names of those that did not answer in time. */
+export interface Answers {
+  readonly answers: readonly { readonly node: ListedNode; readonly answer: unknown }[]
+  readonly silent: readonly string[]
+}
+
+/** Pause between two looks for answers. */
+const PAUSE: Duration = 20
+
+export class NodeDirectory {
+  readonly #connection: Connection
+  readonly #clock: Clock
+
+  constructor(connection: Connection, clock: Clock) {
+    this.#connection = connection
+    this.#clock = clock
+  }
+
+  /** Nodes that deliver, by name. */
+  list(): Promise<readonly ListedNode[]> {
+    return this.#connection.query<ListedNode>(sql.listedNodes)
+  }
+
+  /** Returns a function that names the node of a destination; null for a destination that no node schedules now. */
+  async owners(): Promise<(destination: DestinationName) => string | null> {
+    const [row] = await this.#connection.query<{ names: readonly (string | null)[] }>(sql.shardOwners)
+    return (destination) => row?.names[shardOf(destination)] ?? null
+  }
+
+  /** Sets whether a node gives its shards away and refuses mail. False when it is gone. */
+  async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
+    return (await this.#connection.query(sql.setDraining, [node, draining])).length > 0
+  }
+
+  /** Takes over a node that has not beaten since `seenBeat`. Null, without a change, when it has beaten or is gone. */
+  takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
+    return takeOverNode(this.#connection, node, seenBeat)
+  }
+
+  async audit({ at, who, action, arguments: words, changed }: AuditRecord, node: string): Promise<void> {
+    await this.#connection.query(sql.addAudit, [node, at, who, action, words, changed])
+  }
+
+  /** Asks all nodes, and waits up to `patience` for their answers. */
+  async ask(what: string, patience: Duration): Promise<Answers> {
+    const nodes = await this.list()
+    if (nodes.length === 0) return { answers: [], silent: [] }
+    const numbers = nodes.map(({ id }) => id)
+    const asked = await this.#connection.query<{ id: number; node: OwnerId }>(sql.ask, [int8s(numbers), what])
+    await this.#connection.query('select pg_notify($1, $2)', [QUESTIONS_CHANNEL, numbers.join(',')])
+    const ids = int8s(asked.map(({ id }) => id))
+    const deadline = this.#clock.monotonic() + patience
+    const answered = new Map<OwnerId, unknown>()
+    while (answered.size < nodes.length && this.#clock.monotonic() < deadline) {
+      await sleep(this.#clock, PAUSE)
+      for (const { node, answer } of await this.#connection.query<{ node: OwnerId; answer: string }>(sql.answers, [ids])) {
+        if (!answered.has(node)) answered.set(node, JSON.parse(answer))
+      }
+    }
+    await this.#connection.query(sql.removeQuestions, [ids])
+    return {
+      answers: nodes.filter(({ id }) => answered.has(id)).map((node) => ({ node, answer: answered.get(node.id) })),
+      silent: nodes.filter(({ id }) => !answered.has(id)).map(({ name }) => name),
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.end()
+  }
+}
