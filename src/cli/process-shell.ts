@@ -1,21 +1,15 @@
 /** The Shell of a real process, with its streams, environment, signals and queue. */
-import { existsSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { Writable } from 'node:stream'
 import { sep } from 'node:path'
 import { errorCode } from '../system/caught-error.ts'
-import type { Config } from '../config/options.ts'
 import { DEFAULT_FILES } from '../config/sources.ts'
-import { controlPath } from '../daemon/control-socket-path.ts'
-import type { LiveStatus } from '../queue/queue-status.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import { onWallClock } from '../store/wall-reader.ts'
+import { maskControls } from '../mail/smtp-reply.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { systemRandom } from '../system/system-random.ts'
-import type { QueueClient } from './shell/queue-client.ts'
+import { queueAccess } from './queue-client/queue-access.ts'
 import { BrokenPipe } from './shell/exit.ts'
 import type { Output, Shell } from './shell/shell.ts'
 
@@ -75,42 +69,6 @@ function auditUser(login: string, behind: string | undefined): string {
   return behind === undefined || behind === login ? login : `${behind} (${login})`
 }
 
-/** Returns a client of the running daemon; null when none runs. The client's module is loaded on demand. */
-async function daemonClient(config: Config): Promise<QueueClient | null> {
-  const { openDaemonClient } = await import('./queue-client/daemon-client.ts')
-  return openDaemonClient(config.queue_directory)
-}
-
-/**
- * Returns the destinations of the running daemon; null when none runs. Without a control socket, the client's module (10 ms) is
- * not loaded.
- */
-async function liveDestinations({ queue_directory: directory }: Config): Promise<readonly LiveDestination[] | null> {
-  if (!existsSync(controlPath(directory))) return null
-  const { askForDestinations } = await import('./queue-client/daemon-client.ts')
-  return askForDestinations(directory)
-}
-
-async function openReader(config: Config): Promise<QueueReader> {
-  const { openQueueReader } = await import('../store/sqlite/sqlite-reader.ts')
-  return onWallClock(openQueueReader(config.queue_directory), systemClock)
-}
-
-/** Status of the running daemon; null when none runs. */
-async function liveStatus({ queue_directory: directory }: Config): Promise<LiveStatus | null> {
-  if (!existsSync(controlPath(directory))) return null
-  const { askForStatus } = await import('./queue-client/daemon-client.ts')
-  return askForStatus(directory)
-}
-
-/** Returns a client of the daemon or, when no daemon runs, a direct client that owns the queue. */
-async function openQueueClient(config: Config): Promise<QueueClient> {
-  const daemon = await daemonClient(config)
-  if (daemon !== null) return daemon
-  const { openDirectClient } = await import('./queue-client/direct-client.ts')
-  return openDirectClient(config, systemClock)
-}
-
 async function ask(question: string, { hidden } = { hidden: false }): Promise<string | null> {
   if (!process.stdin.isTTY) return null
   const { createInterface } = await import('node:readline/promises')
@@ -159,10 +117,7 @@ export function processShell(): Shell {
     files: { open, rm },
     ask,
     untilStopped,
-    openQueueClient,
-    openReader,
-    liveDestinations,
-    liveStatus,
+    ...queueAccess({ clock: systemClock, warn: (text) => process.stderr.write(`deferd: ${maskControls(text)}\n`) }),
     startDaemon: async (loaded, readAgain, user) => (await import('./run-daemon.ts')).runDaemon(loaded, readAgain, user),
   }
 }

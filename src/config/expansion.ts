@@ -58,7 +58,7 @@ export class Expansion {
 
   /** Value of a parameter that is empty. */
   #unset(name: OptionName): string {
-    if (name === 'myhostname') return this.#hostname
+    if (name === 'myhostname' || name === 'node_name') return this.#hostname
     return name === 'mydomain' ? asText(this.of('myhostname').value).replace(/^[^.]*\./, '') : ''
   }
 

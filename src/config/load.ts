@@ -3,7 +3,7 @@
  * Config, or a ConfigError with all problems and their positions. An invalid value is never replaced by a default.
  */
 import { hostname as machineName } from 'node:os'
-import { readDkimTable } from './dkim-tables.ts'
+import { withoutPassword } from './database-url.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
@@ -38,8 +38,6 @@ export interface LoadedConfig {
   readonly written: ReadonlyMap<OptionName, string>
   /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
-  readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** Values that were replaced, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
@@ -102,7 +100,7 @@ function throwProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(inLineOrder(problems))
 }
 
-const emptySettings = (): RawSettings => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map(), dkim: new Map() })
+const emptySettings = (): RawSettings => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map() })
 
 /**
  * Loads the configuration from `sources`. Reads at most one file. Throws ConfigError (exit code 78) with all problems, each
@@ -168,13 +166,7 @@ function interpret(
       timed ? fitTable(heading, table as DestinationSettings, { relay: parameters, raw, queueTimes }) : (table as DestinationSettings),
     ]),
   )
-  const dkim = new Map(
-    [...raw.dkim].map(([heading, table]) => {
-      const lower = heading.toLowerCase()
-      return [lower, readDkimTable(lower, table, parameters.maximal_queue_lifetime, problems)] as const
-    }),
-  )
-  const config: Config = { ...parameters, transport_maps: maps, destination, dkim }
+  const config: Config = { ...parameters, transport_maps: maps, destination }
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
@@ -189,7 +181,6 @@ function interpret(
     file: facts.file,
     written,
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
-    writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
     warnings: queueTimes.warnings,
   }
 }
@@ -219,14 +210,12 @@ function defaultOf(name: OptionName): unknown {
   return 'value' in reading ? reading.value : undefined
 }
 
-/** A value as `deferd config` prints it. Times have their unit. */
+/** A value as `deferd config` prints it. Times have their unit, and passwords are masked. */
 function writtenAs(name: OptionName, text: string): string {
+  if (name === 'queue_database') return withoutPassword(text)
   const { unit } = OPTIONS[name].kind as { readonly unit?: TimeUnit }
   return unit === undefined ? text : withUnit(text, unit)
 }
 
 const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion): ReadonlyMap<string, string> =>
   new Map([...table].map(([name, given]) => [name, writtenAs(globalNameOf(name as SettingName), asText(expansion.expand(given)))]))
-
-const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, { value }]) => [name, asText(value)]))

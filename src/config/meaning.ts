@@ -2,12 +2,13 @@
  * Validates values that other modules parse: listen addresses, networks, next hops, transports. Each is parsed with the parser
  * that is used later, so that a start does not fail half-way.
  */
-import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { addressesIn } from '../mail/address-list.ts'
 import { parseAddress } from '../mail/address-path.ts'
 import { errorMessage } from '../system/caught-error.ts'
+import { seconds, type Duration } from '../system/clock.ts'
 import type { SettingName } from './destination-settings.ts'
+import { parseDatabaseUrl } from './database-url.ts'
 import { assertFamily, listenAt } from './endpoints.ts'
 import { Networks } from './networks.ts'
 import type { NextHop } from './next-hop.ts'
@@ -53,13 +54,6 @@ function assertHostName(text: string, parameter: string): void {
   throw new Error(`${parameter}: ${JSON.stringify(text)} is not a domain name; write the name itself, such as "relay.example.com"`)
 }
 
-/** Throws an Error when `text` is not an address of a server, with or without a port. */
-function assertDnsServer(text: string): void {
-  const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? []
-  if (isIP(address) !== 0) return
-  throw new Error(`dns_servers: ${JSON.stringify(text)} is not an address; write an address such as "127.0.0.1" or "127.0.0.1:5353"`)
-}
-
 /** Throws an Error that names the parameter when `text` is neither empty nor one address. */
 function assertAddress(text: string, origin: string, parameter: string): void {
   const [listed, ...others] = addressesIn(text)
@@ -83,6 +77,20 @@ function assertTransportFamilies(transport: Transport | null, config: Config): v
   if (transport !== null && 'nexthops' in transport) assertFamilies(transport.nexthops, config)
 }
 
+/** Throws an Error that does not repeat the value, which may have a password. */
+function assertDatabaseUrl(text: string): void {
+  if (text === '' || parseDatabaseUrl(text) !== null) return
+  const form = 'postgresql://user:password@host:port,host:port/name?sslmode=verify-full'
+  throw new Error(`queue_database: expected a URL such as ${form}; write special characters of a password as %xx`)
+}
+
+/** Least time for a takeover: a node beats five times in it, and a slow commit must not count as a failure. */
+const LEAST_LEASE: Duration = seconds(2)
+
+function assertLease(lease: Duration): void {
+  if (lease < LEAST_LEASE) throw new Error('node_lease: must be at least 2s')
+}
+
 /** Remedy for a lookup table in a parameter that names a file. */
 const AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
 /** Remedy for a lookup table in a parameter that is a list. */
@@ -99,7 +107,6 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     http_listen: () => config.http_listen === '' || listenAt(config.http_listen, 'http_listen', families),
     // The default of smtpd_listen is an IPv4 address. A value of its own is checked above.
     inet_protocols: () => isDefault('smtpd_listen') && config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
-    dns_servers: () => config.dns_servers.forEach(assertDnsServer),
     mynetworks: () => {
       assertNoForeignTable(config.mynetworks, 'mynetworks', AS_LIST)
       return new Networks(config.mynetworks, 'mynetworks')
@@ -110,6 +117,8 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     smtpd_authorized_xforward_hosts: () => new Networks(config.smtpd_authorized_xforward_hosts, 'smtpd_authorized_xforward_hosts'),
     smtpd_client_event_limit_exceptions: () =>
       new Networks(config.smtpd_client_event_limit_exceptions, 'smtpd_client_event_limit_exceptions'),
+    queue_database: () => assertDatabaseUrl(config.queue_database),
+    node_lease: () => assertLease(config.node_lease),
     myhostname: () => assertHostName(config.myhostname, 'myhostname'),
     myorigin: () => assertHostName(config.myorigin, 'myorigin'),
     smtp_tls_policy_maps: () => {

@@ -3,9 +3,9 @@
  * sentence of documentation. The Config type, the validation, `deferd config` and docs/configuration.md are derived from this
  * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
-import type { DkimTable } from './dkim-tables.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
+import { NODE_OPTIONS } from './node-options.ts'
 import { NOTICE_OPTIONS } from './notice-options.ts'
 import type { Option } from './option.ts'
 import { RETRY_OPTIONS } from './retry-options.ts'
@@ -15,6 +15,7 @@ import { SMTPD_OPTIONS } from './smtpd-options.ts'
 /** All parameters, in the order of the documentation. */
 export const OPTIONS = {
   ...GENERAL_OPTIONS,
+  ...NODE_OPTIONS,
   ...SMTPD_OPTIONS,
   ...REWRITING_OPTIONS,
   ...DELIVERY_OPTIONS,
@@ -38,6 +39,4 @@ export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
   readonly transport_maps: ReadonlyMap<string, string>
   /** Domain, `.parent` or next hop, mapped to the parameters of its table. */
   readonly destination: ReadonlyMap<string, DestinationSettings>
-  /** Domain or `.parent`, in lower case, mapped to its keys. */
-  readonly dkim: ReadonlyMap<string, DkimTable>
 }

@@ -6,7 +6,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Endpoint, Net } from '../system/net.ts'
-import { type Duration, seconds } from '../system/clock.ts'
+import { type Duration, seconds, sleep } from '../system/clock.ts'
 import { SpareFiles } from '../store/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
 import { createQueueFolder } from '../store/queue-folder.ts'
@@ -19,7 +19,9 @@ import type { Events } from '../telemetry/events.ts'
 import { Account } from './account.ts'
 import { openFileQueue } from './file-queue.ts'
 import { Monitoring } from './monitoring.ts'
-import { Opening } from './opening.ts'
+import { LastingPorts } from './lasting-ports.ts'
+import { Opening, type OpenedQueue } from './opening.ts'
+import { openSharedQueue } from './shared-queue.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from './relay.ts'
 
@@ -40,6 +42,9 @@ export interface DaemonDeps {
 
 const STAYS_ROOT = 'running as root, with more rights than a relay needs: use deferd start --user NAME, or User= of systemd'
 
+/** Pause between two tries to join a shared queue again. */
+const REJOIN_PAUSE: Duration = seconds(1)
+
 /** Time limit for running deliveries after stop(). */
 const GRACE: Duration = seconds(8)
 
@@ -49,12 +54,7 @@ const GRACE: Duration = seconds(8)
  * CannotListen or the system's error; nothing is then left open. Installs no signal handlers, because the process belongs to the
  * caller.
  */
-export async function startDaemon({
-  loaded,
-  events,
-  net = new SystemNet({ dnsServers: loaded.config.dns_servers }),
-  user,
-}: DaemonDeps): Promise<Daemon> {
+export async function startDaemon({ loaded, events, net = new SystemNet(), user }: DaemonDeps): Promise<Daemon> {
   const daemon = new Daemon(loaded, events, net)
   try {
     await daemon.open(user === undefined ? null : new Account(user))
@@ -70,12 +70,15 @@ export class Daemon {
   /** Path of the queue directory, as configured. */
   readonly queueDirectory: string
   readonly #events: Events
-  readonly #net: Net
+  readonly #ports: LastingPorts
   readonly #clock = new QueueClock(systemClock)
   readonly #closing: (() => Promise<void> | void)[] = []
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
-  readonly #opening: Opening
+  #opening: Opening
+  /** Opens the queue again with the settings in effect. */
+  #reopen: (opening: Opening) => Promise<void> = () => Promise.reject(new Error('the daemon was not started'))
+  #rejoining: Promise<void> | null = null
   #isNewQueue = false
   /** True from the start of deliveries on. */
   #isOpen = false
@@ -86,10 +89,15 @@ export class Daemon {
   constructor(loaded: LoadedConfig, events: Events, net: Net) {
     this.#loaded = loaded
     this.#events = events
-    this.#net = net
+    this.#ports = new LastingPorts(net)
     this.queueDirectory = loaded.config.queue_directory
     this.#opening = this.#newOpening()
-    this.#monitoring = new Monitoring({ clock: this.#clock, events, parts: () => this.#opening.parts })
+    this.#monitoring = new Monitoring({
+      clock: this.#clock,
+      events,
+      parts: () => this.#opening.partsIfOpen,
+      shared: loaded.config.queue_database !== '',
+    })
   }
 
   /**
@@ -126,7 +134,8 @@ export class Daemon {
     spare.release()
     this.#closing.push(() => spare.restore())
     const opening = this.#opening
-    this.#closing.push(() => opening.stop(GRACE))
+    this.#closing.push(() => this.#opening.stop(GRACE))
+    this.#reopen = (next) => next.open(settings)
     await opening.open(settings)
     this.#isNewQueue = (await opening.parts.reader.traffic(this.#clock.now())).total.accepted === 0
     account?.regain()
@@ -141,16 +150,48 @@ export class Daemon {
   }
 
   #newOpening(): Opening {
-    const { queueDirectory: directory } = this
-    const [clock, events] = [this.#clock, this.#events]
     return new Opening({
-      queueDirectory: directory,
-      clock,
-      net: this.#net,
-      events,
+      queueDirectory: this.queueDirectory,
+      clock: this.#clock,
+      net: this.#ports,
+      events: this.#events,
       config: () => this.#loaded.config,
-      openQueue: () => openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) }),
+      openQueue: () => this.#openQueue(),
     })
+  }
+
+  #openQueue(): Promise<OpenedQueue> {
+    const { queueDirectory: directory } = this
+    const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
+    if (config.queue_database === '') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
+    return openSharedQueue({ directory, clock, events, loaded: this.#loaded, fenced: () => void (this.#rejoining ??= this.#rejoin()) })
+  }
+
+  /**
+   * Joins the queue as a new node, after another one took this node over. Abandons the deliveries of the former node, whose leases have
+   * ended. The SMTP ports stay open; connections wait until the node has joined.
+   */
+  async #rejoin(): Promise<void> {
+    this.#isOpen = false
+    this.#ports.keep()
+    await this.#opening.stop(0)
+    for (let reason = ''; this.#stopped === null && !this.#isOpen;) {
+      this.#opening = this.#newOpening()
+      try {
+        await this.#reopen(this.#opening)
+        await this.#opening.listen()
+        await this.#opening.start()
+        this.#isOpen = true
+      } catch (error) {
+        if (errorMessage(error) !== reason)
+          this.#events.emit({ kind: 'note', level: 'error', text: `cannot join the queue: ${errorMessage(error)}` })
+        reason = errorMessage(error)
+        await this.#opening.stop(0)
+        await sleep(this.#clock, REJOIN_PAUSE)
+      }
+    }
+    await this.#ports.release()
+    this.#rejoining = null
   }
 
   /** Logs the warnings. Throws ConfigError with all problems. */
@@ -171,7 +212,7 @@ export class Daemon {
    */
   async reload(loaded: LoadedConfig): Promise<void> {
     if (!this.#isOpen) return
-    const { relay, store, reader } = this.#opening.parts
+    const { relay, store, reader, membership } = this.#opening.parts
     const settings = this.#settingsOf(prepareFiles(loaded))
     await this.#monitoring.apply(loaded.config)
     try {
@@ -182,11 +223,13 @@ export class Daemon {
     }
     this.#noteRestarts(loaded.config)
     this.#loaded = loaded
+    this.#reopen = (next) => next.open(settings)
     const moved = await reroute({
       store,
       reader,
       routeOf: (address, message) => relay.routeOf(address, message),
       woken: (due, options) => relay.scheduler.workAdded(due, options),
+      routes: (destination) => membership.owns(destination),
       pause: eventLoopTurn,
     })
     this.#events.emit({
@@ -197,12 +240,11 @@ export class Daemon {
   }
 
   /** Logs which changes of a reload need a restart. */
-  #noteRestarts({ queue_directory, inet_protocols, dns_servers }: Config): void {
-    const { inet_protocols: former, dns_servers: formerServers } = this.#loaded.config
+  #noteRestarts({ queue_directory, inet_protocols }: Config): void {
+    const former = this.#loaded.config.inet_protocols
     const texts = [
       ...(queue_directory === this.queueDirectory ? [] : [`queue_directory stays ${this.queueDirectory}`]),
       ...(inet_protocols.join() === former.join() ? [] : [`open listeners keep inet_protocols = ${former.join(', ')}`]),
-      ...(dns_servers.join() === formerServers.join() ? [] : [`dns_servers stay ${formerServers.join(', ') || 'those of the system'}`]),
     ]
     for (const text of texts) this.#events.emit({ kind: 'note', level: 'warning', text: `reload: ${text}: restart deferd to change it` })
   }
@@ -216,6 +258,7 @@ export class Daemon {
   }
 
   async #close(): Promise<void> {
+    await this.#rejoining
     for (let last = this.#closing.pop(); last !== undefined; last = this.#closing.pop()) {
       try {
         await last()

@@ -28,7 +28,7 @@ export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
   if (recovery.created) events.emit({ kind: 'note', level: 'info', text: `new queue created in ${directory}` })
   if (recovery.repair !== null) noteRepair(events, recovery.repair)
   for (const message of recovery.quarantined) events.emit(quarantineNote(message))
-  return { store, reader, membership: SOLE_MEMBERSHIP, close }
+  return { store, reader, membership: SOLE_MEMBERSHIP, node: null, close }
 }
 
 async function openPatiently({ directory, clock, events, failed }: FileQueueDeps): Promise<OwnedStore> {

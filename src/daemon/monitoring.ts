@@ -11,8 +11,10 @@ import type { OpenParts } from './opening.ts'
 export interface MonitoringDeps {
   readonly clock: Clock
   readonly events: Events
-  /** The open queue. Throws while there is none. */
-  readonly parts: () => OpenParts
+  /** The open queue; null while there is none. */
+  readonly parts: () => OpenParts | null
+  /** True for a queue that several nodes share. */
+  readonly shared: boolean
 }
 
 export class Monitoring {
@@ -44,13 +46,22 @@ export class Monitoring {
     return (this.#servers ??= this.#prepare())()
   }
 
+  /** The open queue. Throws while there is none. */
+  #open(): OpenParts {
+    const parts = this.#deps.parts()
+    if (parts === null) throw new Error('this node joins the queue')
+    return parts
+  }
+
   /** Counts the metrics from the first use of HTTP on. The returned function makes a server that shows them. */
   #prepare(): () => HttpServer {
-    const { clock, events, parts } = this.#deps
+    const { clock, events, shared } = this.#deps
+    const parts = (): OpenParts => this.#open()
     const metrics = openMetrics({
       clock,
       tally: async (largest) => parts().store.tally(largest),
-      destinations: () => parts().relay.schedulerControl.snapshot(),
+      destinations: () => this.#deps.parts()?.relay.schedulerControl.snapshot() ?? [],
+      nodes: () => this.#deps.parts()?.node?.view() ?? null,
     })
     events.listen(metrics.listen)
     // Not measured by a scrape, because a commit costs a sync of the disk, and anyone who reaches the port may scrape.
@@ -64,11 +75,17 @@ export class Monitoring {
       { name: 'store', run: check },
       { name: 'space', run: async () => parts().relay.intake.assertSpace() },
       { name: 'scheduler', run: async () => parts().relay.scheduler.alive() },
+      ...(shared ? [{ name: 'node', run: async () => assertHolding(parts()) }] : []),
     ]
     // Counts the queue in the background, so that the first scrape waits less. The count ends when the store is closed.
     completeTally(async () => parts().store.tally(0)).catch(() => undefined)
     return () => new HttpServer({ metrics, checks, clock })
   }
+}
+
+function assertHolding({ membership }: OpenParts): void {
+  if (!membership.holds())
+    throw new Error('this node has not reached the database in time, and delivers nothing: other nodes may have its mail')
 }
 
 /**

@@ -5,8 +5,11 @@
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import type { Config } from '../config/options.ts'
 import { Operations } from '../queue/operations.ts'
+import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { Membership } from '../store/membership/membership.ts'
+import type { NodesView } from '../store/membership/node-table.ts'
+import type { QuestionTable } from '../store/membership/questions.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Duration } from '../system/clock.ts'
@@ -19,13 +22,27 @@ import { ClockWatch } from './clock-watch.ts'
 import { ControlServer } from './control-server.ts'
 import { IndexCheck } from './index-check.ts'
 import { Maintenance } from './maintenance.ts'
+import { QuestionWatch } from './question-watch.ts'
 import { Relay, type RelaySettings } from './relay.ts'
+
+/** This process as one of the nodes that share the queue. */
+export interface SharingNode {
+  /** The nodes at the last beat; null before the first. */
+  readonly view: () => NodesView | null
+  /** True after `deferd node drain`: the node gives its shards away and refuses mail. */
+  readonly isDraining: () => boolean
+  readonly questions: QuestionTable
+  /** Begins to beat and to take shards. */
+  start(): void
+}
 
 /** A queue that the daemon has opened. */
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly membership: Membership
+  /** Null for a queue with one owner. */
+  readonly node: SharingNode | null
   /** Closes reader and store, and gives up the ownership. */
   readonly close: () => Promise<void>
 }
@@ -47,30 +64,40 @@ export interface OpenParts extends OpenedQueue {
 
 export class Opening {
   readonly #deps: OpeningDeps
+  /** Events of this opening. Its listeners go with it. */
+  readonly #events: Events
   readonly #closing: ((grace: Duration) => Promise<void> | void)[] = []
   #parts: OpenParts | null = null
   #operations: Operations | null = null
 
   constructor(deps: OpeningDeps) {
     this.#deps = deps
+    this.#events = deps.events.branch()
   }
 
-  /** The open parts. Throws before `open`. */
+  /** The open parts. Throws before `open` and after `stop`. */
   get parts(): OpenParts {
     if (this.#parts === null) throw new Error('the queue is not open')
     return this.#parts
   }
 
+  /** The open parts; null before `open` and after `stop`. */
+  get partsIfOpen(): OpenParts | null {
+    return this.#parts
+  }
+
   /** Opens the queue and makes the relay. Rejects as `openQueue` does. */
   async open(settings: RelaySettings): Promise<void> {
-    const { clock, net, events, config, openQueue } = this.#deps
+    const { clock, net, config, openQueue } = this.#deps
+    const events = this.#events
     const queue = await openQueue()
     this.#closing.push(queue.close)
-    const { store, reader, membership } = queue
+    const { store, reader, membership, node } = queue
     const watch = new ClockWatch({ clock, store, events })
     watch.start(clock.resume(await reader.clockRecord(), config().maximal_backoff_time))
     this.#closing.push(() => watch.stop())
-    const relay = new Relay({ ...settings, clock, random: systemRandom, net, store, membership, events })
+    const isDraining = () => node?.isDraining() ?? false
+    const relay = new Relay({ ...settings, clock, random: systemRandom, net, store, membership, events, isDraining })
     this.#closing.push((grace) => relay.stop(grace))
     this.#parts = { ...queue, relay }
   }
@@ -83,7 +110,8 @@ export class Opening {
   /** Starts deliveries, and opens the control socket and the maildrop. */
   async start(): Promise<void> {
     await this.parts.relay.start()
-    await this.#openControl(this.parts)
+    const operations = await this.#openControl(this.parts)
+    this.#joinNodes(this.parts, operations)
     await this.#openMaintenance(this.parts)
   }
 
@@ -92,17 +120,28 @@ export class Opening {
    * must still be closed: accepted mail is in the store, however the process ends.
    */
   async stop(grace: Duration): Promise<void> {
+    this.#parts = null
     for (let last = this.#closing.pop(); last !== undefined; last = this.#closing.pop()) {
       try {
         await last(grace)
       } catch (error) {
-        this.#deps.events.emit({ kind: 'note', level: 'error', text: `while stopping: ${errorMessage(error)}` })
+        this.#events.emit({ kind: 'note', level: 'error', text: `while stopping: ${errorMessage(error)}` })
       }
     }
   }
 
-  async #openControl({ relay, store, reader }: OpenParts): Promise<void> {
-    const { clock, events, queueDirectory } = this.#deps
+  /** Takes part among the nodes of a shared queue, and answers the questions of commands. */
+  #joinNodes({ node, relay }: OpenParts, operations: Operations): void {
+    if (node === null) return
+    node.start()
+    const answers = { destinations: () => operations.destinations(), status: () => relay.status() }
+    const watch = new QuestionWatch({ clock: this.#deps.clock, table: node.questions, answers })
+    this.#closing.push(() => watch.stop())
+  }
+
+  async #openControl({ relay, store, reader, membership, node }: OpenParts): Promise<Operations> {
+    const { clock, queueDirectory } = this.#deps
+    const events = this.#events
     const throttle = new BulkThrottle(clock, events)
     const operations = new Operations({
       store,
@@ -110,7 +149,8 @@ export class Opening {
       clock,
       policies: () => relay.policies,
       events,
-      scheduler: relay.schedulerControl,
+      scheduler:
+        node === null ? relay.schedulerControl : sharedScheduler(relay.schedulerControl, storedScheduler(store, reader), membership),
       throttle: (messages) => throttle.wait(messages),
     })
     this.#operations = operations
@@ -120,6 +160,7 @@ export class Opening {
       throttle.end()
       return control.stop()
     })
+    return operations
   }
 
   /** Flushes the mail of a domain, as `postqueue -s` does. Returns false while the daemon starts. */
@@ -129,13 +170,14 @@ export class Opening {
     const selection = { kind: 'filter', filter, limit: null } as const
     const request = { operation: 'flush', selection, queues: null, purge: false, dryRun: false, who, commandLine: domain } as const
     this.#operations.perform(request).catch((error: unknown) => {
-      this.#deps.events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
+      this.#events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
     })
     return true
   }
 
   async #openMaintenance({ relay, store }: OpenParts): Promise<void> {
-    const { clock, events, config, queueDirectory } = this.#deps
+    const { clock, config, queueDirectory } = this.#deps
+    const events = this.#events
     const maildrop = relay.maildrop(queueDirectory, { lstat, mkdir, open, opendir, rename, unlink })
     await maildrop.prepare()
     maildrop.start()

@@ -8,16 +8,12 @@ import { SubmissionReturner } from '../bounce/rejected-submission.ts'
 import type { Templates } from '../bounce/templates.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
 import type { Config } from '../config/options.ts'
-import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
-import { MessageSigning, signsAnywhere } from '../dkim/message-signing.ts'
-import { Signer } from '../dkim/signer.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { Router } from '../delivery/routing/router.ts'
 import { openSenderTables, type SenderTables } from '../delivery/routing/sender-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
-import { signInThreadPool, type Signing } from '../system/signing.ts'
 import type { Random } from '../system/random.ts'
 import { Acceptor } from '../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
@@ -36,6 +32,7 @@ import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { StoreHealth } from '../store/store-health.ts'
 import { ContentCache } from '../queue/intake/content-cache.ts'
+import { drained } from '../smtpd/replies.ts'
 import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
 import type { FlushDomain } from '../smtpd/session.ts'
 import { VERSION } from '../system/version.ts'
@@ -55,8 +52,6 @@ export interface RelaySettings {
   readonly senderTables?: SenderTables | undefined
   /** Opened lookup tables for addresses; opened by the relay when absent. */
   readonly tables?: Tables | undefined
-  /** Keys of the DKIM tables; read by the relay when absent. */
-  readonly dkimKeys?: DkimKeys | undefined
 }
 
 export interface RelayDeps extends RelaySettings {
@@ -67,8 +62,8 @@ export interface RelayDeps extends RelaySettings {
   /** Membership among the nodes that share the queue; SOLE_MEMBERSHIP when absent. */
   readonly membership?: Membership | undefined
   readonly events: Events
-  /** Signs with the DKIM keys; in the thread pool when absent. */
-  readonly sign?: Signing | undefined
+  /** True while mail is refused because the node is drained; never when absent. */
+  readonly isDraining?: (() => boolean) | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
@@ -82,7 +77,6 @@ interface Rules {
   readonly agent: DeliveryAgent
   readonly acceptor: Acceptor
   readonly rewriting: Rewriting | null
-  readonly signing: MessageSigning | null
 }
 
 export class Relay {
@@ -142,12 +136,7 @@ export class Relay {
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
-    const entry = noticeEntry({
-      intake: this.intake,
-      events,
-      rewriting: () => this.#rules.rewriting,
-      signing: () => this.#rules.signing,
-    })
+    const entry = noticeEntry({ intake: this.intake, events, rewriting: () => this.#rules.rewriting })
     this.#mailerDaemon = new MailerDaemon({
       store,
       clock,
@@ -209,13 +198,12 @@ export class Relay {
     return this.#rules.policies
   }
 
-  #compile({ config, templates, secrets, tables, senderTables, dkimKeys }: RelaySettings): Rules {
+  #compile({ config, templates, secrets, tables, senderTables }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config, senderTables ?? openSenderTables(config).tables)
     const policies = new DestinationPolicies(config)
     const opened = tables ?? openTables(config).tables
     const rewriting = Rewriting.of(config, opened)
-    const signing = this.#signing(config, dkimKeys)
     const agent = new SmtpAgent({
       config,
       router,
@@ -225,7 +213,6 @@ export class Relay {
       random,
       ...(secrets === undefined ? {} : { secrets }),
       generic: GenericMaps.of(config, opened),
-      signing,
       readChunk: (body, index) => store.readChunk(body, index),
       cachedContent: (message) => this.#contents.get(message),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
@@ -238,18 +225,8 @@ export class Relay {
       policies,
       notices: noticeSettings(config, templates),
       rewriting,
-      signing,
-      acceptor: new Acceptor({ intake: this.intake, config, clock, events, rewriting, signing }),
+      acceptor: new Acceptor({ intake: this.intake, config, clock, events, rewriting }),
     }
-  }
-
-  /** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
-  #signing(config: Config, loaded: DkimKeys | undefined): MessageSigning | null {
-    const keys = loaded ?? loadDkimKeys(config)
-    if (!signsAnywhere(config)) return null
-    const { clock, events, sign = signInThreadPool } = this.#deps
-    const note = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
-    return new MessageSigning({ signer: new Signer(keys, sign), config, clock, note })
   }
 
   /**
@@ -294,8 +271,9 @@ export class Relay {
    * it.
    */
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
-    const { config, net, clock, random, events } = this.#deps
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake: this.intake, flushDomain })
+    const { config, net, clock, random, events, isDraining = () => false } = this.#deps
+    const intake = { refusal: async (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
+    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake, flushDomain })
     return this.#smtpd.listeners
   }
 

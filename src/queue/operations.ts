@@ -79,20 +79,6 @@ export interface SchedulerControl {
   snapshot(): readonly LiveDestination[]
 }
 
-/** Implements SchedulerControl without a daemon: saves the changes, so that the next daemon loads them. */
-export function offlineScheduler(store: QueueStore): SchedulerControl {
-  const change = async (name: DestinationName, suspension: Suspension | null) => {
-    const known = (await store.destinations()).find((record) => record.name === name)
-    await store.saveDestination({ ...(known ?? { name, deadUntil: null, probeInterval: null, siteStatus: null }), suspension })
-  }
-  return {
-    workAdded: () => undefined,
-    suspend: (name, suspension) => change(name, suspension),
-    resume: (name) => change(name, null),
-    snapshot: () => [],
-  }
-}
-
 export interface OperationsDeps {
   readonly store: QueueStore
   readonly reader: QueueReader

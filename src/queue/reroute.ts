@@ -3,7 +3,7 @@
  * had just arrived. The work is done in short slices, so that deliveries continue.
  */
 import type { Instant } from '../system/clock.ts'
-import { isOfAliases, type Message } from '../mail/message.ts'
+import { isOfAliases, type DestinationName, type Message } from '../mail/message.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { DestinationDue, Move, QueueStore } from '../store/queue-store.ts'
 
@@ -12,6 +12,8 @@ export interface RerouteDeps {
   readonly reader: QueueReader
   readonly routeOf: (address: string, message: Pick<Message, 'createdAt' | 'sender'>) => Omit<Move, 'recipient'>
   readonly woken: (due: readonly DestinationDue[], options: { readonly expiresAt: Instant }) => void
+  /** True for destinations whose mail this process routes: all of them in a queue with one owner. */
+  readonly routes: (destination: DestinationName) => boolean
   /** Lets other work run between slices. */
   readonly pause: () => Promise<void>
 }
@@ -20,7 +22,7 @@ export interface RerouteDeps {
 const SLICE = 250
 
 /** Routes the whole queue once and returns the number of moved recipients. */
-export async function reroute({ store, reader, routeOf, woken, pause }: RerouteDeps): Promise<number> {
+export async function reroute({ store, reader, routeOf, woken, routes, pause }: RerouteDeps): Promise<number> {
   let moved = 0
   for (let after = 0, last = false; !last;) {
     const page = await reader.list(ANY_MESSAGE, { after, limit: SLICE })
@@ -29,7 +31,7 @@ export async function reroute({ store, reader, routeOf, woken, pause }: RerouteD
     const moves: Move[] = []
     for (const { message, recipients } of page) {
       for (const { id, address, destination, expiresAt } of recipients) {
-        if (isOfAliases(destination)) continue
+        if (isOfAliases(destination) || !routes(destination)) continue
         const route = routeOf(address, message)
         if (route.destination !== destination || route.expiresAt !== expiresAt) moves.push({ recipient: id, ...route })
       }

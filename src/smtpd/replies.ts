@@ -78,6 +78,8 @@ export const disconnect = (status: string, myhostname: string, text: string): Sm
 /** Applies soft_bounce to a reply: 5xx 5.x.x becomes 4xx 4.x.x. */
 export const softened = ({ code, status, text }: SmtpReply): SmtpReply =>
   code < 500 ? reply(code, status, text) : reply(code - 100, status?.replace(/^5/, '4'), text)
+/** Ends the sessions at a node that is drained, so that clients go to another one. */
+export const drained = (myhostname: string): SmtpReply => disconnect('4.3.2', myhostname, 'Service not available: this node is drained')
 export const localError = (myhostname: string): SmtpReply => disconnect('4.3.0', myhostname, 'Server local error')
 export const tooManyConnections = (myhostname: string): SmtpReply => disconnect('4.7.0', myhostname, 'Error: too many connections')
 export const bareNewline = (myhostname: string): SmtpReply => reply(550, '5.5.2', `${myhostname} Error: bare <LF> received`)

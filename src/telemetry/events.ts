@@ -3,7 +3,7 @@ import type { Instant } from '../system/clock.ts'
 import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
-import type { NoticeDue, DeliveryRequest, DestinationName, Message, MessageSummary, RecipientId } from '../mail/message.ts'
+import type { NoticeDue, DeliveryRequest, DestinationName, Message, MessageSummary, OwnerId, RecipientId } from '../mail/message.ts'
 import type { Suspension } from '../store/destination-status.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 
@@ -102,6 +102,23 @@ export type QueueEvent =
   | { readonly kind: 'revived'; readonly destination: DestinationName; readonly answered: boolean }
   | ({ readonly kind: 'suspended'; readonly destination: DestinationName } & Suspension)
   | { readonly kind: 'resumed'; readonly destination: DestinationName; readonly by: string }
+  // the nodes that share the queue
+  | { readonly kind: 'node-joined'; /** Number of this node. */ readonly node: OwnerId; readonly name: string }
+  | { readonly kind: 'shards-taken'; /** Number of shards. */ readonly shards: number }
+  | { readonly kind: 'shards-released'; readonly shards: number }
+  /** Another node was silent, and this one has ended its leases and freed its shards. */
+  | {
+      readonly kind: 'node-taken-over'
+      readonly node: OwnerId
+      readonly name: string
+      readonly shards: number
+      /** Number of recipients that were in its active queue. */
+      readonly leases: number
+      /** Queue ids of messages moved to the corrupt queue, because several nodes failed while they delivered them. */
+      readonly corrupt: readonly string[]
+    }
+  /** This node was taken over by another one. */
+  | { readonly kind: 'fenced'; readonly node: OwnerId }
   // the daemon and its store
   | { readonly kind: 'store-unavailable'; readonly why: string }
   | { readonly kind: 'store-recovered' }
@@ -123,6 +140,13 @@ export class Events {
   /** Adds a listener. */
   listen(listener: Listen): void {
     this.#listeners.push(listener)
+  }
+
+  /** Returns Events that also pass each event on to these. Its listeners go with it. */
+  branch(): Events {
+    const branch = new Events(this.#now)
+    branch.listen((event) => this.emit(event))
+    return branch
   }
 
   /** Passes an event to all listeners. */

@@ -112,6 +112,20 @@ export const RECORDS = {
     about: 'a destination was resumed by an operator or by the end of its suspension',
     members: ['destination', 'by'],
   },
+  'node-joined': { level: 'info', about: 'this node joined a queue that several nodes share', members: ['node', 'name'] },
+  'shards-taken': {
+    level: 'info',
+    about: 'this node schedules the destinations of more shards; `shards` is their number',
+    members: ['shards'],
+  },
+  'shards-released': { level: 'info', about: 'this node gave shards up to other nodes', members: ['shards'] },
+  'node-taken-over': {
+    level: 'warn',
+    about:
+      'another node was silent: its leases have ended, and its shards are free; `corrupt` are the queue ids of messages that were moved to the corrupt queue',
+    members: ['node', 'name', 'shards', 'leases', 'corrupt'],
+  },
+  fenced: { level: 'error', about: 'another node took this one over; it abandons its deliveries and joins again', members: ['node'] },
   'store-unavailable': { level: 'error', about: 'a commit failed: mail is refused and not delivered', members: ['text'] },
   'store-recovered': { level: 'info', about: 'commits succeed again', members: [] },
   note: { level: 'info', about: 'any other line; its level is that of the line', members: ['text'] },
@@ -242,6 +256,17 @@ function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'win
     }
     case 'resumed':
       return { destination: event.destination, by: event.by } satisfies Members<'resumed'>
+    case 'node-joined':
+      return { node: event.node, name: event.name } satisfies Members<'node-joined'>
+    case 'shards-taken':
+    case 'shards-released':
+      return { shards: event.shards } satisfies Members<'shards-taken'>
+    case 'node-taken-over': {
+      const { node, name, shards, leases, corrupt } = event
+      return { node, name, shards, leases, corrupt } satisfies Members<'node-taken-over'>
+    }
+    case 'fenced':
+      return { node: event.node } satisfies Members<'fenced'>
     case 'store-unavailable':
       return { text: event.why } satisfies Members<'store-unavailable'>
     case 'store-recovered':

@@ -6,7 +6,9 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
 import type { LoginFailure } from '../delivery/delivery-agent.ts'
+import type { NodesView } from '../store/membership/node-table.ts'
 import type { QueueStore } from '../store/queue-store.ts'
+import { SHARDS } from '../store/membership/shards.ts'
 import { balanceOf } from '../store/queue-balance.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import type { Listen, QueueEvent } from './events.ts'
@@ -18,6 +20,8 @@ export interface MetricSources {
   readonly clock: Clock
   readonly tally: QueueStore['tally']
   readonly destinations: () => readonly LiveDestination[]
+  /** The nodes that share the queue, at the last beat; null without other nodes, as when absent. */
+  readonly nodes?: () => NodesView | null
 }
 
 export interface Metrics {
@@ -117,6 +121,8 @@ function counters(set: MetricSet) {
     operations: set.counter('operations_total', 'Messages changed by operators, by operation.', ['operation']),
     deaths: set.counter('destination_deaths_total', 'Times that a destination became dead.'),
     storeUnavailable: set.counter('store_unavailable_total', 'Times that the store became unavailable because a commit failed.'),
+    takeovers: set.counter('node_takeovers_total', 'Silent nodes that this node has taken over.'),
+    fenced: set.counter('node_fenced_total', 'Times that this node was taken over by another one.'),
     reports: set.counter('log_reports_total', 'Log lines of level warning, error, fatal or panic.', ['level']),
   }
 }
@@ -165,6 +171,10 @@ function counting(set: MetricSet): Listen {
         return count.deaths.inc()
       case 'store-unavailable':
         return count.storeUnavailable.inc()
+      case 'node-taken-over':
+        return count.takeovers.inc()
+      case 'fenced':
+        return count.fenced.inc()
       case 'note':
         return event.level === 'info' ? undefined : count.reports.inc({ level: event.level })
       case 'client-failure':
@@ -176,6 +186,9 @@ function counting(set: MetricSet): Listen {
       case 'revived':
       case 'suspended':
       case 'resumed':
+      case 'node-joined':
+      case 'shards-taken':
+      case 'shards-released':
       case 'store-recovered':
         return undefined
     }
@@ -254,6 +267,21 @@ function destinationGauges(set: MetricSet, { destinations }: MetricSources): () 
   }
 }
 
+function nodeGauges(set: MetricSet, { nodes }: MetricSources): () => void {
+  const known = set.gauge('nodes', 'Nodes that share the queue, by state (active, draining), at the last beat of this node.', ['state'])
+  const shards = set.gauge('shards', 'Shards of destinations, by owner (own, other, free), at the last beat of this node.', ['owner'])
+  return () => {
+    const view = nodes?.() ?? null
+    if (view === null) return
+    const draining = view.nodes.filter((node) => node.draining).length
+    known.set({ state: 'active' }, view.nodes.length - draining)
+    known.set({ state: 'draining' }, draining)
+    shards.set({ owner: 'own' }, view.mine.length)
+    shards.set({ owner: 'other' }, SHARDS - view.mine.length - view.freeShards)
+    shards.set({ owner: 'free' }, view.freeShards)
+  }
+}
+
 export function openMetrics(sources: MetricSources): Metrics {
   const set = new MetricSet()
   collectDefaultMetrics({ register: set.registry })
@@ -261,7 +289,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     .gauge('build_info', 'Always 1; the labels are the versions of deferd and Node.', ['version', 'node'])
     .set({ version: VERSION, node: process.version }, 1)
   const listen = counting(set)
-  const [readQueue, readDestinations] = [queueGauges(set, sources), destinationGauges(set, sources)]
+  const [readQueue, readDestinations, readNodes] = [queueGauges(set, sources), destinationGauges(set, sources), nodeGauges(set, sources)]
   const commits = set.histogram(
     'store_commit_seconds',
     'Time of one commit with its sync, measured by each health check and once a minute.',
@@ -275,6 +303,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     render: async () => {
       await readQueue()
       readDestinations()
+      readNodes()
       return set.registry.metrics()
     },
   }

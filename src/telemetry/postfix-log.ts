@@ -187,6 +187,12 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
       return line('bounce', about(event.message, `no notification is sent: ${event.why.replace(/^\w+: /, '')}`))
     case 'operated':
       return line('postsuper', `${event.queueId}: ${OPERATED[event.operation] ?? event.operation}`)
+    case 'node-joined':
+    case 'shards-taken':
+    case 'shards-released':
+    case 'node-taken-over':
+    case 'fenced':
+      return nodeLines(event)
     case 'window':
     case 'died':
     case 'revived':
@@ -200,6 +206,27 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
 }
 
 type OwnEvent = Of<'window' | 'died' | 'revived' | 'suspended' | 'resumed' | 'store-unavailable' | 'store-recovered' | 'note'>
+
+type NodeEvent = Of<'node-joined' | 'shards-taken' | 'shards-released' | 'node-taken-over' | 'fenced'>
+
+/** Lines about the nodes that share the queue. */
+function nodeLines(event: NodeEvent): readonly LogLine[] {
+  switch (event.kind) {
+    case 'node-joined':
+      return line('master', `node ${event.name} joined the queue with number ${event.node}`)
+    case 'shards-taken':
+      return line('master', `shards taken: ${event.shards}`)
+    case 'shards-released':
+      return line('master', `shards released: ${event.shards}`)
+    case 'node-taken-over': {
+      const { node, name, shards, leases, corrupt } = event
+      const text = `warning: node ${name} (${node}) was silent and is taken over: shards=${shards}, leases=${leases}`
+      return line('master', corrupt.length === 0 ? text : `${text}, moved to the corrupt queue: ${corrupt.join(', ')}`)
+    }
+    case 'fenced':
+      return line('master', `error: this node (${event.node}) was taken over by another one: it abandons its deliveries and joins again`)
+  }
+}
 
 /** Lines of the events that Postfix does not have. */
 function ownLines(event: OwnEvent): readonly LogLine[] {

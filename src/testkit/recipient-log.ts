@@ -93,6 +93,11 @@ export class RecipientLog {
       case 'revived':
       case 'suspended':
       case 'resumed':
+      case 'node-joined':
+      case 'shards-taken':
+      case 'shards-released':
+      case 'node-taken-over':
+      case 'fenced':
       case 'store-unavailable':
       case 'store-recovered':
       case 'note':

@@ -209,6 +209,7 @@ describe('destinations', () => {
     const [far] = (await operator.says('destination', 'list', '--json')).split('\n')
     expect(JSON.parse(far ?? '')).toEqual({
       destination: 'far.example',
+      node: null,
       state: 'suspended',
       window: null,
       in_flight: 0,

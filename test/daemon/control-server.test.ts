@@ -6,7 +6,8 @@ import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { controlPath } from '../../src/daemon/control-socket-path.ts'
 import { ControlServer } from '../../src/daemon/control-server.ts'
-import { Operations, offlineScheduler, type BulkOperation } from '../../src/queue/operations.ts'
+import { Operations, type BulkOperation } from '../../src/queue/operations.ts'
+import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
@@ -33,7 +34,7 @@ beforeEach(async () => {
     clock,
     events,
     policies: () => policies,
-    scheduler: offlineScheduler(store),
+    scheduler: storedScheduler(store, reader),
   })
   server = new ControlServer({ queueDirectory: directory, operations, status: () => Promise.reject(new Error('no relay')), clock })
   await server.start()

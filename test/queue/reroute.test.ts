@@ -22,6 +22,7 @@ test('mail whose route or lifetime changed is moved, in slices; other mail is no
   const woken: { readonly due: readonly DestinationDue[]; readonly expiresAt: number }[] = []
   let pauses = 0
   const moved = await reroute({
+    routes: () => true,
     store,
     reader,
     routeOf: (address, { createdAt }) => ({
@@ -48,6 +49,7 @@ test('mail whose route or lifetime changed is moved, in slices; other mail is no
 test('an unchanged configuration moves nothing', async () => {
   const { store, reader } = await filled(3)
   const moved = await reroute({
+    routes: () => true,
     store,
     reader,
     routeOf: (address, { createdAt }) => ({ destination: address.replace(/^.*@/, ''), expiresAt: createdAt + LIFETIME }),

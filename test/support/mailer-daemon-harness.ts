@@ -128,10 +128,6 @@ export class MailerDaemonHarness implements NoticeEntry {
     return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
   }
 
-  async signed(message: Message): Promise<Message> {
-    return message
-  }
-
   prepare({ message, recipients, content }: Parameters<NoticeEntry['prepare']>[0]): NewMessage {
     return {
       message,

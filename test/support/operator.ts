@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
 import { askForDestinations, askForStatus, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
+import type { QueueAccess } from '../../src/cli/queue-client/queue-access.ts'
 import { run } from '../../src/cli/program.ts'
 import { BrokenPipe } from '../../src/cli/shell/exit.ts'
 import type { Output, RunningDaemon, Shell } from '../../src/cli/shell/shell.ts'
@@ -43,6 +44,8 @@ export interface Terminal {
   /** State of a relay in this process. */
   readonly status?: () => Promise<LiveStatus>
   readonly files?: Shell['files']
+  /** Access to a queue that is not in the operator's folder. */
+  readonly access?: Partial<QueueAccess>
 }
 
 export interface Ran {
@@ -104,6 +107,7 @@ export class Operator {
       start = () => Promise.reject(new Error('no daemon here')),
       status,
       files = { open, rm },
+      access = {},
     } = terminal
     const out = new Sink(columns, breaksAfter)
     const err = new Sink(columns)
@@ -133,6 +137,8 @@ export class Operator {
       openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
+      openNodes: async () => null,
+      ...access,
       startDaemon: (...args) => (daemon === undefined ? start(...args) : Promise.resolve(daemon)),
       untilStopped: () => Promise.resolve(),
     }

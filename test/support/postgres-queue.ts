@@ -36,7 +36,7 @@ export function usePostgres(): { readonly server: () => PostgresServer; readonly
     return running
   }
   beforeAll(async () => {
-    running = await startPostgres()
+    running = await startPostgres({ settings: { synchronous_standby_names: '' } })
     cleaner = await connectTo(urlOf(running.url()))
     await migrate(cleaner)
   })
@@ -47,9 +47,7 @@ export function usePostgres(): { readonly server: () => PostgresServer; readonly
   return {
     server,
     emptyQueue: async () => {
-      // A test may have restarted the server.
-      if (cleaner === undefined || cleaner.isLost) cleaner = await connectTo(urlOf(server().url()))
-      await cleaner.command(EMPTY)
+      await cleaner?.command(EMPTY)
       return urlOf(server().url())
     },
   }

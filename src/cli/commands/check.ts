@@ -3,10 +3,12 @@
  * DNS. Read-only without --repair; prints one line per check.
  */
 import { X509Certificate } from 'node:crypto'
+import { resolveMx } from 'node:dns/promises'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { LoadedConfig } from '../../config/load.ts'
+import type { Config } from '../../config/options.ts'
 import { problemLine } from '../../config/problem.ts'
 import { DAY, type Instant } from '../../system/clock.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
@@ -87,10 +89,6 @@ function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding 
       const used = [...TABLE_NAMES, ...SENDER_TABLE_NAMES].filter((name) => config[name].length > 0)
       return used.length === 0 ? null : ok(part, used.join(', '))
     }
-    case 'DKIM keys': {
-      const domains = [...config.dkim.keys()]
-      return domains.length === 0 ? null : ok(part, domains.join(', '))
-    }
     case 'log':
       return config.log_file === '' ? null : ok(part, config.log_file)
     case 'queue folder': {
@@ -111,7 +109,8 @@ function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now
   })
 }
 
-const queue: Check = async (_shell, { config }, depth) => {
+const queue: Check = async (shell, { config }, depth) => {
+  if (config.queue_database !== '') return sharedQueue(shell, config, depth)
   if (!existsSync(config.queue_directory)) return null
   if (!existsSync(queueFile(config.queue_directory))) return warning('queue', 'there is no queue yet; deferd start creates it')
   if (depth === 'repair') return repairFinding(config.queue_directory)
@@ -127,6 +126,22 @@ const queue: Check = async (_shell, { config }, depth) => {
     return queueFinding(await opened.reader.counts())
   } finally {
     await opened.close()
+  }
+}
+
+/** Opens the database on the terms of a start, and counts the mail. */
+async function sharedQueue(shell: Shell, config: Config, depth: Depth): Promise<Finding> {
+  if (depth !== 'quick')
+    return warning('queue', 'PostgreSQL checks its own pages and indexes: use pg_amcheck, and a standby or a backup to repair')
+  const directory = await shell.openNodes(config)
+  const nodes = (await directory?.list()) ?? []
+  await directory?.close()
+  const reader = await shell.openReader(config)
+  try {
+    const { verdict, text } = queueFinding(await reader.counts())
+    return { what: 'queue', verdict, text: `${text} in PostgreSQL, ${plural(nodes.length, 'node')}` }
+  } finally {
+    await reader.close()
   }
 }
 
@@ -171,10 +186,12 @@ const maildrop: Check = async (shell, { config: { queue_directory: directory } }
 /** Looks up an MX record to test DNS. Skipped when all mail is routed to relay hosts in brackets, which need no MX lookup. */
 const names: Check = async (_shell, { config }) => {
   if (config.relayhost.length > 0 && config.relayhost.every((host) => host.startsWith('['))) return null
-  const { SystemNet } = await import('../../system/system-net.ts')
-  const found = await new SystemNet({ dnsServers: config.dns_servers }).lookupMx('gmail.com')
-  if (found.kind !== 'failed') return ok('names', 'mail exchangers can be looked up')
-  return warning('names', `mail exchangers cannot be looked up: ${found.reason}`)
+  try {
+    await resolveMx('gmail.com')
+    return ok('names', 'mail exchangers can be looked up')
+  } catch (cause) {
+    return warning('names', `mail exchangers cannot be looked up: ${errorMessage(cause)}`)
+  }
 }
 
 const CHECKS: readonly (readonly [string, Check])[] = [
@@ -215,7 +232,7 @@ async function* findings(subject: Subject, { user, connect }: CheckOptions): Asy
 /** Connects to the relay hosts without sending mail. */
 async function* connectFindings({ config }: LoadedConfig, settings: RelaySettings): AsyncGenerator<Finding> {
   const { SystemNet } = await import('../../system/system-net.ts')
-  const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet({ dnsServers: config.dns_servers }), clock: systemClock }
+  const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet(), clock: systemClock }
   if (config.relayhost.length === 0) yield warning(RELAYHOST, 'no relayhost is configured, so that there is nothing to connect to')
   for (const hop of parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)) {
     for (const { ok: works, text } of await tryNextHop(hop, deps)) yield works ? ok(RELAYHOST, text) : error(RELAYHOST, text)

@@ -50,13 +50,27 @@ async function* rows(reader: QueueReader, live: readonly LiveDestination[] | nul
   }
 }
 
+/** Name of the node that schedules a destination; null when no node does, and for a queue in a folder. */
+type NodeOf = (destination: string) => string | null
+
+async function nodesOf(shell: Shell, config: Config): Promise<NodeOf> {
+  const nodes = await shell.openNodes(config)
+  if (nodes === null) return () => null
+  try {
+    return await nodes.owners()
+  } finally {
+    await nodes.close()
+  }
+}
+
 const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
 
-function toJson(row: Row): object {
+function toJson(row: Row, nodeOf: NodeOf): object {
   const { name, load, live } = row
   const { state, deadUntil, probeInterval, suspension, siteStatus } = healthOf(row)
   return {
     destination: name,
+    node: nodeOf(name),
     state,
     window: live?.window ?? null,
     in_flight: live?.inFlight ?? load?.leased ?? 0,
@@ -98,16 +112,17 @@ async function list(shell: Shell, { all, sort, tsv, json }: ListOptions, command
   const { config } = await configOf(shell, command)
   const reader = await shell.openReader(config)
   try {
+    const nodeOf = await nodesOf(shell, config)
     const found = rows(reader, await shell.liveDestinations(config))
     // JSON has all destinations by name, one at a time, unless an order is given.
     if (json === true && sort === undefined) {
-      for await (const row of found) await shell.stdout.write(jsonLine(toJson(row)))
+      for await (const row of found) await shell.stdout.write(jsonLine(toJson(row, nodeOf)))
       return
     }
     const known: Row[] = []
     for await (const row of found) known.push(row)
     const shown = sorted(all === true || json === true ? known : known.filter((row) => !isIdle(row)), sort ?? 'waiting')
-    if (json === true) return await shell.stdout.write(shown.map((row) => jsonLine(toJson(row))).join(''))
+    if (json === true) return await shell.stdout.write(shown.map((row) => jsonLine(toJson(row, nodeOf))).join(''))
     const facts = { now: shell.clock.now(), display: displayOf(shell) }
     if (tsv === true) return await shell.stdout.write(shown.map((row) => `${destinationValues(row, facts)}\n`).join(''))
     await shell.stdout.write(destinationTable(shown, known.length - shown.length, facts))
@@ -124,15 +139,17 @@ async function show(shell: Shell, asked: string, options: { readonly json?: true
       EX.data,
       `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
     )
-  await shell.stdout.write(options.json === true ? jsonLine(toJson(row)) : screen(row, shell))
+  const nodeOf = await nodesOf(shell, config)
+  await shell.stdout.write(options.json === true ? jsonLine(toJson(row, nodeOf)) : screen(row, nodeOf(row.name), shell))
 }
 
-function screen(row: Row, { clock }: Shell): string {
+function screen(row: Row, node: string | null, { clock }: Shell): string {
   const now = clock.now()
   const { load, live } = row
   const { siteStatus } = healthOf(row)
   const facts: readonly (readonly [string, string | null])[] = [
     ['state', stateText(row, now)],
+    ['node', node],
     ['waiting', `${grouped(load?.waiting ?? 0)} recipients, ${grouped(load?.leased ?? 0)} in delivery`],
     [
       'next due',

@@ -12,6 +12,8 @@ import { listing } from '../queue-client/queue-listing.ts'
 import { SORTS, sortedListing, type Sort } from '../queue-client/sorted-listing.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import type { Shell } from '../shell/shell.ts'
+import { folderOf } from '../queue-client/queue-access.ts'
+import type { Config } from '../../config/options.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { jsonLine, plural } from '../render/text.ts'
 
@@ -31,17 +33,17 @@ type ListOptions = Omit<FilterOptions, 'queue'> & {
 type Order = ListingOrder & { readonly queue: ListOptions['queue'] | undefined; readonly sort: Sort | undefined }
 
 /** Lists the maildrop, then the queue, up to the limit. */
-async function* shares(reader: QueueReader, directory: string, { queue, sort, ...order }: Order): AsyncGenerator<Share> {
+async function* shares(reader: QueueReader, config: Config, { queue, sort, ...order }: Order): AsyncGenerator<Share> {
   let listed = 0
   if (queue === undefined || queue === 'maildrop') {
-    for await (const share of maildropShares(directory, order)) {
+    for await (const share of maildropShares(config.queue_directory, order)) {
       listed += share.count
       yield share
     }
   }
   const limit = order.limit === undefined ? undefined : order.limit - listed
   if (queue === 'maildrop' || limit === 0) return
-  if (sort === undefined) yield* listing(reader, directory, { ...order, limit })
+  if (sort === undefined) yield* listing(reader, folderOf(config), { ...order, limit })
   else yield* sortedListing(reader, { ...order, limit }, sort)
 }
 
@@ -91,7 +93,7 @@ export async function printList(shell: Shell, command: Command, { queue, ...opti
     if (options.count === true) {
       const messages = await countOf(reader, config.queue_directory, order)
       await shell.stdout.write(options.json === true ? jsonLine({ messages }) : `${messages}\n`)
-    } else await write(shell, shares(reader, config.queue_directory, order), order)
+    } else await write(shell, shares(reader, config, order), order)
   } finally {
     await reader.close()
   }

@@ -26,6 +26,12 @@ Example:
   deferd salvage /var/lib/deferd /var/lib/deferd-salvaged`,
     )
     .action(async (from: string, to: string, options: SalvageOptions) => {
+      if (/^postgres(?:ql)?:/.test(from)) {
+        throw new CommandError(
+          EX.usage,
+          'a queue in PostgreSQL is recovered with the tools of PostgreSQL: restore a base backup or a dump of pg_dump',
+        )
+      }
       if (existsSync(to)) throw new CommandError(EX.cannotCreate, `${to} exists: name a folder that does not exist yet`)
       const { salvageQueue } = await import('../../store/sqlite/file/restore.ts')
       const report = salvageQueue(from, to)

@@ -9,6 +9,7 @@ import { ANY_MESSAGE, type ListedMessage, type QueueFilter, type QueueReader } f
 import { loadShellConfig } from '../shell/config-options.ts'
 import { getopt } from './getopt.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
+import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
 import { pages } from '../queue-client/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -75,7 +76,7 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
     for await (const { lines } of maildropShares(directory, all)) await shell.stdout.write(lines)
     for (const queue of ORDER) {
       const order = { ...all, filter: { ...ANY_MESSAGE, queue } }
-      for await (const { lines } of listing(reader, directory, order)) await shell.stdout.write(lines)
+      for await (const { lines } of listing(reader, folderOf(loaded.config), order)) await shell.stdout.write(lines)
     }
   })
 

@@ -69,10 +69,12 @@ function smtpEnvelope({ sender, recipients, ret, envid, body }: Envelope): SMTPE
 }
 
 /**
- * Throws when the queue exists and this program will not open it. A queue that is missing, or that this user cannot read, is
+ * Throws when the queue in the folder exists and this program will not open it. A queue that is missing, or that this user cannot read, is
  * accepted.
  */
 async function assertCompatible(shell: Shell, config: Config): Promise<void> {
+  // The daemon takes the maildrop, whether or not the database can be reached now.
+  if (config.queue_database !== '') return
   try {
     const reader = await shell.openReader(config)
     await reader.close()

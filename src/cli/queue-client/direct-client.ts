@@ -6,7 +6,8 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import type { MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
-import { Operations, offlineScheduler } from '../../queue/operations.ts'
+import { Operations } from '../../queue/operations.ts'
+import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import { openStore } from '../../store/sqlite/open-store.ts'
 import { Events } from '../../telemetry/events.ts'
 import { directClient } from './daemon-client.ts'
@@ -20,6 +21,6 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
   // Events have no listener here, because the command prints its result and the audit log records it.
   const events = new Events(() => clock.now())
   const policies = new DestinationPolicies(config)
-  const scheduler = offlineScheduler(store)
+  const scheduler = storedScheduler(store, reader)
   return directClient(new Operations({ store, reader, events, clock, policies: () => policies, scheduler }), close)
 }

@@ -16,9 +16,12 @@ const FEW_AT_DESTINATION = 20_000
 /** Queues with little mail, in which most slices would be empty. */
 const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])
 
-/** Yields shares in the order of the messages. `directory` is the queue folder that `reader` reads. */
-export async function* listing(reader: QueueReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
-  if (order.limit !== undefined || RARE.has(order.filter.queue) || (await isShort(reader, order.filter)))
+/**
+ * Yields shares in the order of the messages. `directory` is the queue folder that `reader` reads; null for a queue in PostgreSQL, which
+ * one thread reads.
+ */
+export async function* listing(reader: QueueReader, directory: string | null, order: ListingOrder): AsyncGenerator<Share> {
+  if (directory === null || order.limit !== undefined || RARE.has(order.filter.queue) || (await isShort(reader, order.filter)))
     return yield* sharesOf(reader, order)
   const { listingInThreads } = await import('./parallel-listing.ts')
   yield* listingInThreads(reader, directory, order)

@@ -9,6 +9,7 @@ import type { Config } from '../../config/options.ts'
 import type { DefaultFiles } from '../../config/sources.ts'
 import type { SubmissionFiles } from '../../queue/intake/maildrop-writer.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
+import type { NodeDirectory } from '../../store/postgres/node-directory.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
@@ -47,11 +48,13 @@ export interface Shell {
   /** Opens the queue for changes: through the daemon when one runs, else as the owner of the queue. */
   openQueueClient(config: Config): Promise<QueueClient>
   /**
-   * Destination states in the memory of the running daemon. Empty when the user may not use the control socket or the daemon does
-   * not answer; null when no daemon runs.
+   * Destination states in the memory of the running daemon, or of all nodes that answer. Empty when the user may not use the control
+   * socket or the daemon does not answer; null when no daemon runs.
    */
   liveDestinations(config: Config): Promise<readonly LiveDestination[] | null>
-  /** State of the running daemon; null when no daemon runs. */
+  /** The nodes that share the queue; null for a queue in a folder, which one daemon owns. */
+  openNodes(config: Config): Promise<NodeDirectory | null>
+  /** State of the running daemon, or of all nodes that answer; null when no daemon runs. */
   liveStatus(config: Config): Promise<LiveStatus | null>
   /** Starts the relay. `readAgain` loads the configuration again at SIGHUP. */
   startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon>

@@ -26,9 +26,22 @@ interface TargetDeps {
   readonly random: Random
 }
 
-/** Rejects with QueueInUse when a daemon or a command owns the queue, and with the other errors of openStore. */
+/** The import writes a queue in a folder only (EX_USAGE). */
+class QueueElsewhere extends Error {
+  override readonly name = 'QueueElsewhere'
+  readonly exitCode = 64
+
+  constructor() {
+    super(
+      'the import writes a queue in a folder, and queue_database is set: import with -o queue_database= and let a daemon deliver that queue',
+    )
+  }
+}
+
+/** Rejects with QueueElsewhere for a queue in PostgreSQL, with QueueInUse when a daemon or a command owns the queue, and with the other errors of openStore. */
 export async function openTarget(settings: RelaySettings, deps: TargetDeps): Promise<ImportTarget> {
   const { config } = settings
+  if (config.queue_database !== '') throw new QueueElsewhere()
   const { store, reader, close } = await openAs(deps.account, config.queue_directory)
   const clock = new QueueClock(deps.machine)
   clock.resume(await reader.clockRecord(), config.maximal_backoff_time)

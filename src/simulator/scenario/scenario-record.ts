@@ -104,6 +104,11 @@ export class ScenarioRecord {
       case 'operated':
       case 'suspended':
       case 'resumed':
+      case 'node-joined':
+      case 'shards-taken':
+      case 'shards-released':
+      case 'node-taken-over':
+      case 'fenced':
       case 'store-unavailable':
       case 'store-recovered':
       case 'note':

@@ -4,7 +4,8 @@ import { countText, ProgressLine } from '../../../src/cli/shell/progress.ts'
 import { ControlServer } from '../../../src/daemon/control-server.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
-import { offlineScheduler, Operations } from '../../../src/queue/operations.ts'
+import { Operations } from '../../../src/queue/operations.ts'
+import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
 import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { queue } from '../../conformance/mail.ts'
@@ -80,7 +81,7 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
       events,
       clock,
       policies: () => policies,
-      scheduler: offlineScheduler(store),
+      scheduler: storedScheduler(store, reader),
       throttle,
     })
     const status = () => Promise.reject(new Error('no relay'))

@@ -1,0 +1,70 @@
+/** Access of commands to the queue: an SQLite file in queue_directory, or PostgreSQL (queue_database). Modules are loaded on demand. */
+import { existsSync } from 'node:fs'
+import type { Config } from '../../config/options.ts'
+import { controlPath } from '../../daemon/control-socket-path.ts'
+import type { LiveStatus } from '../../queue/queue-status.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { onWallClock } from '../../store/wall-reader.ts'
+import type { MachineClock } from '../../system/clock.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+import type { Shell } from '../shell/shell.ts'
+import type { AccessDeps } from './shared-access.ts'
+
+export type QueueAccess = Pick<Shell, 'openReader' | 'openQueueClient' | 'liveDestinations' | 'liveStatus' | 'openNodes'>
+
+/** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
+export const folderOf = (config: Config): string | null => (config.queue_database === '' ? config.queue_directory : null)
+
+/** Throws for a queue in PostgreSQL, with the remedy. */
+export function assertInFolder(config: Config, remedy: string): void {
+  if (folderOf(config) === null) throw new CommandError(EX.usage, `the queue is in PostgreSQL (queue_database): ${remedy}`)
+}
+
+export function queueAccess(deps: AccessDeps): QueueAccess {
+  const shared = async (config: Config) => {
+    const { SharedAccess } = await import('./shared-access.ts')
+    return new SharedAccess(config, deps)
+  }
+  return {
+    openReader: async (config) => (folderOf(config) === null ? (await shared(config)).openReader() : openFileReader(config, deps.clock)),
+    openQueueClient: async (config) =>
+      (await daemonClient(config)) ??
+      (folderOf(config) === null ? (await shared(config)).openClient() : openFileClient(config, deps.clock)),
+    liveDestinations: async (config) => (folderOf(config) === null ? (await shared(config)).destinations() : liveDestinations(config)),
+    liveStatus: async (config) => (folderOf(config) === null ? (await shared(config)).status() : liveStatus(config)),
+    openNodes: async (config) => (folderOf(config) === null ? (await shared(config)).openNodes() : null),
+  }
+}
+
+async function openFileReader(config: Config, clock: MachineClock): Promise<QueueReader> {
+  const { openQueueReader } = await import('../../store/sqlite/sqlite-reader.ts')
+  return onWallClock(openQueueReader(config.queue_directory), clock)
+}
+
+/** A client of the running daemon; null when none runs. */
+async function daemonClient(config: Config): Promise<QueueClient | null> {
+  const { openDaemonClient } = await import('./daemon-client.ts')
+  return openDaemonClient(config.queue_directory)
+}
+
+/** A direct client that owns the queue. */
+async function openFileClient(config: Config, clock: MachineClock): Promise<QueueClient> {
+  const { openDirectClient } = await import('./direct-client.ts')
+  return openDirectClient(config, clock)
+}
+
+/** The destinations of the running daemon; null when none runs. Without a control socket, the client's module (10 ms) is not loaded. */
+async function liveDestinations({ queue_directory: directory }: Config): Promise<readonly LiveDestination[] | null> {
+  if (!existsSync(controlPath(directory))) return null
+  const { askForDestinations } = await import('./daemon-client.ts')
+  return askForDestinations(directory)
+}
+
+/** Status of the running daemon; null when none runs. */
+async function liveStatus({ queue_directory: directory }: Config): Promise<LiveStatus | null> {
+  if (!existsSync(controlPath(directory))) return null
+  const { askForStatus } = await import('./daemon-client.ts')
+  return askForStatus(directory)
+}

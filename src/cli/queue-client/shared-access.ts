@@ -1,0 +1,115 @@
+/**
+ * Access to a queue in PostgreSQL from any machine with its credentials. Running nodes are asked through the database; an operation
+ * runs in this process, which is a node without shards until it has ended.
+ */
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
+import { Operations } from '../../queue/operations.ts'
+import type { LiveStatus } from '../../queue/queue-status.ts'
+import { storedScheduler } from '../../queue/stored-scheduler.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+import { Member } from '../../store/membership/member.ts'
+import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
+import { Connection } from '../../store/postgres/session/database-connection.ts'
+import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
+import { PostgresNodeTable } from '../../store/postgres/postgres-node-table.ts'
+import { openPostgresReader } from '../../store/postgres/open-reader.ts'
+import { openPostgresStore } from '../../store/postgres/open-store.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { sumOfTraffic } from '../../store/traffic.ts'
+import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
+import { QueueClock } from '../../system/queue-clock.ts'
+import { VERSION } from '../../system/version.ts'
+import { Events } from '../../telemetry/events.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+import { directClient } from './daemon-client.ts'
+
+export interface AccessDeps {
+  readonly clock: MachineClock
+  /** Reports that a node did not answer. */
+  readonly warn: (text: string) => unknown
+}
+
+/** Time for which a command waits for the destinations of nodes, and for their status, which counts the queue. */
+const PATIENCE: Duration = SECOND
+const STATUS_PATIENCE: Duration = 5 * SECOND
+
+export class SharedAccess {
+  readonly #config: Config
+  readonly #deps: AccessDeps
+
+  constructor(config: Config, deps: AccessDeps) {
+    this.#config = config
+    this.#deps = deps
+  }
+
+  openReader(): Promise<QueueReader> {
+    return openPostgresReader(databaseOf(this.#config))
+  }
+
+  async openNodes(): Promise<NodeDirectory> {
+    const session = await openSession({ ...databaseOf(this.#config), application: 'deferd command' })
+    return new NodeDirectory(new Connection(session), this.#deps.clock)
+  }
+
+  /** Destinations in the memory of all nodes that answer; null when there is no node. */
+  async destinations(): Promise<readonly LiveDestination[] | null> {
+    const answers = await this.#ask('destinations', PATIENCE)
+    return answers === null ? null : answers.flatMap(({ answer }) => answer as readonly LiveDestination[])
+  }
+
+  /** Status of all nodes that answer; null when none does. */
+  async status(): Promise<LiveStatus | null> {
+    const answers = (await this.#ask('status', STATUS_PATIENCE)) ?? []
+    return mergedStatus(answers.map(({ answer }) => answer as LiveStatus))
+  }
+
+  /** A client that changes the queue in this process. */
+  async openClient(): Promise<QueueClient> {
+    const config = this.#config
+    const clock = new QueueClock(this.#deps.clock)
+    const labels = { name: config.node_name, program: VERSION, settings: '', draining: true }
+    const { store, reader, node, close } = await openPostgresStore({ ...databaseOf(config), labels, clock })
+    const nodes = new PostgresNodeTable({ me: node, terms: databaseOf(config), clock })
+    const member = new Member({ nodes, clock, lease: config.node_lease, onEvent: () => undefined })
+    member.start()
+    const policies = new DestinationPolicies(config)
+    const events = new Events(() => clock.now())
+    const scheduler = storedScheduler(store, reader)
+    const operations = new Operations({ store, reader, events, clock, policies: () => policies, scheduler })
+    return directClient(operations, async () => {
+      await member.leave()
+      await close()
+    })
+  }
+
+  /** Answers of the nodes; null when there is no node. Reports each node that does not answer. */
+  async #ask(what: string, patience: Duration): Promise<Answers['answers'] | null> {
+    const nodes = await this.openNodes()
+    try {
+      const { answers, silent } = await nodes.ask(what, patience)
+      for (const name of silent) this.#deps.warn(`${name} did not answer`)
+      return answers.length + silent.length === 0 ? null : answers
+    } finally {
+      await nodes.close()
+    }
+  }
+}
+
+/** One status of several nodes: the sums of their rates, and the destinations of all. */
+function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
+  const [first] = all
+  if (first === undefined) return null
+  const ownRecent = all.flatMap(({ destinations, recent }) => {
+    const own = new Set(destinations.map(({ destination }) => destination))
+    return recent.filter(({ destination }) => own.has(destination))
+  })
+  const rates = (name: keyof LiveStatus['rates']) => sumOfTraffic(all.map((one) => one.rates[name]))
+  return {
+    version: first.version,
+    tally: first.tally,
+    rates: { last10s: rates('last10s'), last5min: rates('last5min') },
+    destinations: all.flatMap(({ destinations }) => destinations),
+    recent: ownRecent,
+  }
+}

@@ -1,0 +1,107 @@
+/** Opens a queue in PostgreSQL for the daemon, as one of the nodes that share it. */
+import { existsSync } from 'node:fs'
+import type { LoadedConfig } from '../config/load.ts'
+import type { OwnerId } from '../mail/message.ts'
+import { Member, type MembershipEvent } from '../store/membership/member.ts'
+import { takeOwnership } from '../store/owner-lock.ts'
+import { databaseOf } from '../store/postgres/session/client.ts'
+import { openPostgresStore } from '../store/postgres/open-store.ts'
+import { PostgresNodeTable } from '../store/postgres/postgres-node-table.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
+import { queueFile } from '../store/sqlite/file/database.ts'
+import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import { VERSION } from '../system/version.ts'
+import type { Events } from '../telemetry/events.ts'
+import type { OpenedQueue } from './opening.ts'
+import { sharedSettings } from './shared-settings.ts'
+
+/** Time limit for leaving the queue. Without an answer of the database, this node is taken over later. */
+const LEAVE_LIMIT: Duration = seconds(2)
+
+export interface SharedQueueDeps {
+  /** Folder of the control socket, of the maildrop and of the lock of this node. */
+  readonly directory: string
+  readonly clock: Clock
+  readonly events: Events
+  readonly loaded: LoadedConfig
+  /** Called when another node has taken this one over. */
+  readonly fenced: () => void
+}
+
+/**
+ * Joins the queue. Rejects with QueueInUse when another daemon uses the folder, with DatabaseAway, DatabaseUnusable or QueueTooNew. The
+ * queue is then not joined.
+ */
+export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueue> {
+  const { directory, clock, events, loaded } = deps
+  const ownership = takeOwnership(directory)
+  try {
+    warnOfFile(directory, events)
+    const { config } = loaded
+    const labels = { name: config.node_name, program: VERSION, settings: sharedSettings(loaded), draining: false }
+    const joined = await openPostgresStore({ ...databaseOf(config), labels, clock })
+    if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
+    events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
+    const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock })
+    const onEvent = (event: MembershipEvent): void => report(event, joined.node, deps)
+    const member = new Member({ nodes, clock, lease: config.node_lease, onEvent })
+    const close = async (): Promise<void> => {
+      await withTimeout(leave(member, events), clock, LEAVE_LIMIT, new AbortController().signal)
+      await joined.close()
+      ownership.release()
+    }
+    const node = {
+      view: () => member.view,
+      isDraining: () => isDraining(member, joined.node),
+      questions: nodes,
+      start: () => member.start(),
+    }
+    return { store: joined.store, reader: joined.reader, membership: member, node, close }
+  } catch (error) {
+    ownership.release()
+    throw error
+  }
+}
+
+const isDraining = ({ view }: Member, me: OwnerId): boolean => view?.nodes.find(({ id }) => id === me)?.draining === true
+
+/** Leaves the queue, so that other nodes need not wait for the end of the lease. */
+async function leave(member: Member, events: Events): Promise<void> {
+  try {
+    await member.leave()
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error
+    const text = `cannot leave the queue, and other nodes take the mail over after node_lease: ${error.message}`
+    events.emit({ kind: 'note', level: 'warning', text })
+  }
+}
+
+/** Mail in an SQLite queue of the folder would wait for ever without a word. */
+function warnOfFile(directory: string, events: Events): void {
+  const file = queueFile(directory)
+  if (!existsSync(file)) return
+  const text = `${file} is not used, since queue_database names the queue: run deferd without queue_database until its mail is delivered`
+  events.emit({ kind: 'note', level: 'warning', text })
+}
+
+function report(event: MembershipEvent, me: OwnerId, { events, fenced }: SharedQueueDeps): void {
+  switch (event.kind) {
+    case 'shards-taken':
+    case 'shards-released':
+      return events.emit({ kind: event.kind, shards: event.shards.length })
+    case 'node-taken-over': {
+      const { node, name, takeover } = event
+      return events.emit({
+        kind: 'node-taken-over',
+        node,
+        name,
+        shards: takeover.shards,
+        leases: takeover.leases,
+        corrupt: takeover.corrupt,
+      })
+    }
+    case 'fenced':
+      events.emit({ kind: 'fenced', node: me })
+      return fenced()
+  }
+}

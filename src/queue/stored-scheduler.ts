@@ -1,0 +1,38 @@
+/**
+ * SchedulerControl that saves its changes in the store, for a process that does not schedule the destination: a command, or one of
+ * several nodes that share the queue. The scheduler of the destination loads them at its start, or is told by the store.
+ */
+import type { DestinationName } from '../mail/message.ts'
+import type { Membership } from '../store/membership/membership.ts'
+import type { Suspension } from '../store/destination-status.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { SchedulerControl } from './operations.ts'
+
+export function storedScheduler(
+  store: Pick<QueueStore, 'saveDestination'>,
+  reader: Pick<QueueReader, 'destinationRecords'>,
+): SchedulerControl {
+  const change = async (name: DestinationName, suspension: Suspension | null): Promise<void> => {
+    const known = (await reader.destinationRecords()).find((record) => record.name === name)
+    await store.saveDestination({ ...(known ?? { name, deadUntil: null, probeInterval: null, siteStatus: null }), suspension })
+  }
+  return {
+    workAdded: () => undefined,
+    suspend: (name, suspension) => change(name, suspension),
+    resume: (name) => change(name, null),
+    snapshot: () => [],
+  }
+}
+
+/** The scheduler of this node for its own destinations, and the store for those of others. */
+export const sharedScheduler = (own: SchedulerControl, stored: SchedulerControl, { owns }: Pick<Membership, 'owns'>): SchedulerControl => ({
+  workAdded: (due, options) =>
+    own.workAdded(
+      due.filter(({ destination }) => owns(destination)),
+      options,
+    ),
+  suspend: (name, suspension) => (owns(name) ? own : stored).suspend(name, suspension),
+  resume: (name, by) => (owns(name) ? own : stored).resume(name, by),
+  snapshot: () => own.snapshot(),
+})

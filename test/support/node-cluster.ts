@@ -1,0 +1,150 @@
+/**
+ * Several daemons on one queue in PostgreSQL, with remote servers that count deliveries and a client for each node. Each remote server
+ * is a destination of its own, so that the mail is spread over the nodes.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { portBelowEphemeral } from './ports.ts'
+import { startPostgres, type PostgresServer, type ServerOptions } from './postgres-server.ts'
+import { RemoteLedger } from './remote-ledger.ts'
+import { SmtpLoad } from './smtp-load.ts'
+import { DaemonFolder, type Ended, type StartedProcess } from './started-daemon.ts'
+
+/** A node as `deferd node list --json` prints it. */
+export interface ListedNode {
+  readonly node: number
+  readonly name: string
+  readonly state: 'active' | 'draining' | 'silent'
+  readonly shards: number
+  readonly leased: number
+  readonly beat_age: number
+  readonly settings_differ: boolean
+}
+
+export interface ClusterNode {
+  readonly name: string
+  readonly port: number
+  readonly http: number
+  readonly process: StartedProcess
+  readonly load: SmtpLoad
+}
+
+const DESTINATIONS = 6
+const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
+
+/** Waits until a condition holds, and fails with `what` after `limit` ms. */
+export async function until(what: string, limit: number, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + limit
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`after ${limit} ms: not ${what}`)
+    await pause(50)
+  }
+}
+
+export class NodeCluster {
+  readonly server: PostgresServer
+  readonly far: readonly RemoteLedger[]
+  readonly nodes = new Map<string, ClusterNode>()
+  readonly #settings: Readonly<Record<string, string>>
+  readonly #folders: DaemonFolder[] = []
+  #config = ''
+  /** Number of daemons so far. */
+  #started = 0
+
+  static async open(settings: Readonly<Record<string, string>> = {}, server: ServerOptions = {}): Promise<NodeCluster> {
+    const cluster = new NodeCluster(await startPostgres(server), settings)
+    const ports = await Promise.all(cluster.far.map((far) => far.listen()))
+    const folder = cluster.newFolder()
+    cluster.#config = join(folder.path, 'deferd.toml')
+    const routes = ports.map((port, n) => `"d${n}.example" = "smtp:[127.0.0.1]:${port}"`)
+    writeFileSync(cluster.#config, `[transport_maps]\n${routes.join('\n')}\n`)
+    return cluster
+  }
+
+  private constructor(server: PostgresServer, settings: Readonly<Record<string, string>>) {
+    this.server = server
+    this.far = Array.from({ length: DESTINATIONS }, () => new RemoteLedger())
+    this.#settings = { queue_database: server.url(), queue_database_durability: 'primary', relayhost: '', node_lease: '2s', ...settings }
+  }
+
+  newFolder(): DaemonFolder {
+    const folder = new DaemonFolder()
+    this.#folders.push(folder)
+    return folder
+  }
+
+  /** Starts a daemon. Its client submits to recipients of all destinations in turn. */
+  async start(name: string, settings: Readonly<Record<string, string>> = {}): Promise<ClusterNode> {
+    const [port, http] = [await portBelowEphemeral(Math.random), await portBelowEphemeral(Math.random)]
+    const process = this.run(['start'], {
+      node_name: name,
+      smtpd_listen: `127.0.0.1:${port}`,
+      http_listen: `127.0.0.1:${http}`,
+      ...settings,
+    })
+    await process.prints('queue directory')
+    const node = { name, port, http, process, load: new SmtpLoad(1 + 1_000_000 * this.#started++) }
+    node.load.port = port
+    this.nodes.set(name, node)
+    return node
+  }
+
+  /** Runs a command on a machine of its own, which has only the credentials of the database. */
+  run(command: readonly string[], settings: Readonly<Record<string, string>> = {}): StartedProcess {
+    const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.#config] : []
+    return this.newFolder().run([...command, ...config], { ...this.#settings, ...settings })
+  }
+
+  /** Output of a command that must succeed. */
+  async says(...command: readonly string[]): Promise<string> {
+    const { code, out, err } = await this.run(command).ended
+    if (code !== 0) throw new Error(`deferd ${command.join(' ')} ended with ${code}: ${err}`)
+    return out
+  }
+
+  async list(): Promise<readonly ListedNode[]> {
+    const lines = (await this.says('node', 'list', '--json')).split('\n').filter((line) => line !== '')
+    return lines.map((line) => JSON.parse(line) as ListedNode)
+  }
+
+  /** Resolves when these nodes have all shards among them. */
+  async shared(...names: readonly string[]): Promise<void> {
+    await until(`shared by ${names.join(', ')}`, 20_000, async () => {
+      const rows = await this.server.query(
+        `select n.name, count(*)::int as shards from shard s join node n on n.id = s.owner group by n.name order by n.name`,
+      )
+      const shards = new Map(rows.map((row) => [String(row['name']), Number(row['shards'])]))
+      const sum = [...shards.values()].reduce((all, one) => all + one, 0)
+      return sum === 256 && names.every((name) => (shards.get(name) ?? 0) > 0) && shards.size === names.length
+    })
+  }
+
+  /** Deliveries of all destinations, by the number of the message. */
+  delivered(): ReadonlyMap<number, number> {
+    const all = new Map<number, number>()
+    for (const { delivered } of this.far) for (const [number, times] of delivered) all.set(number, (all.get(number) ?? 0) + times)
+    return all
+  }
+
+  /** Number of messages at the remote servers that are being received now. */
+  get inTransfer(): number {
+    return this.far.reduce((sum, { inTransfer }) => sum + inTransfer, 0)
+  }
+
+  /** Ends a daemon in order, and returns the time that this took. */
+  async stop({ process, name }: ClusterNode): Promise<Ended & { readonly took: number }> {
+    const begun = performance.now()
+    process.child.kill('SIGTERM')
+    const ended = await process.ended
+    this.nodes.delete(name)
+    return { ...ended, took: performance.now() - begun }
+  }
+
+  async close(): Promise<void> {
+    for (const { process } of this.nodes.values()) process.child.kill('SIGCONT')
+    await Promise.all([...this.nodes.values()].map(({ load }) => load.close()))
+    await Promise.all(this.#folders.map((folder) => folder.close()))
+    await Promise.all(this.far.map((far) => far.close()))
+    await this.server.remove()
+  }
+}
