@@ -172,11 +172,12 @@ export const needsNoSlices = (filter: QueueFilter): boolean => isOfLeased(filter
 
 /** Queries for the live recipients at a destination ($1 its shard, $2 its name): one per state, because each has its own index. */
 const AT_DESTINATION = [
-  `shard = $1 and destination = $2 and ${DUE_INDEX}`,
-  `shard = $1 and destination = $2 and state = 'waiting' and suspect`,
+  // The order is that of the index, and makes the planner choose it.
+  `shard = $1 and destination = $2 and ${DUE_INDEX} order by due_at`,
+  `shard = $1 and destination = $2 and state = 'waiting' and suspect order by due_at`,
   `leased_by is not null and destination = $2`,
   `shard = $1 and destination = $2 and state = 'parked'`,
-].map((condition) => `select id from recipient where ${condition}`)
+].map((condition) => `(select id from recipient where ${condition} offset 0)`)
 
 /** Ids of live recipients at a destination, in the order of their messages. */
 export const recipientsAt = `
@@ -196,7 +197,8 @@ export const messageWithAll = `
   from message where message.id = $1`
 export const queuesOf = `
   select message.id, created_at as "createdAt", ${QUEUE_NAME} as queue from message where message.id = any ($1::bigint[])`
-export const historyOf = 'select left_at as "leftAt", record from history where message = $1 order by seq desc limit 1'
+export const historyOf = `
+  select left_at as "leftAt", record from (select * from history where message = $1 offset 0) rows order by seq desc limit 1`
 
 // --- destinations
 
@@ -214,8 +216,7 @@ export const busyDestinations = `
 
 export const loadOf = `
   select
-    ((select count(*) from recipient where shard = $1 and destination = $2 and ${DUE_INDEX})
-    + (select count(*) from recipient where shard = $1 and destination = $2 and state = 'waiting' and suspect))::int as waiting,
+    ((select count(*) from ${AT_DESTINATION[0]} due) + (select count(*) from ${AT_DESTINATION[1]} suspects))::int as waiting,
     (select count(*) from recipient where leased_by is not null and destination = $2)::int as leased,
     (select due_at from recipient where shard = $1 and destination = $2 and ${DUE_INDEX} order by due_at limit 1) as "nextDueAt"`
 

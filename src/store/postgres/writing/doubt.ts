@@ -12,8 +12,8 @@ import type { WriteCall } from './write-batch.ts'
 
 /** Messages that were queued, in the queue or gone. */
 export const knownMessages = `
-  select id from unnest($1::bigint[]) as asked (id) where exists (select 1 from message where message.id = asked.id)
-    or exists (select 1 from history where history.message = asked.id)`
+  select id from unnest($1::bigint[]) as asked (id) where (select true from message where message.id = asked.id)
+    or (select true from history where history.message = asked.id limit 1)`
 
 /** Messages that are still queued, and whether a notice is due that this node sends. */
 export const stateAfter = `

@@ -10,9 +10,10 @@ import { MESSAGE_COLUMNS } from './rows.ts'
 export const limitLockWait = `set local lock_timeout = '100ms'`
 
 export const lockRecipientsOf = `
-  select r.* from unnest($1::bigint[]) as m (id) cross join lateral (
-    select * from recipient where recipient.id ${recipientRange('m.id')} offset 0) l
-  join recipient r on r.id = l.id order by r.id for update of r`
+  select * from recipient where id = any (array(
+    select theirs.id from unnest($1::bigint[]) as m (id)
+      cross join lateral (select r.id from recipient r where r.id ${recipientRange('m.id')} offset 0) theirs))
+  order by id for update`
 export const lockRecipients = 'select * from recipient where id = any ($1::bigint[]) order by id for update'
 export const lockMessageRows = `
   select ${MESSAGE_COLUMNS} from message where message.id = any ($1::bigint[]) order by message.id for update`

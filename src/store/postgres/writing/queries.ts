@@ -9,7 +9,8 @@ import { messageIdOf, recipientRange } from '../session/id-ranges.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** True for a shard of another node, or without an owner. */
-export const isForeign = (shard: string): string => `not exists (select 1 from shard where shard.id = ${shard} and shard.owner = $1)`
+export const isForeign = (shard: string): string =>
+  `not exists (select 1 from shard where shard.id = ${shard} and (shard.owner = $1) is true)`
 
 /** Common table expression that tells the owners of other shards of the waiting rows of `table`. */
 const tellOwners = (table: string): string => `
@@ -40,10 +41,12 @@ export const insertRecipients = `
 
 export const continueTries = `
   update recipient set steps = new.steps, attempts = new.attempts, last = new.last
-  from unnest($1::bigint[], $2::int[], $3::int[], $4::text[]) as new (id, steps, attempts, last) where recipient.id = new.id`
+  from unnest($1::bigint[], $2::int[], $3::int[], $4::text[]) as new (id, steps, attempts, last)
+  where recipient.id = new.id and recipient.id = any ($1::bigint[])`
 
 export const continueWarnings = `
-  update message set warnings = new.warnings from unnest($1::bigint[], $2::int[]) as new (id, warnings) where message.id = new.id`
+  update message set warnings = new.warnings from unnest($1::bigint[], $2::int[]) as new (id, warnings)
+  where message.id = new.id and message.id = any ($1::bigint[])`
 
 /** Tells the owners of new mail that waits. */
 export const tellOwnersOfNew = `
@@ -54,7 +57,7 @@ export const tellOwnersOfNew = `
 /** Chunks of new messages, after those that were staged. */
 export const insertChunks = `
   insert into chunk (content_id, number, crc, data)
-  select content_id, number + case when exists (select 1 from staged where staged.content_id = new.content_id)
+  select content_id, number + case when (select true from staged where staged.content_id = new.content_id)
     then coalesce((select max(chunk.number) + 1 from chunk where chunk.content_id = new.content_id), 0) else 0 end, crc, data
   from unnest($1::bigint[], $2::int[], $3::bigint[], $4::bytea[]) as new (content_id, number, crc, data)`
 export const unmarkStaged = 'delete from staged where content_id = any ($1::bigint[])'
@@ -102,14 +105,14 @@ const lease = (ids: string, order: string): string => `
 /** Rows that an operation of another node has locked are passed over, so that no claim waits. */
 export const claimDue = lease(
   `select id from recipient where shard = $2 and destination = $3 and ${DUE_INDEX} and due_at <= $4
-      and exists (select 1 from shard where shard.id = $2 and shard.owner = $1)
+      and exists (select 1 from shard where shard.id = $2 and (shard.owner = $1) is true)
     order by due_at, id limit $5 for update skip locked`,
   'due_at',
 )
 
 export const nextDueAt = `
   select due_at as "dueAt" from recipient where shard = $2 and destination = $3 and ${DUE_INDEX}
-    and exists (select 1 from shard where shard.id = $2 and shard.owner = $1) order by due_at limit 1`
+    and exists (select 1 from shard where shard.id = $2 and (shard.owner = $1) is true) order by due_at limit 1`
 
 /** The first rows of every own shard in the order of an index, and of these the first $3. */
 const firstOfShards = (condition: string, order: string, limit: string): string => `
@@ -137,7 +140,7 @@ export const giveBack = `
 export const giveBackUnknown = `
   update recipient set delivery_starts = greatest(delivery_starts - 1, 0), leased_by = null,
     suspect = delivery_starts > 2 and not parks, state = case when parks then 'parked' else 'waiting' end
-  where id = any (array(select id from recipient where leased_by = $1 except select * from unnest($2::bigint[]))) and (leased_by = $1) is true`
+  where id = any (array((select id from recipient where leased_by = $1 order by destination offset 0) except select * from unnest($2::bigint[]))) and (leased_by = $1) is true`
 
 export const ownLeasesAmong = 'select id from recipient where id = any ($2::bigint[]) and (leased_by = $1) is true'
 
@@ -223,13 +226,14 @@ export const attemptsOf = `
 
 /** Locks the messages that share contents, so that the last of them deletes the content. */
 export const lockSharers = `
-  select id from message where shares_content and content_id = any ($1::bigint[]) order by id for update`
+  select id from message where id = any (array(
+    select id from message where shares_content and content_id = any ($1::bigint[]) order by content_id offset 0)) order by id for update`
 
 export const depart = `
   with h as (insert into history (message, left_at, node, record)
       select message, left_at, $1, record from unnest($2::bigint[], $3::bigint[], $4::text[]) as new (message, left_at, record)),
     r as (delete from recipient using unnest($2::bigint[]) as gone (id) where recipient.id ${recipientRange('gone.id')}),
     a as (delete from attempt using unnest($2::bigint[]) as gone (id) where attempt.recipient ${recipientRange('gone.id')}),
-    c as (delete from chunk where content_id = any ($5::bigint[]) and not exists (select 1 from message other
-      where other.shares_content and other.content_id = chunk.content_id and other.id <> all ($2::bigint[])))
+    c as (delete from chunk where content_id = any ($5::bigint[]) and (select true from message other where other.shares_content
+      and other.content_id = chunk.content_id and other.id <> all ($2::bigint[]) limit 1) is null)
   delete from message where id = any ($2::bigint[])`

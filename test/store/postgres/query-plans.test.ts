@@ -1,0 +1,139 @@
+/**
+ * Plans of all statements, as a session makes them on tables that were emptied and vacuumed: a plan made then stays, and must not read
+ * the whole table when it has a million rows.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/queue-reader.ts'
+import * as reading from '../../../src/store/postgres/reader-queries.ts'
+import * as membership from '../../../src/store/postgres/membership-queries.ts'
+import { openSession } from '../../../src/store/postgres/session/client.ts'
+import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
+import { knownMessages, stateAfter } from '../../../src/store/postgres/writing/doubt.ts'
+import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
+import * as writing from '../../../src/store/postgres/writing/queries.ts'
+import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
+
+/** Tables that grow with the backlog or with history. */
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'staged']
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly 'Index Cond'?: string
+  readonly Plans?: readonly Plan[]
+}
+
+/** Statements that may read without a condition on an index. Each has its reason. */
+const WALKS: Record<string, string> = {
+  'nodes: recipient by recipient_leased': 'as large as all active queues',
+  'listed active: recipient by recipient_leased': 'as large as all active queues',
+  'recipientsAt: recipient by recipient_leased': 'as large as all active queues',
+  'countAt: recipient by recipient_leased': 'as large as all active queues',
+  'loadOf: recipient by recipient_leased': 'as large as all active queues',
+  'busyDestinations: recipient by recipient_leased': 'as large as all active queues',
+  'pruneHistory: history by history_pkey': 'from the old end, up to a limit, and the last row',
+  'lastMessage: message by message_pkey': 'the last row',
+  'lastDeparture: history by history_pkey': 'the last row',
+  'deleteStagedOf: staged by Seq Scan': 'as many rows as contents are being received',
+  'trashCount: message by message_trash': 'as large as the trash',
+}
+
+/** Indexes of recipients and messages that a statement uses. An index with another condition would be read for each call. */
+const INDEXES: Record<string, readonly string[]> = {
+  claimDue: ['recipient_due', 'recipient_pkey', 'message_pkey'],
+  nextDueAt: ['recipient_due'],
+  claimSuspect: ['recipient_suspect', 'recipient_pkey', 'message_pkey'],
+  claimExpired: ['recipient_expiry', 'recipient_pkey', 'message_pkey'],
+  giveBack: ['recipient_pkey'],
+  giveBackUnknown: ['recipient_leased', 'recipient_pkey'],
+  settleLive: ['recipient_pkey'],
+  settleFinal: ['recipient_pkey'],
+  settleWhole: ['recipient_pkey', 'message_pkey'],
+  noticesDueAmong: ['message_pkey', 'recipient_notice_due'],
+  messagesWithNoticesDue: ['recipient_notice_due'],
+  dueWarnings: ['message_warning', 'recipient_pkey'],
+  destinationsDue: ['recipient_due'],
+  nextDeadlines: ['recipient_expiry', 'message_warning', 'recipient_pkey'],
+  wake: ['recipient_due'],
+  endLeasesOf: ['recipient_leased'],
+  recipientsAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
+  countAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
+  loadOf: ['recipient_due', 'recipient_suspect', 'recipient_leased'],
+}
+
+const indexesIn = (plan: Plan): readonly string[] => [
+  ...new Set([
+    ...(/^(recipient|message)_/.test(plan['Index Name'] ?? '') ? [plan['Index Name'] ?? ''] : []),
+    ...(plan.Plans ?? []).flatMap(indexesIn),
+  ]),
+]
+
+const FILTERS: readonly QueueFilter[] = [
+  ANY_MESSAGE,
+  { ...ANY_MESSAGE, sender: 'a', arrivedBefore: 1, arrivedAfter: 1 },
+  { ...ANY_MESSAGE, recipient: 'a', destination: 'b', attemptsOver: 1, status: '4.7.0', reply: 'c', queue: 'deferred' },
+  ...(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const).map((queue) => ({ ...ANY_MESSAGE, queue })),
+]
+
+const range = { after: 0, through: 1_000, limit: 100 }
+const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
+
+const TEXTS: readonly (readonly [string, string])[] = [
+  ...[writing, operating, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
+    Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
+  ),
+  ...FILTERS.map((filter) => [`listed ${filter.queue ?? conditionsIn(filter).join()}`, reading.listedBy(filter, range).text] as const),
+  ['listed among candidates', reading.listedAmong({ ...ANY_MESSAGE, destination: 'far.example', sender: 'a@*' }, Buffer.alloc(0), 9).text],
+]
+
+/** Reads of big tables without a condition on an index, in the form `TABLE by INDEX`. */
+const scansIn = (plan: Plan): readonly string[] => {
+  const { 'Node Type': kind, 'Relation Name': table = '', 'Index Name': index, 'Index Cond': condition, Plans = [] } = plan
+  const isScan = kind === 'Seq Scan' || kind === 'Bitmap Heap Scan' || (kind.startsWith('Index') && condition === undefined)
+  return [...(isScan && BIG.includes(table) ? [`${table} by ${index ?? kind}`] : []), ...Plans.flatMap(scansIn)]
+}
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`no statement reads a whole table${WITHOUT_POSTGRES.why}`, () => {
+  const { emptyQueue } = usePostgres()
+  let session: Awaited<ReturnType<typeof openSession>>
+
+  beforeAll(async () => {
+    session = await openSession({ url: await emptyQueue(), durability: 'primary', application: 'deferd test' })
+    for (const table of [...BIG, 'arrival', 'destination', 'shard', 'node']) await session.query(`vacuum analyze ${table}`)
+  })
+  afterAll(() => session.end())
+
+  const planOf = async (text: string): Promise<Plan> => {
+    const { rows } = await session.query<{ 'QUERY PLAN': readonly { readonly Plan: Plan }[] }>(
+      `explain (generic_plan, format json) ${text}`,
+    )
+    const [row] = rows
+    if (row === undefined) throw new Error('there is no plan')
+    return row['QUERY PLAN'][0]!.Plan
+  }
+
+  test.each(TEXTS)('%s', async (name, text) => {
+    const plan = await planOf(text)
+    expect(
+      scansIn(plan).filter((step) => WALKS[`${name}: ${step}`] === undefined),
+      JSON.stringify(plan, null, 1),
+    ).toEqual([])
+  })
+
+  test('a statement that reads a whole table is detected', async () => {
+    expect(scansIn(await planOf('select * from recipient where address = $1'))).toEqual(['recipient by Seq Scan'])
+  })
+
+  test.each(Object.entries(INDEXES))('%s finds recipients and messages by %s', async (name, indexes) => {
+    const text = TEXTS.find(([other]) => other === name)?.[1] ?? ''
+    expect(indexesIn(await planOf(text))).toEqual(indexes)
+  })
+
+  test('due work is found in due order', async () => {
+    for (const text of [writing.nextDueAt, operating.nextDeadlines, operating.dueWarnings]) {
+      expect(JSON.stringify(await planOf(text))).not.toContain('"Sort Key": ["r.')
+    }
+    expect(JSON.stringify(await planOf(writing.nextDueAt))).not.toContain('"Sort"')
+  })
+})
