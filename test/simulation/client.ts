@@ -11,7 +11,7 @@ export function contentOf({ number, size }: Mail): string {
 }
 
 /** The last reply; null when the connection ended before the reply to the content. */
-export async function submit(world: World, mail: Mail): Promise<string | null> {
+export async function submit(world: Pick<World, 'transport'>, mail: Mail): Promise<string | null> {
   const socket = await connection(world)
   if (socket === null) return null
   const replies = new Replies(socket)
@@ -33,7 +33,7 @@ export async function submit(world: World, mail: Mail): Promise<string | null> {
 const mailFrom = ({ sender, ret }: Mail): string => `MAIL FROM:<${sender}> BODY=8BITMIME${ret === undefined ? '' : ` RET=${ret}`}`
 const rcptTo = ({ address, notify }: Mail['to'][number]): string => `RCPT TO:<${address}>${notify === undefined ? '' : ` NOTIFY=${notify}`}`
 
-function connection(world: World): Promise<Socket | null> {
+function connection(world: Pick<World, 'transport'>): Promise<Socket | null> {
   return new Promise((resolve) => {
     world.transport().getSocket({}, (_error, socket) => resolve(socket?.connection ?? null))
   })

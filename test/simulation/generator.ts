@@ -12,7 +12,7 @@ const PEOPLE = ['ann', 'bob', 'eve', 'joe']
 const NOTIFY: readonly Notify[] = ['NEVER', 'SUCCESS', 'FAILURE', 'DELAY', 'SUCCESS,FAILURE', 'FAILURE,DELAY', 'SUCCESS,FAILURE,DELAY']
 const ORDERS: readonly OperationName[] = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore']
 
-class Dice {
+export class Dice {
   readonly #next: () => number
 
   constructor(seed: number) {

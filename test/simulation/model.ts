@@ -7,6 +7,7 @@ import {
   isLive,
   messageOf,
   recipientId,
+  SHARED_STARTS_UNTIL_CORRUPT,
   STARTS_UNTIL_CORRUPT,
   type NoticeDue,
   type DestinationName,
@@ -31,6 +32,8 @@ export interface ModelRecipient {
   steps: number
   attempts: number
   deliveryStarts: number
+  /** Number of the node that leases the recipient; 0 for the only relay. */
+  leasedBy: number
   noticeDue: NoticeDue | undefined
   reply: string | undefined
   /** Start of the current state, on the monotonic clock. */
@@ -69,30 +72,32 @@ export class QueueModel {
     return recipients.some((one) => isLive(one) || one.noticeDue !== undefined)
   }
 
-  /** Applies a crash of the relay: its leases end. */
-  crash(): void {
+  /** Applies a crash of the relay, or the takeover of a node: its leases end. */
+  crash(node = 0): void {
+    const limit = node === 0 ? STARTS_UNTIL_CORRUPT : SHARED_STARTS_UNTIL_CORRUPT
     for (const held of this.messages.values()) {
-      const left = held.recipients.filter(({ state }) => state === 'leased')
+      const left = held.recipients.filter(({ state, leasedBy }) => state === 'leased' && leasedBy === node)
       for (const one of left) this.#move(one, held.placement === 'queued' ? 'waiting' : 'parked')
-      if (left.some(({ deliveryStarts }) => deliveryStarts >= STARTS_UNTIL_CORRUPT)) this.#setAside(held)
+      if (left.some(({ deliveryStarts }) => deliveryStarts >= limit)) this.#setAside(held, 0)
     }
   }
 
-  apply(commit: Commit): void {
+  apply(commit: Commit & { readonly node?: number }): void {
+    const { node = 0 } = commit
     switch (commit.method) {
       case 'enqueue':
-        return this.#enter(commit)
+        return this.#enter(commit, node)
       case 'claimDue':
       case 'claimExpired':
       case 'claimSuspect':
-        return commit.requests.forEach((request) => this.#lease(request))
+        return commit.requests.forEach((request) => this.#lease(request, node))
       case 'giveBack':
-        return commit.recipients.forEach((id) => this.#giveBack(id))
+        return commit.recipients.forEach((id) => this.#giveBack(id, node))
       case 'settle':
-        return commit.settlement.recipients.forEach((settled) => this.#settle(settled))
+        return commit.settlement.recipients.forEach((settled) => this.#settle(settled, node))
       case 'quarantine': {
         const held = this.messages.get(commit.message)
-        if (held !== undefined) this.#setAside(held)
+        if (held !== undefined) this.#setAside(held, node)
         return
       }
       case 'markDelayNoticeDue':
@@ -103,7 +108,7 @@ export class QueueModel {
       case 'report': {
         if (!commit.entered) return
         const held = this.messages.get(commit.message)
-        for (const notice of commit.notices) this.#enter(notice)
+        for (const notice of commit.notices) this.#enter(notice, node)
         for (const { recipient, noticeDue } of commit.noticesSettled) {
           const one = this.recipient(recipient)
           if (one?.noticeDue === noticeDue) one.noticeDue = undefined
@@ -118,7 +123,7 @@ export class QueueModel {
     }
   }
 
-  #enter({ message, recipients, hold }: EntryFacts): void {
+  #enter({ message, recipients, hold }: EntryFacts, node: number): void {
     const entered = recipients.map(({ address, notify, destination, dueAt, expiresAt, leased }, position): ModelRecipient => {
       const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
       if (state === 'leased') this.leased++
@@ -132,6 +137,7 @@ export class QueueModel {
         state,
         dueAt,
         deliveryStarts: state === 'leased' ? 1 : 0,
+        leasedBy: node,
         ...fresh,
       }
     })
@@ -139,25 +145,26 @@ export class QueueModel {
     this.messages.set(message.id, { message, recipients: entered, placement, forcedExpire: false, warnings: 0, deletedForGood: false })
   }
 
-  #lease({ recipients }: CommittedClaim): void {
+  #lease({ recipients }: CommittedClaim, node: number): void {
     for (const { id } of recipients) {
       const one = this.recipient(id)
       if (one === undefined) continue
       this.#move(one, 'leased')
       one.deliveryStarts++
+      one.leasedBy = node
     }
   }
 
-  #giveBack(id: RecipientId): void {
+  #giveBack(id: RecipientId, node: number): void {
     const one = this.recipient(id)
-    if (one?.state !== 'leased') return
+    if (one?.state !== 'leased' || one.leasedBy !== node) return
     this.#move(one, this.#placeOf(one) === 'queued' ? 'waiting' : 'parked')
     one.deliveryStarts = 0
   }
 
-  #settle(settled: Settled): void {
+  #settle(settled: Settled, node: number): void {
     const one = this.recipient(settled.recipient)
-    if (one?.state !== 'leased') return
+    if (one?.state !== 'leased' || one.leasedBy !== node) return
     one.attempts = settled.attempts
     one.keptDueAt = null
     one.deliveryStarts = 0
@@ -184,9 +191,11 @@ export class QueueModel {
     one.state = state
   }
 
-  #setAside(held: ModelMessage): void {
+  /** Moves a message to `corrupt`. Leases of other nodes than `node` go on. */
+  #setAside(held: ModelMessage, node: number): void {
     held.placement = 'corrupt'
     for (const one of held.recipients) {
+      if (one.state === 'leased' && one.leasedBy !== node) continue
       if (one.state === 'leased') one.deliveryStarts = 0
       if (isLive(one)) this.#move(one, 'parked')
     }
@@ -239,7 +248,7 @@ export class QueueModel {
       expiresAt,
       leased: false,
     }))
-    this.#enter({ message: { ...held.message, id: newId, createdAt: now }, recipients, hold: false })
+    this.#enter({ message: { ...held.message, id: newId, createdAt: now }, recipients, hold: false }, 0)
     const entered = this.messages.get(newId)
     if (entered !== undefined) entered.warnings = held.warnings
     for (const one of moving) this.#remove(one)

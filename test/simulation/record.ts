@@ -1,9 +1,10 @@
 /** Records that a simulation adds to the history of its world, beside the events of the queue and of the remote servers. */
 import type { DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/store/queue-store.ts'
-import type { DestinationName, Message, MessageId, RecipientId } from '../../src/mail/message.ts'
+import type { Shard } from '../../src/store/membership/shards.ts'
+import type { DestinationName, Message, MessageId, OwnerId, RecipientId } from '../../src/mail/message.ts'
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
-import type { Instant } from '../../src/system/clock.ts'
+import type { Duration, Instant } from '../../src/system/clock.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import type { ListedMessage } from '../../src/store/queue-reader.ts'
 
@@ -76,10 +77,19 @@ export type GeneratedStep =
       readonly to: readonly string[]
     }
   | { readonly did: 'answered'; readonly mail: number; readonly messageId: string; readonly reply: string | null }
-  | ({ readonly did: 'committed'; readonly number: number; readonly asked: Instant } & Commit)
-  | ({ readonly did: 'began'; readonly attempt: number } & CommittedClaim)
+  | ({ readonly did: 'committed'; readonly number: number; readonly asked: Instant; readonly node?: OwnerId } & Commit)
+  | ({ readonly did: 'began'; readonly attempt: number; readonly node?: OwnerId } & CommittedClaim)
   | { readonly did: 'ended'; readonly attempt: number; readonly destination: DestinationName; readonly result: ResultFacts }
-  | ({ readonly did: 'looked' } & Look)
+  | ({ readonly did: 'looked'; readonly leases?: readonly OwnerId[]; readonly nodes?: readonly OwnerId[] } & Look)
   | { readonly did: 'faults end' }
   | { readonly did: 'disk full'; readonly until: number }
   | { readonly did: 'mailboxes'; readonly mails: readonly Arrived[] }
+  | NodeStep
+
+/** An event of one of several nodes. */
+export type NodeStep =
+  | { readonly did: 'node joined' | 'node killed' | 'node paused' | 'node continued' | 'node cut' | 'node leaves'; readonly node: OwnerId }
+  | { readonly did: 'node ended'; readonly node: OwnerId; readonly taker: OwnerId }
+  | { readonly did: 'shards taken' | 'shards released'; readonly node: OwnerId; readonly shards: readonly Shard[] }
+  | { readonly did: 'beat'; readonly node: OwnerId; readonly lives: boolean }
+  | { readonly did: 'node fault'; readonly fault: string; readonly time?: Duration }

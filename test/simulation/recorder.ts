@@ -14,7 +14,7 @@ import type { CommitCrash, Scenario } from './scenario.ts'
 import type { CommittedClaim, Commit, CommitOf, NoticeEntry } from './record.ts'
 
 /** Methods that are neither counted nor recorded: reads, and the record of the clock, whose age must have no effect. */
-const READS: ReadonlySet<string> = new Set([
+export const READS: ReadonlySet<string> = new Set([
   'readChunk',
   'freeSpace',
   'messagesWithNoticesDue',
@@ -108,14 +108,14 @@ export class Recorder {
 /** A new promise for each call, so that its waiters can be garbage-collected. */
 const never = (): Promise<never> => new Promise(() => undefined)
 
-const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
+export const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
   message: message.id,
   destination,
   forcedExpire,
   recipients: recipients.map(({ id, flushed }) => ({ id, flushed })),
 })
 
-const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: AttemptResult) => ({
+export const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: AttemptResult) => ({
   outcomes: [...outcomes].map(([recipient, { outcome, status, softBounce }]) => ({
     recipient,
     outcome,
@@ -131,7 +131,7 @@ const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: At
 })
 
 /** Record of a commit. A content is replaced by the notice that it contains. */
-function digest(method: Method, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
+export function digest(method: Method, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
   const call = <M extends Method>(): Parameters<QueueStore[M]> => args as unknown as Parameters<QueueStore[M]>
   switch (method) {
     case 'enqueue': {

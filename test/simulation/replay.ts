@@ -3,7 +3,8 @@
  * deliveries in progress, the closed destinations and the time of the queue.
  */
 import type { Instant, Duration } from '../../src/system/clock.ts'
-import type { DestinationName, RecipientId } from '../../src/mail/message.ts'
+import { shardOf, type Shard } from '../../src/store/membership/shards.ts'
+import type { DestinationName, OwnerId, RecipientId } from '../../src/mail/message.ts'
 import type { HistoryEvent } from '../../src/testkit/index.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { QueueModel } from './model.ts'
@@ -21,6 +22,7 @@ export interface Violation {
 /** A delivery that has started and whose outcome is not committed yet. */
 export interface UnderWay extends CommittedClaim {
   readonly attempt: number
+  readonly node?: OwnerId
   readonly beganAt: Duration
 }
 
@@ -30,6 +32,10 @@ export interface Scene {
   readonly settings: SimulatedSettings
   readonly queue: QueueModel
   readonly underWay: ReadonlyMap<number, UnderWay>
+  /** Deliveries of nodes that were taken over, and which may still end. */
+  readonly overtaken: ReadonlyMap<number, UnderWay>
+  /** Deliveries that go on although their shard has another owner. */
+  readonly lingering: ReadonlySet<number>
   /** Dead and suspended destinations in the memory of the relay. */
   readonly closed: ReadonlyMap<DestinationName, 'dead' | 'suspended'>
   /** Time at which destinations were last opened again, on the monotonic clock. */
@@ -74,6 +80,7 @@ export function replay(
     stage.at = entry.at
     // The clock of the queue, which steps of the wall clock do not change.
     stage.now = BEGINNING + entry.at
+    if (stage.isForeign(entry)) continue
     for (const invariant of invariants) invariant.see(entry as SimulatedEvent, stage)
     stage.happened(entry)
   }
@@ -86,6 +93,9 @@ class Stage implements Scene {
   readonly settings: SimulatedSettings
   readonly queue = new QueueModel()
   readonly underWay = new Map<number, UnderWay>()
+  readonly overtaken = new Map<number, UnderWay>()
+  readonly lingering = new Set<number>()
+  readonly #owners = new Map<Shard, OwnerId>()
   readonly closed = new Map<DestinationName, 'dead' | 'suspended'>()
   readonly openSince = new Map<DestinationName, Duration>()
   upSince: Duration | null = 0
@@ -98,6 +108,14 @@ class Stage implements Scene {
   constructor(scenario: Scenario) {
     this.scenario = scenario
     this.settings = settingsOf(scenario)
+  }
+
+  /** True for an event about a destination that its node no longer schedules. */
+  isForeign(entry: HistoryEvent & { readonly node?: OwnerId }): boolean {
+    if (entry.where !== 'queue' || entry.node === undefined) return false
+    const { event } = entry
+    const isState = ['died', 'revived', 'suspended', 'resumed', 'window'].includes(event.kind)
+    return isState && 'destination' in event && this.#owners.get(shardOf(event.destination)) !== entry.node
   }
 
   happened(entry: HistoryEvent): void {
@@ -119,7 +137,11 @@ class Stage implements Scene {
       case 'committed':
         this.queue.at = this.at
         this.queue.apply(deed)
-        if (deed.method === 'settle') this.#ended(deed.settlement.recipients.map(({ recipient }) => recipient))
+        if (deed.method === 'settle')
+          this.#ended(
+            deed.settlement.recipients.map(({ recipient }) => recipient),
+            deed.node,
+          )
         if (deed.method === 'quarantine') this.#endedOf(deed.message)
         break
       case 'began':
@@ -132,6 +154,18 @@ class Stage implements Scene {
       case 'restarted':
         this.#restart()
         this.upSince = this.at
+        break
+      case 'node ended':
+        this.#nodeEnded(deed.node)
+        break
+      case 'shards taken':
+        this.#shardsTaken(deed.shards, deed.node)
+        break
+      case 'shards released':
+        for (const shard of deed.shards) this.#owners.delete(shard)
+        break
+      case 'node fault':
+        this.upSince = Math.max(this.upSince ?? 0, this.at + (deed.time ?? 0))
         break
       case 'disk full':
         this.diskFullUntil = deed.until
@@ -148,15 +182,42 @@ class Stage implements Scene {
     this.queue.crash()
     this.underWay.clear()
     this.closed.clear()
+    this.#remember(() => true)
+  }
+
+  #remember(wanted: (name: DestinationName) => boolean): void {
     for (const { name, deadUntil, suspension } of this.queue.remembered.values()) {
+      if (!wanted(name)) continue
       if (suspension !== null) this.closed.set(name, 'suspended')
       else if (deadUntil !== null) this.closed.set(name, 'dead')
     }
   }
 
-  #ended(recipients: readonly RecipientId[]): void {
-    for (const [attempt, { recipients: there }] of this.underWay) {
-      if (there.some(({ id }) => recipients.includes(id))) this.underWay.delete(attempt)
+  #nodeEnded(node: OwnerId): void {
+    this.queue.at = this.at
+    this.queue.crash(node)
+    this.upSince = Math.max(this.upSince ?? 0, this.at)
+    for (const [attempt, one] of this.underWay) {
+      if (one.node !== node) continue
+      this.underWay.delete(attempt)
+      this.overtaken.set(attempt, one)
+    }
+    for (const [shard, owner] of this.#owners) if (owner === node) this.#owners.delete(shard)
+  }
+
+  /** The new owner loads the saved state. */
+  #shardsTaken(shards: readonly Shard[], node: OwnerId): void {
+    const isTaken = (name: DestinationName) => shards.includes(shardOf(name))
+    for (const shard of shards) this.#owners.set(shard, node)
+    this.upSince = Math.max(this.upSince ?? 0, this.at)
+    for (const name of this.closed.keys()) if (isTaken(name)) this.closed.delete(name)
+    this.#remember(isTaken)
+    for (const [attempt, one] of this.underWay) if (one.node !== node && isTaken(one.destination)) this.lingering.add(attempt)
+  }
+
+  #ended(recipients: readonly RecipientId[], node?: OwnerId): void {
+    for (const [attempt, { recipients: there, node: at }] of this.underWay) {
+      if (at === node && there.some(({ id }) => recipients.includes(id))) this.underWay.delete(attempt)
     }
   }
 

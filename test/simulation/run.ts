@@ -154,7 +154,7 @@ export function drainTime({ config, tables, ends }: Scenario): Duration {
   return Math.ceil(time + HOUR + 10 * MINUTE)
 }
 
-function arrivedIn(world: World, { destinations }: Scenario): readonly Arrived[] {
+export function arrivedIn(world: Pick<World, 'mailbox'>, { destinations }: Scenario): readonly Arrived[] {
   const people = ['ann', 'bob', 'eve', 'joe', 'sender']
   const addresses = destinations.flatMap((domain) => people.map((person) => `${person}@${domain}`))
   return [...addresses, `app@${OWN_DOMAIN}`, 'postmaster@deferd.example'].flatMap((address) =>
@@ -169,4 +169,4 @@ function arrivedIn(world: World, { destinations }: Scenario): readonly Arrived[]
   )
 }
 
-const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex').slice(0, 16)
+export const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex').slice(0, 16)

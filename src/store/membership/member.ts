@@ -13,8 +13,6 @@ import type { NodesView, NodeTable, Takeover } from './node-table.ts'
 import { balance } from './shard-balance.ts'
 import { shardOf, type Shard } from './shards.ts'
 
-/** Maximum time between two requests for arrivals. */
-const POLL: Duration = 250
 /** Difference of the clocks of this node and of the database from which no delivery begins. */
 const CLOCKS_APART: Duration = 30 * SECOND
 
@@ -236,7 +234,7 @@ export class Member implements Membership {
     this.#poll()
   }
 
-  /** Requests arrivals now, and again after POLL. A hint during a request causes another one at once. */
+  /** Requests arrivals now, and again after a while. A hint during a request causes another one at once. */
   #poll(): void {
     if (this.#polling || this.#state !== 'member') return
     this.#polling = true
@@ -244,7 +242,7 @@ export class Member implements Membership {
     const again = () => {
       this.#polling = false
       if (this.#state !== 'member') return
-      this.#pollTimer = this.#deps.clock.after(this.#hinted ? 0 : POLL, () => this.#poll())
+      this.#pollTimer = this.#deps.clock.after(this.#hinted ? 0 : this.#times.poll, () => this.#poll())
     }
     this.#tasks.add(
       this.#takeArrivals()

@@ -17,10 +17,12 @@ export interface LeaseTimes {
   readonly beat: Duration
   /** Time before the end of the lease from which no delivery begins. */
   readonly margin: Duration
+  /** Maximum time between two requests for arrivals. */
+  readonly poll: Duration
 }
 
-/** Times for `node_lease`: 1 s between beats and 1 s of margin for the default of 5 s. */
-export const leaseTimes = (lease: Duration): LeaseTimes => ({ lease, beat: lease / 5, margin: lease / 5 })
+/** Times for `node_lease`. The default of 5 s gives 1 s between beats, 1 s of margin, and a request for arrivals every 250 ms. */
+export const leaseTimes = (lease: Duration): LeaseTimes => ({ lease, beat: lease / 5, margin: lease / 5, poll: lease / 20 })
 
 export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() - clock.wallOffset() })
 

@@ -16,7 +16,10 @@ export interface NodeState {
   readonly id: OwnerId
   /** Parameter `node_name`: a label, which need not be unique. */
   readonly name: string
-  /** Number of beats so far. A change shows that the node lives; the value means nothing else. */
+  /**
+   * Changes with each beat to a value that no earlier beat of the node had, also after a failover of the database that lost beats. The
+   * value means nothing else.
+   */
   readonly beat: number
   /** Number of shards that the node owns. */
   readonly shards: number

@@ -43,9 +43,14 @@ class MemoryNodeTable implements NodeTable {
     const own = this.#queue.nodes.get(this.me)
     if (own === undefined) return null
     own.beat++
-    const mine = this.#shardsOf(this.me)
-    const nodes = [...this.#queue.nodes.values()].map((node) => this.#stateOf(node))
-    return { nodes, freeShards: this.#shardsOf(null).length, mine, databaseTime: this.#now() }
+    const owned = new Map<OwnerId | null, Shard[]>()
+    for (const [shard, owner] of this.#queue.shards.entries()) {
+      const shards = owned.get(owner)
+      if (shards === undefined) owned.set(owner, [shard])
+      else shards.push(shard)
+    }
+    const nodes = [...this.#queue.nodes.values()].map((node) => this.#stateOf(node, owned.get(node.id)?.length ?? 0))
+    return { nodes, freeShards: owned.get(null)?.length ?? 0, mine: owned.get(this.me) ?? [], databaseTime: this.#now() }
   }
 
   async takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
@@ -79,7 +84,8 @@ class MemoryNodeTable implements NodeTable {
   }
 
   onHint(listener: () => void): void {
-    this.#own().hint = listener
+    const own = this.#queue.nodes.get(this.me)
+    if (own !== undefined) own.hint = listener
   }
 
   async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
@@ -100,9 +106,9 @@ class MemoryNodeTable implements NodeTable {
     return own
   }
 
-  #stateOf(held: HeldNode): NodeState {
+  #stateOf(held: HeldNode, shards: number): NodeState {
     const { hint: _, ...node } = held
-    return { ...node, shards: this.#shardsOf(node.id).length, leased: this.#leasedBy(node.id) }
+    return { ...node, shards, leased: this.#leasedBy(node.id) }
   }
 
   #remove(node: OwnerId): Takeover {

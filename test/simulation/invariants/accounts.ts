@@ -125,8 +125,8 @@ export function outcomesAreTrue(complain: Complain): Invariant {
   }
 }
 
-function attemptFor({ underWay, queue }: Scene, messageId: string | undefined, address: string): UnderWay | undefined {
-  return [...underWay.values()].find(({ message, recipients }) => {
+function attemptFor({ underWay, overtaken, queue }: Scene, messageId: string | undefined, address: string): UnderWay | undefined {
+  return [...underWay.values(), ...overtaken.values()].find(({ message, recipients }) => {
     const held = queue.messages.get(message)
     return held?.message.messageId === messageId && recipients.some(({ id }) => queue.recipient(id)?.address === address)
   })

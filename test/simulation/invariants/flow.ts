@@ -1,22 +1,25 @@
 /** Limits of concurrent deliveries, closed destinations, and the bounds of the active queue. */
 import { SECOND } from '../../../src/system/clock.ts'
 import type { DestinationName, RecipientId } from '../../../src/mail/message.ts'
+import { shardOf } from '../../../src/store/membership/shards.ts'
 import type { Complain, Invariant, Scene } from '../replay.ts'
 
 /** The number of concurrent deliveries is within the process limit, the window and the rate delay. */
 export function limitsHold(complain: Complain): Invariant {
   const suspects = new Set<RecipientId>()
   return {
-    see({ where, event }, { underWay, settings }) {
+    see({ where, event }, { underWay, lingering, settings }) {
       if (where !== 'test') return
       if (event.did === 'committed' && event.method === 'claimSuspect') {
         for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) suspects.add(id)
       }
       if (event.did !== 'began' || event.recipients.some(({ id }) => suspects.has(id))) return
-      const all = [...underWay.values()].filter(({ recipients }) => !recipients.some(({ id }) => suspects.has(id)))
+      const counted = [...underWay.values()].filter(({ attempt }) => !lingering.has(attempt))
+      const all = counted.filter(({ recipients }) => !recipients.some(({ id }) => suspects.has(id)))
+      const own = all.filter(({ node }) => node === event.node).length + 1
       const here = all.filter(({ destination }) => destination === event.destination).length + 1
       const most = settings.number('', 'default_process_limit', 100)
-      if (all.length + 1 > most) complain(`${all.length + 1} deliveries at once, of ${most} allowed`)
+      if (own > most) complain(`${own} deliveries at once, of ${most} allowed`)
       const pause = settings.duration(event.destination, 'default_destination_rate_delay', '0')
       const limit = pause > 0 ? 1 : settings.number(event.destination, 'default_destination_concurrency_limit', 20)
       if (limit > 0 && here > limit) complain(`${here} deliveries at once to ${event.destination}, of ${limit} allowed`)
@@ -40,6 +43,9 @@ export function pausesAreKept(complain: Complain): Invariant {
       const recipients =
         event.did === 'began' ? event.recipients : event.did === 'ended' ? (underWay.get(event.attempt)?.recipients ?? []) : []
       if (recipients.some(({ id }) => suspects.has(id))) return
+      // The next owner of a destination does not know its last delivery.
+      if (event.did === 'shards taken')
+        for (const name of lastEnded.keys()) if (event.shards.includes(shardOf(name))) lastEnded.delete(name)
       if (event.did === 'ended') lastEnded.set(event.destination, at)
       if (event.did !== 'began') return
       const pause = settings.duration(event.destination, 'default_destination_rate_delay', '0')
@@ -66,7 +72,7 @@ export function closedIsLeftAlone(complain: Complain): Invariant {
       if (entry.where !== 'test') return
       const deed: { readonly did: string } = entry.event
       // State that was only in memory at a crash or on a full disk is lost at the restart.
-      if (deed.did === 'started again' || deed.did === 'restarted') {
+      if (deed.did === 'started again' || deed.did === 'restarted' || deed.did === 'shards taken') {
         for (const { name, deadUntil: until } of scene.queue.remembered.values()) deadUntil.set(name, until ?? 0)
       }
       if (entry.event.did === 'began') check(entry.event.destination, entry.event.recipients.length, scene)

@@ -11,7 +11,7 @@ const LEASE = 5 * SECOND
 const TIMES = leaseTimes(LEASE)
 
 test('by default a node beats every second and may deliver for 4 s after a beat, on both clocks', () => {
-  expect(TIMES).toEqual({ lease: LEASE, beat: SECOND, margin: SECOND })
+  expect(TIMES).toEqual({ lease: LEASE, beat: SECOND, margin: SECOND, poll: SECOND / 4 })
   const sent = { monotonic: 100, wall: 9_000 }
   const holds = (monotonic: number, wall: number) => holdsAt({ monotonic: 100 + monotonic, wall: 9_000 + wall }, sent, TIMES)
   expect([holds(0, 0), holds(3_999, 3_999), holds(4_000, 0), holds(0, 4_000), holds(0, -60_000)]).toEqual([true, true, false, false, true])

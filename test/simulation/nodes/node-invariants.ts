@@ -1,0 +1,105 @@
+/** Rules for several nodes, beside those that also hold for one relay. */
+import { SECOND, type Duration } from '../../../src/system/clock.ts'
+import { leaseTimes } from '../../../src/store/membership/node-lease.ts'
+import type { OwnerId } from '../../../src/mail/message.ts'
+import {
+  acknowledgedIsOnDisk,
+  contentIsIntact,
+  deliveredHasArrived,
+  outcomesAreTrue,
+  queueIsAsCommitted,
+  takenUpRightly,
+} from '../invariants/accounts.ts'
+import { closedIsLeftAlone, limitsHold, pausesAreKept } from '../invariants/flow.ts'
+import { noticesAreRight } from '../invariants/notices.ts'
+import { scheduleIsKept } from '../invariants/schedule.ts'
+import { replay, type Complain, type Invariant, type InvariantMaker, type Violation } from '../replay.ts'
+import type { Scenario } from '../scenario.ts'
+import type { NodeScenario } from './node-scenario.ts'
+import type { NodeRun } from './run-nodes.ts'
+
+const leaseOf = (scenario: Scenario): Duration => (scenario as NodeScenario).lease
+
+/** No delivery begins at a node after it was taken over. */
+export function nothingBeginsAfterTakeover(complain: Complain): Invariant {
+  const ended = new Set<OwnerId>()
+  return {
+    see({ where, event }) {
+      if (where !== 'test') return
+      if (event.did === 'node ended') ended.add(event.node)
+      if (event.did === 'began' && event.node !== undefined && ended.has(event.node))
+        complain(`node ${event.node} began a delivery of message ${event.message} after it was taken over`)
+    },
+  }
+}
+
+/** Every lease belongs to a node of the queue. */
+export const leasesHaveNodes = (complain: Complain): Invariant => ({
+  see({ where, event }) {
+    if (where !== 'test' || event.did !== 'looked') return
+    for (const node of event.leases ?? [])
+      if (event.nodes?.includes(node) !== true) complain(`mail is leased to node ${node}, which is gone`)
+  },
+})
+
+/** A node is taken over only when it has been silent for a lease, by a node that reached the database during that time. */
+export function onlySilentNodesAreTakenOver(complain: Complain, scenario: Scenario): Invariant {
+  const lease = leaseOf(scenario)
+  const beats = new Map<OwnerId, number[]>()
+  return {
+    see({ where, event, at }) {
+      if (where !== 'test') return
+      if (event.did === 'beat') beats.set(event.node, [...(beats.get(event.node) ?? []).filter((one) => at - one <= 2 * lease), at])
+      if (event.did !== 'node ended' || event.node === event.taker) return
+      const silent = at - (beats.get(event.node)?.at(-1) ?? -Infinity)
+      if (silent < lease) complain(`node ${event.node} was taken over ${silent} ms after its last beat`)
+      const watched = (beats.get(event.taker) ?? []).filter((one) => at - one <= lease)
+      const gaps = [...watched, at].map((one, n) => one - (n === 0 ? at - lease : (watched[n - 1] ?? 0)))
+      if (Math.max(...gaps) > lease / 2 + SECOND) complain(`node ${event.node} was taken over by a node that did not see it for a while`)
+    },
+  }
+}
+
+/** A dead node is taken over within a lease and two beats, when another node reaches the database. */
+export function deadNodesAreTakenOver(complain: Complain, scenario: Scenario): Invariant {
+  const { lease, beat } = leaseTimes(leaseOf(scenario))
+  const dead = new Map<OwnerId, Duration>()
+  const joined = new Map<OwnerId, Duration>()
+  const ended = new Set<OwnerId>()
+  let calmFrom = 0
+  return {
+    see({ where, event, at }) {
+      if (where !== 'test') return
+      if (event.did === 'node joined') joined.set(event.node, at)
+      if (event.did === 'node killed' && !ended.has(event.node)) dead.set(event.node, at)
+      if (event.did === 'node ended') ended.add(event.node)
+      if (event.did === 'node ended') dead.delete(event.node)
+      if (event.did === 'node fault') calmFrom = Math.max(calmFrom, at + (event.time ?? 0))
+      if (event.did !== 'beat' || dead.has(event.node)) return
+      for (const [node, since] of dead) {
+        const waited = at - Math.max(since, calmFrom, joined.get(event.node) ?? at)
+        if (waited > lease + 2 * beat + 10 * SECOND) complain(`node ${node} is dead, and was not taken over for ${waited} ms`)
+      }
+    },
+  }
+}
+
+export const NODE_INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
+  acknowledgedIsOnDisk,
+  queueIsAsCommitted,
+  takenUpRightly,
+  outcomesAreTrue,
+  contentIsIntact,
+  deliveredHasArrived,
+  scheduleIsKept,
+  limitsHold,
+  pausesAreKept,
+  closedIsLeftAlone,
+  noticesAreRight,
+  nothingBeginsAfterTakeover,
+  leasesHaveNodes,
+  onlySilentNodesAreTakenOver,
+  deadNodesAreTakenOver,
+}
+
+export const nodeViolationsOf = ({ history, scenario }: NodeRun): readonly Violation[] => replay(history.events, scenario, NODE_INVARIANTS)
