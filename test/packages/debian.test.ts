@@ -168,6 +168,13 @@ describe.skipIf(reason !== null)(
       expect(await sendmail('in place of Postfix')).toContain('queued as')
       expect((await machine.run('newaliases')).code).toBe(0)
     })
+
+    test('a purge empties a queue folder that is a mount point', async () => {
+      await machine.must('systemctl stop deferd && mount --bind /var/lib/deferd /var/lib/deferd')
+      await machine.must('dpkg --purge deferd-mta deferd </dev/null')
+      expect(await machine.must('ls -A /var/lib/deferd')).toBe('')
+      await machine.must('umount /var/lib/deferd && test ! -e /var/log/deferd')
+    })
   },
   6 * MINUTES,
 )
