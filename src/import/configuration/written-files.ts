@@ -1,5 +1,5 @@
 /** Writes a converted configuration. deferd.toml is written last, so that a repetition after a crash writes all files again. */
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import type { ConvertedConfiguration } from './conversion.ts'
@@ -46,9 +46,13 @@ function currentText(path: string): string | null {
 function write({ path, text, mode }: ConvertedFile, owner: WriteOptions['owner']): void {
   try {
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, text, { mode, flush: true })
-    chmodSync(path, mode)
-    if (owner !== null && (mode & READABLE_BY_ALL) === 0) chownSync(path, owner.uid, owner.gid)
+    // No reader finds half a file, also after a crash.
+    const partial = `${path}.partial`
+    rmSync(partial, { force: true })
+    writeFileSync(partial, text, { mode, flag: 'wx', flush: true })
+    chmodSync(partial, mode)
+    if (owner !== null && (mode & READABLE_BY_ALL) === 0) chownSync(partial, owner.uid, owner.gid)
+    renameSync(partial, path)
   } catch (cause) {
     throw new CannotWrite(`cannot write ${path}: ${errorMessage(cause)}`, { cause })
   }

@@ -109,15 +109,18 @@ export interface SpoolLog {
   readonly writtenAt: Instant
 }
 
-/** Reads the logfile of a message, in its hashed folder or not. */
-export function readSpoolLog(spool: string, kind: 'defer' | 'bounce' | 'trace', id: string): SpoolLog | null {
-  for (let depth = 0; depth <= 3; depth++) {
+/** Reads the logfile of a message, in its hashed folder or not. Null also for one that cannot be read, since the mail does not need it. */
+export function readSpoolLog(spool: string, kind: 'defer' | 'bounce', id: string): SpoolLog | null {
+  for (let depth = 0; depth <= DEEPEST_HASH; depth++) {
     const path = join(spool, kind, ...Array.from({ length: depth }, (_, i) => id.charAt(i)), id)
     try {
       return { outcomes: readDeliveryLog(readFileSync(path, 'utf8')), writtenAt: Math.floor(statSync(path).mtimeMs) }
-    } catch (error) {
-      if (errorCode(error) !== 'ENOENT' && errorCode(error) !== 'ENOTDIR') throw error
+    } catch {
+      // The file has another depth, or does not exist.
     }
   }
   return null
 }
+
+/** Maximum depth of folders by the first letters of queue ids (hash_queue_depth) that is searched. */
+const DEEPEST_HASH = 3

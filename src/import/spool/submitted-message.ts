@@ -78,7 +78,7 @@ class SubmissionIntake implements IntakePort {
   }
 
   async stage(...[content, from, chunks]: Parameters<IntakePort['stage']>): Promise<undefined> {
-    await this.#store.stage(content, from, chunks)
+    await this.#kept(() => this.#store.stage(content, from, chunks))
     return undefined
   }
 
@@ -87,10 +87,18 @@ class SubmissionIntake implements IntakePort {
   }
 
   async take(entry: Submitted): Promise<void> {
+    const prepared = await this.#kept(async () => {
+      const ready = this.#rules.prepare(entry)
+      await this.#store.enqueue(ready)
+      return ready
+    })
+    this.recipients = prepared.recipients.length
+  }
+
+  /** Keeps the failure of a step, of which the acceptor tells only that the message is refused. */
+  async #kept<T>(step: () => Promise<T>): Promise<T> {
     try {
-      const prepared = this.#rules.prepare(entry)
-      await this.#store.enqueue(prepared)
-      this.recipients = prepared.recipients.length
+      return await step()
     } catch (error) {
       this.failure = error
       throw error
