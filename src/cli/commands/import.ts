@@ -169,9 +169,9 @@ Writes deferd.toml, with a comment for each setting without an equivalent, unles
 the maildrop, incoming, active, deferred and hold of Postfix by that configuration. The spool is only read. The command can
 be repeated: each message is queued once. docs/import.md has the steps of a move.
 
-Exit codes: 0 all mail is taken over; 65 files are left, and listed; 69 there is no Postfix or spool; 73 a file that would
-be written exists; 75 Postfix runs, or a daemon uses the queue, or the disk is full; 77 root is needed; 78 the
-configuration has a problem.
+Exit codes: 0 all mail is taken over; 64 queue_database is set; 65 files are left, and listed; 69 there is no
+Postfix or spool; 73 a file that would be written exists; 75 Postfix runs, or a daemon uses the queue, or the disk is
+full; 77 root is needed; 78 the configuration has a problem.
 
 Examples:
   deferd import postfix --dry-run
