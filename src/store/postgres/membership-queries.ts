@@ -1,8 +1,11 @@
 /** SQL statements of the node table: beats, the nodes, and arrivals. `$1` is this node. */
 
-/** Counts a beat. No row: this node was taken over. It writes no log, since `pulse` is unlogged, and so waits for no standby. */
+/**
+ * Counts a beat. No row: this node was taken over. It writes no log, since `pulse` is unlogged, and so waits for no standby. A crash of
+ * the server empties `pulse`: the count begins with the time in ms, so that no number comes again.
+ */
 export const beat = `
-  insert into pulse (node, beat) select id, 1 from node where id = $1
+  insert into pulse (node, beat) select id, (extract(epoch from clock_timestamp()) * 1000)::bigint from node where id = $1
   on conflict (node) do update set beat = pulse.beat + 1, at = clock_timestamp() returning beat`
 
 export const nodes = `
