@@ -156,6 +156,10 @@ export class Relay {
         this.scheduler.arrived(arrivals)
         this.#mailerDaemon.arrived(arrivals)
       },
+      missed: () => {
+        this.scheduler.missed()
+        this.#mailerDaemon.load()
+      },
       resumed: () => this.scheduler.resumeWork(),
     })
   }

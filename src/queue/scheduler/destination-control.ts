@@ -48,6 +48,17 @@ export class DestinationControl {
     await this.#endSuspensions()
   }
 
+  /** Applies saved orders of operators at other nodes, which may have been missed, to the destinations that are `wanted`. */
+  async compare(wanted: (name: DestinationName) => boolean): Promise<void> {
+    const { store, table } = this.#deps
+    const saved = new Map((await store.destinations()).map((record) => [record.name, record]))
+    const suspended = [...table.all].filter(({ access }) => access.kind === 'suspended').map(({ name }) => name)
+    for (const name of suspended) if (wanted(name) && (saved.get(name)?.suspension ?? null) === null) await this.resume(name, ANOTHER_NODE)
+    for (const { name, suspension } of saved.values()) {
+      if (suspension !== null && wanted(name) && table.get(name).access.kind !== 'suspended') await this.suspend(name, suspension)
+    }
+  }
+
   /** Applies the order of an operator at another node. The record may have been overwritten here, so it is saved again. */
   async received({ name, suspension }: DestinationRecord): Promise<void> {
     const destination = this.#deps.table.get(name)

@@ -365,6 +365,16 @@ export class Scheduler {
     await this.#shards.release(shards)
   }
 
+  /** Reads all work anew, because changes by other nodes may have been lost. */
+  missed(): void {
+    const { storeHealth } = this.#deps
+    const read = async () => {
+      await this.#control.compare((name) => this.#shards.schedules(name))
+      await this.scan()
+    }
+    this.#tasks.add(storeHealth.retryUntilCommitted(read))
+  }
+
   /** Applies changes that other nodes made. */
   arrived({ due, destinations }: Arrivals): void {
     const { clock, storeHealth } = this.#deps

@@ -57,6 +57,8 @@ export class Member implements Membership {
   #pollTimer: Timer | null = null
   #polling = false
   #hinted = false
+  /** True when the last request for arrivals had no answer. */
+  #missed = false
   #state: 'new' | 'member' | 'over' = 'new'
 
   constructor(deps: MemberDeps) {
@@ -254,8 +256,14 @@ export class Member implements Membership {
   async #takeArrivals(): Promise<void> {
     this.#hinted = false
     if (this.#held.size === 0) return
+    const missed = this.#missed
+    // An answer that is lost takes its arrivals with it.
+    this.#missed = true
     const arrivals = await this.#deps.nodes.arrivals()
-    if (this.#state === 'member') this.#listener?.arrived(arrivals)
+    this.#missed = false
+    if (this.#state !== 'member') return
+    this.#listener?.arrived(arrivals)
+    if (missed) this.#listener?.missed()
   }
 
   // --- failures

@@ -17,6 +17,8 @@ export interface MembershipListener {
   releasing(shards: readonly Shard[]): Promise<void>
   /** Changes by other nodes. */
   arrived(arrivals: Arrivals): void
+  /** Changes by other nodes may have been lost: the listener reads all its work anew. */
+  missed(): void
   /** The node may deliver again, after a time in which `holds` was false. */
   resumed(): void
 }

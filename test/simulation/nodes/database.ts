@@ -102,6 +102,7 @@ export class Connection {
   /** The machine of the node is dead: nothing is sent any more. */
   close(): void {
     this.#closed = true
+    this.#up = false
     this.#database.disconnect(this)
   }
 
@@ -152,7 +153,7 @@ export class Connection {
     const fate = this.#fate(isOnce)
     if (fate === 'late') {
       counts.late++
-      clock.after(dice.number(1, 30 * SECOND), () => this.#deliver(session, perform))
+      clock.after(this.#delay(), () => this.#deliver(session, perform))
     }
     if (fate === 'late' || fate === 'lost') {
       this.breakDown()
@@ -161,7 +162,7 @@ export class Connection {
     if (takes > 0) await new Promise<void>((resolve) => clock.after(takes, resolve))
     if (!this.#up || session !== this.#session) {
       // The packet was under way when the connection broke down.
-      if (!isOnce && dice.chance(0.5)) clock.after(dice.number(1, 10 * SECOND), () => this.#deliver(session, perform))
+      if (!isOnce && dice.chance(0.5)) clock.after(this.#delay(), () => this.#deliver(session, perform))
       throw new InDoubt()
     }
     const answer = await perform()
@@ -175,6 +176,12 @@ export class Connection {
     const { dice, disturbance } = this.#database
     if (disturbance === 0 || !dice.chance(disturbance)) return 'well'
     return isOnce ? 'lost' : dice.one(['lost', 'no answer', 'no answer', 'late'])
+  }
+
+  /** Delay of a late packet: it may arrive after its node was taken over. */
+  #delay(): Duration {
+    const { dice } = this.#database
+    return dice.number(1, dice.one([SECOND, 30 * SECOND, 300 * SECOND]))
   }
 
   /** A late packet arrives. The server takes it while its session lasts. */

@@ -44,8 +44,7 @@ export function nodesBy(seed: number, density: Density = 'sparse'): NodeScenario
   const faults = dice.many(count, () => ({ at: moment(), ...faultOf(dice, lease) }))
   return {
     ...scenario,
-    // A safety scan finds what a lost answer to an operator left behind.
-    config: { ...config, queue_run_delay: '300s' },
+    config,
     steps,
     commitTakes,
     crashes: [],

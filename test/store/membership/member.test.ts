@@ -20,7 +20,7 @@ interface Node {
   readonly events: { readonly at: number; readonly event: MembershipEvent }[]
   readonly arrivals: Arrivals[]
   readonly lettingGo: { readonly at: number; readonly shards: readonly Shard[] }[]
-  readonly state: { resumed: number; reachable: boolean; losesAnswers: boolean }
+  readonly state: { resumed: number; missed: number; reachable: boolean; losesAnswers: boolean }
 }
 
 /** A queue that nodes join, leave and lose. `lettingGo` is the time that a node needs to give the mail of a shard back. */
@@ -31,7 +31,7 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
   const seconds = () => clock.monotonic() / SECOND
   let databaseAhead = 0
   const join = (): Node => {
-    const state = { resumed: 0, reachable: true, losesAnswers: false }
+    const state = { resumed: 0, missed: 0, reachable: true, losesAnswers: false }
     const { store, nodes } = joinMemoryQueue(queue, { name: 'n', now: () => T0 + clock.monotonic() + databaseAhead })
     const table = disturbed(nodes, state)
     const [events, arrivals, letting]: [Node['events'], Arrivals[], Node['lettingGo']] = [[], [], []]
@@ -48,6 +48,7 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
         return new Promise((resolve) => clock.after(lettingGo, resolve))
       },
       arrived: (arrived) => arrivals.push(arrived),
+      missed: () => state.missed++,
       resumed: () => state.resumed++,
     }
     member.attach(listener)
@@ -266,4 +267,17 @@ test('arrivals come at a hint, and within 250 ms without one', async () => {
   await a.store.enqueue(mail(a.store, { to: [{ address: `bob@${name}` }] }))
   await advance(0.25)
   expect(due()).toBe(2)
+})
+
+test('all work is read anew after a request for arrivals had no answer', async () => {
+  const { start, advance } = cluster()
+  const [a] = await start(1)
+  if (a === undefined) return
+  await advance(2)
+  a.state.losesAnswers = true
+  await advance(2)
+  expect(a.state.missed).toBe(0)
+  a.state.losesAnswers = false
+  await advance(2)
+  expect(a.state.missed).toBe(1)
 })
