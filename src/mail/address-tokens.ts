@@ -50,7 +50,7 @@ function tokenOf(body: string): Token {
   const char = body.charAt(0)
   if (char === '"') return { kind: 'quoted', text: unescape(body.slice(1, -1)) }
   if (char === '[') return { kind: 'literal', text: unescape(body) }
-  if (char === '(') return { kind: 'comment', text: body.replaceAll(/\s+/g, ' ') }
+  if (char === '(') return { kind: 'comment', text: body.replaceAll(/[\t-\r ]+/g, ' ') }
   if (!isAtomStart(char)) return { kind: 'special', text: char }
   const text = unescape(body)
   return { kind: NEEDS_QUOTES.test(text) ? 'quoted' : 'atom', text }

@@ -157,7 +157,7 @@ export class HeaderEditor {
   #edited(name: string, value: string, role: AddressRole | undefined): string {
     const { completion, fieldLimit } = this.#rules
     const completed = completion !== null && role !== undefined ? rewriteField({ name, value, role }, completion) : null
-    const text = completed ?? `${name}:${value.trimEnd()}`
+    const text = completed ?? `${name}:${value.slice(0, textLength(value))}`
     return `${text.length > fieldLimit ? text.slice(0, fieldLimit) : text}\r\n`
   }
 
@@ -172,6 +172,13 @@ export class HeaderEditor {
     if (until > this.#kept) this.#take(this.#bytes.subarray(this.#kept, until))
     this.#kept = next
   }
+}
+
+/** Length of a value without the blanks and line ends after it. Octets above 127, such as 0xA0, may be part of a UTF-8 character. */
+function textLength(value: string): number {
+  let end = value.length
+  while (end > 0 && ' \t\r\n\v\f'.includes(value[end - 1] ?? '')) end--
+  return end
 }
 
 const unfolded = (value: string): string => Buffer.from(value, 'latin1').toString('utf8').replace(/\s+/g, ' ').trim()

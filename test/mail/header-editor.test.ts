@@ -49,6 +49,14 @@ test.each(CONTENTS.map((content) => [content] as const))('edits %j alike at any 
 })
 
 describe('a header', () => {
+  test.each([
+    ['Subject: voil\u00e0', 'Subject: voil\u00e0'],
+    ['To: (\u00e0 la) ann', 'To: ann@us.example (\u00e0 la)'],
+  ])('keeps the UTF-8 octet 0xA0 of %j', (given, expected) => {
+    const octets = (text: string): string => Buffer.from(`${text}\r\n`).toString('latin1')
+    expect(edit(`${octets(given)}\r\n`).header).toBe(octets(expected))
+  })
+
   test('is passed on without removed fields, and the rest is the body', () => {
     expect(edit(CONTENTS[0] ?? '')).toEqual({
       header: 'Received: by a\r\n\tfor b\r\nTo: ann@us.example, bob@c.example\r\nSubject: x\r\n',
