@@ -6,7 +6,7 @@
  */
 import type { LeasedRecipient, Message } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
-import { ContentEncoding } from './content-encoding.ts'
+import { ContentEncoding } from '../../mail/content-encoding.ts'
 import { isSendable, mailCommand, needsUtf8, rcptCommand, type Extensions } from './envelope-commands.ts'
 import type { ContentRead, ContentSource } from './message-content.ts'
 import type { ServerReply } from '../reply-reader.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ContentEncoding } from '../../../src/delivery/smtp/content-encoding.ts'
+import { ContentEncoding } from '../../src/mail/content-encoding.ts'
 
 /** The content on the wire, cut into chunks at the given places. */
 function wire(content: Buffer, cuts: readonly number[] = [], limit = 0): string {
