@@ -4,11 +4,11 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit user bounce simulate sink help --config -o --version -h --help' ;;
+    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit user dkim bounce simulate sink help --config -o --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
@@ -53,6 +53,12 @@ _deferd() {
     'deferd user add') words='--config -o -h --help' ;;
     'deferd user remove') words='--config -o -h --help' ;;
     'deferd user list') words='--config -o --json -h --help' ;;
+    'deferd dkim') words='generate show check sign verify -h --help' ;;
+    'deferd dkim generate') words='--config -o --selector --type --bits --directory --json -h --help' ;;
+    'deferd dkim show') words='--config -o --json -h --help' ;;
+    'deferd dkim check') words='--config -o --json -h --help' ;;
+    'deferd dkim sign') words='--config -o -h --help' ;;
+    'deferd dkim verify') words='--config -o --json -h --help' ;;
     'deferd bounce') words='preview -h --help' ;;
     'deferd bounce preview') words='--config -o -h --help' ;;
     'deferd simulate') words='schedule run contention -h --help' ;;
@@ -238,6 +244,20 @@ _deferd() {
     'deferd user remove -o') words='' ;;
     'deferd user list --config') words='' ;;
     'deferd user list -o') words='' ;;
+    'deferd dkim generate --config') words='' ;;
+    'deferd dkim generate -o') words='' ;;
+    'deferd dkim generate --selector') words='' ;;
+    'deferd dkim generate --type') words='rsa ed25519 both' ;;
+    'deferd dkim generate --bits') words='' ;;
+    'deferd dkim generate --directory') words='' ;;
+    'deferd dkim show --config') words='' ;;
+    'deferd dkim show -o') words='' ;;
+    'deferd dkim check --config') words='' ;;
+    'deferd dkim check -o') words='' ;;
+    'deferd dkim sign --config') words='' ;;
+    'deferd dkim sign -o') words='' ;;
+    'deferd dkim verify --config') words='' ;;
+    'deferd dkim verify -o') words='' ;;
     'deferd bounce preview --config') words='' ;;
     'deferd bounce preview -o') words='' ;;
     'deferd simulate schedule --config') words='' ;;

@@ -16,6 +16,8 @@ import type { Templates } from './templates.ts'
 /** The methods of the intake that notices use. */
 export interface NoticeEntry {
   begin(): { readonly id: MessageId; readonly queueId: string; readonly arrivedAt: Instant }
+  /** The message with its DKIM signatures. Rejects when a key cannot sign. */
+  signed(message: Message, content: readonly Uint8Array[]): Promise<Message>
   /** Routes and schedules the notice; QueueStore.report commits it. */
   prepare(entry: {
     readonly message: Message
@@ -63,6 +65,11 @@ export interface WrittenNotice {
   readonly entry: NewMessage
 }
 
+interface ComposedNotice extends Omit<WrittenNotice, 'entry'> {
+  readonly content: readonly Uint8Array[]
+  readonly signed: Message
+}
+
 export class NoticeWriter {
   readonly #store: NoticeWriterDeps['store']
   readonly #clock: NoticeWriterDeps['clock']
@@ -80,7 +87,14 @@ export class NoticeWriter {
   async write(message: Message, notices: readonly Notice[]): Promise<readonly WrittenNotice[]> {
     const whole = await this.#original(message, notices, 'full')
     const headers = await this.#original(message, notices, 'headers')
-    return notices.map((notice) => this.#prepare(notice, message, (notice.returns === 'full' ? whole : headers) ?? NOTHING))
+    const composed: ComposedNotice[] = []
+    for (const notice of notices)
+      composed.push(await this.#compose(notice, message, (notice.returns === 'full' ? whole : headers) ?? NOTHING))
+    // Prepared together, after the last step that may fail, because a prepared notice has room in the active queue.
+    return composed.map(({ content, signed, ...one }) => ({
+      ...one,
+      entry: this.#entry.prepare({ message: signed, recipients: [{ address: one.notice.address }], content }),
+    }))
   }
 
   /** Reads the original to return; undefined when no notice includes it. */
@@ -97,7 +111,7 @@ export class NoticeWriter {
     return async (index) => (index === 0 ? Buffer.from(prependedHeaders) : this.#store.readChunk(contentId, index - 1))
   }
 
-  #prepare(notice: Notice, message: Message, original: ReturnedOriginal): WrittenNotice {
+  async #compose(notice: Notice, message: Message, original: ReturnedOriginal): Promise<ComposedNotice> {
     const { templates, reportingMta, threaded } = this.#settings()
     const { id, queueId, arrivedAt } = this.#entry.begin()
     const dsn = writeDsn({
@@ -111,12 +125,8 @@ export class NoticeWriter {
       at: arrivedAt,
       date: (at) => mailDate(at, this.#clock),
     })
-    const prepared = this.#entry.prepare({
-      message: envelopeOf(notice, dsn, { id, arrivedAt }),
-      recipients: [{ address: notice.address }],
-      content: inChunks(dsn.content),
-    })
-    return { notice, queueId, entry: prepared }
+    const content = inChunks(dsn.content)
+    return { notice, queueId, content, signed: await this.#entry.signed(envelopeOf(notice, dsn, { id, arrivedAt }), content) }
   }
 }
 

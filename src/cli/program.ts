@@ -48,6 +48,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['salvage', async (program, { shell, end }) => (await import('./commands/salvage.ts')).addSalvage(program, shell, end)],
   ['audit', async (program, { shell }) => (await import('./commands/audit.ts')).addAudit(program, shell)],
   ['user', async (program, { shell }) => (await import('./commands/user.ts')).addUser(program, shell)],
+  ['dkim', async (program, { shell, end }) => (await import('./dkim/dkim.ts')).addDkim(program, shell, end)],
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],

@@ -31,7 +31,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     log.flush()
     process.exit(EX.software)
   })
-  const net = new InheritedSockets(new SystemNet(), inheritedSockets(env, pid))
+  const net = new InheritedSockets(new SystemNet({ dnsServers: config.dns_servers }), inheritedSockets(env, pid))
   const daemon = await startDaemon({ loaded, events, net, user })
   void daemon.failed.then(({ exitCode }) => {
     log.flush()

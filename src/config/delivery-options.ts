@@ -31,6 +31,11 @@ export const DELIVERY_OPTIONS = {
     '998',
     'Maximum bytes of a line that is sent; longer lines are split, continued after a space; 0 for no limit.',
   ),
+  dkim_sign: perDestination(
+    is.flag,
+    'yes',
+    'Send the DKIM signatures of mail from a domain with a [dkim."…"] table (docs/dkim.md); no for next hops that sign.',
+  ),
   smtp_discard_ehlo_keywords: perDestination(
     is.words(...is.EHLO_KEYWORDS),
     '',

@@ -46,6 +46,11 @@ environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the co
 [destination."gmail.com"]
 destination_concurrency_limit = 5 # names lose default_
 minimal_backoff_time = "60s"
+
+# From domain or .parent: keys that sign its mail (docs/dkim.md)
+[dkim."example.com"]
+keys = ["r2026a:/etc/deferd/dkim/example.com.r2026a.pem", "e2026a:/etc/deferd/dkim/example.com.e2026a.pem"]
+expire = "0" # time after which signatures are invalid; 0 for none
 \`\`\`
 
 ## Parameters

@@ -20,6 +20,11 @@ export const GENERAL_OPTIONS = {
     'Folder of the queue: the SQLite file, the control socket, the maildrop and the lock.',
   ),
   smtpd_listen: option(is.list, '127.0.0.1:2525', 'Addresses and ports of the SMTP server.'),
+  dns_servers: option(
+    is.list,
+    '',
+    'Addresses of DNS servers, as address or address:port; those of the system when empty; they change at a restart.',
+  ),
   inet_protocols: option(
     is.families,
     'all',

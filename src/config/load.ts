@@ -4,6 +4,7 @@
  */
 import { hostname as machineName } from 'node:os'
 import { withoutPassword } from './database-url.ts'
+import { readDkimTable } from './dkim-tables.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
@@ -38,6 +39,8 @@ export interface LoadedConfig {
   readonly written: ReadonlyMap<OptionName, string>
   /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
+  readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** Values that were replaced, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
@@ -100,7 +103,7 @@ function throwProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(inLineOrder(problems))
 }
 
-const emptySettings = (): RawSettings => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map() })
+const emptySettings = (): RawSettings => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map(), dkim: new Map() })
 
 /**
  * Loads the configuration from `sources`. Reads at most one file. Throws ConfigError (exit code 78) with all problems, each
@@ -166,7 +169,13 @@ function interpret(
       timed ? fitTable(heading, table as DestinationSettings, { relay: parameters, raw, queueTimes }) : (table as DestinationSettings),
     ]),
   )
-  const config: Config = { ...parameters, transport_maps: maps, destination }
+  const dkim = new Map(
+    [...raw.dkim].map(([heading, table]) => {
+      const lower = heading.toLowerCase()
+      return [lower, readDkimTable(lower, table, parameters.maximal_queue_lifetime, problems)] as const
+    }),
+  )
+  const config: Config = { ...parameters, transport_maps: maps, destination, dkim }
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
@@ -181,6 +190,7 @@ function interpret(
     file: facts.file,
     written,
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
+    writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
     warnings: queueTimes.warnings,
   }
 }
@@ -219,3 +229,6 @@ function writtenAs(name: OptionName, text: string): string {
 
 const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion): ReadonlyMap<string, string> =>
   new Map([...table].map(([name, given]) => [name, writtenAs(globalNameOf(name as SettingName), asText(expansion.expand(given)))]))
+
+const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
+  new Map([...table].map(([name, { value }]) => [name, asText(value)]))

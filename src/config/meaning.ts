@@ -2,6 +2,7 @@
  * Validates values that other modules parse: listen addresses, networks, next hops, transports. Each is parsed with the parser
  * that is used later, so that a start does not fail half-way.
  */
+import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { addressesIn } from '../mail/address-list.ts'
 import { parseAddress } from '../mail/address-path.ts'
@@ -52,6 +53,13 @@ function assertHostName(text: string, parameter: string): void {
   const labels = domainToASCII(text).split('.')
   if (labels.every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label))) return
   throw new Error(`${parameter}: ${JSON.stringify(text)} is not a domain name; write the name itself, such as "relay.example.com"`)
+}
+
+/** Throws an Error when `text` is not an address of a server, with or without a port. */
+function assertDnsServer(text: string): void {
+  const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? []
+  if (isIP(address) !== 0) return
+  throw new Error(`dns_servers: ${JSON.stringify(text)} is not an address; write an address such as "127.0.0.1" or "127.0.0.1:5353"`)
 }
 
 /** Throws an Error that names the parameter when `text` is neither empty nor one address. */
@@ -107,6 +115,7 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     http_listen: () => config.http_listen === '' || listenAt(config.http_listen, 'http_listen', families),
     // The default of smtpd_listen is an IPv4 address. A value of its own is checked above.
     inet_protocols: () => isDefault('smtpd_listen') && config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
+    dns_servers: () => config.dns_servers.forEach(assertDnsServer),
     mynetworks: () => {
       assertNoForeignTable(config.mynetworks, 'mynetworks', AS_LIST)
       return new Networks(config.mynetworks, 'mynetworks')

@@ -3,6 +3,7 @@
  * sentence of documentation. The Config type, the validation, `deferd config` and docs/configuration.md are derived from this
  * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
+import type { DkimTable } from './dkim-tables.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
 import { NODE_OPTIONS } from './node-options.ts'
@@ -39,4 +40,6 @@ export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
   readonly transport_maps: ReadonlyMap<string, string>
   /** Domain, `.parent` or next hop, mapped to the parameters of its table. */
   readonly destination: ReadonlyMap<string, DestinationSettings>
+  /** Domain or `.parent`, in lower case, mapped to its keys. */
+  readonly dkim: ReadonlyMap<string, DkimTable>
 }

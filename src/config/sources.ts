@@ -21,6 +21,7 @@ export interface RawSettings {
   readonly parameters: Map<string, RawValue>
   readonly transportMaps: Map<string, RawValue>
   readonly destinations: Map<string, Map<string, RawValue>>
+  readonly dkim: Map<string, Map<string, RawValue>>
 }
 
 /** Configuration files that are tried when none is named. The first existing file is used. */
@@ -51,7 +52,7 @@ export interface ConfigSources {
   readonly defaultFiles?: DefaultFiles | undefined
 }
 
-const TABLES = new Set(['transport_maps', 'destination'])
+const TABLES = new Set(['transport_maps', 'destination', 'dkim'])
 
 function readIfThere(path: string): string | undefined {
   try {
@@ -117,11 +118,12 @@ export function addTables(
     else if (name === 'transport_maps') {
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
+      const target = name === 'dkim' ? raw.dkim : raw.destinations
       for (const [heading, table] of Object.entries(value)) {
-        if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [destination."${heading}"]` })
+        if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [${name}."${heading}"]` })
         else {
           const settings = Object.entries(table).map(([key, set]) => [key, { value: set, where: where(name, heading, key) }] as const)
-          raw.destinations.set(heading, new Map(settings))
+          target.set(heading, new Map(settings))
         }
       }
     }

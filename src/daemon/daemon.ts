@@ -54,7 +54,12 @@ const GRACE: Duration = seconds(8)
  * CannotListen or the system's error; nothing is then left open. Installs no signal handlers, because the process belongs to the
  * caller.
  */
-export async function startDaemon({ loaded, events, net = new SystemNet(), user }: DaemonDeps): Promise<Daemon> {
+export async function startDaemon({
+  loaded,
+  events,
+  net = new SystemNet({ dnsServers: loaded.config.dns_servers }),
+  user,
+}: DaemonDeps): Promise<Daemon> {
   const daemon = new Daemon(loaded, events, net)
   try {
     await daemon.open(user === undefined ? null : new Account(user))
@@ -240,11 +245,12 @@ export class Daemon {
   }
 
   /** Logs which changes of a reload need a restart. */
-  #noteRestarts({ queue_directory, inet_protocols }: Config): void {
-    const former = this.#loaded.config.inet_protocols
+  #noteRestarts({ queue_directory, inet_protocols, dns_servers }: Config): void {
+    const { inet_protocols: former, dns_servers: formerServers } = this.#loaded.config
     const texts = [
       ...(queue_directory === this.queueDirectory ? [] : [`queue_directory stays ${this.queueDirectory}`]),
       ...(inet_protocols.join() === former.join() ? [] : [`open listeners keep inet_protocols = ${former.join(', ')}`]),
+      ...(dns_servers.join() === formerServers.join() ? [] : [`dns_servers stay ${formerServers.join(', ') || 'those of the system'}`]),
     ]
     for (const text of texts) this.#events.emit({ kind: 'note', level: 'warning', text: `reload: ${text}: restart deferd to change it` })
   }

@@ -11,6 +11,8 @@ import { inLineOrder, type Problem } from '../config/problem.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
 import { formatNextHop, parseNextHop } from '../config/next-hop.ts'
 import { parseNextHops } from '../config/transport-map.ts'
+import { loadDkimKeys } from '../dkim/keys.ts'
+import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
 import { openSenderTables } from '../delivery/routing/sender-tables.ts'
@@ -36,6 +38,7 @@ export const PARTS = [
   'logins',
   'next hops',
   'lookup tables',
+  'DKIM keys',
   'users',
   'log',
   'queue folder',
@@ -129,15 +132,17 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
   const senderTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openSenderTables(config))
   steps.warn('lookup tables', ...[tables, senderTables].flatMap((opened) => opened?.warnings ?? []))
+  const dkimKeys = steps.take('DKIM keys', 'dkim_sign', () => loadDkimKeys(config))
+  if (dkimKeys !== undefined) steps.warn('DKIM keys', ...keyWarnings(dkimKeys), ...signingWarnings(config, dkimKeys))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
-  if (tables === undefined || senderTables === undefined) return undefined
+  if (tables === undefined || senderTables === undefined || dkimKeys === undefined) return undefined
   const lookups = { tables: tables.tables, senderTables: senderTables.tables }
   const { smtp_sasl_oauth_token_command: command } = config
   const secrets = { passwords: passwords.text, tls, ...(command === '' ? {} : { runTokenCommand: tokenCommand(command) }) }
-  return { config, templates: notices.templates, secrets, ...lookups }
+  return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }
 }
 
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */

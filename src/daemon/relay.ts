@@ -8,12 +8,16 @@ import { SubmissionReturner } from '../bounce/rejected-submission.ts'
 import type { Templates } from '../bounce/templates.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
 import type { Config } from '../config/options.ts'
+import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
+import { MessageSigning, signsAnywhere } from '../dkim/message-signing.ts'
+import { Signer } from '../dkim/signer.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { Router } from '../delivery/routing/router.ts'
 import { openSenderTables, type SenderTables } from '../delivery/routing/sender-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
+import { signInThreadPool, type Signing } from '../system/signing.ts'
 import type { Random } from '../system/random.ts'
 import { Acceptor } from '../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
@@ -52,6 +56,8 @@ export interface RelaySettings {
   readonly senderTables?: SenderTables | undefined
   /** Opened lookup tables for addresses; opened by the relay when absent. */
   readonly tables?: Tables | undefined
+  /** Keys of the DKIM tables; read by the relay when absent. */
+  readonly dkimKeys?: DkimKeys | undefined
 }
 
 export interface RelayDeps extends RelaySettings {
@@ -64,6 +70,8 @@ export interface RelayDeps extends RelaySettings {
   readonly events: Events
   /** True while mail is refused because the node is drained; never when absent. */
   readonly isDraining?: (() => boolean) | undefined
+  /** Signs with the DKIM keys; in the thread pool when absent. */
+  readonly sign?: Signing | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
@@ -77,6 +85,7 @@ interface Rules {
   readonly agent: DeliveryAgent
   readonly acceptor: Acceptor
   readonly rewriting: Rewriting | null
+  readonly signing: MessageSigning | null
 }
 
 export class Relay {
@@ -136,7 +145,12 @@ export class Relay {
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
-    const entry = noticeEntry({ intake: this.intake, events, rewriting: () => this.#rules.rewriting })
+    const entry = noticeEntry({
+      intake: this.intake,
+      events,
+      rewriting: () => this.#rules.rewriting,
+      signing: () => this.#rules.signing,
+    })
     this.#mailerDaemon = new MailerDaemon({
       store,
       clock,
@@ -202,12 +216,13 @@ export class Relay {
     return this.#rules.policies
   }
 
-  #compile({ config, templates, secrets, tables, senderTables }: RelaySettings): Rules {
+  #compile({ config, templates, secrets, tables, senderTables, dkimKeys }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config, senderTables ?? openSenderTables(config).tables)
     const policies = new DestinationPolicies(config)
     const opened = tables ?? openTables(config).tables
     const rewriting = Rewriting.of(config, opened)
+    const signing = this.#signing(config, dkimKeys)
     const agent = new SmtpAgent({
       config,
       router,
@@ -217,6 +232,7 @@ export class Relay {
       random,
       ...(secrets === undefined ? {} : { secrets }),
       generic: GenericMaps.of(config, opened),
+      signing,
       readChunk: (body, index) => store.readChunk(body, index),
       cachedContent: (message) => this.#contents.get(message),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
@@ -229,8 +245,18 @@ export class Relay {
       policies,
       notices: noticeSettings(config, templates),
       rewriting,
-      acceptor: new Acceptor({ intake: this.intake, config, clock, events, rewriting }),
+      signing,
+      acceptor: new Acceptor({ intake: this.intake, config, clock, events, rewriting, signing }),
     }
+  }
+
+  /** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
+  #signing(config: Config, loaded: DkimKeys | undefined): MessageSigning | null {
+    const keys = loaded ?? loadDkimKeys(config)
+    if (!signsAnywhere(config)) return null
+    const { clock, events, sign = signInThreadPool } = this.#deps
+    const note = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
+    return new MessageSigning({ signer: new Signer(keys, sign), config, clock, note })
   }
 
   /**

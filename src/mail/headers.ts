@@ -48,6 +48,28 @@ export function* fieldsOf(content: Uint8Array): Generator<UnfoldedField> {
   for (const field of scan.fields) if (!field.mailboxLine) yield { name: field.name, value: unfolded(bytes, field) }
 }
 
+/** A field as it was received. Texts have one character per octet. */
+export interface RawField {
+  /** Field name in lower case. */
+  readonly name: string
+  /** The field name as written, with the colon. */
+  readonly start: string
+  /** Text after the colon, with its line ends. */
+  readonly value: string
+}
+
+/** The fields of a header, as they were received. */
+export function rawFieldsOf(header: Uint8Array): readonly RawField[] {
+  const bytes = Buffer.from(header.buffer, header.byteOffset, header.byteLength)
+  const scan = new HeaderScan()
+  scan.scan(bytes)
+  return scan.fields.map(({ name, start, valueStart, end }) => ({
+    name,
+    start: bytes.toString('latin1', start, valueStart),
+    value: bytes.toString('latin1', valueStart, end),
+  }))
+}
+
 /** Length of the header in bytes, without the empty line after it. */
 export function headerLength(content: Uint8Array): number {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)

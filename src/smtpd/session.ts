@@ -138,7 +138,8 @@ export class Session implements CommandHandler {
     const { name: saslUsername, method: saslMethod } = this.#login ?? {}
     const session = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
     const local = this.#forwarded?.isLocal ?? this.#isLocal
-    return { envelope, declaredSize, client: { ...this.client, ...session, local, upstream: this.#upstream } }
+    const own = this.#forwarded?.isLocal ?? this.#mayRelay
+    return { envelope, declaredSize, client: { ...this.client, ...session, local, own, upstream: this.#upstream } }
   }
 
   /** Returns the reply to the end of the content. */

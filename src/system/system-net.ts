@@ -13,10 +13,10 @@ const PERMANENT: ReadonlySet<string> = new Set(['EBADNAME', 'EAI_FAIL'])
 export class SystemNet implements Net {
   readonly #resolver: dns.Resolver
 
-  /** `dnsServers` are `address` or `address:port`; the system's servers when absent. */
+  /** `dnsServers` are `address` or `address:port`; the system's servers when absent or empty. */
   constructor({ dnsServers }: { readonly dnsServers?: readonly string[] | undefined } = {}) {
     this.#resolver = new dns.Resolver()
-    if (dnsServers !== undefined) this.#resolver.setServers([...dnsServers])
+    if (dnsServers !== undefined && dnsServers.length > 0) this.#resolver.setServers([...dnsServers])
   }
 
   dial({ address, port, localAddress, timeout }: DialOptions): Promise<Socket> {
@@ -56,6 +56,11 @@ export class SystemNet implements Net {
 
   lookupNames(address: string): Promise<Lookup<string>> {
     return lookup(() => this.#resolver.reverse(address))
+  }
+
+  /** Looks up TXT records, each with its strings joined. */
+  lookupTxt(name: string): Promise<Lookup<string>> {
+    return lookup(async () => (await this.#resolver.resolveTxt(name)).map((strings) => strings.join('')))
   }
 
   ownAddresses(): readonly string[] {

@@ -3,7 +3,7 @@ export { createWorld, type World, type WorldTransport } from './world.ts'
 export type { ParameterValue, WorldConfig, WorldOptions } from './world-options.ts'
 export type { RemoteDomain } from './remote-domain.ts'
 export type { Attempt } from './recipient-log.ts'
-export type { Mail, Mailbox, Notice } from './mailbox.ts'
+export type { Mail, Mailbox, MailSignature, Notice } from './mailbox.ts'
 export {
   type Asserting,
   type AssertionState,

@@ -1,8 +1,25 @@
 /** A remote mailbox: every message that a server kept for an address, whether or not the server acknowledged it. */
 import { parseNotice, type ParsedNotice } from '../bounce/dsn-parser.ts'
+import { recordName } from '../dkim/key-record.ts'
+import type { DkimKeys } from '../dkim/keys.ts'
+import { timeOfSignature } from '../dkim/signer.ts'
+import { readSignatures, signatureProblem } from '../dkim/verifier.ts'
 import { fieldsOf } from '../mail/headers.ts'
+import type { Instant } from '../system/clock.ts'
+import { BEGINNING } from './virtual/virtual-clock.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { inSeconds } from './time.ts'
+
+/** A DKIM signature of a message, verified with the keys of the world's `dkim` tables. */
+export interface MailSignature {
+  readonly domain: string
+  readonly selector: string
+  readonly algorithm: string
+  /** True when the signature is valid for the message as received. */
+  readonly verified: boolean
+  /** Reason why it is not valid; null when it is. */
+  readonly why: string | null
+}
 
 /** One message in a mailbox. */
 export interface Mail {
@@ -14,6 +31,10 @@ export interface Mail {
   readonly to: readonly string[]
   /** Header and body as received, decoded as UTF-8. */
   readonly content: string
+  /** Header and body as received, in octets. */
+  readonly raw: Uint8Array
+  /** DKIM signatures, in the order of their fields. */
+  readonly signatures: readonly MailSignature[]
   /** Returns the value of the first header field of that name, unfolded; undefined if there is none. */
   header(name: string): string | undefined
 }
@@ -24,14 +45,23 @@ export interface Notice extends ParsedNotice {
   readonly at: number
 }
 
+/** The world of a mailbox. @internal */
+export interface MailboxWorld {
+  /** Keys of the `dkim` tables. */
+  readonly keys: DkimKeys
+  readonly startedAt: Instant
+}
+
 /** Messages kept for one address, at the time of the call to `world.mailbox`. */
 export class Mailbox {
   /** Address, its domain in lower case. */
   readonly address: string
   readonly #received: readonly ReceivedMail[]
+  readonly #world: MailboxWorld
 
   /** @internal Use `world.mailbox`. */
-  constructor(address: string, received: readonly ReceivedMail[]) {
+  constructor(address: string, received: readonly ReceivedMail[], world: MailboxWorld = { keys: new Map(), startedAt: BEGINNING }) {
+    this.#world = world
     this.address = address
     this.#received = received
   }
@@ -43,6 +73,8 @@ export class Mailbox {
       from: mail.sender,
       to: mail.recipients,
       content: mail.content.toString('utf8'),
+      raw: mail.content,
+      signatures: signaturesOf(mail, this.#world),
       header: (name) => headerOf(mail.content, name),
     }))
   }
@@ -58,3 +90,14 @@ export class Mailbox {
 
 const headerOf = (content: Buffer, name: string): string | undefined =>
   [...fieldsOf(content)].find((field) => field.name === name.toLowerCase())?.value
+
+function signaturesOf({ content, at }: ReceivedMail, { keys, startedAt }: MailboxWorld): readonly MailSignature[] {
+  const signed = readSignatures(content)
+  return signed.signatures.map((signature) => {
+    const { domain, selector, algorithm, record } = signature
+    const own = [...keys.values()].flatMap((table) => table.keys.filter((key) => recordName(key.selector, table.domain) === record))
+    const records = own.map((key) => key.record)
+    const why = signatureProblem(signed, signature, records, timeOfSignature(startedAt + at))
+    return { domain, selector, algorithm, verified: why === null, why }
+  })
+}

@@ -2,6 +2,9 @@
 import type { Templates } from '../bounce/templates.ts'
 import type { Config } from '../config/options.ts'
 import { Relay } from '../daemon/relay.ts'
+import type { DkimKeys } from '../dkim/keys.ts'
+import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
+import { signAtOnce } from '../system/signing.ts'
 import type { Net } from '../system/net.ts'
 import type { Duration, MachineClock } from '../system/clock.ts'
 import { seededRandom } from '../system/random.ts'
@@ -14,6 +17,7 @@ export interface RestartableRelayDeps {
   readonly queue: OpenedQueue
   readonly config: Config
   readonly templates: Templates
+  readonly dkimKeys: DkimKeys
   readonly seed: number
   readonly between: Interceptors
   readonly clock: MachineClock
@@ -105,10 +109,11 @@ export class RestartableRelay {
   }
 
   #assemble(): Relay {
-    const { config, templates, seed, between } = this.#deps
+    const { config, templates, dkimKeys, seed, between } = this.#deps
     const life = this.#life
     const { clock, net, store, events } = life
     const random = seededRandom(seed)
-    return new Relay({ config, templates, clock, net, store, events, random, watchAgent: (agent) => between.agent?.(agent, life) ?? agent })
+    const watchAgent = (agent: DeliveryAgent): DeliveryAgent => between.agent?.(agent, life) ?? agent
+    return new Relay({ config, templates, dkimKeys, clock, net, store, events, random, sign: signAtOnce, watchAgent })
   }
 }

@@ -31,7 +31,7 @@ export class History {
     this.#events.push(event)
   }
 
-  /** SHA-256 in hex of all events, with their Message-IDs left out. Equal seeds and equal tests give equal hashes on every machine. */
+  /** SHA-256 in hex of all events, with Message-IDs and signatures left out. Equal seeds and equal tests give equal hashes on every machine. */
   hash(): string {
     const hash = createHash('sha256')
     for (const event of this.#events) hash.update(`${JSON.stringify(event, inOrder)}\n`)
@@ -39,8 +39,11 @@ export class History {
   }
 }
 
-/** Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed. */
-const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id'])
+/**
+ * Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover
+ * them.
+ */
+const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id', 'prependedHeaders'])
 
 function inOrder(key: string, value: unknown): unknown {
   if (NOT_SEEDED.has(key)) return undefined

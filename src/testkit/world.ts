@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
 import { configFrom } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
+import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../daemon/relay.ts'
 import type { Endpoint, Listener } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
@@ -34,7 +35,7 @@ import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
 import { toDuration, type Time } from './time.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
-import { VirtualClock } from './virtual/virtual-clock.ts'
+import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
 /** Options for nodemailer's `createTransport`. */
@@ -62,9 +63,10 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   requireStore(options.store ?? 'memory')
   const { config, written } = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
+  const dkimKeys = loadDkimKeys(config)
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
-  const world = new World({ options, between, config, templates, script, queue })
+  const world = new World({ options, between, config, templates, dkimKeys, script, queue })
   await world.start()
   return world
 }
@@ -75,6 +77,7 @@ interface WorldDeps {
   readonly between: Interceptors
   readonly config: Config
   readonly templates: ReturnType<typeof loadTemplates>['templates']
+  readonly dkimKeys: DkimKeys
   readonly script: ReturnType<typeof readScript> | undefined
 }
 
@@ -92,6 +95,7 @@ export class World implements AsyncDisposable {
   /** Events of the queue; `events.listen` adds a listener. @internal */
   readonly events: Events
   readonly #driver: TimeDriver
+  readonly #dkimKeys: DkimKeys
   readonly #history = new History()
   readonly #log = new RecipientLog()
   readonly #received = new Map<string, ReceivedMail[]>()
@@ -105,7 +109,8 @@ export class World implements AsyncDisposable {
 
   /** @internal Use createWorld. */
   constructor(deps: WorldDeps) {
-    const { options, script } = deps
+    const { options, script, dkimKeys } = deps
+    this.#dkimKeys = dkimKeys
     const seed = options.seed ?? 1
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
     this.events = new Events(() => this.clock.now())
@@ -250,7 +255,7 @@ export class World implements AsyncDisposable {
   /** Returns the messages that remote servers kept for an address. */
   mailbox(address: string): Mailbox {
     const name = normalizeAddress(address)
-    return new Mailbox(name, this.#received.get(name) ?? [])
+    return new Mailbox(name, this.#received.get(name) ?? [], { keys: this.#dkimKeys, startedAt: BEGINNING })
   }
 
   /** Returns the record of all events. */

@@ -89,6 +89,13 @@ describe('newcomers', () => {
     expect(outputs.at(-1)).toContain('maximal_backoff_time = ')
   })
 
+  test('an operator makes DKIM keys and uses the table that is printed', () => {
+    const [generate = ''] = commandsIn(blockWith('docs/dkim.md', 'dkim generate').text)
+    const { out } = newcomer.run(generate)
+    newcomer.configure(out.slice(out.indexOf('[dkim.')))
+    expect(newcomer.run('deferd dkim show').out).toMatch(/rsa-sha256, 2048 bits, signs[^]*ed25519-sha256, 256 bits, signs/)
+  })
+
   test('a contributor finds every command of the pages among the scripts', () => {
     const scripts = newcomer.run('npm run').out
     const named = ['README.md', 'CONTRIBUTING.md', 'RELIABILITY.md', 'docs/bench.md'].flatMap((page) =>

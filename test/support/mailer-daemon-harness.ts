@@ -128,6 +128,10 @@ export class MailerDaemonHarness implements NoticeEntry {
     return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
   }
 
+  async signed(message: Message): Promise<Message> {
+    return message
+  }
+
   prepare({ message, recipients, content }: Parameters<NoticeEntry['prepare']>[0]): NewMessage {
     return {
       message,

@@ -1,6 +1,6 @@
 /**
- * Tests that need a program that may be absent: a browser, PostgreSQL, Postfix, or the tools of Debian packages. Without it they are
- * skipped with the reason in their name. DEFERD_TEST_REQUIRE is a list of needs that must be met
+ * Tests that need a program that may be absent: a browser, PostgreSQL, Postfix, opendkim with dkimpy, or the tools of Debian
+ * packages. Without it they are skipped with the reason in their name. DEFERD_TEST_REQUIRE is a list of needs that must be met
  * (`browser,postgres,interop,packages`): such a test then fails.
  */
 export type Need = 'browser' | 'postgres' | 'interop' | 'packages'

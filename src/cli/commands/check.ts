@@ -3,7 +3,6 @@
  * DNS. Read-only without --repair; prints one line per check.
  */
 import { X509Certificate } from 'node:crypto'
-import { resolveMx } from 'node:dns/promises'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { errorMessage } from '../../system/caught-error.ts'
@@ -88,6 +87,10 @@ function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding 
     case 'lookup tables': {
       const used = [...TABLE_NAMES, ...SENDER_TABLE_NAMES].filter((name) => config[name].length > 0)
       return used.length === 0 ? null : ok(part, used.join(', '))
+    }
+    case 'DKIM keys': {
+      const domains = [...config.dkim.keys()]
+      return domains.length === 0 ? null : ok(part, domains.join(', '))
     }
     case 'log':
       return config.log_file === '' ? null : ok(part, config.log_file)
@@ -186,12 +189,10 @@ const maildrop: Check = async (shell, { config: { queue_directory: directory } }
 /** Looks up an MX record to test DNS. Skipped when all mail is routed to relay hosts in brackets, which need no MX lookup. */
 const names: Check = async (_shell, { config }) => {
   if (config.relayhost.length > 0 && config.relayhost.every((host) => host.startsWith('['))) return null
-  try {
-    await resolveMx('gmail.com')
-    return ok('names', 'mail exchangers can be looked up')
-  } catch (cause) {
-    return warning('names', `mail exchangers cannot be looked up: ${errorMessage(cause)}`)
-  }
+  const { SystemNet } = await import('../../system/system-net.ts')
+  const found = await new SystemNet({ dnsServers: config.dns_servers }).lookupMx('gmail.com')
+  if (found.kind !== 'failed') return ok('names', 'mail exchangers can be looked up')
+  return warning('names', `mail exchangers cannot be looked up: ${found.reason}`)
 }
 
 const CHECKS: readonly (readonly [string, Check])[] = [
@@ -232,7 +233,7 @@ async function* findings(subject: Subject, { user, connect }: CheckOptions): Asy
 /** Connects to the relay hosts without sending mail. */
 async function* connectFindings({ config }: LoadedConfig, settings: RelaySettings): AsyncGenerator<Finding> {
   const { SystemNet } = await import('../../system/system-net.ts')
-  const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet(), clock: systemClock }
+  const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet({ dnsServers: config.dns_servers }), clock: systemClock }
   if (config.relayhost.length === 0) yield warning(RELAYHOST, 'no relayhost is configured, so that there is nothing to connect to')
   for (const hop of parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)) {
     for (const { ok: works, text } of await tryNextHop(hop, deps)) yield works ? ok(RELAYHOST, text) : error(RELAYHOST, text)

@@ -30,13 +30,18 @@ function chosen(names: readonly string[]): readonly OptionName[] {
 const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
   JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
 
-function* tables({ config, writtenTables }: LoadedConfig): Generator<string> {
+function* tables({ config, writtenTables, writtenDkim }: LoadedConfig): Generator<string> {
   if (config.transport_maps.size > 0) {
     yield '\n[transport_maps]'
     for (const [key, target] of config.transport_maps) yield `${JSON.stringify(key)} = ${target}`
   }
-  for (const [heading, table] of writtenTables) {
-    yield `\n[destination.${JSON.stringify(heading)}]`
+  yield* headed('destination', writtenTables)
+  yield* headed('dkim', writtenDkim)
+}
+
+function* headed(kind: string, written: ReadonlyMap<string, ReadonlyMap<string, string>>): Generator<string> {
+  for (const [heading, table] of written) {
+    yield `\n[${kind}.${JSON.stringify(heading)}]`
     for (const [name, value] of table) yield `${name} = ${value}`
   }
 }

@@ -14,9 +14,10 @@ import type { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { Host } from '../routing/host-order.ts'
+import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
-import { genericMail } from './generic-mail.ts'
-import { MessageContent, type ReadChunk } from './message-content.ts'
+import type { ReadChunk } from './message-content.ts'
+import { outgoingMail } from './outgoing-mail.ts'
 import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
 import type { Net } from '../../system/net.ts'
 import { formatNextHop, type NextHop, type Origin } from '../../config/next-hop.ts'
@@ -45,6 +46,8 @@ export interface AttemptDeps {
   readonly passwords: SaslCredentials
   /** smtp_generic_maps; null without. */
   readonly generic: GenericMaps | null
+  /** Null without DKIM tables. */
+  readonly signing: MessageSigning | null
   readonly readChunk: ReadChunk
   readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
@@ -255,12 +258,11 @@ export class Attempt {
   /** Runs a mail transaction. Returns false when the connection was a cached one that proved closed. */
   async #transact(session: SmtpSession, key: string, policy: Policy): Promise<boolean> {
     const { message } = this.#request
-    const content = new MessageContent(message, this.#deps.readChunk, this.#deps.cachedContent?.(message))
-    const { smtp_line_length_limit: lineLimit } = this.#settings
+    const { smtp_line_length_limit: lineLimit, dkim_sign: signed } = this.#settings
     const lmtp = this.#route.transport === 'lmtp'
-    const queued = { message, recipients: this.#outcomes.open, content }
-    const { generic } = this.#deps
-    const mail = { ...(generic === null || lmtp ? queued : genericMail(queued, generic)), lmtp, lineLimit }
+    const { readChunk, cachedContent, signing } = this.#deps
+    const terms = { generic: lmtp ? null : this.#deps.generic, signing, signed, lineLimit, readChunk, cached: cachedContent?.(message) }
+    const mail = { ...outgoingMail({ message, recipients: this.#outcomes.open }, terms), lmtp, lineLimit }
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false
     this.#recordSession(session, transcript)

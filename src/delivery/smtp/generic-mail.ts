@@ -2,6 +2,7 @@
  * Rewrites a message for a next hop by smtp_generic_maps: its envelope, and its header while the content is read. The queued
  * message stays as it is.
  */
+import { SigningFailed } from '../../dkim/signer.ts'
 import { HeaderEditor, type HeaderRules } from '../../mail/header-editor.ts'
 import type { LeasedRecipient, Message } from '../../mail/message.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
@@ -15,13 +16,20 @@ export interface GenericMail {
   readonly content: ContentSource
 }
 
+/** Returns the fields to prepend to a header; `changed` tells whether it differs from the queued one. */
+export type HeaderSigning = (header: Buffer, changed: boolean) => Promise<string>
+
 /** The mail with mapped addresses. After a failed lookup its content is unreadable for now, so that the delivery is deferred. */
-export function genericMail({ message, recipients, content }: GenericMail, maps: GenericMaps): GenericMail {
+export function genericMail(
+  { message, recipients, content }: GenericMail,
+  maps: GenericMaps,
+  sign: HeaderSigning | null = null,
+): GenericMail {
   try {
     return {
       message: { ...message, sender: maps.envelope(message.sender) },
       recipients: recipients.map((recipient) => maps.recipient(recipient)),
-      content: new GenericContent(content, maps),
+      content: new GenericContent(content, maps, sign),
     }
   } catch (error) {
     const failed = unreadable(error)
@@ -30,21 +38,25 @@ export function genericMail({ message, recipients, content }: GenericMail, maps:
 }
 
 function unreadable(error: unknown): ContentRead {
-  if (!(error instanceof LookupFailed)) throw error
+  if (!(error instanceof LookupFailed || error instanceof SigningFailed)) throw error
   return { kind: 'unreadable', why: error.message, lasting: false }
 }
 
 /** A content whose header addresses are mapped. */
 class GenericContent implements ContentSource {
   readonly #content: ContentSource
+  readonly #sign: HeaderSigning | null
   /** Reads the header; null after its end. */
   #header: HeaderEditor | null
   #pieces: Uint8Array[] = []
+  /** The header as it is queued, with the bytes read after it. */
+  #queued: Buffer[] = []
 
-  constructor(content: ContentSource, maps: GenericMaps) {
+  constructor(content: ContentSource, maps: GenericMaps, sign: HeaderSigning | null) {
     const completion = { origin: null, parent: null, keepsRoutes: true, map: (address: string) => maps.header(address) }
     const rules: HeaderRules = { dropped: new Set(), fieldLimit: Infinity, completion }
     this.#content = content
+    this.#sign = sign
     this.#header = new HeaderEditor(rules, (piece) => this.#pieces.push(piece))
   }
 
@@ -53,7 +65,7 @@ class GenericContent implements ContentSource {
       const read = await this.#content.next()
       if (this.#header === null || read.kind === 'unreadable') return read
       try {
-        const bytes = this.#edited(this.#header, read)
+        const bytes = await this.#edited(this.#header, read)
         if (bytes.length > 0 || read.last) return { ...read, bytes }
       } catch (error) {
         return unreadable(error)
@@ -61,12 +73,31 @@ class GenericContent implements ContentSource {
     }
   }
 
-  /** The edited bytes that are complete. The rest is returned with the next ones. */
-  #edited(header: HeaderEditor, { bytes, last }: Extract<ContentRead, { kind: 'chunk' }>): Buffer {
-    const body = header.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) ?? (last ? header.end() : undefined)
-    if (body !== undefined) this.#header = null
-    const edited = Buffer.concat([...this.#pieces, ...(body === undefined ? [] : [body.rest])])
+  /** The edited bytes that are complete. The rest is returned with the next ones; a header that is signed, when it is complete. */
+  async #edited(header: HeaderEditor, { bytes, last }: Extract<ContentRead, { kind: 'chunk' }>): Promise<Buffer> {
+    const isSigned = this.#sign !== null
+    // Copied when it is kept, because the next chunk invalidates this one.
+    const given = isSigned ? Buffer.from(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const body = header.write(given) ?? (last ? header.end() : undefined)
+    if (isSigned) this.#queued.push(given)
+    if (body === undefined) return isSigned ? NOTHING : this.#take()
+    this.#header = null
+    const edited = this.#take()
+    return Buffer.concat([await this.#fieldsFor(edited, body.rest.length), edited, body.rest])
+  }
+
+  #take(): Buffer {
+    const edited = Buffer.concat(this.#pieces)
     this.#pieces = []
     return edited
   }
+
+  async #fieldsFor(edited: Buffer, rest: number): Promise<Buffer> {
+    if (this.#sign === null) return NOTHING
+    const queued = Buffer.concat(this.#queued)
+    this.#queued = []
+    return Buffer.from(await this.#sign(edited, !edited.equals(queued.subarray(0, queued.length - rest))))
+  }
 }
+
+const NOTHING = Buffer.alloc(0)

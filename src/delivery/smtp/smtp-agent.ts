@@ -16,6 +16,7 @@ import type { ReadChunk } from './message-content.ts'
 import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './smtp-session.ts'
 import type { Net } from '../../system/net.ts'
+import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Route, Router } from '../routing/router.ts'
 import { OauthTokens, type RunTokenCommand } from '../tls/oauth-tokens.ts'
@@ -47,6 +48,8 @@ export interface SmtpAgentDeps {
   readonly secrets?: DeliverySecrets | undefined
   /** smtp_generic_maps; null or absent without. */
   readonly generic?: GenericMaps | null | undefined
+  /** Signs again where smtp_generic_maps change the header; null or absent without DKIM tables. */
+  readonly signing?: MessageSigning | null | undefined
   /** Writes a line to the log. */
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
@@ -72,6 +75,7 @@ export class SmtpAgent implements DeliveryAgent {
     cachedContent,
     secrets = {},
     generic = null,
+    signing = null,
     note,
     secured,
   }: SmtpAgentDeps) {
@@ -96,6 +100,7 @@ export class SmtpAgent implements DeliveryAgent {
       tls,
       passwords,
       generic,
+      signing,
       readChunk,
       cachedContent,
       note,

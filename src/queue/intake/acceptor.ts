@@ -7,6 +7,7 @@ import { SECOND, type Clock, type Instant } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { mailDate } from '../../mail/mail-date.ts'
+import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { receivedLine, type LocalUser, type SmtpClient } from './received-header.ts'
@@ -54,6 +55,8 @@ export interface AcceptorDeps {
   readonly events: Events
   /** Rewrites addresses; null or absent when no parameter asks for it. */
   readonly rewriting?: Rewriting | null | undefined
+  /** Signs the mail of own clients; null or absent without DKIM tables. */
+  readonly signing?: MessageSigning | null | undefined
 }
 
 export class Acceptor {
@@ -106,7 +109,9 @@ export class Acceptor {
     const isLocal = 'uid' in client || client.local
     const additions = isLocal ? this.#additions(identity.queueId, envelope.sender, date) : null
     const completion = isLocal ? (lookups?.completion(this.#completion) ?? this.#completion) : null
-    const facts = { identity, envelope, trace, declaredSize, additions, completion, submitter: submitterOf(client) }
+    const isOwn = 'uid' in client || client.own
+    const signing = isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null
+    const facts = { identity, envelope, trace, declaredSize, additions, completion, signing, submitter: submitterOf(client) }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)
     lookups?.onFailure((reply) => receiver.refuse(reply))

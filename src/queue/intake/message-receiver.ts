@@ -11,6 +11,8 @@ import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import { Chunker } from '../../store/chunks.ts'
 import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
+import type { ArrivingMessage } from '../../dkim/message-signing.ts'
+import { withPrepended } from '../../dkim/stored-signature.ts'
 
 /** Result of a submission. */
 export type Acceptance =
@@ -43,6 +45,8 @@ export interface ReceiverFacts {
   readonly additions: Additions | null
   /** Completes the addresses of the header; null when the mail is not local. */
   readonly completion: Completion | null
+  /** Signs the message; null when it gets no signature. */
+  readonly signing: ArrivingMessage | null
   readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
 
@@ -97,7 +101,7 @@ export class MessageReceiver {
     this.#deps = deps
     this.#chunker.add(Buffer.from(facts.trace))
     const { dropped, headerField: fieldLimit } = deps.limits
-    this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#chunker.add(piece))
+    this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#addHeader(piece))
   }
 
   /** Octets of the content received so far, without the Received field. */
@@ -161,7 +165,7 @@ export class MessageReceiver {
     this.#eightBit ||= !isAscii(piece)
     const { message } = this.#deps.limits
     if (message > 0 && this.#received > message) return this.refuse(TOO_BIG)
-    if (this.#header === null) return this.#chunker.add(piece)
+    if (this.#header === null) return this.#addBody(piece)
     this.#readHeader(this.#header, asBuffer(piece))
   }
 
@@ -176,8 +180,19 @@ export class MessageReceiver {
     this.#header = null
     this.#messageId = header.messageId === undefined ? undefined : maskControls(header.messageId).slice(0, MESSAGE_ID_LIMIT)
     this.#addMissing(header.names)
-    if (!separated && rest.length > 0) this.#chunker.add(CRLF)
-    this.#chunker.add(rest)
+    if (rest.length === 0) return
+    this.#chunker.add(separated ? rest.subarray(0, CRLF.length) : CRLF)
+    this.#addBody(separated ? rest.subarray(CRLF.length) : rest)
+  }
+
+  #addHeader(piece: Uint8Array): void {
+    this.#chunker.add(piece)
+    this.#facts.signing?.header(piece)
+  }
+
+  #addBody(piece: Uint8Array): void {
+    this.#chunker.add(piece)
+    this.#facts.signing?.body(piece)
   }
 
   /** Adds the fields that local mail lacks. In a resent message they are Resent- fields (RFC 5322 §3.6.6). */
@@ -187,7 +202,7 @@ export class MessageReceiver {
     const prefix = [...names].some((name) => name.startsWith('resent-')) ? 'Resent-' : ''
     for (const [name, value] of Object.entries(additions)) {
       if (names.has((prefix + name).toLowerCase())) continue
-      this.#chunker.add(Buffer.from(`${prefix}${name}: ${value}\r\n`))
+      this.#addHeader(Buffer.from(`${prefix}${name}: ${value}\r\n`))
       if (prefix + name === 'Message-Id') this.#messageId = value
     }
   }
@@ -207,14 +222,13 @@ export class MessageReceiver {
   }
 
   async #commit(): Promise<void> {
-    const { identity, envelope, submitter } = this.#facts
-    const size = this.#chunker.bytes
-    const message: Message = {
+    const { identity, envelope, submitter, signing } = this.#facts
+    const queued: Message = {
       id: identity.id,
       createdAt: identity.arrivedAt,
       arrivedAt: identity.arrivedAt,
       sender: envelope.sender,
-      size,
+      size: this.#chunker.bytes,
       contentId: identity.id,
       ret: envelope.ret,
       envid: envelope.envid,
@@ -224,6 +238,7 @@ export class MessageReceiver {
       messageId: this.#messageId,
     }
     try {
+      const message = signing === null ? queued : withPrepended(queued, await signing.end())
       await this.#deps.intake.take({ message, recipients: envelope.recipients, content: this.#chunker.takeAll(), ...submitter })
     } catch (error) {
       this.#isUnknown = error instanceof OutcomeUnknown

@@ -17,8 +17,10 @@ export interface SmtpClient {
   readonly saslMethod?: string | undefined
   /** The message at the server in front of a filter (XFORWARD). */
   readonly upstream?: UpstreamMessage | undefined
-  /** True for a client that may relay (mynetworks or AUTH). Its mail gets missing Date, From and Message-Id fields. */
+  /** True for local_header_rewrite_clients. Their mail gets missing Date, From and Message-Id fields. */
   readonly local: boolean
+  /** True for a client that may relay (mynetworks or AUTH). Its mail is signed, unless a filter says that it came from a stranger. */
+  readonly own: boolean
 }
 
 /** A user of this machine who called `sendmail`. */

@@ -13,7 +13,7 @@ import { cutAt, segmentations } from '../../support/segments.ts'
 
 const ENVELOPE = { sender: 'ann@us.example', recipients: [{ address: 'bob@far.example' }] }
 const USER = { uid: 1000 }
-const CLIENT = { name: 'unknown', address: '2001:db8::1', helo: '', protocol: 'SMTP', local: false }
+const CLIENT = { name: 'unknown', address: '2001:db8::1', helo: '', protocol: 'SMTP', local: false, own: false }
 
 function acceptorWith(settings: Partial<Config> = {}, tables: Readonly<Record<string, unknown>> = {}) {
   const clock = new VirtualClock({ zone: () => ({ offset: 90, name: 'XYZ' }) })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { receivedLine, type SmtpClient, type Trace } from '../../../src/queue/intake/received-header.ts'
 
-const CLIENT: SmtpClient = { name: 'unknown', address: '192.0.2.7', helo: 'app.example', protocol: 'ESMTP', local: true }
+const CLIENT: SmtpClient = { name: 'unknown', address: '192.0.2.7', helo: 'app.example', protocol: 'ESMTP', local: true, own: true }
 const trace = (client: Trace['client'], recipients: readonly string[] = ['ann@far.example']): string =>
   receivedLine({
     client,

@@ -1,0 +1,87 @@
+/**
+ * Signs messages when they are queued, and again for next hops that get another header. Mail of own clients that is not signed for its From is noted, at most once a minute.
+ */
+import type { Config } from '../config/options.ts'
+import { settingsUnder } from '../config/destination-settings.ts'
+import { MINUTE, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import type { RawField } from '../mail/headers.ts'
+import { withPrepended, digestField, type StoredSignatures } from './stored-signature.ts'
+import { MessageDigest, sentFields, splitContent } from './message-digest.ts'
+import { timeOfSignature, type Signer } from './signer.ts'
+import type { Message } from '../mail/message.ts'
+
+export interface MessageSigningDeps {
+  readonly signer: Signer
+  readonly config: Pick<Config, 'smtp_line_length_limit' | 'smtp_generic_maps'>
+  readonly clock: Pick<Clock, 'wallOffset' | 'monotonic'>
+  /** Writes a line to the log. */
+  readonly note: (text: string) => void
+}
+
+/** The digest of a message that arrives. `end` resolves with the header fields to prepend; empty for none. */
+export interface ArrivingMessage {
+  header(piece: Uint8Array): void
+  body(piece: Uint8Array): void
+  end(): Promise<string>
+}
+
+/** Whether any destination gets signatures. */
+export function signsAnywhere(config: Config): boolean {
+  if (config.dkim.size === 0) return false
+  return [null, ...config.destination.keys()].some((table) => settingsUnder(config, table).dkim_sign)
+}
+
+export class MessageSigning {
+  readonly #deps: MessageSigningDeps
+  #notedAt: Duration = -Infinity
+
+  constructor(deps: MessageSigningDeps) {
+    this.#deps = deps
+  }
+
+  /** Begins a message with this queue id and time of arrival. */
+  begin(queueId: string, arrivedAt: Instant): ArrivingMessage {
+    const digest = new MessageDigest(this.#deps.config.smtp_line_length_limit)
+    const signedAt = timeOfSignature(arrivedAt - this.#deps.clock.wallOffset())
+    return {
+      header: (piece) => digest.header(piece),
+      body: (piece) => digest.body(piece),
+      end: () => this.#sign(queueId, digest.fields(), { bodyHash: digest.bodyHash(), signedAt }),
+    }
+  }
+
+  /** A complete message with its signatures. */
+  async signed(queueId: string, message: Message, content: readonly Uint8Array[]): Promise<Message> {
+    const arriving = this.begin(queueId, message.arrivedAt)
+    const { header, body } = splitContent(Buffer.concat(content))
+    arriving.header(header)
+    arriving.body(body)
+    return withPrepended(message, await arriving.end())
+  }
+
+  /** Signatures for a header that differs from the queued one; empty without a table for its From. */
+  async again(header: Uint8Array, digest: NonNullable<StoredSignatures['digest']>, lineLimit: number): Promise<string> {
+    const fields = sentFields([header], lineLimit)
+    const signatory = this.#deps.signer.signatory(fields)
+    return 'domain' in signatory ? this.#deps.signer.sign({ fields, ...digest }, signatory.domain) : ''
+  }
+
+  async #sign(queueId: string, fields: readonly RawField[], digest: NonNullable<StoredSignatures['digest']>): Promise<string> {
+    const { signer, config } = this.#deps
+    const signatory = signer.signatory(fields)
+    if ('domain' in signatory) {
+      const signatures = await signer.sign({ fields, ...digest }, signatory.domain)
+      if (signatures !== '') return signatures
+    } else if (signatory.why === 'from') {
+      this.#noteUnsigned(queueId)
+    }
+    return config.smtp_generic_maps.length > 0 ? digestField(digest) : ''
+  }
+
+  #noteUnsigned(queueId: string): void {
+    const now = this.#deps.clock.monotonic()
+    if (now - this.#notedAt < MINUTE) return
+    this.#notedAt = now
+    this.#deps.note(`${queueId}: not signed with DKIM, because its header has not exactly one From address; noted once a minute`)
+  }
+}
