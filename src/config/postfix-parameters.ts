@@ -4,7 +4,8 @@
  */
 
 const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
-const NO_FILTER = 'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd'
+const NO_FILTER =
+  'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd; mail is signed by [dkim."example.com"] tables (docs/dkim.md)'
 const RELAY_RULES =
   'deferd has no restriction lists; remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
 const TLS_VERSIONS = 'remove it: TLS 1.2 or newer with the ciphers of Node (node --tls-min-v1.3 for more)'

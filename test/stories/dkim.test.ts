@@ -1,4 +1,5 @@
 /** DKIM signatures from the submission to the remote server: deferrals, restarts, rewritten headers, notices, unsigned copies. */
+import { once } from 'node:events'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
 import { createWorld, type Mail, type World, type WorldConfig } from '../../src/testkit/index.ts'
@@ -67,6 +68,30 @@ describe('mail of a local client', () => {
     await world.settle()
     expect(signatures(received(world))).toEqual(['r1 e1'])
   })
+
+  test('is signed where local_header_rewrite_clients leave its header as it is', async () => {
+    await using world = await createWorld({ config: { ...CONFIG, local_header_rewrite_clients: '' } })
+    await send(world)
+    await world.settle()
+    expect(signatures(received(world))).toEqual(['r1 e1'])
+  })
+
+  test.each([
+    ['REMOTE', ''],
+    ['LOCAL', 'r1 e1'],
+  ])('is what a filter says with XFORWARD SOURCE=%s', async (source, expected) => {
+    await using world = await createWorld({ config: { ...CONFIG, smtpd_authorized_xforward_hosts: '127.0.0.0/8' } })
+    const filter = await world.net.dial({ address: '127.0.0.1', port: 2525, timeout: 1_000 })
+    const lines = ['EHLO filter.example', `XFORWARD SOURCE=${source}`, 'MAIL FROM:<app@us.example>', 'RCPT TO:<ann@far.example>', 'DATA']
+    for (const line of [...lines, 'From: app@us.example\r\n\r\nhi\r\n.']) {
+      await once(filter, 'data')
+      filter.write(`${line}\r\n`)
+    }
+    await once(filter, 'data')
+    filter.destroy()
+    await world.settle()
+    expect(signatures(received(world))).toEqual([expected])
+  })
 })
 
 describe('mail without a signature', () => {
@@ -80,13 +105,6 @@ describe('mail without a signature', () => {
     await send(world, { ...mail, envelope: { from: 'app@us.example', to: 'ann@far.example' } })
     await world.settle()
     expect(signatures(received(world))).toEqual([''])
-  })
-
-  test('is not mail of own clients that is left as it is otherwise', async () => {
-    await using world = await createWorld({ config: { ...CONFIG, local_header_rewrite_clients: '' } })
-    await send(world)
-    await world.settle()
-    expect(signatures(received(world))).toEqual(['r1 e1'])
   })
 
   test('is mail of a stranger', async () => {

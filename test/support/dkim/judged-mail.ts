@@ -4,7 +4,7 @@ import { loadDkimKey } from '../../../src/dkim/keys.ts'
 import { recordName } from '../../../src/dkim/key-record.ts'
 import { KEY_FILES } from './dkim-keys.ts'
 import { OtherVerifiers, type Verdict } from './other-verifiers.ts'
-import { delivered, HARMLESS, MUTATIONS, rawMessage } from './signed-mail.ts'
+import { delivered, deliveredAgain, HARMLESS, MUTATIONS, rawMessage } from './signed-mail.ts'
 
 const RECORDS: ReadonlyMap<string, string> = new Map(
   [
@@ -53,4 +53,12 @@ export const LARGE = `From: app@us.example\r\nSubject: large\r\n\r\n${`${'QUJD'.
 export async function judgedLarge(): Promise<{ readonly opendkim: Verdict; readonly dkimpy: Verdict }> {
   const { opendkim, dkimpy } = await new OtherVerifiers(RECORDS).verdicts(await delivered([LARGE]))
   return { opendkim: opendkim[0] ?? [], dkimpy: dkimpy[0] ?? [] }
+}
+
+/** Numbers of copies whose signatures both programs accept, and of all copies: those of three attempts with a restart in between. */
+export async function judgedCopies(count: number, directory: string): Promise<{ readonly valid: number; readonly copies: number }> {
+  const copies = await deliveredAgain(fc.sample(rawMessage, { seed: 3, numRuns: count }), directory)
+  const { opendkim, dkimpy } = await new OtherVerifiers(RECORDS).verdicts(copies)
+  const isValid = (_: Buffer, i: number): boolean => [opendkim[i], dkimpy[i]].every((verdict) => verdict?.join() === BOTH.join())
+  return { valid: copies.filter(isValid).length, copies: copies.length }
 }

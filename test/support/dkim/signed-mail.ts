@@ -1,7 +1,7 @@
 /** Generated mail: accepted, queued, delivered by SMTP, and changed afterwards. */
 import fc from 'fast-check'
 import { DataStream } from '../../../src/smtpd/data-stream.ts'
-import { createWorld } from '../../../src/testkit/index.ts'
+import { createWorld, type World } from '../../../src/testkit/index.ts'
 import { BOTH_KEYS } from './dkim-keys.ts'
 
 const LATIN = (text: string): Buffer => Buffer.from(text, 'latin1')
@@ -59,15 +59,41 @@ function received(raw: string): readonly Uint8Array[] {
   return pieces
 }
 
-/** The messages as a remote server gets them. */
-export async function delivered(messages: readonly string[]): Promise<readonly Buffer[]> {
-  await using world = await createWorld({ config: { dkim: { 'us.example': { keys: BOTH_KEYS } }, message_size_limit: 50_000_000 } })
+/** Submits the messages, each for an address of its own, and resolves with the addresses. */
+async function submit(world: World, messages: readonly string[]): Promise<readonly string[]> {
   const addresses = messages.map((_, i) => `a${i}@far.example`)
   for (const [i, raw] of messages.entries()) {
     const envelope = { sender: 'app@us.example', recipients: [{ address: addresses[i] ?? '' }] }
     const acceptance = await world.relay.acceptor.accept({ envelope, client: { uid: 0 }, content: received(raw) })
     if (acceptance.kind !== 'queued') throw new Error(`message ${i} was not queued: ${JSON.stringify(acceptance)}`)
   }
+  return addresses
+}
+
+/**
+ * The copies of each message that a remote server gets in three attempts: it refuses two of them with 451, and the relay is killed
+ * and started again in between. `smtp_generic_maps` change From.
+ */
+export async function deliveredAgain(messages: readonly string[], directory: string): Promise<readonly Buffer[]> {
+  const config = { dkim: { 'us.example': { keys: BOTH_KEYS } }, smtp_generic_maps: { 'app@us.example': 'out@us.example' } }
+  await using world = await createWorld({ config, store: { directory } })
+  world.rule({ domain: 'far.example', at: 'end-of-data', reply: '451 4.3.0 later', keep: true, first: 2, per: 'recipient' })
+  const addresses = await submit(world, messages)
+  await world.advance('6m')
+  await world.crash()
+  await world.settle()
+  return addresses.flatMap((address) =>
+    world
+      .mailbox(address)
+      .mails()
+      .map(({ raw }) => Buffer.from(raw)),
+  )
+}
+
+/** The messages as a remote server gets them. */
+export async function delivered(messages: readonly string[]): Promise<readonly Buffer[]> {
+  await using world = await createWorld({ config: { dkim: { 'us.example': { keys: BOTH_KEYS } }, message_size_limit: 50_000_000 } })
+  const addresses = await submit(world, messages)
   await world.settle()
   return addresses.map((address) => Buffer.from(world.mailbox(address).mails()[0]?.raw ?? ''))
 }
