@@ -51,7 +51,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     '250 after a failed commit',
     RECEIVER,
-    'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#failed(error)',
+    'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#isUnknown = error instanceof OutcomeUnknown\n      this.#failed(error)',
     'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#deps.report(String(error), error)',
     CONNECTION,
   ),
