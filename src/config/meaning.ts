@@ -16,10 +16,9 @@ import type { NextHop } from './next-hop.ts'
 import type { Config, OptionName } from './options.ts'
 import { foreignTableType } from './postfix-parameters.ts'
 import type { Problem } from './problem.ts'
-import { parseTlsPolicy } from './tls-policy-map.ts'
+import { assertTableWrapperLevel, assertWrapperLevel, parseTlsPolicy } from './tls-policy-map.ts'
 import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
 import { parseNextHops, parseTransport, type Transport } from './transport-map.ts'
-import { assertTableWrapperLevel, assertWrapperLevel } from './wrapper-mode.ts'
 
 /** Positions of values; undefined for a default. */
 export interface Origins {
