@@ -168,12 +168,14 @@ export const settleFinal = `
       from new where r.id = new.id and r.id = any ($2::bigint[]) and (r.leased_by = $1) is true returning r.id)
   select ${assertAll('(select count(*) from u)', '$2::bigint[]')} as settled`
 
+/** Numbers are counted from the last attempt of each recipient, which is read before the first row is inserted. */
 export const insertAttempts = `
   insert into attempt (recipient, number, at, relay, outcome, status, delays)
-  select recipient, row_number() over (partition by recipient order by ordinal)
-      + coalesce((select max(attempt.number) from attempt where attempt.recipient = new.recipient), 0), at, relay, outcome, status, delays
-  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
-    with ordinality as new (recipient, at, relay, outcome, status, delays, ordinal)`
+  select recipient, row_number() over (partition by recipient order by ordinal) + made, at, relay, outcome, status, delays
+  from (select new.*, made from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+        with ordinality as new (recipient, at, relay, outcome, status, delays, ordinal)
+      join (select id, coalesce((select max(attempt.number) from attempt where attempt.recipient = id), 0) as made
+        from (select distinct id from unnest($1::bigint[]) as ids (id)) one offset 0) earlier on earlier.id = new.recipient) counted`
 
 export const setWarnAt = `
   update message m set warn_at = new.warn_at from unnest($1::bigint[], $2::bigint[]) as new (id, warn_at)
