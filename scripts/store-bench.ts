@@ -2,16 +2,22 @@
  * Cost of the store: CPU and wall time per message for each step of a message's life, in groups as the daemon
  * commits them.
  *
- *   node scripts/store-bench.ts [inline|worker] [MESSAGES] [GROUP]
+ *   node scripts/store-bench.ts [inline|worker|postgres] [MESSAGES] [GROUP]
+ *
+ * `postgres` starts a server of its own and also prints its CPU time and its write-ahead log per message.
  */
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DeliveryStatus } from '../src/mail/smtp-reply.ts'
+import { parseDatabaseUrl } from '../src/config/database-url.ts'
 import { recipientId } from '../src/mail/message.ts'
+import { openPostgresStore } from '../src/store/postgres/open-store.ts'
 import { openInlineStore } from '../src/store/sqlite/inline-store.ts'
 import { openWorkerStore } from '../src/store/sqlite/worker-store.ts'
 import type { AttemptRecord, Settled } from '../src/store/queue-store.ts'
+import { systemClock } from '../src/system/system-clock.ts'
+import { startPostgres, type PostgresServer } from '../test/support/postgres-server.ts'
 
 const [shell = 'inline', messages = '6400', groupSize = '32'] = process.argv.slice(2)
 const [count, group] = [Number(messages), Number(groupSize)]
@@ -31,13 +37,43 @@ const BUSY: DeliveryStatus = {
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'deferd-bench-'))
-const { store } = await (shell === 'worker' ? openWorkerStore : openInlineStore)({ directory })
+const server = shell === 'postgres' ? await startPostgres() : null
+const { store } = server === null ? await (shell === 'worker' ? openWorkerStore : openInlineStore)({ directory }) : await openOn(server)
+
+async function openOn(running: PostgresServer) {
+  const url = parseDatabaseUrl(running.url())
+  if (url === null) throw new Error(`${running.url()} is no URL`)
+  const labels = { name: 'bench', program: '', settings: '', draining: false }
+  const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+  await running.query(`update shard set owner = ${queue.node}`)
+  return queue
+}
+
+/** CPU time of the sessions of the server in µs, and bytes of its write-ahead log. */
+async function serverCost(running: PostgresServer): Promise<{ readonly cpu: number; readonly log: number }> {
+  const children = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
+  const ticks = children.reduce((sum, pid) => {
+    const [, , , , , , , , , , , user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
+      .map(Number)
+    return sum + user + system
+  }, 0)
+  const [row] = await running.query(`select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as log`)
+  return { cpu: ticks * 10_000, log: Number(row?.['log']) }
+}
 
 async function phase(name: string, step: (index: number) => Promise<unknown>): Promise<void> {
+  const before = server === null ? null : await serverCost(server)
   const [cpu, wall] = [process.cpuUsage(), performance.now()]
   for (let from = 0; from < count; from += group) await Promise.all(Array.from({ length: group }, (_, n) => step(from + n)))
   const { user, system } = process.cpuUsage(cpu)
   report(name, user + system, performance.now() - wall)
+  if (server === null || before === null) return
+  const after = await serverCost(server)
+  console.log(
+    `${' '.repeat(12)} ${((after.cpu - before.cpu) / count).toFixed(1).padStart(6)} µs CPU of PostgreSQL, ${((after.log - before.log) / count).toFixed(0)} B of its log`,
+  )
 }
 
 const report = (name: string, cpu: number, wall: number): void =>
@@ -88,5 +124,9 @@ for (let round = 1; round <= 3; round++) {
   await phase('delivered', (n) => delivered(retried[n] ?? 0, 2))
 }
 await store.close()
-console.log(`the queue has ${(statSync(join(directory, 'queue.db')).size / 1e6).toFixed(0)} MB, history of ${6 * count} messages included`)
+if (server !== null) await server.remove()
+else
+  console.log(
+    `the queue has ${(statSync(join(directory, 'queue.db')).size / 1e6).toFixed(0)} MB, history of ${6 * count} messages included`,
+  )
 rmSync(directory, { recursive: true })

@@ -103,9 +103,10 @@ create table recipient (
     or (notice_due = 'success' and state = 'delivered'))
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 
-create index recipient_due on recipient (shard, destination, due_at) where state = 'waiting' and not suspect;
-create index recipient_suspect on recipient (shard, due_at) where state = 'waiting' and suspect;
-create index recipient_expiry on recipient (shard, expires_at) where state = 'waiting';
+-- A flush makes thousands of recipients due at one time, so the order of claims ends with the id.
+create index recipient_due on recipient (shard, destination, due_at, id) where state = 'waiting' and not suspect;
+create index recipient_suspect on recipient (shard, due_at, id) where state = 'waiting' and suspect;
+create index recipient_expiry on recipient (shard, expires_at, id) where state = 'waiting';
 -- Has as many entries as all active queues.
 create index recipient_leased on recipient (leased_by, destination) where leased_by is not null;
 -- Held, corrupt and deleted mail by destination. Other mail has no entry.

@@ -128,8 +128,9 @@ export class Intake {
     leases.add(recipients.flatMap(({ id, state }) => (state === 'leased' ? [id] : [])))
     for (const { entry, inline } of all) {
       this.#staged.delete(entry.message.contentId)
-      const isWhole = inline !== null && entry.hold !== true && entry.recipients.every(({ leased }) => leased)
-      if (isWhole) leases.addWhole({ message: entry.message, warnings: 0, recipients: untried(entry), attempts: [] })
+      const isFresh = entry.warnings === undefined && entry.recipients.every(({ leased, tried }) => leased && tried === undefined)
+      const isWhole = inline !== null && entry.hold !== true && isFresh
+      if (isWhole) leases.addWhole({ message: entry.message, recipients: untried(entry), attempts: [] })
     }
   }
 }

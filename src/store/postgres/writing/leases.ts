@@ -68,7 +68,7 @@ export class Leases {
     this.#own.add(rows.map(({ id }) => id))
     for (const those of Map.groupBy(rows, ({ message }) => message).values()) {
       const [row] = those
-      if (row !== undefined && row.recipients === those.length && row.is_inline && !row.forced_expire)
+      if (row !== undefined && row.recipients === those.length && row.is_inline && !row.forced_expire && row.warnings === 0)
         this.#own.addWhole(wholeOf(row, those))
     }
   }
@@ -81,5 +81,5 @@ function wholeOf(message: MessageRow, rows: readonly LeasedRow[]): WholeMessage 
   const attempts = rows.flatMap(({ id, tried }) =>
     (tried ?? []).map(([at, relay, outcome, status, delays]) => toAttempt({ recipient: id, at, relay, outcome, status, delays })),
   )
-  return { message: toMessage(message), warnings: message.warnings, recipients, attempts }
+  return { message: toMessage(message), recipients, attempts }
 }

@@ -3,7 +3,7 @@
  * do not wait for each other. $1 is the node in statements about shards.
  */
 import { messageIdOf, recipientRange } from '../session/id-ranges.ts'
-import { isForeign } from './queries.ts'
+import { isForeign, rowsOf } from './queries.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** Time that an operation waits for rows that another node has locked. Then it begins again, before deadlocks are looked for. */
@@ -79,7 +79,7 @@ export const wake = `
 export const move = `
   update recipient r set destination = new.destination, shard = new.shard, expires_at = new.expires_at,
     due_at = least(r.due_at, new.expires_at)
-  from unnest($1::bigint[], $2::text[], $3::smallint[], $4::bigint[]) as new (id, destination, shard, expires_at)
+  from (${rowsOf('id bigint $1, destination text $2, shard smallint $3, expires_at bigint $4')}) as new
   where r.id = new.id and r.id = any ($1::bigint[])`
 
 export const insertAudit = `

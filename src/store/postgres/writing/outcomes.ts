@@ -76,7 +76,6 @@ export class Outcomes {
         int8s(leaving.map(({ message }) => message)),
         int8s(records.map(({ at }) => at)),
         texts(records.map(({ record }) => record)),
-        int4s(leaving.map(({ whole }) => whole?.warnings ?? 0)),
         int8s(leaving.flatMap(({ settled }) => settled.map(idOf))),
       ]),
       tried.length === 0 ? [] : tx.query(sql.deleteAttemptsOf, [int8s(tried)]),
@@ -166,9 +165,9 @@ function departureOf({ settled, attempts }: Applied, whole: WholeMessage): { rea
       ? one
       : { ...one, state: outcome.state, settledAt: outcome.at, attempts: outcome.attempts, last: outcome.last }
   })
-  const { message, warnings } = whole
+  const { message } = whole
   const history = [...whole.attempts, ...attempts].toSorted((a, b) => a.at - b.at)
-  return { at: leftAt(recipients), record: recordOf({ message, forcedExpire: false, warnings, recipients, history }) }
+  return { at: leftAt(recipients), record: recordOf({ message, forcedExpire: false, warnings: 0, recipients, history }) }
 }
 
 async function insertAttempts(tx: Transaction, attempts: readonly AttemptRecord[]): Promise<void> {

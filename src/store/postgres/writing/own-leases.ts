@@ -5,10 +5,9 @@
 import { messageOf, type Message, type MessageId, type Recipient, type RecipientId } from '../../../mail/message.ts'
 import type { AttemptRecord } from '../../queue-store.ts'
 
-/** A message all of whose recipients were leased by one call, with what its history record needs. */
+/** A message without a delay warning, all of whose recipients were leased by one call, with what its history record needs. */
 export interface WholeMessage {
   readonly message: Message
-  readonly warnings: number
   readonly recipients: readonly Recipient[]
   readonly attempts: readonly AttemptRecord[]
 }

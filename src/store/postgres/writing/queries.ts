@@ -18,6 +18,17 @@ const tellOwners = (table: string): string => `
     select shard, 'due', destination, min(due_at) from ${table} where state = 'waiting' and ${isForeign(`${table}.shard`)}
     group by shard, destination returning shard)`
 
+/**
+ * Rows of arrays: `id bigint $2, state text $3`. With `unnest`, of which the planner expects ten rows, a join would compare each row with
+ * each.
+ */
+export function rowsOf(columns: string): string {
+  const parts = columns.split(', ').map((column) => column.split(' '))
+  const fields = parts.map(([name, type, parameter]) => `(${parameter}::${type}[])[n] as ${name}`)
+  const [, type, parameter] = parts[0] ?? []
+  return `select ${fields.join(', ')} from generate_subscripts(${parameter}::${type}[], 1) as n`
+}
+
 /** Recipients that claimDue may lease: the condition of the index recipient_due. */
 export const DUE_INDEX = `state = 'waiting' and not suspect`
 
@@ -150,8 +161,7 @@ export const ownLeasesAmong = 'select id from recipient where id = any ($2::bigi
 const assertAll = (count: string, parameter: string): string => `1 / (case when ${count} = cardinality(${parameter}) then 1 else 0 end)`
 
 export const settleLive = `
-  with new as (select * from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[], $6::text[], $7::text[])
-      as new (id, due_at, steps, attempts, last, notice_due)),
+  with new as (${rowsOf('id bigint $2, due_at bigint $3, steps int $4, attempts int $5, last text $6, notice_due text $7')}),
     u as (update recipient r set leased_by = null, due_at = new.due_at, kept_due_at = null, steps = new.steps, attempts = new.attempts,
         delivery_starts = 0, suspect = false, last = new.last, notice_due = coalesce(new.notice_due, r.notice_due),
         state = case when r.parks then 'parked' else 'waiting' end
@@ -161,8 +171,7 @@ export const settleLive = `
   select ${assertAll('(select count(*) from u)', '$2::bigint[]')} as settled, array(select shard from told) as told`
 
 export const settleFinal = `
-  with new as (select * from unnest($2::bigint[], $3::text[], $4::bigint[], $5::int[], $6::text[], $7::text[])
-      as new (id, state, settled_at, attempts, last, notice_due)),
+  with new as (${rowsOf('id bigint $2, state text $3, settled_at bigint $4, attempts int $5, last text $6, notice_due text $7')}),
     u as (update recipient r set leased_by = null, state = new.state, kept_due_at = null, settled_at = new.settled_at,
         attempts = new.attempts, delivery_starts = 0, suspect = false, last = new.last, notice_due = new.notice_due
       from new where r.id = new.id and r.id = any ($2::bigint[]) and (r.leased_by = $1) is true returning r.id)
@@ -178,7 +187,7 @@ export const insertAttempts = `
         from (select distinct id from unnest($1::bigint[]) as ids (id)) one offset 0) earlier on earlier.id = new.recipient) counted`
 
 export const setWarnAt = `
-  update message m set warn_at = new.warn_at from unnest($1::bigint[], $2::bigint[]) as new (id, warn_at)
+  update message m set warn_at = new.warn_at from (${rowsOf('id bigint $1, warn_at bigint $2')}) as new
   where m.id = new.id and m.id = any ($1::bigint[]) and m.warn_at is distinct from new.warn_at`
 
 /**
@@ -198,15 +207,12 @@ export const noticesDueAmong = `
  * knows it: first attempted by this node, without a change by an operator or a warning.
  */
 export const settleWhole = `
-  with new as (select * from unnest($2::bigint[], $3::bigint[], $4::text[], $5::int[]) as new (message, left_at, record, warnings)),
-    r as (delete from recipient where id = any ($6::bigint[]) and (leased_by = $1) is true returning id),
-    m as (delete from message using new
-      where message.id = any ($2::bigint[]) and message.id = new.message and content_id = message.id and content is not null
-        and not shares_content and not forced_expire and message.warnings = new.warnings
-      returning message.id),
+  with r as (delete from recipient where id = any ($5::bigint[]) and (leased_by = $1) is true returning id),
+    m as (delete from message where id = any ($2::bigint[]) and content_id = id and content is not null and not shares_content
+        and not forced_expire and warnings = 0 returning id),
     h as (insert into history (message, left_at, node, record)
-      select message, left_at, $1, record from new where message in (select id from m) returning message)
-  select ${assertAll('(select count(*) from r)', '$6::bigint[]')} as recipients, ${assertAll('(select count(*) from h)', '$2::bigint[]')} as messages`
+      select message, left_at, $1, record from unnest($2::bigint[], $3::bigint[], $4::text[]) as new (message, left_at, record))
+  select ${assertAll('(select count(*) from r)', '$5::bigint[]')} as recipients, ${assertAll('(select count(*) from m)', '$2::bigint[]')} as messages`
 export const deleteAttemptsOf = 'delete from attempt where recipient = any ($1::bigint[])'
 
 // --- departure
