@@ -38,6 +38,17 @@ test('a start waits for a command that owns the queue; signals meanwhile take ef
   expect(err).not.toContain('    at ')
 })
 
+test('a relay whose output nobody reads runs on, and ends with 0 at SIGTERM', { timeout: 30_000 }, async () => {
+  const daemon = folder.run(['start'])
+  daemon.child.stdout?.destroy()
+  while (!existsSync(join(folder.path, 'queue/deferd.sock'))) await pause(20)
+  await pause(500)
+  daemon.child.stderr?.destroy()
+  expect(daemon.child.exitCode).toBeNull()
+  daemon.child.kill('SIGTERM')
+  expect((await daemon.ended).code).toBe(0)
+})
+
 test('a start ends with 75 when the queue stays owned', { timeout: 30_000 }, async () => {
   const holder = await held()
   const { code, err } = await folder.run(['start']).ended

@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander'
 import { configFlags, configOf, subcommand } from '../shell/config-options.ts'
+import { BrokenPipe } from '../shell/exit.ts'
 import type { Config } from '../../config/options.ts'
 import type { Described, RunningDaemon, Shell } from '../shell/shell.ts'
 
@@ -53,6 +54,16 @@ async function guide(shell: Shell, daemon: RunningDaemon, config: Config, flags:
   daemon.firstAccepted.then((queueId) => shell.stdout.write(nextLines(queueId, shell.program, flags))).catch(() => undefined)
 }
 
+/** Prints the addresses and the guide. The relay runs on when the reader of its output has closed the pipe. */
+async function describe(shell: Shell, daemon: RunningDaemon, config: Config, flags: string): Promise<void> {
+  try {
+    await shell.stdout.write(addressLines(daemon.described()))
+    await guide(shell, daemon, config, flags)
+  } catch (error) {
+    if (!(error instanceof BrokenPipe)) throw error
+  }
+}
+
 export function addStart(program: Command, shell: Shell): void {
   subcommand(program, 'start', 'run the relay in the foreground')
     .option('--user <name>', 'user to run as after the ports are open; only root can name one')
@@ -81,9 +92,11 @@ Examples:
       const daemon = await shell.startDaemon(loaded, () => configOf(shell, command), user)
       reload = () => daemon.reload()
       if (wanted) reload()
-      await shell.stdout.write(addressLines(daemon.described()))
-      await guide(shell, daemon, loaded.config, configFlags(command))
-      await stopped
-      await daemon.stop()
+      try {
+        await describe(shell, daemon, loaded.config, configFlags(command))
+        await stopped
+      } finally {
+        await daemon.stop()
+      }
     })
 }
