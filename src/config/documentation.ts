@@ -34,7 +34,7 @@ environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the co
 "old.example" = "error:5.1.2 this domain is closed"
 "null.example" = "discard:"
 
-# lookup table for addresses (docs/rewriting.md); or one text: inline:{key=value}, texthash:/path, static:value
+# lookup table for addresses (docs/rewriting.md); or one text: inline:{key=value}, texthash:/path, regexp:/path, pcre:/path, static:value
 [canonical_maps]
 "ann@example.com" = "ann.example@example.com"
 

@@ -1,6 +1,6 @@
 /**
  * Parses the values of parameters that name lookup tables (Postfix DATABASE_README): a TOML table, `inline:{key=value, …}`,
- * `texthash:/path`, `static:value`, or a list of them. Pure: no file is read.
+ * `texthash:/path`, `static:value`, `regexp:/path`, `pcre:/path`, or a list of them. Pure: no file is read.
  */
 import { errorMessage } from '../system/caught-error.ts'
 import { foreignTableType } from './postfix-parameters.ts'
@@ -11,8 +11,16 @@ export type TableSource =
   | { readonly kind: 'inline'; readonly entries: ReadonlyMap<string, string> }
   | { readonly kind: 'texthash'; readonly path: string }
   | { readonly kind: 'static'; readonly value: string }
+  | PatternSource
 
-const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH or static:value'
+/** A table of patterns: a file, or rules. */
+export type PatternSource =
+  | { readonly kind: 'regexp' | 'pcre'; readonly path: string }
+  | { readonly kind: 'regexp' | 'pcre'; readonly rules: readonly string[] }
+
+export const isPatterns = (source: TableSource): source is PatternSource => source.kind === 'regexp' || source.kind === 'pcre'
+
+const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH, regexp:/PATH, pcre:/PATH or static:value'
 
 /** A list of lookup tables, in the order of their search. */
 export const tables: Kind<readonly TableSource[]> = (given) => {
@@ -56,10 +64,19 @@ function parseTable(text: string): TableSource {
       return { kind: 'texthash', path: rest }
     case 'static':
       return { kind: 'static', value: stripped(rest) }
+    case 'regexp':
+    case 'pcre':
+      return patternSource(type, text, rest)
   }
   const foreign = foreignTableType(text)
   if (foreign === undefined) throw new Error(`${JSON.stringify(text)} is not a lookup table; ${FORMS}`)
   throw new Error(`deferd does not read ${foreign}: tables; name the text file itself, without postmap: texthash:/PATH`)
+}
+
+function patternSource(kind: PatternSource['kind'], whole: string, rest: string): PatternSource {
+  if (rest.startsWith('{') && rest.endsWith('}')) return { kind, rules: members(rest.slice(1, -1)).map(stripped) }
+  if (rest === '') throw new Error(`${JSON.stringify(whole)} has no path; write ${kind}:/PATH`)
+  return { kind, path: rest }
 }
 
 function inlineEntries(whole: string, text: string): ReadonlyMap<string, string> {

@@ -49,7 +49,14 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['remote_header_rewrite_domain', 'remove it: header addresses of clients that are not local stay as they are'],
   ['relocated_maps', 'write [transport_maps] with "user@example.com" = "error:5.1.6 User has moved to new@example.net"'],
   ['content_filter smtpd_proxy_filter smtpd_milters non_smtpd_milters milter_default_action milter_protocol', NO_FILTER],
-  ['header_checks body_checks mime_header_checks nested_header_checks smtp_header_checks receive_override_options', NO_FILTER],
+  ['receive_override_options', NO_FILTER],
+  [
+    'mime_header_checks nested_header_checks',
+    'remove it: header_checks apply to the header fields of body parts and of attached messages too',
+  ],
+  ['smtp_mime_header_checks smtp_nested_header_checks', 'remove it: smtp_header_checks apply to the header of the message only'],
+  ['smtp_body_checks', 'write body_checks, which apply when mail is accepted'],
+  ['lmtp_header_checks', 'write header_checks, which apply when mail is accepted'],
   [
     'virtual_alias_domains',
     'remove it: virtual_alias_maps apply to all recipients; clients may send to mynetworks and relay_domains as before',
@@ -89,7 +96,7 @@ export function postfixOnly(name: string): string | undefined {
 }
 
 const TABLE_TYPE =
-  /^(?:proxy:|unionmap:|pipemap:)?(hash|btree|lmdb|cdb|dbm|sdbm|regexp|pcre|cidr|mysql|pgsql|sqlite|ldap|memcache|nis|static|tcp|socketmap|randmap|environ|fail|internal):/
+  /^(?:proxy:|unionmap:|pipemap:)?(hash|btree|lmdb|cdb|dbm|sdbm|cidr|mysql|pgsql|sqlite|ldap|memcache|nis|static|tcp|socketmap|randmap|environ|fail|internal):/
 
 /** Type of a lookup table of Postfix that deferd cannot read (DATABASE_README), such as `hash`; undefined for other text. */
 export const foreignTableType = (text: string): string | undefined => TABLE_TYPE.exec(text.trim())?.[1]

@@ -34,7 +34,7 @@ export function parseSenderTransport(text: string, config: RoutingConfig): Known
 /** The values that a configuration contains itself. Those of files are parsed when they are looked up. */
 export function valuesOf(sources: readonly TableSource[]): readonly string[] {
   return sources.flatMap((source) => {
-    if (source.kind === 'texthash') return []
-    return source.kind === 'static' ? [source.value] : [...source.entries.values()]
+    if (source.kind === 'static') return [source.value]
+    return source.kind === 'inline' ? [...source.entries.values()] : []
   })
 }

@@ -16,6 +16,7 @@ import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
 import { openSenderTables } from '../delivery/routing/sender-tables.ts'
+import { openChecks } from '../checks/check-tables.ts'
 import { openTables } from '../rewriting/tables.ts'
 import { blocksOf, readCertificate } from '../smtpd/listeners.ts'
 import { parseUsers } from '../smtpd/users.ts'
@@ -131,15 +132,16 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded))
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
   const senderTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openSenderTables(config))
-  steps.warn('lookup tables', ...[tables, senderTables].flatMap((opened) => opened?.warnings ?? []))
+  const checks = steps.take('lookup tables', 'header_checks', () => openChecks(config))
+  steps.warn('lookup tables', ...[tables, senderTables, checks].flatMap((opened) => opened?.warnings ?? []))
   const dkimKeys = steps.take('DKIM keys', 'dkim_sign', () => loadDkimKeys(config))
   if (dkimKeys !== undefined) steps.warn('DKIM keys', ...keyWarnings(dkimKeys), ...signingWarnings(config, dkimKeys))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
-  if (tables === undefined || senderTables === undefined || dkimKeys === undefined) return undefined
-  const lookups = { tables: tables.tables, senderTables: senderTables.tables }
+  if (tables === undefined || senderTables === undefined || dkimKeys === undefined || checks === undefined) return undefined
+  const lookups = { tables: tables.tables, senderTables: senderTables.tables, checks: checks.checks }
   const { smtp_sasl_oauth_token_command: command } = config
   const secrets = { passwords: passwords.text, tls, ...(command === '' ? {} : { runTokenCommand: tokenCommand(command) }) }
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }

@@ -2,6 +2,7 @@
  * Connects the parts of a relay to one set of ports: intake, scheduler, delivery agent, MAILER-DAEMON and SMTP server. The daemon
  * passes real ports; the test kit and the simulator pass virtual ones.
  */
+import { openChecks, type CheckTables } from '../checks/check-tables.ts'
 import { MailerDaemon } from '../bounce/mailer-daemon.ts'
 import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
 import { SubmissionReturner } from '../bounce/rejected-submission.ts'
@@ -25,6 +26,7 @@ import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../mail/message.ts'
 import type { SchedulerControl } from '../queue/operations.ts'
 import { Scheduler } from '../queue/scheduler/scheduler.ts'
+import { Matching } from '../patterns/matching.ts'
 import { GenericMaps } from '../rewriting/generic.ts'
 import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
@@ -43,6 +45,7 @@ import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import { LastOutcomes } from '../telemetry/last-outcomes.ts'
 import { Meter } from '../telemetry/meter.ts'
+import { arrivalChecks, headerChecks } from './check-rules.ts'
 import { activeLimits } from './active-limits.ts'
 
 /** Settings that a reload can change. */
@@ -58,6 +61,8 @@ export interface RelaySettings {
   readonly tables?: Tables | undefined
   /** Keys of the DKIM tables; read by the relay when absent. */
   readonly dkimKeys?: DkimKeys | undefined
+  /** Opened tables of actions for content; opened by the relay when absent. */
+  readonly checks?: CheckTables | undefined
 }
 
 export interface RelayDeps extends RelaySettings {
@@ -91,6 +96,8 @@ interface Rules {
 export class Relay {
   readonly intake: Intake
   readonly scheduler: Scheduler
+  /** Runs matches of patterns. */
+  readonly matching: Matching
   readonly #deps: RelayDeps
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
@@ -103,6 +110,7 @@ export class Relay {
   constructor(deps: RelayDeps) {
     const { clock, random, store, membership = SOLE_MEMBERSHIP, events, watchAgent = (agent) => agent } = deps
     this.#deps = deps
+    this.matching = new Matching(clock)
     this.#meter = new Meter(clock)
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
@@ -216,13 +224,14 @@ export class Relay {
     return this.#rules.policies
   }
 
-  #compile({ config, templates, secrets, tables, senderTables, dkimKeys }: RelaySettings): Rules {
+  #compile({ config, templates, secrets, tables, senderTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config, senderTables ?? openSenderTables(config).tables)
     const policies = new DestinationPolicies(config)
     const opened = tables ?? openTables(config).tables
     const rewriting = Rewriting.of(config, opened)
     const signing = this.#signing(config, dkimKeys)
+    const { matching } = this
     const agent = new SmtpAgent({
       config,
       router,
@@ -233,6 +242,7 @@ export class Relay {
       ...(secrets === undefined ? {} : { secrets }),
       generic: GenericMaps.of(config, opened),
       signing,
+      headerChecks: headerChecks(config, checks, this.#deps.events, matching),
       readChunk: (body, index) => store.readChunk(body, index),
       cachedContent: (message) => this.#contents.get(message),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
@@ -246,7 +256,15 @@ export class Relay {
       notices: noticeSettings(config, templates),
       rewriting,
       signing,
-      acceptor: new Acceptor({ intake: this.intake, config, clock, events, rewriting, signing }),
+      acceptor: new Acceptor({
+        intake: this.intake,
+        config,
+        clock,
+        events,
+        rewriting,
+        signing,
+        checks: arrivalChecks(config, checks, matching),
+      }),
     }
   }
 
@@ -323,5 +341,6 @@ export class Relay {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
     await this.#rules.agent.close()
+    await this.matching.close()
   }
 }

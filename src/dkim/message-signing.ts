@@ -12,7 +12,7 @@ import type { Message } from '../mail/message.ts'
 
 export interface MessageSigningDeps {
   readonly signer: Signer
-  readonly config: Pick<Config, 'smtp_line_length_limit' | 'smtp_generic_maps'>
+  readonly config: Pick<Config, 'smtp_line_length_limit' | 'smtp_generic_maps' | 'smtp_header_checks'>
   readonly clock: Pick<Clock, 'wallOffset' | 'monotonic'>
   /** Writes a line to the log. */
   readonly note: (text: string) => void
@@ -75,7 +75,7 @@ export class MessageSigning {
     } else if (signatory.why === 'from') {
       this.#noteUnsigned(queueId)
     }
-    return config.smtp_generic_maps.length > 0 ? digestField(digest) : ''
+    return config.smtp_generic_maps.length > 0 || config.smtp_header_checks.length > 0 ? digestField(digest) : ''
   }
 
   #noteUnsigned(queueId: string): void {

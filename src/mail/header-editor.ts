@@ -1,6 +1,6 @@
 /**
- * Edits the header of a message while it arrives (Postfix cleanup): removes fields, removes blanks before the colon and at the end
- * of a field, cuts a field at header_size_limit, completes the addresses of local mail. Holds one field at a time.
+ * Edits the header of a message while it arrives (Postfix cleanup): removes fields, removes blanks before the colon, cuts a
+ * field at header_size_limit, completes the addresses of local mail. Holds one field at a time.
  */
 import { fieldName, isMailboxLine, LINE_LENGTH_LIMIT } from './headers.ts'
 import { rewriteField, roleOf, type AddressRole, type Completion } from './header-addresses.ts'
@@ -66,6 +66,18 @@ export class HeaderEditor {
       const body = this.#readLine(newline + 1)
       if (body !== undefined) return body
     }
+  }
+
+  /** Passes on a field that is not edited, after the complete fields before it. */
+  insert(field: Buffer): void {
+    this.#endField(this.#bytes.length)
+    this.#pass(this.#bytes.length, 0)
+    this.#bytes = NOTHING
+    this.#start = 0
+    this.#line = 0
+    this.#colon = -1
+    this.#cutAt = -1
+    this.#take(field)
   }
 
   /** Ends a content whose header has not ended yet. Returns the body, which is empty unless the last line is not a field. */
@@ -157,7 +169,7 @@ export class HeaderEditor {
   #edited(name: string, value: string, role: AddressRole | undefined): string {
     const { completion, fieldLimit } = this.#rules
     const completed = completion !== null && role !== undefined ? rewriteField({ name, value, role }, completion) : null
-    const text = completed ?? `${name}:${value.slice(0, textLength(value))}`
+    const text = completed ?? `${name}:${value.replace(/\r?\n$/, '')}`
     return `${text.length > fieldLimit ? text.slice(0, fieldLimit) : text}\r\n`
   }
 
@@ -172,13 +184,6 @@ export class HeaderEditor {
     if (until > this.#kept) this.#take(this.#bytes.subarray(this.#kept, until))
     this.#kept = next
   }
-}
-
-/** Length of a value without the blanks and line ends after it. Octets above 127, such as 0xA0, may be part of a UTF-8 character. */
-function textLength(value: string): number {
-  let end = value.length
-  while (end > 0 && ' \t\r\n\v\f'.includes(value[end - 1] ?? '')) end--
-  return end
 }
 
 const unfolded = (value: string): string => Buffer.from(value, 'latin1').toString('utf8').replace(/\s+/g, ' ').trim()

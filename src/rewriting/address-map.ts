@@ -61,7 +61,7 @@ export class AddressMap {
     const isLocal = domain !== '' && this.#rules.localDomains.has(domain.slice(1))
     const [user, bareUser] = [keyOf(local, domain), bare === null ? null : keyOf(bare, domain)]
     return (
-      this.#found(user + domain) ??
+      this.#found(user + domain, '', address) ??
       (bareUser === null ? null : this.#found(bareUser + domain, local.slice(bare?.length))) ??
       (isLocal ? this.#found(user) : null) ??
       (isLocal && bareUser !== null ? this.#found(bareUser, local.slice(bare?.length)) : null) ??
@@ -69,8 +69,9 @@ export class AddressMap {
     )
   }
 
-  #found(key: string, extension = ''): Found | null {
-    const value = this.#table.find(key)
+  /** `whole` is the address, for tables of patterns, which see no part of it alone (Postfix regexp_table(5)). */
+  #found(key: string, extension = '', whole?: string): Found | null {
+    const value = this.#table.find(key, whole)
     return value === undefined ? null : { value, extension }
   }
 

@@ -4,8 +4,9 @@
  * destinations are refused.
  */
 import { errorMessage } from '../system/caught-error.ts'
-import type { TableSource } from '../config/lookup-tables.ts'
+import { isPatterns, type TableSource } from '../config/lookup-tables.ts'
 import { addressesIn } from '../mail/address-list.ts'
+import { constantOf, parseResult, type ResultText } from '../patterns/result-text.ts'
 import { openTable, type OpenedTable } from './lookup-table.ts'
 import { parseTexthash } from './texthash.ts'
 
@@ -14,14 +15,17 @@ type ReadFile = (path: string) => string
 /** Opens the tables. Throws an Error that names the alias or the path when one cannot be used. */
 export function openAliasTable(sources: readonly TableSource[], readFile: ReadFile): OpenedTable {
   const warnings: string[] = []
+  const accept = (result: ResultText): ResultText =>
+    parseResult(resolve('of a pattern', constantOf(result) ?? '', readFile).replaceAll('$', '$$$$'))
   const resolved = sources.map((source): TableSource => {
+    if (isPatterns(source)) return source
     if (source.kind === 'static') return { kind: 'static', value: resolve('*', source.value, readFile) }
     const entries = source.kind === 'inline' ? source.entries : fileEntries(source.path, readFile, warnings)
     return { kind: 'inline', entries: new Map([...entries].map(([name, value]) => [name, resolve(name, value, readFile)])) }
   })
-  const { find } = openTable('alias_maps', resolved, readFile).table
+  const { find } = openTable('alias_maps', resolved, { readFile, substitutes: false, accept }).table
   // Names of aliases are local parts; addresses and domains are never looked up.
-  return { table: { name: 'alias_maps', find: (key) => (key.includes('@') ? undefined : find(key)) }, warnings }
+  return { table: { name: 'alias_maps', find: (key) => (key.includes('@') ? undefined : find(key, key)) }, warnings }
 }
 
 function fileEntries(path: string, readFile: ReadFile, warnings: string[]): ReadonlyMap<string, string> {

@@ -1,14 +1,19 @@
 /** Opens the lookup tables of a parameter. Tables are read once; a reload opens them again. */
 import { errorMessage } from '../system/caught-error.ts'
-import type { TableSource } from '../config/lookup-tables.ts'
-import { parseTexthash } from './texthash.ts'
+import { isPatterns, type PatternSource, type TableSource } from '../config/lookup-tables.ts'
+import { lookUpAtOnce, MatchTooLong } from '../patterns/matching.ts'
+import { PatternTable, type ResultRules, type RuleLine } from '../patterns/pattern-table.ts'
+import { logicalLines, parseTexthash } from './texthash.ts'
 
 /** The lookup tables of one parameter, searched in their order. */
 export interface LookupTable {
   /** Name of the parameter. */
   readonly name: string
-  /** Value of a folded key in the first table that has it; undefined when none has. */
-  readonly find: (key: string) => string | undefined
+  /**
+   * Value of a folded key in the first table that has it; undefined when none has. `whole` is the key as it was given, which tables
+   * of patterns match; they are not searched without it. Throws LookupFailed.
+   */
+  readonly find: (key: string, whole?: string) => string | undefined
 }
 
 /** A lookup that has no usable result. The mail is refused for now (451), so that nothing is lost. */
@@ -22,36 +27,76 @@ export interface OpenedTable {
   readonly warnings: readonly string[]
 }
 
-/** Opens the tables of a parameter. Throws an Error that names parameter and path when a file cannot be read. */
-export function openTable(name: string, sources: readonly TableSource[], readFile: (path: string) => string): OpenedTable {
-  const warnings: string[] = []
-  const finds = sources.map((source) => {
-    if (source.kind === 'static') return () => source.value
-    const entries = source.kind === 'inline' ? source.entries : fileEntries(name, source.path, { readFile, warnings })
-    return (key: string) => entries.get(key)
-  })
-  const [only = () => undefined] = finds
-  return { table: { name, find: finds.length < 2 ? only : (key) => firstOf(finds, key) }, warnings }
+/** How files are read, and how results of patterns are understood. */
+export interface Opening extends ResultRules {
+  readonly readFile: (path: string) => string
 }
 
-function firstOf(finds: readonly LookupTable['find'][], key: string): string | undefined {
+/** Opens the tables of a parameter. Throws an Error that names parameter and path when a file cannot be read. */
+export function openTable(name: string, sources: readonly TableSource[], opening: Opening): OpenedTable {
+  const warnings: string[] = []
+  const finds = sources.map((source): LookupTable['find'] => {
+    if (source.kind === 'static') return () => source.value
+    if (isPatterns(source)) return findPattern(name, openPatterns(name, source, opening))
+    const entries = source.kind === 'inline' ? source.entries : fileEntries(name, source.path, { ...opening, warnings })
+    return (key) => entries.get(key)
+  })
+  const [only = () => undefined] = finds
+  return { table: { name, find: finds.length < 2 ? only : (key, whole) => firstOf(finds, key, whole) }, warnings }
+}
+
+function firstOf(finds: readonly LookupTable['find'][], key: string, whole: string | undefined): string | undefined {
   for (const find of finds) {
-    const value = find(key)
+    const value = find(key, whole)
     if (value !== undefined) return value
   }
   return undefined
 }
 
-function fileEntries(
-  name: string,
-  path: string,
-  { readFile, warnings }: { readonly readFile: (path: string) => string; readonly warnings: string[] },
-): ReadonlyMap<string, string> {
+/** Opens a table of patterns. Throws an Error that names parameter, path and line. */
+export function openPatterns(name: string, source: PatternSource, opening: Opening): PatternTable {
+  return new PatternTable(source.kind, ruleLines(name, source, opening), opening)
+}
+
+function ruleLines(name: string, source: PatternSource, { readFile }: Opening): readonly RuleLine[] {
+  if ('rules' in source) return source.rules.map((text, i) => ({ where: `${name}: rule ${i + 1}`, text: octetsOf(text) }))
+  const content = contentOf(name, source.path, readFile)
+  return logicalLines(content).map(({ text, number }) => ({
+    where: `${name}: ${source.path}, line ${number}`,
+    text: octetsOf(text.trimEnd()),
+  }))
+}
+
+function findPattern(name: string, table: PatternTable): LookupTable['find'] {
+  return (_key, whole) => {
+    if (whole === undefined) return undefined
+    try {
+      const found = lookUpAtOnce(table.lookUp(octetsOf(whole)))
+      return found === undefined ? undefined : textOf(found)
+    } catch (error) {
+      throw error instanceof MatchTooLong ? new LookupFailed(`${name}: ${error.message}`) : error
+    }
+  }
+}
+
+/** The UTF-8 octets of a text, one character each. */
+const octetsOf = (text: string): string => Buffer.from(text).toString('latin1')
+const textOf = (octets: string): string => Buffer.from(octets, 'latin1').toString()
+
+function contentOf(name: string, path: string, readFile: Opening['readFile']): string {
   try {
-    const { entries, ignored } = parseTexthash(readFile(path))
-    warnings.push(...ignored.map((text) => `${name}: ${path}, ${text}`))
-    return entries
+    return readFile(path)
   } catch (cause) {
     throw new Error(`${name}: cannot read ${path}: ${errorMessage(cause)}`, { cause })
   }
+}
+
+function fileEntries(
+  name: string,
+  path: string,
+  { readFile, warnings }: { readonly readFile: Opening['readFile']; readonly warnings: string[] },
+): ReadonlyMap<string, string> {
+  const { entries, ignored } = parseTexthash(contentOf(name, path, readFile))
+  warnings.push(...ignored.map((text) => `${name}: ${path}, ${text}`))
+  return entries
 }

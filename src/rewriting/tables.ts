@@ -38,6 +38,6 @@ export function openTables(config: Pick<Config, TableName>): OpenedTables {
 
 /** Opens the tables of one parameter. Throws an Error that names parameter and path when a file cannot be read. */
 export const openNamed = (name: string, sources: readonly TableSource[]): OpenedTable =>
-  name === 'alias_maps' ? openAliasTable(sources, readText) : openTable(name, sources, readText)
+  name === 'alias_maps' ? openAliasTable(sources, readText) : openTable(name, sources, { readFile: readText, substitutes: true })
 
-const readText = (path: string): string => readFileSync(path, 'utf8')
+export const readText = (path: string): string => readFileSync(path, 'utf8')

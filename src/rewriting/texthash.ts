@@ -9,7 +9,8 @@ export interface Texthash {
   readonly ignored: readonly string[]
 }
 
-interface LogicalLine {
+/** A line with those that continue it. */
+export interface LogicalLine {
   readonly text: string
   /** Number of its first line, from 1. */
   readonly number: number
@@ -27,7 +28,8 @@ export function parseTexthash(text: string): Texthash {
   return { entries, ignored }
 }
 
-function logicalLines(text: string): readonly LogicalLine[] {
+/** The lines of a table without comments. A line that begins with a blank continues the one before. */
+export function logicalLines(text: string): readonly LogicalLine[] {
   const lines: { text: string; number: number }[] = []
   text.split('\n').forEach((line, i) => {
     if (/^\s*(?:#|$)/.test(line)) return

@@ -149,7 +149,7 @@ export class Session implements CommandHandler {
   ): Response {
     const isChunked = this.#chunks.inProgress
     const reply = acceptance.kind === 'queued' ? replies.queuedAs(acceptance.queueId, isChunked ? octets : undefined) : acceptance.reply
-    if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId })
+    if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId, isLogged: acceptance.isLogged })
     this.stats.count(isChunked ? 'bdat' : 'data', reply.code)
     if (acceptance.kind === 'queued') this.stats.reset()
     this.#endTransaction()
@@ -401,7 +401,11 @@ export class Session implements CommandHandler {
     return this.#refused('MAIL', reply, { sender })
   }
 
-  #refused(stage: string, reply: SmtpReply, about: { sender?: string; recipient?: string; queueId?: string }): Response {
+  #refused(
+    stage: string,
+    reply: SmtpReply,
+    about: { sender?: string; recipient?: string; queueId?: string; isLogged?: boolean | undefined },
+  ): Response {
     const { client } = this
     const sent = this.#context.settings.soft_bounce ? replies.softened(reply) : reply
     this.#context.events.emit({ kind: 'refused', client, stage, reply: sent, ...about, protocol: this.#protocol, helo: this.#helo })

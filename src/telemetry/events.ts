@@ -1,4 +1,5 @@
 /** Events of the queue, as plain values. The log, the metrics and the test kit use them. */
+import type { ActionName } from '../checks/action.ts'
 import type { Instant } from '../system/clock.ts'
 import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
@@ -22,6 +23,16 @@ export interface UpstreamMessage {
   readonly queueId?: string | undefined
 }
 
+/** Origin of a content that was checked. */
+export interface ContentOrigin {
+  /** Null for local submissions. */
+  readonly client: ClientName | null
+  readonly sender: string
+  readonly recipient: string
+  readonly protocol: string | undefined
+  readonly helo: string | undefined
+}
+
 /** An event of the relay: SMTP server, queue, destinations, store. New kinds and members may be added. */
 export type QueueEvent =
   // the SMTP server
@@ -41,9 +52,35 @@ export type QueueEvent =
       readonly recipient?: string | undefined
       readonly protocol: string
       readonly helo: string
+      /** True when another event of the message has the reason. */
+      readonly isLogged?: boolean | undefined
     }
   | { readonly kind: 'client-failure'; readonly client: ClientName; readonly what: string }
   // the queue
+  /** An action of header_checks, body_checks or smtp_header_checks. */
+  | {
+      readonly kind: 'content-checked'
+      /** Whether mail arrived or was sent. */
+      readonly during: 'arrival' | 'delivery'
+      readonly queueId: string
+      readonly action: ActionName
+      readonly part: 'header' | 'body'
+      /** The field or line, one character per octet. */
+      readonly octets: string
+      /** Text of the action; empty without one. */
+      readonly text: string
+      readonly from?: ContentOrigin | undefined
+    }
+  /** A message was accepted and discarded by an action of header_checks or body_checks. */
+  | {
+      readonly kind: 'discarded'
+      readonly queueId: string
+      readonly sender: string
+      readonly messageId: string | undefined
+      /** Null for local submissions. */
+      readonly client: ClientName | null
+      readonly uid?: number | undefined
+    }
   | {
       readonly kind: 'accepted'
       readonly message: MessageSummary

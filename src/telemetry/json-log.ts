@@ -38,6 +38,16 @@ export const RECORDS = {
     about: 'a connection was refused or failed (timeout, lost connection, TLS error)',
     members: ['client_name', 'client_address', 'text'],
   },
+  'content-checked': {
+    level: 'info',
+    about: 'an action of header_checks, body_checks or smtp_header_checks; `part` is `header` or `body`, `content` the field or line',
+    members: ['queue_id', 'during', 'action', 'part', 'content', 'text', 'client_name', 'client_address', 'sender', 'recipient'],
+  },
+  discarded: {
+    level: 'info',
+    about: 'a message was accepted and discarded by an action of header_checks or body_checks',
+    members: ['queue_id', 'sender', 'message_id', 'client_name', 'client_address', 'uid'],
+  },
   accepted: {
     level: 'info',
     about:
@@ -206,6 +216,22 @@ function refused({ client, stage, reply, queueId, sender, recipient, protocol, h
   }
 }
 
+/** Maximum number of octets of a field or line in a record. */
+const SHOWN_OCTETS = 200
+
+const contentChecked = ({ queueId, during, action, part, octets, text, from }: Of<'content-checked'>): Members<'content-checked'> => ({
+  queue_id: queueId,
+  during,
+  action,
+  part,
+  content: Buffer.from(octets.slice(0, SHOWN_OCTETS), 'latin1').toString(),
+  text: Buffer.from(text, 'latin1').toString(),
+  client_name: from?.client?.name ?? null,
+  client_address: from?.client?.address ?? null,
+  sender: from?.sender ?? null,
+  recipient: from?.recipient ?? null,
+})
+
 /** Members of the record, for events that have exactly one. */
 function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'window'>>): object {
   switch (event.kind) {
@@ -217,6 +243,17 @@ function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'win
       return refused(event)
     case 'client-failure':
       return { ...aboutClient(event.client), text: event.what } satisfies Members<'client-failure'>
+    case 'content-checked':
+      return contentChecked(event)
+    case 'discarded':
+      return {
+        queue_id: event.queueId,
+        sender: event.sender,
+        message_id: event.messageId ?? null,
+        client_name: event.client?.name ?? null,
+        client_address: event.client?.address ?? null,
+        uid: event.uid ?? null,
+      } satisfies Members<'discarded'>
     case 'accepted':
       return accepted(event)
     case 'activated':

@@ -98,6 +98,11 @@ function counters(set: MetricSet) {
       'stage',
       'class',
     ]),
+    contentActions: set.counter(
+      'content_actions_total',
+      'Actions of header_checks, body_checks and smtp_header_checks, by action and part.',
+      ['action', 'part'],
+    ),
     accepted: set.counter('accepted_messages_total', 'Messages accepted into the queue; “received” in pflogsumm.'),
     acceptedBytes: set.counter('accepted_bytes_total', 'Bytes of accepted messages.'),
     attempts: set.counter(
@@ -177,6 +182,9 @@ function counting(set: MetricSet): Listen {
         return count.fenced.inc()
       case 'note':
         return event.level === 'info' ? undefined : count.reports.inc({ level: event.level })
+      case 'content-checked':
+        return count.contentActions.inc({ action: event.action, part: event.part })
+      case 'discarded':
       case 'client-failure':
       case 'activated':
       case 'deferred':

@@ -5,11 +5,11 @@
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { isoInstant } from '../mail/mail-date.ts'
-import { formatReply } from '../mail/smtp-reply.ts'
+import { formatReply, maskControls } from '../mail/smtp-reply.ts'
 import { EXPANDED, LOOPING, queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { formatDelay } from './delays.ts'
-import type { ClientName, QueueEvent, UpstreamMessage } from './events.ts'
+import type { ClientName, ContentOrigin, QueueEvent, UpstreamMessage } from './events.ts'
 
 export interface LogLine {
   /** Name of the Postfix program: smtpd, pickup, cleanup, qmgr, smtp, lmtp, discard, error, bounce, postsuper, master. */
@@ -35,6 +35,7 @@ function disconnected({ client, commands }: Of<'disconnected'>): readonly LogLin
 
 function refused(event: Of<'refused'>): readonly LogLine[] {
   const { client, stage, reply, queueId = 'NOQUEUE', sender, recipient, protocol, helo } = event
+  if (event.isLogged === true) return []
   const about = [
     ...(sender === undefined ? [] : [`from=<${sender}>`]),
     ...(recipient === undefined ? [] : [`to=<${recipient}>`]),
@@ -76,6 +77,35 @@ function accepted(event: Of<'accepted'>): readonly LogLine[] {
   const origin = originalId === undefined ? '' : ` orig_id=${originalId}`
   return [{ program: 'pickup', text: `${id}: uid=${uid ?? 0} from=<${message.sender}>${origin}` }, cleanup]
 }
+
+function discarded({ queueId, client, uid, sender, messageId }: Of<'discarded'>): readonly LogLine[] {
+  const origin =
+    client === null
+      ? { program: 'pickup', text: `${queueId}: uid=${uid ?? 0} from=<${sender}>` }
+      : { program: 'smtpd', text: `${queueId}: client=${aboutClient(client)}` }
+  return [origin, { program: 'cleanup', text: `${queueId}: message-id=${messageId ?? '<>'}` }]
+}
+
+/** Words of cleanup(8) for actions; the others are their own. */
+const ACTION_WORDS: Readonly<Record<string, string>> = { warn: 'warning' }
+/** Maximum number of octets of a field or line in the log (Postfix cleanup_act_log). */
+const SHOWN_OCTETS = 200
+
+function contentChecked({ during, queueId, action, part, octets, text, from }: Of<'content-checked'>): readonly LogLine[] {
+  const shown = printable(octets.slice(0, SHOWN_OCTETS))
+  const reason = text === '' ? '' : `: ${printable(text)}`
+  const what = `${queueId}: ${ACTION_WORDS[action] ?? action}: ${part} ${shown}`
+  return line(during === 'arrival' ? 'cleanup' : 'smtp', from === undefined ? what + reason : `${what} from ${aboutContent(from)}${reason}`)
+}
+
+function aboutContent({ client, sender, recipient, protocol, helo }: ContentOrigin): string {
+  const origin = client === null ? 'local' : aboutClient(client)
+  const session = `${protocol === undefined ? '' : ` proto=${protocol}`}${helo === undefined || helo === '' ? '' : ` helo=<${helo}>`}`
+  return `${origin}; from=<${sender}> to=<${recipient}>${session}`
+}
+
+/** Octets as text without control characters, and without octets that are not UTF-8. */
+const printable = (octets: string): string => maskControls(Buffer.from(octets, 'latin1').toString()).replaceAll('\ufffd', '?')
 
 const STATUS = { delivered: 'sent', deferred: 'deferred', bounced: 'bounced', expired: 'deferred' } as const
 
@@ -162,6 +192,10 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
       return refused(event)
     case 'client-failure':
       return clientFailure(event)
+    case 'content-checked':
+      return contentChecked(event)
+    case 'discarded':
+      return discarded(event)
     case 'accepted':
       return accepted(event)
     case 'activated':

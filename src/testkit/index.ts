@@ -43,4 +43,5 @@ export type { DestinationState, LiveDestination, Suspension } from '../store/des
 export type { AttemptRecord } from '../store/queue-store.ts'
 export type { Clock, Duration, Instant, Timer } from '../system/clock.ts'
 export type { Endpoint } from '../system/net.ts'
-export type { ClientName, QueueEvent, UpstreamMessage } from '../telemetry/events.ts'
+export type { ActionName } from '../checks/action.ts'
+export type { ClientName, ContentOrigin, QueueEvent, UpstreamMessage } from '../telemetry/events.ts'

@@ -82,6 +82,8 @@ export class RecipientLog {
       case 'disconnected':
       case 'refused':
       case 'client-failure':
+      case 'content-checked':
+      case 'discarded':
       case 'activated':
       case 'deferred':
       case 'tls-established':

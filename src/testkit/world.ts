@@ -26,7 +26,7 @@ import { RemoteNetwork } from './remote/remote-network.ts'
 import type { RuleText } from './remote/rule-keys.ts'
 import { readScript } from './remote/script.ts'
 import { History } from './world-history.ts'
-import { TimeDriver } from './virtual/time-driver.ts'
+import { TimeDriver, type Busy } from './virtual/time-driver.ts'
 import { RecipientLog, type Attempt } from './recipient-log.ts'
 import { Mailbox } from './mailbox.ts'
 import { MemoryNet } from './virtual/memory-net.ts'
@@ -122,7 +122,7 @@ export class World implements AsyncDisposable {
       keep: (mail) => this.#receive(mail),
     })
     this.net = new MemoryNet(this.clock, this.remote)
-    this.#driver = new TimeDriver(this.clock, { net: this.net })
+    this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() })
     this.events.listen((event, at) => {
       this.#history.add({ at: this.#elapsed(), where: 'queue', event })
       this.#log.onEvent(event, at)
@@ -130,6 +130,19 @@ export class World implements AsyncDisposable {
     })
     const { clock, net, events } = this
     this.#lives = new RestartableRelay({ ...deps, seed, clock, net, events, did: (what) => this.#did(what) })
+  }
+
+  /** Lookups of patterns, which are answered without the clock. */
+  #patterns(): Busy {
+    const matching = (): Busy => this.#lives.relay.matching
+    return {
+      get inFlight() {
+        return matching().inFlight
+      },
+      get activity() {
+        return matching().activity
+      },
+    }
   }
 
   /** @internal */

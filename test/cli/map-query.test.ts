@@ -31,6 +31,17 @@ test('prints the value of a key, of a parameter or of a table', async () => {
   expect(await query('transport_maps', 'a.test')).toMatchObject({ code: 0, out: 'smtp:[b.test]\n' })
 })
 
+test('looks a key up in patterns as it is, with an action as its value', async () => {
+  writeFileSync(join(folder, 'checks'), '/^Subject: (.*)/i REPLACE X-Subject: $1\n')
+  expect(await query(`pcre:${folder}/checks`, 'Subject: Hi')).toMatchObject({ code: 0, out: 'REPLACE X-Subject: Hi\n' })
+  expect(await query(`pcre:${folder}/checks`, 'subject: hi')).toMatchObject({ code: 1, out: '' })
+  writeFileSync(join(folder, 'checks'), '/(/ x\n')
+  expect(await query(`regexp:${folder}/checks`, 'x')).toMatchObject({
+    code: 78,
+    err: expect.stringContaining('checks, line 1: a parenthesis'),
+  })
+})
+
 test('ends with 1 and prints nothing when no table has the key', async () => {
   expect(await query('canonical_maps', 'eve@a.test')).toMatchObject({ code: 1, out: '', err: '' })
   expect(await query('sender_canonical_maps', 'ann@a.test')).toMatchObject({ code: 1, out: '', err: '' })

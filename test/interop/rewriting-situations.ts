@@ -28,6 +28,12 @@ const BCC = `inline:{ {ann@a.test = archive@bcc.test}, {root = archive}, {@b.tes
 /** Situations in which aliases of senders fail too: Postfix then loses notices, and deferd sends them to the sender itself. */
 export const WITHOUT_NOTICES: ReadonlySet<string> = new Set(['virtual_alias_maps at their limits'])
 
+/** Patterns see the whole address, and no part of it. In values of both systems, $$ is a dollar sign. */
+const PATTERNS =
+  'regexp:{ {/^(ann|bob)@(.*)\\.test$$/ $$1.x@$$2.new.test}, {/^root@[^.]*$$/ admin@b.test}, {if /^carl/}, {!/@a\\.test$$/ c@other.test}, {/^(.)/ $$1@initial.test}, {endif}, {/^eve\\.x@((sub|deep)[^@]*)/ e@$$(2).test} }'
+const ALIAS_PATTERNS =
+  'regexp:{ {/^list@/ ann@l.test, bob@l.test}, {/^([a-z]*)\\+([^@]*)@(.*)$$/ $$1@$$3}, {/^loop@a\\.test$$/ loop@b.test} }'
+
 export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'no map': {},
   canonical_maps: { canonical_maps: CANONICAL },
@@ -60,6 +66,15 @@ export const SITUATIONS: Readonly<Record<string, Readonly<Record<string, string>
     local_header_rewrite_clients: 'permit_sasl_authenticated',
   },
   'smtp_generic_maps after other maps': { smtp_generic_maps: BY_CLASS, canonical_maps: CANONICAL, virtual_alias_maps: ALIASES },
+  'canonical_maps of patterns': {
+    canonical_maps: `${PATTERNS} inline:{ {ann@a.test = never@x.test}, {@c.test = @c2.test} }`,
+    recipient_delimiter: '+',
+  },
+  'virtual_alias_maps of patterns': { virtual_alias_maps: ALIAS_PATTERNS, recipient_delimiter: '+' },
+  'copies and generic maps of patterns': {
+    sender_bcc_maps: 'regexp:{ {/^([a-z.]+)@a\\.test$$/ $$1@bcc.test} }',
+    smtp_generic_maps: PATTERNS,
+  },
   alias_maps: { alias_maps: LOCAL_ALIASES },
   'alias_maps after other maps': {
     alias_maps: LOCAL_ALIASES,

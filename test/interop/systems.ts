@@ -46,6 +46,8 @@ const COMMON = {
 export interface PairOptions {
   /** Settings with the same name and value in both systems. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Settings of deferd that replace those of both. */
+  readonly ownSettings?: Readonly<Record<string, string>>
   /** Entries of transport_maps. */
   readonly transportMaps?: Readonly<Record<string, string>>
   /** True for local deliveries of Postfix, which expand alias_maps. Mail that remains local goes to the sink. */
@@ -102,7 +104,7 @@ export async function startDeferd(folder: string, options: PairOptions): Promise
   const directory = join(folder, 'deferd')
   const port = await freePort()
   const own = { relayhost: `[127.0.0.1]:${sink.port}`, queue_directory: directory, smtpd_listen: `127.0.0.1:${port}` }
-  const settings = { ...COMMON, ...own, ...options.settings }
+  const settings = { ...COMMON, ...own, ...options.settings, ...options.ownSettings }
   const overrides = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
   const loaded = configFrom({ transport_maps: options.transportMaps ?? {} }, 'relay.example', { overrides })
   const events = new Events(() => systemClock.now())

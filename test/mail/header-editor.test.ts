@@ -59,7 +59,7 @@ describe('a header', () => {
 
   test('is passed on without removed fields, and the rest is the body', () => {
     expect(edit(CONTENTS[0] ?? '')).toEqual({
-      header: 'Received: by a\r\n\tfor b\r\nTo: ann@us.example, bob@c.example\r\nSubject: x\r\n',
+      header: 'Received: by a\r\n\tfor b\r\nTo: ann@us.example, bob@c.example\r\nSubject: x \r\n',
       body: '\r\nBcc: body\r\n',
       separated: true,
       names: ['received', 'to', 'bcc', 'subject'],

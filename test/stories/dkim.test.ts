@@ -94,6 +94,35 @@ describe('mail of a local client', () => {
   })
 })
 
+describe('mail that checks change', () => {
+  const checks = {
+    header_checks: 'pcre:{{/^Subject: (.*)/ REPLACE Subject: checked}, {/^To:/ PREPEND X-Before: to}, {/^Received:/ PREPEND X-Trace: yes}}',
+    body_checks: 'pcre:{{/^hi/ REPLACE bye}, {/there/ PREPEND over}}',
+  }
+
+  test('by header_checks and body_checks is signed as it is stored', async () => {
+    await using world = await createWorld({ config: { ...CONFIG, ...checks } })
+    await send(world)
+    await world.settle()
+    const [mail] = received(world)
+    expect(signatures([...received(world)])).toEqual(['r1 e1'])
+    expect(mail?.content).toContain('Subject: checked\r\n')
+    expect(mail?.content).toMatch(/\r\n\r\nbye\r\n\r\n\.\r\nover\r\n\tthere/)
+  })
+
+  test.each([
+    ['a changed header', '/^Subject:/ REPLACE Subject: sent'],
+    ['an unchanged header', '/^Subject:/ WARN'],
+    ['a header that smtp_generic_maps change too', '/^Subject:/ PREPEND X-Before: s'],
+  ])('by smtp_header_checks has valid signatures: %s', async (name, rule) => {
+    const generic = name.includes('generic') ? { smtp_generic_maps: 'inline:{app@us.example=other@us.example}' } : {}
+    await using world = await createWorld({ config: { ...CONFIG, ...generic, smtp_header_checks: `pcre:{{${rule}}}` } })
+    await send(world)
+    await world.settle()
+    expect(signatures(received(world))).toEqual(['r1 e1'])
+  })
+})
+
 describe('mail without a signature', () => {
   test.each([
     ['from a domain without a table', { from: 'app@other.example' }],

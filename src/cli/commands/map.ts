@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { parseTables } from '../../config/lookup-tables.ts'
 import type { Config } from '../../config/options.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
+import { CHECK_NAMES } from '../../checks/check-tables.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
 import { openNamed, TABLE_NAMES } from '../../rewriting/tables.ts'
 import { errorMessage } from '../../system/caught-error.ts'
@@ -15,7 +16,7 @@ import type { Shell } from '../shell/shell.ts'
 const NOT_FOUND = 1
 
 /** Parameters that name lookup tables. */
-const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES]
+const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES]
 
 const sourcesOf = (config: Config, name: string) => {
   const known = NAMES.find((parameter) => parameter === name)
@@ -27,7 +28,7 @@ const sourcesOf = (config: Config, name: string) => {
 }
 
 function tableOf(config: Config, name: string): LookupTable['find'] {
-  if (name === 'transport_maps') return (key) => config.transport_maps.get(key)
+  if (name === 'transport_maps') return (key: string) => config.transport_maps.get(key)
   try {
     const { table } = openNamed(name, sourcesOf(config, name))
     return table.find
@@ -44,6 +45,7 @@ export function addMap(program: Command, shell: Shell, end: (code: number) => vo
       'after',
       `
 NAME is a parameter, or a table such as texthash:/PATH. The key is looked up as it is, without the forms of an address.
+For header_checks, it is a header field: "Subject: hello".
 
 Examples:
   deferd map query canonical_maps ann@example.com
@@ -51,7 +53,7 @@ Examples:
     )
     .action(async (name: string, key: string, _options: unknown, command: Command) => {
       const { config } = await configOf(shell, command)
-      const value = tableOf(config, name)(key.toLowerCase())
+      const value = tableOf(config, name)(key.toLowerCase(), key)
       if (value === undefined) end(NOT_FOUND)
       else await shell.stdout.write(`${maskControls(value)}\n`)
     })

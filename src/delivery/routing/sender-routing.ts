@@ -70,7 +70,7 @@ function lookupIn<T>(table: LookupTable | undefined, config: Config, parse: (tex
   const parsed = new Map<string, T | null>()
   return {
     find(sender) {
-      const text = sender === '' ? table.find(NULL_SENDER) : senders.find(sender)?.value
+      const text = sender === '' ? table.find(NULL_SENDER, NULL_SENDER) : senders.find(sender)?.value
       if (text === undefined) return undefined
       const value = parsed.get(text) ?? parse(text)
       parsed.set(text, value)

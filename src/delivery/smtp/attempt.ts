@@ -15,6 +15,7 @@ import type { AttemptResult, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { Host } from '../routing/host-order.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
+import type { HeaderChecks } from './checked-header.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { ReadChunk } from './message-content.ts'
 import { outgoingMail } from './outgoing-mail.ts'
@@ -48,6 +49,8 @@ export interface AttemptDeps {
   readonly generic: GenericMaps | null
   /** Null without DKIM tables. */
   readonly signing: MessageSigning | null
+  /** smtp_header_checks; null without. */
+  readonly headerChecks: HeaderChecks | null
   readonly readChunk: ReadChunk
   readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
@@ -260,8 +263,9 @@ export class Attempt {
     const { message } = this.#request
     const { smtp_line_length_limit: lineLimit, dkim_sign: signed } = this.#settings
     const lmtp = this.#route.transport === 'lmtp'
-    const { readChunk, cachedContent, signing } = this.#deps
-    const terms = { generic: lmtp ? null : this.#deps.generic, signing, signed, lineLimit, readChunk, cached: cachedContent?.(message) }
+    const { readChunk, cachedContent, signing, generic, headerChecks } = this.#deps
+    const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
+    const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cachedContent?.(message) }
     const mail = { ...outgoingMail({ message, recipients: this.#outcomes.open }, terms), lmtp, lineLimit }
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false

@@ -3,6 +3,7 @@
  * message stays as it is.
  */
 import { SigningFailed } from '../../dkim/signer.ts'
+import type { Completion } from '../../mail/header-addresses.ts'
 import { HeaderEditor, type HeaderRules } from '../../mail/header-editor.ts'
 import type { LeasedRecipient, Message } from '../../mail/message.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
@@ -29,7 +30,7 @@ export function genericMail(
     return {
       message: { ...message, sender: maps.envelope(message.sender) },
       recipients: recipients.map((recipient) => maps.recipient(recipient)),
-      content: new GenericContent(content, maps, sign),
+      content: new EditedHeader(content, completionOf(maps), sign),
     }
   } catch (error) {
     const failed = unreadable(error)
@@ -42,8 +43,15 @@ function unreadable(error: unknown): ContentRead {
   return { kind: 'unreadable', why: error.message, lasting: false }
 }
 
-/** A content whose header addresses are mapped. */
-class GenericContent implements ContentSource {
+const completionOf = (maps: GenericMaps): Completion => ({
+  origin: null,
+  parent: null,
+  keepsRoutes: true,
+  map: (address) => maps.header(address),
+})
+
+/** A content whose header is signed, and whose header addresses are mapped unless `completion` is null. */
+export class EditedHeader implements ContentSource {
   readonly #content: ContentSource
   readonly #sign: HeaderSigning | null
   /** Reads the header; null after its end. */
@@ -52,8 +60,7 @@ class GenericContent implements ContentSource {
   /** The header as it is queued, with the bytes read after it. */
   #queued: Buffer[] = []
 
-  constructor(content: ContentSource, maps: GenericMaps, sign: HeaderSigning | null) {
-    const completion = { origin: null, parent: null, keepsRoutes: true, map: (address: string) => maps.header(address) }
+  constructor(content: ContentSource, completion: Completion | null, sign: HeaderSigning | null) {
     const rules: HeaderRules = { dropped: new Set(), fieldLimit: Infinity, completion }
     this.#content = content
     this.#sign = sign

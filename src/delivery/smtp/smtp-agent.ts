@@ -17,6 +17,7 @@ import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './smtp-session.ts'
 import type { Net } from '../../system/net.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
+import type { HeaderChecks } from './checked-header.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Route, Router } from '../routing/router.ts'
 import { OauthTokens, type RunTokenCommand } from '../tls/oauth-tokens.ts'
@@ -50,6 +51,8 @@ export interface SmtpAgentDeps {
   readonly generic?: GenericMaps | null | undefined
   /** Signs again where smtp_generic_maps change the header; null or absent without DKIM tables. */
   readonly signing?: MessageSigning | null | undefined
+  /** smtp_header_checks; null or absent without. */
+  readonly headerChecks?: HeaderChecks | null | undefined
   /** Writes a line to the log. */
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
@@ -76,6 +79,7 @@ export class SmtpAgent implements DeliveryAgent {
     secrets = {},
     generic = null,
     signing = null,
+    headerChecks = null,
     note,
     secured,
   }: SmtpAgentDeps) {
@@ -101,6 +105,7 @@ export class SmtpAgent implements DeliveryAgent {
       passwords,
       generic,
       signing,
+      headerChecks,
       readChunk,
       cachedContent,
       note,

@@ -8,16 +8,18 @@ import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { mailDate } from '../../mail/mail-date.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
+import type { ArrivalChecks } from '../../checks/checked-content.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { receivedLine, type LocalUser, type SmtpClient } from './received-header.ts'
 import { MessageLookups } from './message-lookups.ts'
+import type { Additions } from './missing-fields.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
 import { WRITE_ERROR, type NewIdentity } from './intake.ts'
 import {
   MessageReceiver,
   type Acceptance,
-  type Additions,
+  type ContentChecks,
   type IntakePort,
   type ReceiverFacts,
   type MessageReceiverDeps,
@@ -57,6 +59,8 @@ export interface AcceptorDeps {
   readonly rewriting?: Rewriting | null | undefined
   /** Signs the mail of own clients; null or absent without DKIM tables. */
   readonly signing?: MessageSigning | null | undefined
+  /** Checks of the content; null or absent without any. */
+  readonly checks?: ArrivalChecks | null | undefined
 }
 
 export class Acceptor {
@@ -110,12 +114,38 @@ export class Acceptor {
     const additions = isLocal ? this.#additions(identity.queueId, envelope.sender, date) : null
     const completion = isLocal ? (lookups?.completion(this.#completion) ?? this.#completion) : null
     const isOwn = 'uid' in client || client.own
-    const signing = isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null
-    const facts = { identity, envelope, trace, declaredSize, additions, completion, signing, submitter: submitterOf(client) }
+    const facts = {
+      identity,
+      envelope,
+      trace,
+      declaredSize,
+      additions,
+      completion,
+      signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null,
+      submitter: submitterOf(client),
+      checks: this.#checks(identity.queueId, envelope, client),
+    }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)
     lookups?.onFailure((reply) => receiver.refuse(reply))
     return receiver
+  }
+
+  #checks(queueId: string, { sender, recipients }: Envelope, client: SmtpClient | LocalUser): ContentChecks | null {
+    const { checks: rules, events } = this.#deps
+    if (rules === null || rules === undefined) return null
+    const { client: name, uid } = submitterOf(client)
+    const session = 'uid' in client ? { protocol: undefined, helo: undefined } : { protocol: client.protocol, helo: client.helo }
+    const from = { client: name, sender, recipient: recipients.at(-1)?.address ?? '', ...session }
+    return {
+      rules,
+      discarded: (messageId) => events.emit({ kind: 'discarded', queueId, sender, messageId, client: name, uid }),
+      report: {
+        took: (action, part, octets, text) =>
+          events.emit({ kind: 'content-checked', during: 'arrival', queueId, action, part, octets, text, from }),
+        warn: (text) => events.emit({ kind: 'note', level: 'warning', text: `${queueId}: ${text}` }),
+      },
+    }
   }
 
   #lookups(queueId: string): MessageLookups | null {

@@ -43,6 +43,8 @@ export interface Entry {
    * The content, or the part after the staged chunks, in chunks. The caller must not read or change the chunks after the call.
    */
   readonly content: readonly Uint8Array[]
+  /** True to queue the message on hold. */
+  readonly hold?: boolean | undefined
 }
 
 /** A message from a client or a local user. */
@@ -181,7 +183,7 @@ export class Intake {
   }
 
   /** Routes and schedules an entry. The caller commits the result, then calls `entered`, or `withdrawn` when the commit fails. */
-  prepare({ message, recipients, content }: Entry): NewMessage {
+  prepare({ message, recipients, content, hold = false }: Entry): NewMessage {
     const { destinationOf } = this.#deps
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
@@ -190,11 +192,12 @@ export class Intake {
       return { recipient, destination }
     })
     const admitted = new Map<DestinationName, { readonly leased: boolean; readonly expiresAt: Instant }>()
-    for (const [destination, count] of byDestination) admitted.set(destination, this.#schedule(message, destination, count))
+    for (const [destination, count] of byDestination) admitted.set(destination, this.#schedule(message, destination, hold ? 0 : count))
     const isAdmitted = [...admitted.values()].some((one) => one.leased)
     return {
       message,
       content,
+      hold,
       // Admitted mail keeps its content in memory for the delivery. The store takes over the buffers of all other mail.
       givesContent: !(isAdmitted && this.#deps.contents.keep(message, content)),
       recipients: routed.map(({ recipient: { address, notify, orcpt }, destination }): NewRecipient => {
@@ -209,6 +212,7 @@ export class Intake {
    */
   entered(entry: NewMessage): void {
     const { store, scheduler, policies } = this.#deps
+    if (entry.hold === true) return
     const leases = leasesOf(entry)
     const byDestination = Map.groupBy(leases, (lease) => lease.destination)
     const requests: DeliveryRequest[] = []
@@ -246,10 +250,11 @@ export class Intake {
     for (const [destination, leases] of counted) this.#deps.scheduler.unadmit(entry.message.id, destination, leases.length)
   }
 
+  /** `count` is 0 for mail on hold. */
   #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: Instant } {
     const { scheduler, policies } = this.#deps
     const expiresAt = message.createdAt + lifetimeOf(message.sender, policies().for(destination).settings)
-    return { leased: scheduler.admit(message.id, destination, count), expiresAt }
+    return { leased: count > 0 && scheduler.admit(message.id, destination, count), expiresAt }
   }
 }
 

@@ -7,8 +7,10 @@ import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
 import { HeaderEditor, type BodyStart } from '../../mail/header-editor.ts'
+import { CheckedContent, NO_VERDICT, redirected, type ArrivalChecks, type CheckedSink } from '../../checks/checked-content.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
+import { missingFields, type Additions } from './missing-fields.ts'
 import { Chunker } from '../../store/chunks.ts'
 import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
 import type { ArrivingMessage } from '../../dkim/message-signing.ts'
@@ -17,7 +19,8 @@ import { withPrepended } from '../../dkim/stored-signature.ts'
 /** Result of a submission. */
 export type Acceptance =
   | { readonly kind: 'queued'; readonly queueId: string }
-  | { readonly kind: 'refused'; readonly reply: SmtpReply }
+  /** `isLogged`: the log has the reason, from a check of the content. */
+  | { readonly kind: 'refused'; readonly reply: SmtpReply; readonly isLogged?: boolean }
   /** The commit of the message was not answered: it may be queued. The client must get no reply, so that it repeats the message. */
   | { readonly kind: 'unknown' }
 
@@ -47,14 +50,17 @@ export interface ReceiverFacts {
   readonly completion: Completion | null
   /** Signs the message; null when it gets no signature. */
   readonly signing: ArrivingMessage | null
+  /** Checks of the content; null without any. */
+  readonly checks: ContentChecks | null
   readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
 
-/** Values of the fields that local mail must have (Postfix cleanup). */
-export interface Additions {
-  readonly 'Message-Id': string
-  readonly Date: string
-  readonly From: string
+/** Checks of one message. */
+export interface ContentChecks {
+  readonly rules: ArrivalChecks
+  readonly report: Pick<CheckedSink, 'took' | 'warn'>
+  /** Records that the message is discarded. */
+  readonly discarded: (messageId: string | undefined) => void
 }
 
 export interface MessageReceiverDeps {
@@ -95,13 +101,41 @@ export class MessageReceiver {
   #stagedBytes = 0
   #refusal: SmtpReply | undefined
   #isUnknown = false
+  /** Examines the content; null without checks. */
+  readonly #checked: CheckedContent | null
+  /** True when a check has refused the content. */
+  #isLogged = false
+  /** True when the content is not wanted any more. */
+  #isAbandoned = false
 
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
     this.#deps = deps
-    this.#chunker.add(Buffer.from(facts.trace))
     const { dropped, headerField: fieldLimit } = deps.limits
     this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#addHeader(piece))
+    this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#sink(facts.checks))
+    if (this.#checked === null) this.#chunker.add(Buffer.from(facts.trace))
+    else this.#checked.trace(facts.trace)
+  }
+
+  /** Takes the content that passed the checks. */
+  #sink({ report }: ContentChecks): CheckedSink {
+    return {
+      ...report,
+      header: (bytes) => this.#put(bytes),
+      trace: (bytes) => this.#chunker.add(bytes),
+      body: (bytes) => this.#addBody(bytes),
+      insert: (bytes) => this.#insert(bytes),
+      beginBody: () => {
+        if (this.#header === null) return
+        this.#header.end()
+        this.#endHeader(this.#header, { rest: CRLF, separated: true })
+      },
+      refuse: (reply) => {
+        this.#isLogged = this.#refusal === undefined
+        this.refuse(reply)
+      },
+    }
   }
 
   /** Octets of the content received so far, without the Received field. */
@@ -118,10 +152,15 @@ export class MessageReceiver {
    * resolves.
    */
   write(pieces: readonly Uint8Array[]): Promise<void> | undefined {
-    for (const piece of pieces) this.#take(piece)
+    let waits: Promise<void> | undefined
+    for (const piece of pieces) waits = this.#take(asBuffer(piece))
+    return waits === undefined ? this.#makeRoom() : waits.then(() => this.#makeRoom())
+  }
+
+  #makeRoom(): Promise<void> | undefined {
     // Frees the space of a refused message for other mail although the client is still sending.
     if (this.#refusal !== undefined) return this.#staged > 0 ? this.abandon() : undefined
-    return this.#chunker.full > HELD_CHUNKS ? this.#stage() : undefined
+    return this.#chunker.full > HELD_CHUNKS && !this.#isAbandoned ? this.#stage() : undefined
   }
 
   /** The reply with which the message will be refused; undefined while the message is acceptable. */
@@ -138,16 +177,18 @@ export class MessageReceiver {
 
   /** Ends the content. Resolves with `queued` when the message is on disk. */
   async end(): Promise<Acceptance> {
+    if (this.#checked !== null) await this.#checked.end()
     if (this.#header !== null) this.#endHeader(this.#header, this.#header.end())
     if (this.#refusal === undefined) await this.#commit()
     if (this.#isUnknown) return { kind: 'unknown' }
     if (this.#refusal === undefined) return { kind: 'queued', queueId: this.queueId }
     await this.abandon()
-    return { kind: 'refused', reply: this.#refusal }
+    return { kind: 'refused', reply: this.#refusal, ...(this.#isLogged ? { isLogged: true } : {}) }
   }
 
   /** Deletes the staged content. Called when the client has disconnected or the message is refused. */
   async abandon(): Promise<void> {
+    this.#isAbandoned = true
     this.#chunker.clear()
     if (this.#staged === 0) return
     this.#staged = 0
@@ -159,14 +200,26 @@ export class MessageReceiver {
     }
   }
 
-  #take(piece: Uint8Array): void {
-    if (this.#refusal !== undefined) return
+  #take(piece: Buffer): Promise<void> | undefined {
+    if (this.#refusal !== undefined) return undefined
     this.#received += piece.byteLength
-    this.#eightBit ||= !isAscii(piece)
     const { message } = this.#deps.limits
-    if (message > 0 && this.#received > message) return this.refuse(TOO_BIG)
+    if (message > 0 && this.#received > message) this.refuse(TOO_BIG)
+    else if (this.#checked === null) this.#put(piece)
+    else return this.#checked.write(piece)
+    return undefined
+  }
+
+  /** Adds bytes of the header, or of the body after it. */
+  #put(piece: Buffer): void {
     if (this.#header === null) return this.#addBody(piece)
-    this.#readHeader(this.#header, asBuffer(piece))
+    this.#eightBit ||= !isAscii(piece)
+    this.#readHeader(this.#header, piece)
+  }
+
+  #insert(field: Buffer): void {
+    this.#eightBit ||= !isAscii(field)
+    this.#header?.insert(field)
   }
 
   #readHeader(header: HeaderEditor, piece: Buffer): void {
@@ -191,20 +244,18 @@ export class MessageReceiver {
   }
 
   #addBody(piece: Uint8Array): void {
+    if (this.#refusal !== undefined) return
+    this.#eightBit ||= !isAscii(piece)
     this.#chunker.add(piece)
     this.#facts.signing?.body(piece)
   }
 
-  /** Adds the fields that local mail lacks. In a resent message they are Resent- fields (RFC 5322 §3.6.6). */
   #addMissing(names: ReadonlySet<string>): void {
     const { additions } = this.#facts
     if (additions === null) return
-    const prefix = [...names].some((name) => name.startsWith('resent-')) ? 'Resent-' : ''
-    for (const [name, value] of Object.entries(additions)) {
-      if (names.has((prefix + name).toLowerCase())) continue
-      this.#addHeader(Buffer.from(`${prefix}${name}: ${value}\r\n`))
-      if (prefix + name === 'Message-Id') this.#messageId = value
-    }
+    const missing = missingFields(additions, names)
+    if (missing.text !== '') this.#addHeader(Buffer.from(missing.text))
+    this.#messageId = missing.messageId ?? this.#messageId
   }
 
   async #stage(): Promise<void> {
@@ -237,13 +288,21 @@ export class MessageReceiver {
       bodyType: this.#eightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
       messageId: this.#messageId,
     }
+    const { hold, discard, redirect } = this.#checked?.verdict ?? NO_VERDICT
+    if (discard) return this.#discard()
+    const recipients = redirect === undefined ? envelope.recipients : redirected(envelope.recipients, redirect)
     try {
       const message = signing === null ? queued : withPrepended(queued, await signing.end())
-      await this.#deps.intake.take({ message, recipients: envelope.recipients, content: this.#chunker.takeAll(), ...submitter })
+      await this.#deps.intake.take({ message, recipients, hold, content: this.#chunker.takeAll(), ...submitter })
     } catch (error) {
       this.#isUnknown = error instanceof OutcomeUnknown
       this.#failed(error)
     }
+  }
+
+  async #discard(): Promise<void> {
+    this.#facts.checks?.discarded(this.#messageId)
+    await this.abandon()
   }
 
   /** Reports an internal error and refuses the message with 451. */

@@ -94,6 +94,8 @@ export class ScenarioRecord {
       case 'disconnected':
       case 'refused':
       case 'client-failure':
+      case 'content-checked':
+      case 'discarded':
       case 'accepted':
       case 'activated':
       case 'deferred':

@@ -300,6 +300,7 @@ describe('a message that is not accepted is returned to its sender', () => {
   test.each([
     ['too many hops', { hopcount_limit: 2 }, '5.4.0', 'too many hops'],
     ['a content over the limit', { message_size_limit: 10 }, '5.3.4', 'message file too big'],
+    ['a refusal by header_checks', { header_checks: 'regexp:{{/^Subject: hi/ REJECT 5.6.9 not so}}' }, '5.6.9', 'not so'],
   ])('%s', async (_what, setting, status, reason) => {
     await world.store.close()
     await open({ config: setting })

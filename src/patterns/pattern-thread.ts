@@ -1,0 +1,99 @@
+/**
+ * A thread for matches of many steps, started with the first one. It runs one match at a time; a match that exceeds the time limit
+ * ends with its thread.
+ */
+import { Worker } from 'node:worker_threads'
+import type { Clock, Duration, Timer } from '../system/clock.ts'
+import { eventLoopTurn } from '../system/event-loop.ts'
+import { threadFile } from '../system/worker-rpc.ts'
+import type { Groups } from './pattern.ts'
+import type { MatchRequest } from './pattern-table.ts'
+import type { ThreadMatch } from './pattern-worker.ts'
+
+/** Maximum time of a match in ms. */
+const LIMIT: Duration = 100
+
+type Outcome = Groups | null | 'too long'
+
+interface Job {
+  readonly match: ThreadMatch
+  readonly answer: PromiseWithResolvers<Outcome>
+}
+
+export class PatternThread {
+  readonly #clock: Clock
+  readonly #waiting: Job[] = []
+  #running: Job | null = null
+  #limit: Timer | null = null
+  /** Resolves when the thread is ready; null without a thread. */
+  #thread: { readonly worker: Worker; readonly ready: Promise<void> } | null = null
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Resolves with `too long` at the time limit. Rejects when the thread fails, which is a bug. */
+  match({ pattern, octets, withGroups }: MatchRequest): Promise<Outcome> {
+    const job: Job = { match: { expression: pattern.expression, octets, withGroups }, answer: Promise.withResolvers() }
+    this.#waiting.push(job)
+    this.#runNext()
+    return job.answer.promise
+  }
+
+  async close(): Promise<void> {
+    await this.#thread?.worker.terminate()
+  }
+
+  #runNext(): void {
+    if (this.#running !== null) return
+    const job = this.#waiting.shift()
+    if (job === undefined) return
+    this.#running = job
+    this.#thread ??= this.#start()
+    const { worker, ready } = this.#thread
+    // The time in which a thread starts does not count.
+    void ready.then(() => {
+      if (this.#running !== job) return
+      this.#limit = this.#clock.after(LIMIT, () => void this.#exceeded(job))
+      worker.postMessage(job.match, [])
+    })
+  }
+
+  #start(): { readonly worker: Worker; readonly ready: Promise<void> } {
+    const worker = new Worker(threadFile(import.meta.url, 'pattern-worker'))
+    worker.unref()
+    const ready = Promise.withResolvers<void>()
+    worker.on('message', (answer: Groups | null | 'ready') => (answer === 'ready' ? ready.resolve() : this.#end(worker, answer)))
+    worker.on('error', (error) => this.#fail(worker, error))
+    worker.on('exit', () => this.#fail(worker, new Error('the thread for patterns has ended')))
+    return { worker, ready: ready.promise }
+  }
+
+  /** Ends a match at its time limit. An answer that has arrived meanwhile is taken first. */
+  async #exceeded(job: Job): Promise<void> {
+    await eventLoopTurn()
+    if (this.#running !== job || this.#thread === null) return
+    const { worker } = this.#thread
+    this.#thread = null
+    this.#settle((answer) => answer.resolve('too long'))
+    await worker.terminate()
+  }
+
+  #end(worker: Worker, answer: Groups | null): void {
+    if (this.#thread?.worker === worker) this.#settle((one) => one.resolve(answer))
+  }
+
+  #fail(worker: Worker, error: Error): void {
+    if (this.#thread?.worker !== worker) return
+    this.#thread = null
+    this.#settle((answer) => answer.reject(error))
+  }
+
+  #settle(answer: (one: PromiseWithResolvers<Outcome>) => void): void {
+    const job = this.#running
+    this.#running = null
+    this.#limit?.cancel()
+    if (job !== null) answer(job.answer)
+    this.#runNext()
+  }
+}

@@ -1,0 +1,158 @@
+/** Generated mail for comparisons of header_checks and body_checks, from a seed. */
+import { seededRandom } from '../../src/system/random.ts'
+
+export interface CheckedInput {
+  readonly sender: string
+  readonly recipients: readonly string[]
+  readonly content: string
+}
+
+const SUBJECTS = [
+  'a lottery',
+  'viagra',
+  'ask later',
+  'casino of chance',
+  'a discreet offer',
+  'pending',
+  'for the boss',
+  'a report',
+  'the MINUTES',
+  'hello',
+  'Re: hello',
+  'fwd:  x y',
+  'nothing',
+  'news',
+]
+const FIELDS = [
+  'X-Mailer: Tool/1.2.3',
+  'X-Mailer: plain',
+  'X-Remove: this',
+  'x-remove : that',
+  'X-Strip: it',
+  'X-Before: yes',
+  'X-Before: Yes',
+  'X-Keep: kept',
+  'X-Fold: one\r\n two',
+  'X-Fold: one\r\n\ttwo\r\n  three',
+  'X-Fold: one\r\n x\r\ntwo-fields: no',
+  'X-Fold: o\r\n ~',
+  `X-Long: ${'long '.repeat(30)}x`,
+  `X-Long: ${'abcdefgh '.repeat(60)}x\r\n ${'z'.repeat(900)}`,
+  'X-Empty:',
+
+  'X-Blank: text  ',
+  'Subject: blanks   ',
+  'X-Empty: \r\n ',
+  'X-Fold: one \r\n two \t',
+  'X-Eight: \u00e9\u00df',
+  'Cc: ann@a.test, abcd@b.test',
+  'Odd: field',
+]
+const LINES = [
+  'some text',
+  'buy now',
+  'forget this',
+  'password: 1234',
+  'Password: abc',
+  '-- ',
+  'drop this line',
+  'hold this',
+  'forward this',
+  'remark one',
+  'remark',
+  '',
+  '',
+  'text with \u00e9',
+  `${'x'.repeat(900)}y`,
+  `${'a b '.repeat(700)}xxxxxy`,
+  'Content-Id: <in a body>',
+  '.a dot',
+]
+const PART_FIELDS = [
+  'Content-Type: text/plain',
+  'Content-Type: text/html; charset=us-ascii',
+  'Content-Type: application/octet-stream; name="tool.exe"',
+  'Content-Type: application/octet-stream;\r\n name=run.BAT',
+  'Content-Disposition: attachment; filename="notes.txt"',
+  'Content-Description: a part',
+  'Content-Id: <1@x>',
+  'X-Inner: part',
+]
+
+export class CheckedInputs {
+  readonly #draw: () => number
+  #drawn = 0
+
+  constructor(seed: number) {
+    const random = seededRandom(seed)
+    this.#draw = () => random.draw(`checked ${this.#drawn++}`)
+  }
+
+  /** A message. Its sender names its number, so that log lines can be assigned. */
+  input(n: number): CheckedInput {
+    const recipients = this.#many(1, 3, () => this.#of(['ann@a.test', 'bob@b.test', 'cy@c.test']))
+    const { type, body } = this.#body(0)
+    const fields = this.#shuffled([
+      'From: ann@a.test',
+      `To: ${this.#of(['bob@b.test', 'abcd@b.test', 'Bob <bob@b.test>'])}`,
+      `Subject: ${this.#of(SUBJECTS)}`,
+      ...this.#many(0, 4, () => this.#of(FIELDS)),
+    ])
+    const always = ['Date: Fri, 20 Nov 2026 10:00:00 +0000', `Message-Id: <${n}@x.test>`, `X-Number: ${n}`, ...type]
+    const separator = this.#draw() < 0.05 ? '' : '\r\n'
+    return {
+      sender: `s${n}@s.test`,
+      recipients: [...new Set(recipients)],
+      content: `${[...fields, ...always].join('\r\n')}\r\n${separator}${body}`,
+    }
+  }
+
+  /** A body with the fields that describe it. */
+  #body(depth: number): { readonly type: readonly string[]; readonly body: string } {
+    const kind = depth > 2 ? 1 : this.#draw()
+    if (kind < 0.3) return this.#multipart(depth)
+    if (kind < 0.4) {
+      const inner = this.#body(depth + 1)
+      const header = [...this.#many(1, 3, () => this.#of(PART_FIELDS.slice(4))), 'Subject: inner', ...inner.type].join('\r\n')
+      return { type: ['Content-Type: message/rfc822'], body: `${header}\r\n\r\n${inner.body}` }
+    }
+    return { type: this.#draw() < 0.3 ? ['Content-Type: text/plain'] : [], body: this.#lines() }
+  }
+
+  #multipart(depth: number): { readonly type: readonly string[]; readonly body: string } {
+    const boundary = `b${depth}.${Math.floor(this.#draw() * 1000)}`
+    const parts = this.#many(1, 4, () => {
+      const inner = this.#body(depth + 1)
+      const fields = [...this.#many(0, 3, () => this.#of(PART_FIELDS)), ...inner.type]
+      return `--${boundary}\r\n${fields.map((field) => `${field}\r\n`).join('')}\r\n${inner.body}`
+    })
+    const end = this.#draw() < 0.9 ? `--${boundary}--\r\n${this.#lines()}` : ''
+    const text = this.#of([`"${boundary}"`, boundary])
+    return {
+      type: ['Mime-Version: 1.0', `Content-Type: multipart/mixed;\r\n boundary=${text}`],
+      body: `${this.#lines()}${parts.join('')}${end}`,
+    }
+  }
+
+  /** Lines of a body. Most are ordinary, so that most messages are delivered. */
+  #lines(): string {
+    return this.#many(0, 5, () => (this.#draw() < 0.6 ? this.#of(['plain', 'words', '']) : this.#of(LINES)))
+      .map((line) => `${line}\r\n`)
+      .join('')
+  }
+
+  #many<T>(least: number, limit: number, make: () => T): readonly T[] {
+    return Array.from({ length: least + Math.floor(this.#draw() * (limit - least)) }, make)
+  }
+
+  #of<T>(choices: readonly T[]): T {
+    return choices[Math.floor(this.#draw() * choices.length)] as T
+  }
+
+  #shuffled<T>(items: readonly T[]): readonly T[] {
+    return items
+      .map((item) => [this.#draw(), item] as const)
+      .toSorted(([a], [b]) => a - b)
+      .map(([, item]) => item)
+  }
+}
