@@ -31,12 +31,18 @@ const RULES: Readonly<Record<CheckName, { readonly part: Part; readonly verbs: R
 export function openChecks(config: Pick<Config, CheckName>): OpenedChecks {
   const warnings: string[] = []
   const used = CHECK_NAMES.filter((name) => config[name].length > 0)
-  return { checks: new Map(used.map((name) => [name, openCheck(name, config[name], warnings)])), warnings }
+  return { checks: new Map(used.map((name) => [name, openCheckTable(name, config[name], readText, warnings)])), warnings }
 }
 
-function openCheck(name: CheckName, sources: readonly TableSource[], warnings: string[]): CheckTable {
+/** Opens the tables of one parameter. Throws an Error as `openChecks` does. */
+export function openCheckTable(
+  name: CheckName,
+  sources: readonly TableSource[],
+  readFile: (path: string) => string,
+  warnings: string[] = [],
+): CheckTable {
   const { part, verbs } = RULES[name]
-  const opening = { readFile: readText, substitutes: true, accept: (result: ResultText) => requireAction(result, verbs, part) }
+  const opening = { readFile, substitutes: true, accept: (result: ResultText) => requireAction(result, verbs, part) }
   const members = sources.map((source) => {
     if (isPatterns(source)) return openPatterns(name, source, opening)
     const opened = openTable(name, [source], opening)

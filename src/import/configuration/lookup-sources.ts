@@ -53,6 +53,7 @@ const membersOf = (value: string): readonly string[] => value.match(/(?:[^\s,{}]
 function sourceOf(member: string, type: string, { rest, files }: { readonly rest: string; readonly files: PostfixFiles }): LookupSource {
   const extension = INDEXED[type]
   if (extension !== undefined) return fileSource(type, rest, { extension, files })
+  if (type === 'regexp' || type === 'pcre') return { kind: 'missing', text: member, why: whyNoPatterns(rest, files) }
   if (type !== 'inline' && type !== 'static') return { kind: 'missing', text: member, why: `deferd does not read ${type}: tables` }
   try {
     const text = `${type}:${rest}`
@@ -61,6 +62,12 @@ function sourceOf(member: string, type: string, { rest, files }: { readonly rest
   } catch (error) {
     return { kind: 'missing', text: member, why: errorMessage(error) }
   }
+}
+
+/** The reason why a table of patterns is left out, where it is: only maps have patterns, in files. */
+function whyNoPatterns(path: string, files: PostfixFiles): string {
+  if (path.startsWith('{')) return 'write its rules into a file'
+  return files.read(path) === null ? `${path} cannot be read` : 'deferd has no patterns there'
 }
 
 function fileSource(

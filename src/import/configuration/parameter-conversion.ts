@@ -2,6 +2,7 @@
 import { isOption } from '../../config/expansion.ts'
 import { OPTIONS } from '../../config/options.ts'
 import { postfixOnly } from '../../config/postfix-parameters.ts'
+import { CHECK_NAMES } from '../../checks/check-tables.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import type { PostfixParameters } from './main-cf.ts'
@@ -55,7 +56,7 @@ const tablesOf =
     convertTables(name, value, context)
 
 const CONVERSIONS: Readonly<Record<string, Conversion>> = {
-  ...Object.fromEntries([...TABLE_NAMES, ...SENDER_TABLE_NAMES].map((name) => [name, tablesOf(name)])),
+  ...Object.fromEntries([...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES].map((name) => [name, tablesOf(name)])),
   ...Object.fromEntries(LISTS.map((name) => [name, (value: string, context: ParameterContext) => convertList(name, value, context)])),
   smtp_sasl_password_maps: (_, context) => convertLogins(context.parameters, context),
   smtp_tls_policy_maps: convertTlsPolicies,

@@ -4,6 +4,7 @@ import { openAliasTable } from '../../rewriting/alias-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { ConfigurationDraft } from './configuration-draft.ts'
 import { logicalLines } from './main-cf.ts'
+import { commentedOut, patternPath, usableRules } from './pattern-conversion.ts'
 import { lookupSources, type LookupSource, type PostfixFiles } from './lookup-sources.ts'
 
 export interface TableContext {
@@ -25,12 +26,25 @@ export function convertTables(name: string, value: string, context: TableContext
 /** The table in deferd's syntax; null when it is left out. */
 function tableOf(name: string, source: LookupSource, context: TableContext): string | null {
   const { draft } = context
+  const patterns = source.kind === 'missing' ? patternTable(name, source.text, context) : null
+  if (patterns !== null) return patterns
   if (source.kind === 'missing') return (draft.note(`${name}: ${source.text} is left out: ${source.why}`), null)
   if (source.kind === 'literal') return source.text
   const text = name === 'alias_maps' ? usableAliases(source.text, context) : source.text
   if (source.warning !== null) draft.note(`${name}: ${source.warning}`)
   if (source.isFile && text === source.text && !isBelow(source.path, context.configDirectory)) return `texthash:${source.path}`
   return `texthash:${addTable(source.path, text, draft)}`
+}
+
+/** A table of patterns in deferd's syntax; null for another table, and for a file that cannot be read. */
+function patternTable(name: string, table: string, { draft, files, configDirectory }: TableContext): string | null {
+  const found = patternPath(table)
+  const text = found === null ? null : files.read(found.path)
+  if (found === null || text === null) return null
+  const usable = usableRules({ name, ...found, text })
+  for (const reason of usable.reasons) draft.note(`${reason.replace(/; [^;]*$/, '')}: it is left out`)
+  const isUnchanged = usable.text === text && !isBelow(found.path, configDirectory)
+  return `${found.kind}:${isUnchanged ? found.path : addTable(found.path, usable.text, draft)}`
 }
 
 const isBelow = (path: string, folder: string): boolean => dirname(path) === folder || path.startsWith(`${folder}/`)
@@ -62,15 +76,5 @@ function usableAliases(text: string, { draft, files }: TableContext): string {
       return [line.number]
     }
   })
-  return bad.length === 0 ? text : withoutLines(text, new Set(bad))
-}
-
-/** The text with some logical lines made comments. */
-function withoutLines(text: string, numbers: ReadonlySet<number>): string {
-  let isLeftOut = false
-  const lines = text.split('\n').map((line, i) => {
-    if (!/^\s*(?:#|$)/.test(line) && !/^\s/.test(line)) isLeftOut = numbers.has(i + 1)
-    return isLeftOut && !/^\s*(?:#|$)/.test(line) ? `# ${line}` : line
-  })
-  return lines.join('\n')
+  return bad.length === 0 ? text : commentedOut(text, new Set(bad))
 }

@@ -91,7 +91,7 @@ test('a smarthost with logins and tables', () => {
   expect(values['transport_maps']).not.toHaveProperty('local.test')
   for (const text of [
     'canonical_maps: regexp:/etc/postfix/canonical.regexp is left out',
-    'header_checks = regexp:',
+    'header_checks: regexp:',
     'unknown_thing = yes: deferd has no parameter unknown_thing',
     'local.test = local:: the transport local delivers with local',
     'custom.test = mailer:x: the transport mailer',
@@ -153,6 +153,28 @@ test('myorigin and lists may be files, and a database without its text is read b
     smtp_generic_maps: ['texthash:/d/generic'],
   })
   expect(written).toContainEqual({ path: '/d/generic', text: 'a@b.test\tc@d.test\n', mode: 0o644 })
+})
+
+test('tables of patterns are copied, with the rules that deferd refuses as comments', () => {
+  const checks = ['/^X-A/ IGNORE', '/^X-B/ FILTER smtp:x', 'if /^(?=Subject)/', '/spam/ REJECT', 'endif', '/^X-C/', '  WARN'].join('\n')
+  const texts: Readonly<Record<string, string>> = {
+    '/c/main.cf': 'header_checks = pcre:/c/checks\nbody_checks = regexp:/etc/body\ncanonical_maps = regexp:/c/absent, pcre:/c/canonical',
+    '/c/checks': checks,
+    '/etc/body': '/x/ WARN\n',
+    '/c/canonical': '/^(.*)@a$/ $1@b.test\n',
+  }
+  const files: PostfixFiles = { read: (path) => texts[path] ?? null, changedAt: () => null, dump: () => null }
+  const { toml, files: written } = convertConfiguration({ configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }, files)
+  expect(parse(toml)).toMatchObject({
+    header_checks: ['pcre:/d/checks'],
+    body_checks: ['regexp:/etc/body'],
+    canonical_maps: ['pcre:/d/canonical'],
+  })
+  const copied = checks.replace('/^X-B/', '# /^X-B/').replace('if ', '# if ').replace('/spam/', '# /spam/').replace('endif', '# endif')
+  expect(written).toContainEqual({ path: '/d/checks', text: copied, mode: 0o644 })
+  expect(toml).toContain('header_checks: /c/checks, line 2: FILTER is no action: deferd has no content filter: it is left out')
+  expect(toml).toContain('header_checks: /c/checks, line 3: (?=Subject looks ahead or behind, which deferd does not match: it is left out')
+  expect(toml).toContain('canonical_maps: regexp:/c/absent is left out')
 })
 
 test('values that deferd refuses become comments with its reason', () => {

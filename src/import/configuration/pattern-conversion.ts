@@ -1,0 +1,75 @@
+/** Converts regexp: and pcre: tables. Rules that deferd refuses become comments. */
+import { CHECK_NAMES, openCheckTable } from '../../checks/check-tables.ts'
+import type { PatternSource } from '../../config/lookup-tables.ts'
+import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
+import { openAliasTable } from '../../rewriting/alias-table.ts'
+import { openTable } from '../../rewriting/lookup-table.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import { logicalLines } from './main-cf.ts'
+
+/** A table in a file of Postfix. */
+export interface PatternFile {
+  /** The parameter. */
+  readonly name: string
+  readonly kind: PatternSource['kind']
+  readonly path: string
+  readonly text: string
+}
+
+/** The type and the path of a table of patterns; null for other tables. */
+export function patternPath(table: string): Pick<PatternFile, 'kind' | 'path'> | null {
+  const [, kind, path = ''] = /^(?:proxy:)?(regexp|pcre):(\/.*)$/s.exec(table) ?? []
+  return kind === 'regexp' || kind === 'pcre' ? { kind, path } : null
+}
+
+/** The text with refused rules as comments, and the reasons. */
+export function usableRules(file: PatternFile): { readonly text: string; readonly reasons: readonly string[] } {
+  const reasons: string[] = []
+  let { text } = file
+  for (;;) {
+    const problem = problemIn({ ...file, text })
+    if (problem === null) return { text, reasons }
+    const line = Number(/, line (\d+): /.exec(problem)?.[1] ?? 0)
+    reasons.push(problem)
+    text = line === 0 ? '' : withoutRule(text, line)
+  }
+}
+
+function problemIn({ name, kind, path, text }: PatternFile): string | null {
+  const sources: readonly PatternSource[] = [{ kind, path }]
+  const readFile = (): string => text
+  const check = CHECK_NAMES.find((one) => one === name)
+  try {
+    if (check !== undefined) openCheckTable(check, sources, readFile)
+    else if (name === 'alias_maps') openAliasTable(sources, readFile)
+    else openTable(name, sources, { readFile, substitutes: !SENDER_TABLE_NAMES.some((one) => one === name) })
+    return null
+  } catch (error) {
+    return errorMessage(error)
+  }
+}
+
+/** The text without the rule that begins at a line. With a condition, all rules up to its end are left out. */
+function withoutRule(text: string, line: number): string {
+  const rules = logicalLines(text)
+  const first = rules.findIndex(({ number }) => number === line)
+  const left = new Set<number>()
+  let depth = 0
+  for (const rule of rules.slice(first)) {
+    left.add(rule.number)
+    if (/^if(?![a-z0-9])/i.test(rule.text)) depth++
+    else if (/^endif(?![a-z0-9])/i.test(rule.text)) depth--
+    if (depth <= 0) break
+  }
+  return commentedOut(text, left)
+}
+
+/** The text with some logical lines made comments. */
+export function commentedOut(text: string, numbers: ReadonlySet<number>): string {
+  let isLeftOut = false
+  const lines = text.split('\n').map((line, i) => {
+    if (!/^\s*(?:#|$)/.test(line) && !/^\s/.test(line)) isLeftOut = numbers.has(i + 1)
+    return isLeftOut && !/^\s*(?:#|$)/.test(line) ? `# ${line}` : line
+  })
+  return lines.join('\n')
+}
