@@ -36,7 +36,7 @@ export function usePostgres(): { readonly server: () => PostgresServer; readonly
     return running
   }
   beforeAll(async () => {
-    running = await startPostgres({ settings: { synchronous_standby_names: '' } })
+    running = await startPostgres()
     cleaner = await connectTo(urlOf(running.url()))
     await migrate(cleaner)
   })
@@ -47,7 +47,9 @@ export function usePostgres(): { readonly server: () => PostgresServer; readonly
   return {
     server,
     emptyQueue: async () => {
-      await cleaner?.command(EMPTY)
+      // A test may have restarted the server.
+      if (cleaner === undefined || cleaner.isLost) cleaner = await connectTo(urlOf(server().url()))
+      await cleaner.command(EMPTY)
       return urlOf(server().url())
     },
   }

@@ -3,9 +3,8 @@
  * answer was lost. The new session waits for the end of the old one's transaction and makes its later statements fail; only then are
  * the tables asked.
  */
-import type { OwnerId } from '../../../mail/message.ts'
 import { eventLoopTurn } from '../../../system/event-loop.ts'
-import { seconds, sleep, type Clock, type Duration } from '../../../system/clock.ts'
+import { seconds, sleep, type Duration } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Outcome } from '../../methods.ts'
 import { Fenced, OutcomeUnknown, StoreUnavailable } from '../../queue-store.ts'
@@ -13,10 +12,11 @@ import { int8s } from '../session/arrays.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { DatabaseAway } from '../session/database-errors.ts'
 import { answersAfterCommit, wasCommitted } from './doubt.ts'
-import { fence, nextSession } from '../session/node-queries.ts'
+import { fence } from '../session/node-queries.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
 import { databaseAway, failureKind } from '../session/sql-errors.ts'
+import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
 import { batchOf, tryBatch, type PendingWrite, type Tried, type Writers } from './write-batch.ts'
 
 /** Time without a session after which calls reject, so that mail is refused. */
@@ -28,14 +28,18 @@ const FIRST_PAUSE: Duration = 150
 const LONGEST_PAUSE: Duration = seconds(1)
 type InDoubt = Extract<Tried, { readonly outcome: 'in doubt' }>
 
+/** A batch in doubt, and what is known of it. */
+interface Doubt extends InDoubt {
+  /** None after they were rejected. */
+  batch: readonly PendingWrite[]
+  isCommitted: boolean | null
+}
+
 /** Number of repetitions of a call that meets transactions of other nodes. */
 const REPETITIONS = 20
 const REPETITION_PAUSE: Duration = 20
 
-export interface WriterDeps {
-  readonly node: OwnerId
-  readonly clock: Clock
-  readonly connect: () => Promise<Connection>
+export interface WriterDeps extends WritingSessionDeps {
   readonly writers: Writers
   readonly leases: OwnLeases
   /** Called after a commit with shards whose owners find messages. */
@@ -46,8 +50,7 @@ export interface WriterDeps {
 
 export class Writer {
   readonly #deps: WriterDeps
-  #connection: Connection
-  #session = 1
+  readonly #session: WritingSession
   /** Number of transactions so far. */
   #number = 0
   #waiting: PendingWrite[] = []
@@ -58,7 +61,7 @@ export class Writer {
 
   /** `connection` is that of the first session of the node. */
   constructor(connection: Connection, deps: WriterDeps) {
-    this.#connection = connection
+    this.#session = new WritingSession(connection, deps)
     this.#deps = deps
   }
 
@@ -84,18 +87,18 @@ export class Writer {
     this.#isClosed = true
     await this.#running
     this.#fail(new StoreUnavailable('the store is closed'))
-    await this.#connection.end()
+    await this.#session.connection.end()
   }
 
   /** Closes the session at once, like the end of the process. */
   destroy(): void {
     this.#isClosed = true
-    this.#connection.destroy()
+    this.#session.connection.destroy()
   }
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 && this.#failure === null) {
-      if (this.#connection.isLost && !(await this.#reconnected())) continue
+      if (this.#session.connection.isLost && !(await this.#reconnected())) continue
       await this.#commit(this.#waiting.splice(0, batchOf(this.#waiting)))
     }
   }
@@ -106,8 +109,8 @@ export class Writer {
     if (batch.length > 1) {
       // Each call of a failed batch runs alone, so that only the failing calls are rejected.
       for (const one of batch) {
-        if (this.#connection.isLost) this.#waiting.unshift(...batch.slice(batch.indexOf(one)))
-        if (this.#connection.isLost) return
+        if (this.#session.connection.isLost) this.#waiting.unshift(...batch.slice(batch.indexOf(one)))
+        if (this.#session.connection.isLost) return
         await this.#commit([one])
       }
       return
@@ -117,12 +120,9 @@ export class Writer {
 
   #try(batch: readonly PendingWrite[]): Promise<Tried> {
     const { node, writers } = this.#deps
-    const terms = { node, session: this.#session, number: ++this.#number, writers }
-    return tryBatch(
-      this.#connection,
-      batch.map(({ call }) => call),
-      terms,
-    )
+    const terms = { node, session: this.#session.number, number: ++this.#number, writers }
+    const calls = batch.map(({ call }) => call)
+    return this.#session.limited((connection) => tryBatch(connection, calls, terms))
   }
 
   /** Repeats a failed call that may succeed, and rejects it otherwise. */
@@ -154,53 +154,61 @@ export class Writer {
   }
 
   /** Finds out whether a batch was committed. Answers it, or puts it back. */
-  async #resolve(batch: readonly PendingWrite[], doubt: InDoubt): Promise<void> {
-    const unknown = new OutcomeUnknown('the database ended the session before it answered a commit')
-    let open = batch
+  async #resolve(batch: readonly PendingWrite[], tried: InDoubt): Promise<void> {
+    const doubt = { ...tried, batch, isCommitted: null as boolean | null }
     const limit = this.#deps.clock.after(DOUBT_LIMIT, () => {
-      answer(open, () => ({ ok: false, error: unknown }))
-      open = []
+      answer(doubt.batch, () => ({ ok: false, error: new OutcomeUnknown('the database ended the session before it answered a commit') }))
+      doubt.batch = []
     })
     try {
-      while (!(await this.#isResolved(() => open, doubt)));
+      while (!(await this.#isResolved(doubt)));
     } finally {
       limit.cancel()
     }
   }
 
-  /** One try to resolve a batch. `open` has its calls, none after they were rejected. */
-  async #isResolved(open: () => readonly PendingWrite[], doubt: InDoubt): Promise<boolean> {
+  /** One try to resolve a batch. */
+  async #isResolved(doubt: Doubt): Promise<boolean> {
     if (!(await this.#reconnected({ patient: true }))) {
       if (this.#failure === null) return false
       const error = this.#failure
-      answer(open(), () => ({ ok: false, error }))
+      answer(doubt.batch, () => ({ ok: false, error }))
       return true
     }
     try {
-      const { node, leases } = this.#deps
-      const calls = open().map(({ call }) => call)
-      const isCommitted = await wasCommitted(this.#connection, { node, leases }, calls)
-      const answers = isCommitted ? await answersAfterCommit(this.#connection, node, calls, doubt.answers) : new Map<number, unknown>()
-      const batch = open()
-      if (isCommitted && batch.length > 0) this.#deps.wake(doubt.tx.committed())
-      this.#waiting.unshift(...batch.filter((_, n) => !answers.has(n)))
-      for (const [n, value] of answers) batch[n]?.settle({ ok: true, value } as Outcome)
-      await this.#giveBackUnknown()
+      await this.#session.limited(() => this.#look(doubt))
       return true
     } catch (error) {
       if (failureKind(error) === 'call') throw error
-      this.#connection.destroy()
+      this.#session.connection.destroy()
       return false
     }
+  }
+
+  async #look(doubt: Doubt): Promise<void> {
+    const { node, leases } = this.#deps
+    const calls = doubt.batch.map(({ call }) => call)
+    if (doubt.isCommitted === null) {
+      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, leases }, calls)
+      // The leases of calls that were rejected meanwhile are not known, and so are given back.
+      if (doubt.isCommitted && doubt.batch.length > 0) this.#deps.wake(doubt.tx.committed())
+    }
+    const found = doubt.isCommitted
+      ? await answersAfterCommit(this.#session.connection, node, calls, doubt.answers)
+      : new Map<number, unknown>()
+    await this.#giveBackUnknown()
+    const { batch } = doubt
+    this.#waiting.unshift(...batch.filter((_, n) => !found.has(n)))
+    for (const [n, value] of found) batch[n]?.settle({ ok: true, value } as Outcome)
   }
 
   /** Gives back what a claim has leased whose answer was lost. */
   async #giveBackUnknown(): Promise<void> {
     const { node, leases } = this.#deps
-    await this.#connection.command('begin')
-    await this.#connection.query(fence, [node, this.#session])
-    await this.#connection.query(sql.giveBackUnknown, [node, int8s(leases.all)])
-    await this.#connection.command('commit')
+    await this.#session.connection.command('begin')
+    await this.#session.connection.query(fence, [node, this.#session.number])
+    await this.#session.connection.query(sql.giveBackUnknown, [node, int8s(leases.all)])
+    await this.#session.connection.command('commit')
   }
 
   /** Reads the leases anew that a settlement was wrong about. */
@@ -209,7 +217,7 @@ export class Writer {
     for (const { call } of batch) {
       if (call.method !== 'settle') continue
       const ids = call.args[0].recipients.map(({ recipient }) => recipient)
-      const found = await this.#connection.query<{ id: number }>(sql.ownLeasesAmong, [node, int8s(ids)]).catch(() => [])
+      const found = await this.#session.connection.query<{ id: number }>(sql.ownLeasesAmong, [node, int8s(ids)]).catch(() => [])
       leases.end(ids)
       leases.add(found.map(({ id }) => id))
     }
@@ -220,12 +228,12 @@ export class Writer {
    * which one is in doubt.
    */
   async #reconnected({ patient = false } = {}): Promise<boolean> {
-    if (!this.#connection.isLost) return true
+    if (!this.#session.connection.isLost) return true
     const timer = this.#deps.clock.after(AWAY_AFTER, () => this.#away())
     let pause = FIRST_PAUSE
     try {
       for (;;) {
-        const opened = await this.#open()
+        const opened = await this.#session.renew()
         if (opened === 'fenced') this.#fenced([])
         if (opened !== 'failed') return opened === 'open'
         if (this.#isClosed) this.#fail(new StoreUnavailable('the store is closed'))
@@ -236,31 +244,6 @@ export class Writer {
     } finally {
       timer.cancel()
       this.#isAway = false
-    }
-  }
-
-  async #open(): Promise<'open' | 'fenced' | 'failed'> {
-    let connection: Connection
-    try {
-      connection = await this.#deps.connect()
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      return 'failed'
-    }
-    try {
-      const [row] = await connection.query<{ session: number }>(nextSession, [this.#deps.node])
-      // A warning says that the commit may not be on the standby.
-      if (connection.takeWarning() !== null) throw new Error('the new session may not be replicated')
-      if (row === undefined) {
-        await connection.end()
-        return 'fenced'
-      }
-      this.#connection = connection
-      this.#session = row.session
-      return 'open'
-    } catch {
-      connection.destroy()
-      return 'failed'
     }
   }
 

@@ -1,0 +1,228 @@
+/** Commits whose answer is lost, statements that arrive late, a database that is away, and a standby that does not answer. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { DatabaseUrl } from '../../../src/config/database-url.ts'
+import { SHARDS } from '../../../src/store/membership/shards.ts'
+import { takeOverNode } from '../../../src/store/postgres/node.ts'
+import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
+import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
+import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
+import { Fenced, OutcomeUnknown, StoreUnavailable, type DestinationRecord } from '../../../src/store/queue-store.ts'
+import type { Clock } from '../../../src/system/clock.ts'
+import { systemClock } from '../../../src/system/system-clock.ts'
+import { claim, deferred, delivered, first, mail, messagesIn, MIN, ownerOf, queue, settleOne, T0 } from '../../conformance/mail.ts'
+import { startLossyProxy, type LossyProxy } from '../../support/lossy-proxy.ts'
+import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
+
+const LABELS = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+const dead = (until: number): DestinationRecord => ({
+  name: 'far.example',
+  deadUntil: until,
+  probeInterval: MIN,
+  suspension: null,
+  siteStatus: null,
+})
+
+/** A clock whose timers run thirty times as fast. */
+const HURRIED: Clock = {
+  now: () => systemClock.now(),
+  wallOffset: () => 0,
+  monotonic: () => systemClock.monotonic(),
+  after: (delay, action) => systemClock.after(delay / 30, action),
+  alarm: (at, action) => systemClock.alarm(at, action),
+  zone: (at) => systemClock.zone(at),
+}
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, () => {
+  const { emptyQueue, server } = usePostgres()
+  let url: DatabaseUrl
+  let proxy: LossyProxy
+  let direct: Connection
+  let opened: PostgresQueue[] = []
+  let fenced = 0
+
+  beforeEach(async () => {
+    url = await emptyQueue()
+    proxy = await startLossyProxy(server().port)
+    direct = await connectTo(url)
+    fenced = 0
+  })
+  afterEach(async () => {
+    for (const one of opened) await one.destroy()
+    opened = []
+    await direct.end()
+    await proxy.close()
+  })
+
+  async function open(clock: Clock = systemClock): Promise<PostgresQueue> {
+    const one = await openPostgresStore({
+      url: urlOf(`postgresql://postgres@127.0.0.1:${proxy.port}/postgres`),
+      durability: 'primary',
+      labels: LABELS,
+      clock,
+      onFenced: () => fenced++,
+      tallyKeptFor: 0,
+    })
+    opened.push(one)
+    await direct.query(takeShards, [one.node, SHARDS])
+    return one
+  }
+
+  const count = async (what: string): Promise<number> => {
+    const [row] = await direct.query<{ n: number }>(`select count(*) as n from ${what}`)
+    return row?.n ?? 0
+  }
+
+  /** Loses the answer of a call: waits until the database shows its effect, then closes the connection. */
+  async function afterLoss<T>(call: () => Promise<T>, effect: string, from: 'now' | 'the commit' = 'now'): Promise<T> {
+    proxy.dropAnswers(from)
+    const answer = call()
+    await expect.poll(() => count(effect)).toBe(1)
+    proxy.cut()
+    return answer
+  }
+
+  test('a message is queued once, and acknowledged, when the answer of its commit is lost', async () => {
+    const { store } = await open()
+    const entry = mail(store, { leased: true })
+    await afterLoss(() => store.enqueue(entry), 'message')
+    const id = entry.message.id
+    expect(await settleOne(store, id, delivered(first(id), T0))).toEqual({ removed: true, noticeDue: false })
+    expect([await count('message'), await count('history')]).toEqual([0, 1])
+  })
+
+  test('a message whose transaction never arrived is queued by the next session', async () => {
+    const { store } = await open()
+    const entries = [mail(store), mail(store)]
+    proxy.holdStatements()
+    const answers = Promise.all(entries.map((entry) => store.enqueue(entry)))
+    await expect.poll(() => count('message')).toBe(0)
+    proxy.cut()
+    await answers
+    expect(await count('message')).toBe(2)
+  })
+
+  test('statements of a former session that arrive late change nothing', async () => {
+    const { store, node } = await open()
+    proxy.holdStatements()
+    const saved = store.saveDestination(dead(T0))
+    await expect.poll(() => count('destination')).toBe(0)
+    proxy.cut()
+    await saved
+    await store.saveDestination(dead(T0 + MIN))
+    proxy.deliver()
+    // The server ends the former session when it has run its statements.
+    await expect.poll(() => count(`pg_stat_activity where application_name = 'deferd ${node} w'`)).toBeGreaterThan(0)
+    await store.ping()
+    expect(await store.destinations()).toEqual([dead(T0 + MIN)])
+  })
+
+  test('an outcome is recorded once when the answer is lost, and the result is found', async () => {
+    const { store } = await open()
+    const [gone, back] = [await queue(store, { leased: true }), await queue(store, { leased: true })]
+    const removed = await afterLoss(() => settleOne(store, gone, delivered(first(gone), T0)), 'history')
+    expect(removed).toEqual({ removed: true, noticeDue: false })
+    const result = await afterLoss(() => settleOne(store, back, deferred(first(back), T0 + MIN)), 'attempt')
+    expect(result).toEqual({ removed: false, noticeDue: false })
+    expect([await count('history'), await count('attempt')]).toEqual([1, 1])
+    expect(await direct.query('select sum(delivered)::int as delivered, sum(deferred)::int as deferred from traffic')).toEqual([
+      { delivered: 1, deferred: 1 },
+    ])
+  })
+
+  test('what a claim has leased whose answer is lost is claimed again', async () => {
+    const { store } = await open()
+    const id = await queue(store)
+    const { requests } = await afterLoss(() => claim(store, T0), 'recipient where leased_by is not null')
+    expect(messagesIn(requests)).toEqual([id])
+    expect(await direct.query('select delivery_starts as starts, state from recipient')).toEqual([{ starts: 1, state: 'leased' }])
+    expect((await settleOne(store, id, delivered(first(id), T0))).removed).toBe(true)
+  })
+
+  test('operations and notices whose answer is lost have effect once', async () => {
+    const { store } = await open()
+    const id = await queue(store)
+    const flush = () => store.operate([{ message: id, operation: { kind: 'flush', now: T0 } }])
+    await afterLoss(flush, 'recipient where kept_due_at is not null', 'the commit')
+    const newId = store.nextId()
+    const requeue = () => store.operate([{ message: id, operation: { kind: 'requeue', now: T0, newId, expiresAt: T0 + MIN } }])
+    const result = await afterLoss(requeue, `message where id = ${newId}`, 'the commit')
+    expect(result).toMatchObject([{ changed: true }])
+    expect([await count('message'), await count('history'), await count('chunk')]).toEqual([1, 1, 1])
+  })
+
+  test('a node that was taken over while it had no connection is fenced', async () => {
+    const { store, node } = await open()
+    const id = await queue(store, { leased: true })
+    proxy.holdStatements()
+    const settled = store.settle({ owner: ownerOf(store), message: id, recipients: [delivered(first(id), T0)], attempts: [] })
+    const refused = expect(settled).rejects.toThrow(Fenced)
+    expect(await takeOverNode(direct, node, 0)).toMatchObject({ leases: 1 })
+    proxy.cut()
+    await refused
+    await expect(store.ping()).rejects.toThrow(Fenced)
+    proxy.deliver()
+    expect(fenced).toBe(1)
+    expect(await direct.query('select state from recipient')).toEqual([{ state: 'waiting' }])
+  })
+
+  test('calls are refused while the database is away, and accepted when it is back', async () => {
+    const { store } = await open(HURRIED)
+    const id = await queue(store, { leased: true })
+    await direct.end()
+    await server().stop('immediate')
+    await expect(store.ping()).rejects.toThrow(StoreUnavailable)
+    await expect(store.enqueue(mail(store))).rejects.toThrow(StoreUnavailable)
+    await server().start()
+    direct = await connectTo(url)
+    await expect
+      .poll(() =>
+        store.ping().then(
+          () => 'back',
+          () => 'away',
+        ),
+      )
+      .toBe('back')
+    expect((await settleOne(store, id, delivered(first(id), T0))).removed).toBe(true)
+  })
+
+  test('a call in doubt rejects after a minute, and its leases are given back', async () => {
+    const { store } = await open(HURRIED)
+    const entry = mail(store, { leased: true })
+    proxy.dropAnswers('now')
+    const answer = expect(store.enqueue(entry)).rejects.toThrow(OutcomeUnknown)
+    await expect.poll(() => count('message')).toBe(1)
+    await direct.end()
+    await server().stop('immediate')
+    await answer
+    await server().start()
+    direct = await connectTo(url)
+    await expect
+      .poll(() =>
+        store.ping().then(
+          () => 'back',
+          () => 'away',
+        ),
+      )
+      .toBe('back')
+    expect(await direct.query('select state from recipient')).toEqual([{ state: 'waiting' }])
+  })
+
+  test('a message is acknowledged only when the standby has it', async () => {
+    const { store, node } = await open()
+    await store.ping()
+    await direct.command(`alter system set synchronous_standby_names = 'absent'`)
+    await direct.command('select pg_reload_conf()')
+    let isAcknowledged = false
+    const answer = store.enqueue(mail(store)).then(() => (isAcknowledged = true))
+    const waiting = `pg_stat_activity where wait_event = 'SyncRep' and application_name = 'deferd ${node} w'`
+    await expect.poll(() => count(waiting)).toBe(1)
+    await direct.command(`select pg_cancel_backend(pid) from ${waiting}`)
+    // The next session waits for the standby too.
+    await expect.poll(() => count(`${waiting} and query like '%session + 1%'`)).toBe(1)
+    expect([await count('message'), isAcknowledged]).toEqual([1, false])
+    await direct.command(`alter system reset synchronous_standby_names`)
+    await direct.command('select pg_reload_conf()')
+    await answer
+    expect(await count('message')).toBe(1)
+  })
+})
