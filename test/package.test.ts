@@ -35,7 +35,9 @@ describe('the packed files', () => {
   const files = packedFiles()
 
   test('hold what a relay needs at run time', () => {
-    expect(files).toEqual(expect.arrayContaining(['bin/deferd.js', 'migrations/0001_queue.sql', 'LICENSE', 'README.md']))
+    expect(files).toEqual(
+      expect.arrayContaining(['bin/deferd.js', 'migrations/0001_queue.sql', 'migrations/0002_move.sql', 'LICENSE', 'README.md']),
+    )
   })
 
   test('hold every file that a packed page links to or names', () => {

@@ -85,6 +85,18 @@ export class DiskFull extends Error {
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'SQLITE_FULL' || error.code === 'ENOSPC')
 
+/** The queue was moved to another place as a whole (EX_CONFIG). */
+export class QueueMoved extends Error {
+  override readonly name = 'QueueMoved'
+  readonly exitCode = 78
+
+  constructor(directory: string, to: string) {
+    super(
+      `the queue in ${directory} was moved to ${to}: configure that queue, or move it back with deferd queue move --from ${to} --to ${directory}`,
+    )
+  }
+}
+
 /** There is no queue at the path (EX_UNAVAILABLE). */
 export class NoSuchQueue extends Error {
   override readonly name = 'NoSuchQueue'

@@ -1,15 +1,19 @@
 /**
- * The table of the QueueStore methods that use the database, one row per method. Three components are derived from the table: the
+ * The table of the methods of QueueStore and MoveStore that use the database, one row per method. Three components are derived from the table: the
  * client, the dispatcher in the store's core, and the rules for a full disk. The compiler checks each row against the contract.
  */
 import { messageOf, type DeliveryRequest, type MessageId } from '../mail/message.ts'
+import type { MovableStore } from './move-store.ts'
 import type { NewMessage, QueueStore } from './queue-store.ts'
 
 /** Methods that run in a transaction. The excluded methods need no transaction. */
-export type Method = Exclude<keyof QueueStore, 'nextId' | 'leaseTerms' | 'close'>
+export type Method = Exclude<keyof MovableStore, 'nextId' | 'leaseTerms' | 'close'>
 
-export type Arguments = { readonly [M in Method]: Parameters<QueueStore[M]> }
-export type Answers = { readonly [M in Method]: Awaited<ReturnType<QueueStore[M]>> }
+/** Methods of QueueStore alone. */
+export type QueueMethod = Extract<Method, keyof QueueStore>
+
+export type Arguments = { readonly [M in Method]: Parameters<MovableStore[M]> }
+export type Answers = { readonly [M in Method]: Awaited<ReturnType<MovableStore[M]>> }
 
 /** A method call with its arguments, in the form that is sent to another thread. */
 export type Call<M extends Method = Method> = { [N in M]: { readonly method: N; readonly args: Arguments[N] } }[M]
@@ -110,9 +114,31 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   // A successful ping means that deliveries can continue.
   ping: { room: 'lease', changes: nothing },
   freeSpace: { room: 'neither', changes: nothing },
+  moveState: { room: 'neither', changes: nothing },
+  // A move away makes room, also on a full disk.
+  beginMove: { room: 'reserve', changes: (_, { messages }) => messages.map(({ message }) => message.id) },
+  leaving: { room: 'neither', changes: nothing },
+  finishMove: { room: 'reserve', changes: nothing },
+  undoMove: { room: 'reserve', changes: ([messages]) => messages },
+  historyAfter: { room: 'neither', changes: nothing },
+  markMoved: { room: 'reserve', changes: nothing },
+  keepIds: { room: 'neither', changes: nothing },
+  takeMoved: {
+    room: 'needs',
+    changes: nothing,
+    withChunks: ([source, arrivals, destinations], change) => [
+      source,
+      arrivals.map((arrival) => ({ ...arrival, content: arrival.content.map((chunk) => change(chunk, true)) })),
+      destinations,
+    ],
+  },
+  originsOf: { room: 'neither', changes: nothing },
+  admitMoved: { room: 'reserve', changes: (_, { messages }) => messages },
+  takeRecords: { room: 'needs', changes: nothing },
+  recordsTaken: { room: 'neither', changes: nothing },
 }
 
-/** Whether a member of QueueStore is a method of the table. */
+/** Whether a member of a store is a method of the table. */
 export const isMethod = (name: string): name is Method => Object.hasOwn(METHODS, name)
 
 /** Runs a call, then calls `changed` for each message that the call may have changed. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { OwnerId } from '../../src/mail/message.ts'
 import { SHARDS } from '../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
+import { MemoryMoves } from '../../src/store/memory/memory-moves.ts'
 import { emptyQueue, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
@@ -12,27 +13,28 @@ import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
 import { T0, type Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 
-describeQueueStore('the store in memory', async () => inMemory(), { survivesCrashes: true })
+describeQueueStore('the store in memory', async () => inMemory(), { survivesCrashes: true, moves: true })
 describeQueueStore('the store in memory, shared by nodes', () => joined(emptyQueue()), { survivesCrashes: true, shared: true })
 
 describeQueueStore(
   'the SQLite store, inline, in memory',
   async () => {
     const { store, reader } = await openInlineStore({ memory: true })
-    return { store, reader, ...NOTHING_TO_CLOSE, done: () => store.close() }
+    return { store, moves: store, reader, ...NOTHING_TO_CLOSE, done: () => store.close() }
   },
-  { survivesCrashes: false },
+  { survivesCrashes: false, moves: true },
 )
 
-describeQueueStore('the SQLite store, inline', () => onDisk(openInlineStore), { survivesCrashes: true })
-describeQueueStore('the SQLite store, in its own thread', () => onDisk(openWorkerStore), { survivesCrashes: true })
+describeQueueStore('the SQLite store, inline', () => onDisk(openInlineStore), { survivesCrashes: true, moves: true })
+describeQueueStore('the SQLite store, in its own thread', () => onDisk(openWorkerStore), { survivesCrashes: true, moves: true })
 
 const NOTHING_TO_CLOSE = { quarantined: [], swept: 0, done: async () => undefined, crash: undefined }
 
 /** The maps are what survives the owner. */
 function inMemory(queue = emptyQueue()): Subject {
   const { store, reader, recovery } = openMemoryStore(queue)
-  return { store, reader, ...recovery, done: async () => undefined, crash: async () => inMemory(queue) }
+  const moves = new MemoryMoves(queue)
+  return { store, moves, reader, ...recovery, done: async () => undefined, crash: async () => inMemory(queue) }
 }
 
 /** A node that owns all shards. */
@@ -70,5 +72,5 @@ async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'defe
     await done()
     return onDisk(open, copy)
   }
-  return { store, reader, ...recovery, done, crash }
+  return { store, moves: store, reader, ...recovery, done, crash }
 }

@@ -4,6 +4,7 @@
 import { recipientId, type DeliveryRequest, type Message, type MessageId, type OwnerId, type RecipientId } from '../../src/mail/message.ts'
 import { inChunks } from '../../src/store/chunks.ts'
 import type { NodeTable } from '../../src/store/membership/node-table.ts'
+import type { MoveStore } from '../../src/store/move-store.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/store/queue-store.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
@@ -16,6 +17,8 @@ export const LIFETIME = 2 * 24 * 60 * MIN
 /** A store under test, as the suite gets it. */
 export interface Subject {
   readonly store: QueueStore
+  /** The same store, as the port of moves; absent where the engine cannot move mail. */
+  readonly moves?: MoveStore
   readonly reader: QueueReader
   readonly quarantined: readonly { readonly queueId: string; readonly why: string }[]
   readonly swept: number

@@ -7,6 +7,7 @@ import { noticesDue } from './notices-due.ts'
 import { leases } from './leases.ts'
 import { looking } from './reader.ts'
 import type { Open, Subject } from './mail.ts'
+import { movable, movesAcrossRestarts } from './moves.ts'
 import { operators } from './operations.ts'
 import { outcomes } from './settlements.ts'
 import { restarts } from './restarts.ts'
@@ -20,9 +21,11 @@ export interface Traits {
   readonly survivesCrashes: boolean
   /** True when several nodes share the queue. A crash is then a takeover by a new node. */
   readonly shared?: boolean | undefined
+  /** True when messages can move to and from the queue. */
+  readonly moves?: boolean | undefined
 }
 
-export function describeQueueStore(name: string, open: Open, { survivesCrashes, shared = false }: Traits): void {
+export function describeQueueStore(name: string, open: Open, { survivesCrashes, shared = false, moves = false }: Traits): void {
   describe(name, () => {
     let current: Subject | undefined
     const subject = (): Subject => {
@@ -43,6 +46,8 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes, 
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))
     if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
+    if (moves) describe('moves', () => movable(subject))
+    if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
     if (shared) describe('two owners', () => twoOwners(subject))
   })
 }

@@ -3,7 +3,6 @@
  */
 import { expect } from 'vitest'
 import { isMethod } from '../../src/store/methods.ts'
-import type { QueueStore } from '../../src/store/queue-store.ts'
 import type { QueueTally } from '../../src/store/queue-tally.ts'
 import { tallyOf, tallyOfListing } from '../support/tally.ts'
 import type { SharedNode, Subject } from './mail.ts'
@@ -15,7 +14,7 @@ const queuedBy = ({ traffic: { accepted, delivered, bounced, expired, deleted } 
 const countedIn = ({ queues, trash }: QueueTally): number => queues.reduce((sum, { recipients }) => sum + recipients, trash.recipients)
 
 export function withTallyChecked(subject: Subject): Subject {
-  const { store, reader, crash } = subject
+  const { store, moves, reader, crash } = subject
   let [begun, running] = [0, 0]
   /** Nothing is compared while another call runs: the two would be of different moments. */
   const check = async () => {
@@ -26,15 +25,16 @@ export function withTallyChecked(subject: Subject): Subject {
     expect(tally).toEqual(expected)
     expect(queuedBy(tally)).toBe(countedIn(tally))
   }
-  const observed = (one: QueueStore, after: () => Promise<void>): QueueStore =>
+  const observed = <T extends object>(one: T, after: () => Promise<void>): T =>
     new Proxy(one, {
-      get: (target, name: keyof QueueStore) => {
-        if (!isMethod(name) || name === 'tally') return target[name].bind(target)
+      get: (target, name: keyof T & string) => {
+        const method = target[name] as (...given: unknown[]) => unknown
+        if (!isMethod(name) || name === 'tally') return method.bind(target)
         return async (...args: unknown[]) => {
           begun++
           running++
           try {
-            return await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args)
+            return await method.apply(target, args)
           } finally {
             running--
             await after()
@@ -52,6 +52,7 @@ export function withTallyChecked(subject: Subject): Subject {
   return {
     ...subject,
     store: observed(store, check),
+    ...(moves === undefined ? {} : { moves: observed(moves, check) }),
     crash: crash === undefined ? undefined : async () => withTallyChecked(await crash()),
     ...(shared === undefined ? {} : { shared: { ...shared, join } }),
   }

@@ -6,7 +6,7 @@ import type { AttemptResult, DeliveryAgent } from '../../src/delivery/delivery-a
 import { sleep, type Duration } from '../../src/system/clock.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import type { DeliveryRequest } from '../../src/mail/message.ts'
-import { isMethod, type Method } from '../../src/store/methods.ts'
+import { isMethod, type QueueMethod } from '../../src/store/methods.ts'
 import { StoreUnavailable, type NewMessage, type QueueStore } from '../../src/store/queue-store.ts'
 import type { Interceptors } from '../../src/testkit/world-options.ts'
 import type { World } from '../../src/testkit/index.ts'
@@ -72,7 +72,7 @@ export class Recorder {
     agent: (agent, life) => this.#watched(agent, () => life.alive),
   }
 
-  async #call(store: QueueStore, method: Method, args: readonly unknown[], asked: number): Promise<unknown> {
+  async #call(store: QueueStore, method: QueueMethod, args: readonly unknown[], asked: number): Promise<unknown> {
     // Calls the method with its own arguments; TypeScript cannot check this through a Proxy.
     const perform = () => (store[method] as (...given: unknown[]) => Promise<unknown>).apply(store, [...args])
     if (READS.has(method)) return perform()
@@ -131,8 +131,8 @@ export const resultFacts = ({ outcomes, feedback, congestion, possiblySent, time
 })
 
 /** Record of a commit. A content is replaced by the notice that it contains. */
-export function digest(method: Method, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
-  const call = <M extends Method>(): Parameters<QueueStore[M]> => args as unknown as Parameters<QueueStore[M]>
+export function digest(method: QueueMethod, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
+  const call = <M extends QueueMethod>(): Parameters<QueueStore[M]> => args as unknown as Parameters<QueueStore[M]>
   switch (method) {
     case 'enqueue': {
       const [entry] = call<'enqueue'>()

@@ -40,6 +40,7 @@ import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
 import {
   Fenced,
+  StoreUnavailable,
   type AuditId,
   type AuditRecord,
   type Claim,
@@ -144,6 +145,7 @@ class MemoryStore implements QueueStore {
   }
 
   #enter({ message, recipients, content, hold = false, maildropFile, warnings = 0 }: NewMessage): void {
+    if (this.#queue.movedTo !== null) throw new StoreUnavailable('the queue was moved to another place: new mail is refused')
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
@@ -373,6 +375,7 @@ class MemoryStore implements QueueStore {
 
   async prune({ historyBefore, historyCount, trashBefore }: Parameters<QueueStore['prune']>[0]) {
     pruneTraffic(this.#queue)
+    for (const [key, { admittedAt }] of this.#queue.origins) if ((admittedAt ?? Infinity) < historyBefore) this.#queue.origins.delete(key)
     for (const held of this.#queue.messages.values()) {
       if (held.deletedAt === null || held.deletedAt >= trashBefore) continue
       applyOperation(this.#queue, { message: held.message.id, operation: { kind: 'delete', now: held.deletedAt, purge: true } })

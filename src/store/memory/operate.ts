@@ -34,7 +34,8 @@ export function depart(queue: MemoryQueue, { message, forcedExpire, warnings, re
   }
   queue.history.set(message.id, { seq: ++queue.departures, details })
   queue.messages.delete(message.id)
-  const shared = [...queue.messages.values()].some((other) => other.message.contentId === message.contentId)
+  const others = [...queue.messages.values(), ...[...queue.moving.values()].map(({ moved }) => moved)]
+  const shared = others.some((other) => other.message.contentId === message.contentId)
   if (!shared) queue.bodies.delete(message.contentId)
 }
 

@@ -13,6 +13,7 @@ import {
   type QueueName,
 } from '../../mail/message.ts'
 import type { MessageDetails } from '../queue-reader.ts'
+import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
 import type { AttemptRecord, AuditRecord, DestinationRecord } from '../queue-store.ts'
 import type { Arrivals, NodeState } from '../membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
@@ -75,7 +76,25 @@ export interface MemoryQueue {
   /** Traffic by minute. */
   readonly traffic: Map<Instant, Traffic>
   readonly audit: (Omit<AuditRecord, 'changed'> & { changed: number })[]
+  readonly identity: QueueIdentity
+  movedTo: string | null
+  /** Messages that a move has taken out of the queue. */
+  readonly moving: Map<MessageId, { readonly target: MoveTarget; readonly moved: MovedMessage }>
+  /** Messages that other queues have sent. */
+  readonly origins: Map<string, HeldOrigin>
+  readonly recordsTaken: Map<QueueIdentity, RecordsTaken>
 }
+
+/** A message that another queue has sent; `moved` is null when it was added to the queue. */
+export interface HeldOrigin {
+  readonly id: MessageId
+  readonly source: QueueIdentity
+  readonly queueId: string
+  moved: MovedMessage | null
+  admittedAt: Instant | null
+}
+
+let queues = 0
 
 export const emptyQueue = (): MemoryQueue => ({
   openings: 0,
@@ -93,6 +112,11 @@ export const emptyQueue = (): MemoryQueue => ({
   clock: null,
   traffic: new Map(),
   audit: [],
+  identity: `memory ${++queues}`,
+  movedTo: null,
+  moving: new Map(),
+  origins: new Map(),
+  recordsTaken: new Map(),
 })
 
 /** Counts recipients in the minute of an instant. */

@@ -230,11 +230,16 @@ export class Batches {
   }
 }
 
+function chunksIn(call: Call | undefined): readonly Uint8Array[] {
+  if (call?.method === 'stage') return call.args[2]
+  if (call?.method === 'enqueue') return call.args[0].content
+  return call?.method === 'takeMoved' ? call.args[1].flatMap(({ content }) => content) : []
+}
+
 /** Bytes of content that a call adds. */
 function contentBytes(call: Call | undefined): number {
-  const chunks = call?.method === 'stage' ? call.args[2] : call?.method === 'enqueue' ? call.args[0].content : []
   let bytes = 0
-  for (const chunk of chunks) bytes += chunk.byteLength
+  for (const chunk of chunksIn(call)) bytes += chunk.byteLength
   return bytes
 }
 

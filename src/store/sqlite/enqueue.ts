@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 import type { Database } from 'better-sqlite3'
 import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } from '../../mail/message.ts'
 import { ContentUnreadable } from '../errors.ts'
-import type { NewMessage, NewRecipient, Tried } from '../queue-store.ts'
+import { StoreUnavailable, type NewMessage, type NewRecipient, type Tried } from '../queue-store.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
@@ -27,6 +27,7 @@ export class Intake {
   readonly #maildropFiles
   readonly #forgetMaildropFile
   readonly #traffic: TrafficRows
+  #isRetired = false
 
   constructor(db: Database, traffic: TrafficRows) {
     this.#traffic = traffic
@@ -44,7 +45,13 @@ export class Intake {
     this.#forgetMaildropFile = db.prepare<[string]>(sql.forgetMaildropFile)
   }
 
+  /** With true, refuses new mail, because the queue was moved to another place. */
+  retire(isRetired: boolean): void {
+    this.#isRetired = isRetired
+  }
+
   enqueue({ message, recipients, content, hold = false, maildropFile, warnings = 0 }: NewMessage): void {
+    if (this.#isRetired) throw new StoreUnavailable('the queue was moved to another place: new mail is refused')
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
     this.#insert(message, hold)
@@ -52,8 +59,13 @@ export class Intake {
     if (maildropFile !== undefined) this.#insertMaildropFile.run(maildropFile)
     recipients.forEach((recipient, position) => this.#enter(recipientId(message.id, position), recipient, hold))
     this.#traffic.note('accepted', message.createdAt, recipients.length)
-    const wasStaged = this.#unmarkStaged.run(message.contentId).changes > 0
-    this.#keep(message.contentId, wasStaged ? this.#chunksOf(message.contentId) : 0, content)
+    this.completeContent(message.contentId, content)
+  }
+
+  /** Stores a content whose first part may be staged. */
+  completeContent(id: ContentId, content: readonly Uint8Array[]): void {
+    const wasStaged = this.#unmarkStaged.run(id).changes > 0
+    this.#keep(id, wasStaged ? this.#chunksOf(id) : 0, content)
   }
 
   stage(content: ContentId, from: number, chunks: readonly Uint8Array[]): void {

@@ -34,7 +34,7 @@ export class HistoryWriter {
     this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(sql.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(sql.attemptsOf)
     this.#remember = db.prepare<[MessageId, Instant, string]>(sql.insertHistory)
-    this.#otherWithContent = db.prepare<[number, MessageId]>(sql.otherWithContent)
+    this.#otherWithContent = db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent)
     this.#deleteChunks = db.prepare<{ content: number }>(sql.deleteChunks)
     this.#deleteRecipients = db.prepare<{ message: MessageId }>(sql.deleteRecipients)
     this.#deleteAttempts = db.prepare<{ message: MessageId }>(sql.deleteAttempts)
@@ -58,8 +58,8 @@ export class HistoryWriter {
     this.#deleteRecipients.run({ message })
     if (attempts.length > 0) this.#deleteAttempts.run({ message })
     this.#deleteMessage.run(message)
-    if (row.shares_content === 0 || this.#otherWithContent.get(row.content_id, message) === undefined)
-      this.#deleteChunks.run({ content: row.content_id })
+    const content = row.content_id
+    if (row.shares_content === 0 || this.#otherWithContent.get({ content, message }) === undefined) this.#deleteChunks.run({ content })
   }
 }
 

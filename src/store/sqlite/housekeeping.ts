@@ -7,6 +7,7 @@ import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
 import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
+import { forgetOrigins } from './move-queries.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
@@ -42,6 +43,7 @@ export class Housekeeping {
   readonly #reserveIds
   readonly #unindexed
   readonly #saveClock
+  readonly #forgetOrigins
   readonly #operating: Operating
   readonly #traffic: TrafficRows
   readonly #changed: (message: MessageId) => void
@@ -65,6 +67,7 @@ export class Housekeeping {
     this.#deleteThrough = db.prepare<[number]>(sql.deleteHistoryThrough)
     this.#trash = db.prepare<{ before: Instant; limit: number }, MessageRow>(sql.oldestTrash)
     this.#beat = db.prepare(sql.beatHeart)
+    this.#forgetOrigins = db.prepare<{ before: Instant; limit: number }>(forgetOrigins)
     this.#saveClock = db.prepare<{ name: string; value: number }>(sql.saveClockPart)
     this.#unindexed = db.prepare<{ after: RecipientId; size: number }, { last: RecipientId | null; missing: number }>(
       sql.sliceWithoutEntries,
@@ -117,7 +120,8 @@ export class Housekeeping {
     this.#traffic.prune()
     const trash = this.emptyTrash(trashBefore)
     const history = this.#pruneHistory(historyBefore, historyCount)
-    return { more: trash || history || this.#giveBackPages() }
+    const origins = this.#forgetOrigins.run({ before: historyBefore, limit: HISTORY_SLICE }).changes === HISTORY_SLICE
+    return { more: trash || history || origins || this.#giveBackPages() }
   }
 
   /** Permanently deletes one slice of the trash, oldest messages first. Returns whether the slice was full. */

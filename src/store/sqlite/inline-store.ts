@@ -6,7 +6,8 @@ import type { QueueReader } from '../queue-reader.ts'
 import { IdBuffer } from '../id-buffer.ts'
 import { directReader } from '../reader-methods.ts'
 import { pending, type Call, type Outcome, type PendingCall } from '../methods.ts'
-import { StoreUnavailable, type QueueStore, type StoreFailed } from '../queue-store.ts'
+import type { MovableStore } from '../move-store.ts'
+import { StoreUnavailable, type StoreFailed } from '../queue-store.ts'
 import type { Repair } from './file/repair.ts'
 import type { Quarantined } from './quarantine.ts'
 import type { Database } from './file/database.ts'
@@ -27,7 +28,7 @@ export interface StoreOptions {
 }
 
 export interface OpenedStore {
-  readonly store: QueueStore
+  readonly store: MovableStore
   readonly recovery: RecoveryReport
 }
 

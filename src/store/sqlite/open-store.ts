@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { NoSuchQueue } from '../errors.ts'
 import { takeOwnership } from '../owner-lock.ts'
 import type { QueueReader } from '../queue-reader.ts'
-import type { QueueStore } from '../queue-store.ts'
+import type { MovableStore } from '../move-store.ts'
 import { directReader } from '../reader-methods.ts'
 import { openForReading, queueFile } from './file/database.ts'
 import { damagesOf } from './file/full-check.ts'
@@ -17,7 +17,7 @@ import { openWorkerStore } from './worker-store.ts'
 
 /** The queue opened by its owner. */
 export interface OwnedStore {
-  readonly store: QueueStore
+  readonly store: MovableStore
   readonly reader: QueueReader
   /** Changes that the recovery made to the state left by the previous owner. */
   readonly recovery: RecoveryReport

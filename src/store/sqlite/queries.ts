@@ -137,8 +137,10 @@ export const insertHistory = 'insert into history (message, left_at, record) val
 export const deleteMessage = 'delete from message where id = ?'
 export const deleteRecipients = `delete from recipient where ${OF_MESSAGE}`
 export const deleteAttempts = `delete from attempt where recipient ${recipientRange(':message')}`
-export const otherWithContent =
-  'select 1 from message indexed by message_sharing where content_id = ? and id <> ? and shares_content = 1 limit 1'
+/** Another message with the same content, in the queue or taken out of it by a move. */
+export const otherWithContent = `
+  select 1 from message indexed by message_sharing where content_id = :content and id <> :message and shares_content = 1
+  union all select 1 from moving where content_id = :content and message <> :message limit 1`
 
 // --- notices due and delay warnings
 

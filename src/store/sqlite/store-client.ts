@@ -2,7 +2,7 @@
 import type { LeaseTerms } from '../../mail/message.ts'
 import type { IdBuffer } from '../id-buffer.ts'
 import { remoteMethods, type Answers, type Call, type Method } from '../methods.ts'
-import type { QueueStore } from '../queue-store.ts'
+import type { MovableStore } from '../move-store.ts'
 
 /** Carries calls to the store's core. */
 export interface CallTransport {
@@ -13,7 +13,7 @@ export interface CallTransport {
   readonly terms: LeaseTerms
 }
 
-export function createStoreClient(transport: CallTransport): QueueStore {
+export function createStoreClient(transport: CallTransport): MovableStore {
   const { ids, terms } = transport
   return {
     ...remoteMethods((call) => transport.submit(call)),

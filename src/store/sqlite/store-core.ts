@@ -9,6 +9,7 @@ import { HistoryWriter } from './history.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
 import { MessageShares } from './message-shares.ts'
+import { Moves } from './moves.ts'
 import { NoticesDue } from './notices-due.ts'
 import { Operating } from './operate.ts'
 import { Corrupt } from './quarantine.ts'
@@ -61,11 +62,24 @@ function openParts(db: Database, terms: LeaseTerms) {
     leases: new Leases(db, corrupt, terms),
     outcomes: new Outcomes(db, { departures, traffic, owner: terms.owner }),
     noticesDue: new NoticesDue(db, { corrupt, departures, intake }),
+    moves: new Moves(db, { intake, traffic }),
   }
 }
 
 const handlersOf = (
-  { shares, traffic, corrupt, intake, operating, housekeeping, contents, leases, outcomes, noticesDue }: ReturnType<typeof openParts>,
+  {
+    shares,
+    traffic,
+    corrupt,
+    intake,
+    operating,
+    housekeeping,
+    contents,
+    leases,
+    outcomes,
+    noticesDue,
+    moves,
+  }: ReturnType<typeof openParts>,
   freeSpace: () => number,
 ): Handlers => ({
   nextIds: (count) => housekeeping.nextIds(count),
@@ -92,7 +106,7 @@ const handlersOf = (
   destinations: () => housekeeping.destinations(),
   saveDestination: (record) => housekeeping.saveDestination(record),
   operate: (operations, auditedAs) => operating.operate(operations, auditedAs),
-  move: (moves) => operating.move(moves),
+  move: (rerouted) => operating.move(rerouted),
   tally: (largest) => {
     const counted = shares.tally(largest)
     return counted === null ? null : { ...counted, traffic: traffic.total() }
@@ -103,4 +117,17 @@ const handlersOf = (
   verify: (after) => housekeeping.verify(after),
   ping: () => housekeeping.ping(),
   freeSpace,
+  moveState: () => moves.moveState(),
+  beginMove: (selection) => moves.beginMove(selection),
+  leaving: (limit) => moves.leaving(limit),
+  finishMove: (finished, at, auditedAs) => moves.finishMove(finished, at, auditedAs),
+  undoMove: (messages) => moves.undoMove(messages),
+  historyAfter: (seq, limit) => moves.historyAfter(seq, limit),
+  markMoved: (name) => moves.markMoved(name),
+  keepIds: (source, through) => moves.keepIds(source, through),
+  takeMoved: (source, arrivals, destinations) => moves.takeMoved(source, arrivals, destinations),
+  originsOf: (source, origins) => moves.originsOf(source, origins),
+  admitMoved: (source, limit, now) => moves.admitMoved(source, limit, now),
+  takeRecords: (source, records) => moves.takeRecords(source, records),
+  recordsTaken: (source) => moves.recordsTaken(source),
 })

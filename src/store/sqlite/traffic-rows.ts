@@ -30,8 +30,9 @@ export class TrafficRows {
     this.#forget = db.prepare<{ before: Instant }>(sql.deleteMinutes)
   }
 
+  /** `recipients` is negative for mail that leaves the queue without an outcome, as in a move. */
   note(kind: TrafficKind, at: Instant, recipients: number): void {
-    if (recipients > 0) this.#noted.push({ kind, minute: minuteOf(at), recipients })
+    if (recipients !== 0) this.#noted.push({ kind, minute: minuteOf(at), recipients })
   }
 
   /** Position to which `rewind` returns when a call fails. */

@@ -6,7 +6,7 @@
 import { SECOND, type Duration } from '../../../src/system/clock.ts'
 import type { RecipientId } from '../../../src/mail/message.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
-import { isMethod, type Method } from '../../../src/store/methods.ts'
+import { isMethod, type QueueMethod } from '../../../src/store/methods.ts'
 import type { NodeTable } from '../../../src/store/membership/node-table.ts'
 import { Fenced, StoreUnavailable, type NewMessage, type QueueStore, type Report } from '../../../src/store/queue-store.ts'
 import type { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
@@ -241,7 +241,7 @@ export class StoreOver {
     })
   }
 
-  async #call(method: Method, args: readonly unknown[]): Promise<unknown> {
+  async #call(method: QueueMethod, args: readonly unknown[]): Promise<unknown> {
     const perform = () => (this.#inner[method] as (...given: unknown[]) => Promise<unknown>).apply(this.#inner, [...args])
     const requested = leasesRequested(method, args)
     for (const id of requested) this.#known.add(id)
@@ -255,7 +255,7 @@ export class StoreOver {
     }
   }
 
-  async #answer(method: Method, args: readonly unknown[], perform: () => Promise<unknown>): Promise<unknown> {
+  async #answer(method: QueueMethod, args: readonly unknown[], perform: () => Promise<unknown>): Promise<unknown> {
     await this.#connection.ready(PATIENCE)
     for (;;) {
       try {
@@ -273,7 +273,7 @@ export class StoreOver {
   }
 
   /** Whether a call in doubt was committed. Other calls are repeated, because their repetition has no further effect. */
-  #lookUp(method: Method, args: readonly unknown[]): { readonly answer: unknown } | undefined {
+  #lookUp(method: QueueMethod, args: readonly unknown[]): { readonly answer: unknown } | undefined {
     const { messages, history } = this.#database.queue
     const isThere = (id: number) => messages.has(id) || history.has(id)
     if (method === 'enqueue') return isThere((args[0] as NewMessage).message.id) ? { answer: undefined } : undefined
@@ -283,7 +283,7 @@ export class StoreOver {
     return first !== undefined && isThere(first.message.id) ? { answer: { entered: true, removed: !messages.has(message) } } : undefined
   }
 
-  #note(method: Method, args: readonly unknown[], answer: unknown): void {
+  #note(method: QueueMethod, args: readonly unknown[], answer: unknown): void {
     for (const id of leasesClaimed(method, answer)) this.#known.add(id)
     for (const id of leasesEnded(method, args)) this.#known.delete(id)
   }
@@ -299,21 +299,21 @@ export class StoreOver {
   }
 }
 
-function leasesRequested(method: Method, args: readonly unknown[]): readonly RecipientId[] {
+function leasesRequested(method: QueueMethod, args: readonly unknown[]): readonly RecipientId[] {
   const entries = method === 'enqueue' ? [args[0] as NewMessage] : method === 'report' ? (args[0] as Report).notices : []
   return entries.flatMap(({ message, recipients }) =>
     recipients.flatMap(({ leased }, position) => (leased ? [message.id * 131_072 + position] : [])),
   )
 }
 
-function leasesClaimed(method: Method, answer: unknown): readonly RecipientId[] {
+function leasesClaimed(method: QueueMethod, answer: unknown): readonly RecipientId[] {
   type Requests = Awaited<ReturnType<QueueStore['claimExpired']>>
   if (method === 'claimSuspect') return answer === undefined ? [] : leasesClaimed('claimExpired', [answer])
   if (method === 'claimDue') return leasesClaimed('claimExpired', (answer as { readonly requests: Requests }).requests)
   return method === 'claimExpired' ? (answer as Requests).flatMap(({ recipients }) => recipients.map(({ id }) => id)) : []
 }
 
-function leasesEnded(method: Method, args: readonly unknown[]): readonly RecipientId[] {
+function leasesEnded(method: QueueMethod, args: readonly unknown[]): readonly RecipientId[] {
   if (method === 'giveBack') return args[0] as readonly RecipientId[]
   if (method !== 'settle') return []
   return (args[0] as Parameters<QueueStore['settle']>[0]).recipients.map(({ recipient }) => recipient)

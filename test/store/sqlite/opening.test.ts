@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
@@ -9,6 +10,7 @@ import { loadConfig } from '../../../src/config/load.ts'
 import { startDaemon } from '../../../src/daemon/daemon.ts'
 import { takeOwnership } from '../../../src/store/owner-lock.ts'
 import { openForWriting, queueFile } from '../../../src/store/sqlite/file/database.ts'
+import { currentVersion } from '../../../src/store/sqlite/file/migrations.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openQueueReader, openReaderEngine } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
@@ -32,8 +34,26 @@ describe('a queue of another version', () => {
     await expect(openInlineStore({ directory })).rejects.toMatchObject(refusal)
     await expect(openWorkerStore({ directory })).rejects.toMatchObject(refusal)
     expect(() => openQueueReader(directory)).toThrow(expect.objectContaining(refusal) as Error)
-    setVersion(directory, 1)
+    setVersion(directory, currentVersion())
     await (await openInlineStore({ directory })).store.close()
+  })
+
+  test('one of the first release is upgraded and keeps its mail', async () => {
+    const directory = folder()
+    const { store } = await openInlineStore({ directory })
+    const id = await queue(store)
+    await store.close()
+    const db = new Database(queueFile(directory))
+    for (const table of ['moving', 'origin', 'records_taken', 'moved_to']) db.exec(`drop table ${table}`)
+    const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')
+    const fingerprint = crc32(sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))
+    db.prepare(`update meta set value = ? where name = 'schema'`).run(fingerprint)
+    db.pragma('user_version = 1')
+    db.close()
+    const upgraded = await openInlineStore({ directory })
+    expect((await upgraded.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).map(({ message }) => message.id)).toEqual([id])
+    expect(await upgraded.store.moveState()).toMatchObject({ leaving: 0, arriving: 0, movedTo: null })
+    await upgraded.store.close()
   })
 
   test('a database of another application is refused', async () => {

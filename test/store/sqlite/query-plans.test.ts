@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/queue-reader.ts'
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
+import * as moving from '../../../src/store/sqlite/move-queries.ts'
 import * as writing from '../../../src/store/sqlite/queries.ts'
 import * as reading from '../../../src/store/sqlite/reader-queries.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'origin']
 
 /** Statements that may scan: an index of exactly the wanted rows, or up to a LIMIT. Each has its reason. */
 const WALKS: Record<string, string> = {
@@ -15,6 +16,9 @@ const WALKS: Record<string, string> = {
   'oldestHistory: SCAN history': 'from the old end, up to a limit',
   'recipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'countAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+  'countArriving: SCAN origin USING INDEX origin_arriving': 'as large as one round of a move',
+  'isInUse: SCAN message': 'up to one row',
+  'isInUse: SCAN origin USING INDEX origin_arriving': 'up to one row',
   'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
 }
 
@@ -38,7 +42,7 @@ const FILTERS: readonly QueueFilter[] = [
 ]
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[...Object.entries(writing), ...Object.entries(reading)].flatMap(([name, text]) =>
+  ...[...Object.entries(writing), ...Object.entries(moving), ...Object.entries(reading)].flatMap(([name, text]) =>
     typeof text === 'string' ? [[name, text] as const] : [],
   ),
   ...FILTERS.map((filter) => [`listed ${filter.queue ?? conditionsIn(filter).join()}`, reading.listedBy(filter)] as const),

@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { Call, Method, PendingCall } from '../../methods.ts'
+import type { Call, Method, PendingCall, QueueMethod } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fence } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
@@ -30,7 +30,7 @@ export type ReadMethod =
   | 'verify'
   | 'freeSpace'
 
-export type WriteMethod = Exclude<Method, ReadMethod>
+export type WriteMethod = Exclude<QueueMethod, ReadMethod>
 
 /** How the calls of each method are sent. */
 export type Writers = { readonly [M in WriteMethod]: Send<M> }
