@@ -15,9 +15,12 @@ import {
   type OperationSummary,
   type SuspensionRequest,
 } from '../queue/operations.ts'
+import { MoveRefused } from '../queue/queue-mover.ts'
 import type { QueueFilter } from '../store/queue-reader.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
+import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
 import { controlPath } from './control-socket-path.ts'
+import type { MoveService } from './move-service.ts'
 import { routeListener, type Failure } from './route-server.ts'
 import { route, type Answer, type Route } from './route-table.ts'
 
@@ -25,6 +28,12 @@ import { route, type Answer, type Route } from './route-table.ts'
 export type OperationReply =
   | { readonly kind: 'progress'; readonly soFar: Progress }
   | { readonly kind: 'done'; readonly summary: OperationSummary }
+  | Failure
+
+/** One line of the response to a move. */
+export type MoveReply =
+  | { readonly kind: 'progress'; readonly soFar: MoveProgress }
+  | { readonly kind: 'done'; readonly summary: MoveSummary }
   | Failure
 
 const textOrNull = z.string().nullable()
@@ -70,6 +79,12 @@ const suspensionShape = z.strictObject({
   reason: textOrNull,
 } satisfies Record<keyof SuspensionRequest | 'destination', z.ZodType>)
 
+const moveShape = z.strictObject({
+  to: z.string().min(1),
+  isFinal: z.boolean(),
+  who: z.string(),
+} satisfies Record<keyof MoveRequest, z.ZodType>)
+
 /** Maximum size of a request body in bytes. A million queue ids fit. */
 const BODY_LIMIT = 32 * 1024 * 1024
 
@@ -79,6 +94,8 @@ const PROGRESS_INTERVAL: Duration = 100
 export interface ControlServerDeps {
   readonly queueDirectory: string
   readonly operations: Operations
+  /** Null or absent where the queue cannot be moved. */
+  readonly moves?: Pick<MoveService, 'perform'> | null
   /** State of the running daemon. */
   readonly status: () => Promise<LiveStatus>
   readonly clock: Clock
@@ -144,6 +161,13 @@ export class ControlServer {
       }),
       route({
         method: 'POST',
+        path: '/move',
+        role: 'local',
+        body: { shape: moveShape, limit: BODY_LIMIT },
+        handler: ({ body }) => ({ kind: 'lines', produce: (send) => this.#move(body, send) }),
+      }),
+      route({
+        method: 'POST',
         path: '/suspend',
         role: 'local',
         body: { shape: suspensionShape, limit: BODY_LIMIT },
@@ -157,6 +181,18 @@ export class ControlServer {
         handler: async ({ body: { destination, who } }) => (await operations.resume(destination, who), done),
       }),
     ]
+  }
+
+  async #move(request: MoveRequest, send: (reply: MoveReply) => void): Promise<void> {
+    const { moves = null, clock } = this.#deps
+    if (moves === null) throw new MoveRefused(64, 'the mail of this queue cannot be moved by this version')
+    let sentAt = clock.monotonic()
+    const summary = await moves.perform(request, (soFar) => {
+      if (clock.monotonic() - sentAt < PROGRESS_INTERVAL) return
+      sentAt = clock.monotonic()
+      send({ kind: 'progress', soFar })
+    })
+    send({ kind: 'done', summary })
   }
 
   /** Runs an operation and sends the changed ids of every round, also when a later round fails. */

@@ -1,6 +1,6 @@
 /** Opens the queue in a folder for the daemon, and logs what the opening found. */
-import { QueueInUse } from '../store/errors.ts'
-import { SOLE_MEMBERSHIP } from '../store/membership/membership.ts'
+import { QueueInUse, QueueMoved } from '../store/errors.ts'
+import { SoleMember } from '../store/membership/sole-member.ts'
 import type { StoreFailed } from '../store/queue-store.ts'
 import { repairLines, type Repair } from '../store/sqlite/file/repair.ts'
 import { openStore, type OwnedStore } from '../store/sqlite/open-store.ts'
@@ -21,15 +21,25 @@ export interface FileQueueDeps {
   readonly failed: (failure: StoreFailed) => void
 }
 
-/** Opens the queue. While a command owns it, tries again for LOCK_PATIENCE, then rejects with QueueInUse. */
+/** Opens the queue. While a command owns it, tries again for LOCK_PATIENCE, then rejects with QueueInUse; or with QueueMoved. */
 export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
   const { directory, events } = deps
   const { store, reader, recovery, close } = await openPatiently(deps)
   if (recovery.created) events.emit({ kind: 'note', level: 'info', text: `new queue created in ${directory}` })
   if (recovery.repair !== null) noteRepair(events, recovery.repair)
   for (const message of recovery.quarantined) events.emit(quarantineNote(message))
-  return { store, reader, membership: SOLE_MEMBERSHIP, node: null, close }
+  const { movedTo, leaving, arriving } = await store.moveState()
+  if (movedTo !== null) {
+    await close()
+    throw new QueueMoved(directory, movedTo)
+  }
+  const incomplete = leaving + arriving
+  if (incomplete > 0) events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${INCOMPLETE}` })
+  const membership = new SoleMember()
+  return { store, reader, membership, node: null, movable: { moves: store, membership }, close }
 }
+
+const INCOMPLETE = 'are between this queue and another one, because deferd queue move was interrupted: repeat that command'
 
 async function openPatiently({ directory, clock, events, failed }: FileQueueDeps): Promise<OwnedStore> {
   const deadline = clock.monotonic() + LOCK_PATIENCE

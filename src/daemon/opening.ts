@@ -10,11 +10,14 @@ import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { Membership } from '../store/membership/membership.ts'
 import type { NodesView } from '../store/membership/node-table.ts'
 import type { QuestionTable } from '../store/membership/questions.ts'
+import type { SoleMember } from '../store/membership/sole-member.ts'
+import type { MoveStore } from '../store/move-store.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
+import { systemClock } from '../system/system-clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import type { Events } from '../telemetry/events.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
@@ -23,6 +26,8 @@ import { ControlServer } from './control-server.ts'
 import { IndexCheck } from './index-check.ts'
 import { Maintenance } from './maintenance.ts'
 import { QuestionWatch } from './question-watch.ts'
+import { MoveService } from './move-service.ts'
+import { openMoveTarget } from './move-target.ts'
 import { Relay, type RelaySettings } from './relay.ts'
 
 /** This process as one of the nodes that share the queue. */
@@ -43,6 +48,8 @@ export interface OpenedQueue {
   readonly membership: Membership
   /** Null for a queue with one owner. */
   readonly node: SharingNode | null
+  /** Moves of its mail to another queue; null where the engine cannot move mail. */
+  readonly movable: { readonly moves: MoveStore; readonly membership: SoleMember } | null
   /** Closes reader and store, and gives up the ownership. */
   readonly close: () => Promise<void>
 }
@@ -139,7 +146,8 @@ export class Opening {
     this.#closing.push(() => watch.stop())
   }
 
-  async #openControl({ relay, store, reader, membership, node }: OpenParts): Promise<Operations> {
+  async #openControl(parts: OpenParts): Promise<Operations> {
+    const { relay, store, reader, membership, node } = parts
     const { clock, queueDirectory } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
@@ -154,13 +162,33 @@ export class Opening {
       throttle: (messages) => throttle.wait(messages),
     })
     this.#operations = operations
-    const control = new ControlServer({ queueDirectory, operations, status: () => relay.status(), clock })
+    const moves = this.#moveService(parts, throttle)
+    const control = new ControlServer({ queueDirectory, operations, moves, status: () => relay.status(), clock })
     await control.start()
     this.#closing.push(() => {
       throttle.end()
+      moves?.stop()
       return control.stop()
     })
     return operations
+  }
+
+  /** Moves of the queue; null where the engine cannot move mail. */
+  #moveService({ relay, store, reader, movable }: OpenParts, throttle: BulkThrottle): MoveService | null {
+    if (movable === null) return null
+    const { clock, queueDirectory, config } = this.#deps
+    return new MoveService({
+      queueDirectory,
+      source: { store, reader, clock, moves: movable.moves },
+      events: this.#events,
+      control: {
+        close: () => (relay.refuseMail(true), movable.membership.giveAway()),
+        reopen: () => (relay.refuseMail(false), movable.membership.takeBack()),
+      },
+      openTarget: (to) => openMoveTarget(to, { machine: systemClock, clock, unknown: config().maximal_backoff_time, threads: true }),
+      returned: (due) => relay.scheduler.workAdded(due),
+      throttle: (messages) => throttle.wait(messages),
+    })
   }
 
   /** Flushes the mail of a domain, as `postqueue -s` does. Returns false while the daemon starts. */

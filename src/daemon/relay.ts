@@ -40,6 +40,7 @@ import { StoreHealth } from '../store/store-health.ts'
 import { ContentCache } from '../queue/intake/content-cache.ts'
 import { drained } from '../smtpd/replies.ts'
 import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
+import { disconnect } from '../smtpd/replies.ts'
 import type { FlushDomain } from '../smtpd/session.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -334,6 +335,12 @@ export class Relay {
       resume: (name, by) => scheduler.resume(name, by),
       snapshot: () => scheduler.snapshot(),
     }
+  }
+
+  /** With true, refuses all new mail with 421, because the queue moves to another place. */
+  refuseMail(refused: boolean): void {
+    const reply = disconnect('4.3.2', this.#rules.config.myhostname, 'Service not available, the queue is being moved')
+    this.intake.refuseAll(refused ? reply : null)
   }
 
   /** Closes the SMTP ports and waits up to `grace` for running deliveries. Other mail stays in the store. */

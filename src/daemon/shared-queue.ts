@@ -56,7 +56,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       questions: nodes,
       start: () => member.start(),
     }
-    return { store: joined.store, reader: joined.reader, membership: member, node, close }
+    return { store: joined.store, reader: joined.reader, membership: member, node, movable: null, close }
   } catch (error) {
     ownership.release()
     throw error

@@ -110,7 +110,7 @@ test('a filter that this daemon does not know is refused, and matches nothing', 
 test('a request of another version is refused with one sentence', async () => {
   expect(await ask('POST', '/orders', {})).toEqual([
     404,
-    '{"kind":"failed","why":"no such path: /orders; known: /destinations, /status, /operations, /suspend, /resume","exitCode":70}\n',
+    '{"kind":"failed","why":"no such path: /orders; known: /destinations, /status, /operations, /move, /suspend, /resume","exitCode":70}\n',
   ])
 })
 

@@ -24,13 +24,14 @@ export class KillableRelay {
   readonly load = new SmtpLoad()
   /** Log lines of the daemon. */
   readonly log: string[] = []
-  readonly queueDirectory = mkdtempSync(join(tmpdir(), 'deferd-crash-'))
+  readonly queueDirectory: string
   #remotePort = 0
   #child: ChildProcess | null = null
   readonly #settings: Readonly<Record<string, string>>
 
   constructor(settings: Readonly<Record<string, string>> = {}) {
     this.#settings = settings
+    this.queueDirectory = settings['queue_directory'] ?? mkdtempSync(join(tmpdir(), 'deferd-crash-'))
   }
 
   /** Queue ids by the numbers answered 250. */

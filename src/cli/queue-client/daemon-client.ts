@@ -8,8 +8,9 @@ import { errorCode } from '../../system/caught-error.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
 import { VERSION } from '../../system/version.ts'
 import { controlPath } from '../../daemon/control-socket-path.ts'
-import type { OperationReply } from '../../daemon/control-server.ts'
+import type { MoveReply, OperationReply } from '../../daemon/control-server.ts'
 import type { Operations, BulkOperation, Progress, OperationSummary, SuspensionRequest } from '../../queue/operations.ts'
+import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
@@ -58,11 +59,24 @@ class DaemonClient implements QueueClient {
     this.#socketPath = socketPath
   }
 
-  async perform(order: BulkOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
+  perform(order: BulkOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
+    return this.#long<OperationReply>('/operations', order, progress)
+  }
+
+  move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
+    return this.#long<MoveReply>('/move', request, progress)
+  }
+
+  /** Sends a request whose response has a line for each step. */
+  async #long<R extends OperationReply | MoveReply>(
+    path: string,
+    body: object,
+    progress: (soFar: Extract<R, { kind: 'progress' }>['soFar']) => void,
+  ): Promise<Extract<R, { kind: 'done' }>['summary']> {
     try {
-      const response = await this.#ask('POST', '/operations', order, OPERATION_LIMIT)
+      const response = await this.#ask('POST', path, body, OPERATION_LIMIT)
       for await (const line of createInterface({ input: response })) {
-        const reply = JSON.parse(line) as OperationReply
+        const reply = JSON.parse(line) as R
         if (reply.kind === 'failed') throw refusal(reply, response)
         if (reply.kind === 'done') return reply.summary
         progress(reply.soFar)
@@ -153,8 +167,9 @@ export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null>
   answerOf(() => new DaemonClient(controlPath(queueDirectory)).status())
 
 /** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
-export function directClient(operations: Operations, close: () => Promise<void>): QueueClient {
+export function directClient(operations: Operations, { move, close }: Pick<QueueClient, 'move' | 'close'>): QueueClient {
   return {
+    move,
     perform: (order, progress) => operations.perform(order, progress),
     suspend: (name, request) => operations.suspend(name, request),
     resume: (name, who) => operations.resume(name, who),

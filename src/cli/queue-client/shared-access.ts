@@ -5,6 +5,7 @@
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { Operations } from '../../queue/operations.ts'
+import { MoveRefused } from '../../queue/queue-mover.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
@@ -77,9 +78,12 @@ export class SharedAccess {
     const events = new Events(() => clock.now())
     const scheduler = storedScheduler(store, reader)
     const operations = new Operations({ store, reader, events, clock, policies: () => policies, scheduler })
-    return directClient(operations, async () => {
-      await member.leave()
-      await close()
+    return directClient(operations, {
+      move: () => Promise.reject(new MoveRefused(64, 'this version moves mail between queue directories, not out of PostgreSQL')),
+      close: async () => {
+        await member.leave()
+        await close()
+      },
     })
   }
 

@@ -1,5 +1,6 @@
 /** QueueClient: changes to the queue. The running daemon makes them, or the command itself while no daemon runs. */
 import type { BulkOperation, Progress, OperationSummary, SuspensionRequest } from '../../queue/operations.ts'
+import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 
 export interface QueueClient {
@@ -8,5 +9,7 @@ export interface QueueClient {
   resume(name: string, who: string): Promise<void>
   /** Destinations in the scheduler's memory; null when no daemon runs. */
   destinations(): Promise<readonly LiveDestination[] | null>
+  /** Moves the mail to another queue. */
+  move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary>
   close(): Promise<void>
 }

@@ -87,10 +87,17 @@ export const WRITE_ERROR: SmtpReply = { code: 451, status: '4.3.0', text: 'Error
 export class Intake {
   readonly #deps: IntakeDeps
   readonly #space: SpaceAccount
+  /** Reply to all new mail; null while mail is accepted. */
+  #refusal: SmtpReply | null = null
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
     this.#space = new SpaceAccount(deps.store, deps.clock)
+  }
+
+  /** Refuses all mail with a reply, also messages that are being received; null ends that. */
+  refuseAll(reply: SmtpReply | null): void {
+    this.#refusal = reply
   }
 
   /** Returns a new message id and its queue id. Throws StoreUnavailable when no reserved id is left. */
@@ -136,6 +143,7 @@ export class Intake {
   /** The reply to MAIL when mail of this size cannot be queued now; undefined when mail can be queued. */
   async refusal(size: number): Promise<SmtpReply | undefined> {
     const { scheduler, needed } = this.#deps
+    if (this.#refusal !== null) return this.#refusal
     if (scheduler.storeUnavailable) return WRITE_ERROR
     try {
       return (await this.#space.hasMoreThan(Math.max(needed(), size))) ? undefined : NO_SPACE
@@ -158,6 +166,7 @@ export class Intake {
   /** Resolves when message, recipients, schedule and content are on disk, in one commit. Rejects with StoreUnavailable. */
   async take(entry: Submitted): Promise<void> {
     const { store, events } = this.#deps
+    if (this.#refusal !== null) throw new StoreUnavailable(this.#refusal.text)
     const prepared = { ...this.prepare(entry), maildropFile: entry.maildropFile }
     const bytes = sizeOf(entry.content)
     try {

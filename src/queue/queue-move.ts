@@ -1,0 +1,142 @@
+/**
+ * `deferd queue move`: moves the messages of a queue to another one. With `isFinal`, the whole queue moves, its records too, and no
+ * daemon starts with it afterwards.
+ */
+import { queueIdOf, type MessageId } from '../mail/message.ts'
+import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import type { AuditId } from '../store/queue-store.ts'
+import { SECOND, sleep, type Duration } from '../system/clock.ts'
+import { MoveRefused, QueueMover, type MovableQueue, type QueueMoverDeps } from './queue-mover.ts'
+
+/** An operator's request to move a queue. */
+export interface MoveRequest {
+  /** Directory of the target, as an absolute path, or its URL. */
+  readonly to: string
+  readonly isFinal: boolean
+  /** Name of the operator, for the audit log. */
+  readonly who: string
+}
+
+export interface MoveProgress {
+  /** Number of messages that have moved. */
+  readonly moved: number
+  /** True while the move waits for deliveries and notices of the source to end. */
+  readonly waiting: boolean
+}
+
+export interface MoveSummary {
+  readonly moved: number
+  /** Queue ids of messages that stay because they cannot be read. */
+  readonly unreadable: readonly string[]
+}
+
+export interface MovedQueue extends MovableQueue {
+  readonly reader: QueueReader
+}
+
+/** Effects on the daemon of the source. */
+export interface SourceControl {
+  /** Stops accepting mail and starting deliveries. Resolves when no claim and no mail in memory is left. */
+  close(): Promise<void>
+  /** Reverses `close`, after a move that failed. */
+  reopen(): Promise<void>
+}
+
+export interface QueueMoveDeps extends Omit<QueueMoverDeps, 'source' | 'target'> {
+  readonly source: MovedQueue
+  readonly target: MovableQueue
+  readonly control: SourceControl
+  readonly progress: (soFar: MoveProgress) => void
+}
+
+/** Pause before another look at messages that are in delivery or wait for notices. */
+const PAUSE: Duration = SECOND / 5
+/** Number of records per page. */
+const PAGE = 250
+
+/**
+ * Moves the messages that are in the queue now, except those in delivery and those with notices due; with `isFinal`, waits for these
+ * and moves everything. Rejects with MoveRefused, or with StoreUnavailable; repeating the move then completes it.
+ */
+export async function moveQueue({ isFinal, who }: MoveRequest, deps: QueueMoveDeps): Promise<MoveSummary> {
+  const { source, names, progress } = deps
+  const mover = await QueueMover.begin({
+    ...deps,
+    pause: async (messages) => {
+      progress({ moved: mover.moved, waiting: false })
+      await deps.pause(messages)
+    },
+  })
+  const words = `--to=${names.target}${isFinal ? ' --final' : ''}`
+  const auditedAs = await source.store.audit({ at: source.clock.now(), who, action: 'move', arguments: words, changed: 0 })
+  await mover.complete(auditedAs)
+  await mover.pass(source.store.nextId(), auditedAs)
+  if (isFinal) await moveRest(mover, deps, auditedAs)
+  return { moved: mover.moved, unreadable: [...mover.unreadable.values()].map(queueIdOf) }
+}
+
+async function moveRest(mover: QueueMover, deps: QueueMoveDeps, auditedAs: AuditId): Promise<void> {
+  const { source, names, control } = deps
+  try {
+    await control.close()
+    do {
+      await emptied(mover, deps, auditedAs)
+      await moveRecords(deps)
+    } while (!(await source.moves.markMoved(names.target)))
+  } catch (error) {
+    await control.reopen()
+    throw error
+  }
+}
+
+/** Passes until the queue is empty. Rejects with MoveRefused when only messages are left that cannot be read. */
+async function emptied(mover: QueueMover, { source, progress }: QueueMoveDeps, auditedAs: AuditId): Promise<void> {
+  const { store, reader, clock } = source
+  for (;;) {
+    await mover.pass(store.nextId(), auditedAs)
+    const [left, movable] = await remaining(mover, reader)
+    if (left === null && movable === null) return
+    if (left !== null && movable === null) {
+      const text = 'of its messages cannot be read and stay in the queue: delete them, for example'
+      throw new MoveRefused(
+        65,
+        `the queue cannot be retired, because some ${text} with deferd queue delete --now ${queueIdOf(left)}, then repeat`,
+      )
+    }
+    progress({ moved: mover.moved, waiting: true })
+    await sleep(clock, PAUSE)
+  }
+}
+
+/** A message that stays because it cannot be read, and another message that is left; null for none. */
+async function remaining(mover: QueueMover, reader: QueueReader): Promise<readonly [unreadable: Origin | null, movable: MessageId | null]> {
+  let unreadable: Origin | null = null
+  for (let id = await reader.sliceEnd(0, 1); id !== null; id = await reader.sliceEnd(id, 1)) {
+    const known = mover.unreadable.get(id)
+    if (known === undefined) return [unreadable, id]
+    unreadable = known
+  }
+  return [unreadable, null]
+}
+
+/** Copies history, audit log and the states of destinations. What the target has already is not sent again. */
+async function moveRecords({ source, target, names }: QueueMoveDeps): Promise<void> {
+  const { identity } = await source.moves.moveState()
+  const send = (records: Partial<MovedRecords>) =>
+    target.moves.takeRecords(identity, { history: [], audit: [], destinations: [], ...records })
+  await send({ destinations: await source.store.destinations() })
+  let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
+  for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {
+    await send({ history: page.filter(({ record }) => !hasMovedTo(names.target, record)) })
+    seq = page.at(-1)?.seq ?? seq
+  }
+  for (
+    let page = await source.reader.audit({ after, limit: PAGE });
+    page.length > 0;
+    page = await source.reader.audit({ after, limit: PAGE })
+  ) {
+    await send({ audit: page })
+    after = page.at(-1)?.id ?? after
+  }
+}

@@ -1,0 +1,89 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { MoveRefused } from '../../src/queue/queue-mover.ts'
+import { StoreUnavailable } from '../../src/store/queue-store.ts'
+import { ContentUnreadable } from '../../src/store/errors.ts'
+import { fill, idsIn, inMemory, killedAndRepeated, move, onDisk, seen, type Place } from '../support/moving-queues.ts'
+
+const places: Place[] = []
+const place = (made: Place): Place => (places.push(made), made)
+afterEach(() => {
+  for (const one of places.splice(0)) one.remove()
+})
+
+describe('a move that is killed at any call and repeated brings every message over once, unchanged', () => {
+  test('between queues in memory', async () => {
+    for (const moment of ['before', 'after'] as const) {
+      let call = 1
+      while (
+        await killedAndRepeated(
+          () => inMemory('one'),
+          () => inMemory('other'),
+          { call, moment },
+        )
+      )
+        call++
+      expect(call).toBeGreaterThan(25)
+    }
+  })
+
+  test('between directories', { timeout: 60_000 }, async () => {
+    let call = 5
+    while (await killedAndRepeated(onDisk, onDisk, { call, moment: 'after' })) call += 9
+    expect(call).toBeGreaterThan(25)
+  })
+})
+
+test('a queue moves there and back with everything, and the states of its destinations', async () => {
+  const [source, target] = [place(onDisk()), place(inMemory('memory'))]
+  await fill(source)
+  const { mail, destinations } = await seen(source)
+  await move(source, target, { isFinal: true })
+  expect(await seen(target)).toEqual({ mail, destinations })
+  await move(target, source, { isFinal: true })
+  const back = (await seen(source)).mail
+  expect(back.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)])).toEqual(
+    mail.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)]),
+  )
+})
+
+test('when the target fails, the messages of the round are back in the source', async () => {
+  const [source, target] = [place(inMemory('one')), place(inMemory('other'))]
+  await fill(source)
+  const before = await seen(source)
+  const returned: string[] = []
+  const failing = move(source, target, {
+    returned: (due) => void returned.push(...due.map(({ destination }) => destination)),
+    broken: (method) => (method === 'takeMoved' ? new StoreUnavailable('the disk is full') : null),
+  })
+  await expect(failing).rejects.toThrow('the disk is full')
+  expect(await seen(source)).toEqual(before)
+  expect(returned).toContain('far.example')
+  expect((await seen(target)).mail).toEqual([])
+})
+
+test('while the target cannot be reached, the messages stay between the queues, and no other target gets them', async () => {
+  const [source, target, third] = [place(inMemory('one')), place(inMemory('other')), place(inMemory('third'))]
+  await fill(source)
+  const { mail } = await seen(source)
+  const broken = (method: string) => (/takeMoved|originsOf/.test(method) ? new StoreUnavailable('connection lost') : null)
+  await expect(move(source, target, { broken })).rejects.toThrow(
+    /connection lost; the move was interrupted, and up to 2 messages are between the queues: repeat/,
+  )
+  const refused = await move(source, third).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(MoveRefused)
+  expect(refused).toMatchObject({ exitCode: 75, message: expect.stringContaining('on their way to other: repeat') as string })
+  await move(source, target)
+  expect((await seen(target)).mail).toEqual(mail)
+})
+
+test('a message whose content is damaged stays in the queue corrupt; the queue is then not retired', async () => {
+  const [source, target] = [place(inMemory('one')), place(inMemory('other'))]
+  await fill(source)
+  const [damaged = 0] = await idsIn(source)
+  const broken = (method: string, [content]: readonly unknown[]) =>
+    method === 'readChunk' && content === damaged ? new ContentUnreadable('part 0 of content 1 is damaged') : null
+  const summary = await move(source, target, { broken })
+  expect(summary?.unreadable).toHaveLength(1)
+  expect(await idsIn(source)).toEqual([damaged])
+  await expect(move(source, target, { isFinal: true, broken })).rejects.toMatchObject({ exitCode: 65 })
+})
