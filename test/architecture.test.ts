@@ -49,6 +49,7 @@ const LAYERS = [
   'cli/shell',
   'cli/queue-client',
   'cli/dkim',
+  'cli/commands/simulate',
   'cli/commands',
   'cli/postfix',
   'cli',

@@ -50,7 +50,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['user', async (program, { shell }) => (await import('./commands/user.ts')).addUser(program, shell)],
   ['dkim', async (program, { shell, end }) => (await import('./dkim/dkim.ts')).addDkim(program, shell, end)],
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
-  ['simulate', async (program, { shell }) => (await import('./commands/simulate.ts')).addSimulate(program, shell)],
+  ['simulate', async (program, { shell }) => (await import('./commands/simulate/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],
   ['help', async (program, context) => (await import('./commands/help.ts')).addHelp(program, { ...context, commands: commandNames() })],
 ])

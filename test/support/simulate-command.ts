@@ -1,7 +1,7 @@
 /** Runs `deferd simulate` in process; returns its output and exit code. */
 import { Command, CommanderError } from 'commander'
 import { withConfig } from '../../src/cli/shell/config-options.ts'
-import { addSimulate } from '../../src/cli/commands/simulate.ts'
+import { addSimulate } from '../../src/cli/commands/simulate/simulate.ts'
 import { CommandError } from '../../src/cli/shell/exit.ts'
 import type { Shell } from '../../src/cli/shell/shell.ts'
 import { ConfigError } from '../../src/config/problem.ts'

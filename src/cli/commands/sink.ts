@@ -11,7 +11,7 @@ import type { Sink, SinkEvent, SinkPort, SinkSummary } from '../../testkit/sink.
 import { countArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Output, Shell } from '../shell/shell.ts'
-import { readTextFile } from './simulate-options.ts'
+import { readTextFile } from './simulate/simulate-options.ts'
 import { sinkLine } from '../render/sink-line.ts'
 import { jsonLine, plural } from '../render/text.ts'
 import { addSinkShow, defaultFolder, KEPT_MESSAGES, SinkFolder } from './sink-show.ts'

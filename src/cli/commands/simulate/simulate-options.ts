@@ -1,8 +1,8 @@
 /** Arguments of the simulate commands: files, percentages, repeated options, and validated settings. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
-import { PolicyError } from '../../backoff/policy.ts'
-import { CommandError, EX } from '../shell/exit.ts'
+import { PolicyError } from '../../../backoff/policy.ts'
+import { CommandError, EX } from '../../shell/exit.ts'
 
 /** Runs `read` and converts a PolicyError to a CommandError with `exitCode` (usage for options, data for files). */
 export function checked<T>(read: () => T, exitCode: number = EX.usage): T {

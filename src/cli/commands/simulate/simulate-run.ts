@@ -4,17 +4,17 @@
  */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { renderPage } from '../../simulator/pages/page.ts'
-import { scenarioJson } from '../../simulator/scenario/scenario-figures.ts'
-import { scenarioPage } from '../../simulator/pages/scenario-page.ts'
-import type { ScenarioResult } from '../../simulator/scenario/scenario-record.ts'
-import { countArgument, overridesOf } from '../shell/config-options.ts'
-import { scenarioRows, scenarioTable } from '../render/scenario-table.ts'
-import { displayOf } from '../shell/display.ts'
-import { barText, ProgressLine } from '../shell/progress.ts'
-import type { Shell } from '../shell/shell.ts'
+import { renderPage } from '../../../simulator/pages/page.ts'
+import { scenarioJson } from '../../../simulator/scenario/scenario-figures.ts'
+import { scenarioPage } from '../../../simulator/pages/scenario-page.ts'
+import type { ScenarioResult } from '../../../simulator/scenario/scenario-record.ts'
+import { countArgument, overridesOf } from '../../shell/config-options.ts'
+import { scenarioRows, scenarioTable } from '../../render/scenario-table.ts'
+import { displayOf } from '../../shell/display.ts'
+import { barText, ProgressLine } from '../../shell/progress.ts'
+import type { Shell } from '../../shell/shell.ts'
 import { commandLine, readTextFile, several, writeTextFile } from './simulate-options.ts'
-import { jsonLine, plural } from '../render/text.ts'
+import { jsonLine, plural } from '../../render/text.ts'
 
 interface Options {
   readonly seed: number
@@ -24,8 +24,8 @@ interface Options {
 
 async function run({ clock, stderr }: Shell, path: string, overrides: readonly string[], seed: number): Promise<ScenarioResult> {
   // Loaded on demand, because the relay and the simulated servers load slowly and other simulations do not need them.
-  const { readScenario } = await import('../../simulator/scenario/scenario-file.ts')
-  const { runScenario } = await import('../../simulator/scenario/scenario-run.ts')
+  const { readScenario } = await import('../../../simulator/scenario/scenario-file.ts')
+  const { runScenario } = await import('../../../simulator/scenario/scenario-run.ts')
   const scenario = readScenario(readTextFile(path), basename(path), overrides)
   const messages = scenario.streams.reduce((sum, stream) => sum + stream.messages, 0)
   const progress = new ProgressLine(stderr, clock)

@@ -4,19 +4,19 @@
  * (Ethernet), and Postfix's experiment with a server that replies 421.
  */
 import { type Command, Option } from 'commander'
-import type { Duration } from '../../system/clock.ts'
-import { CLIENTS, runClient } from '../../simulator/contention/clients.ts'
-import { contentionPage, modelPage } from '../../simulator/pages/contention-page.ts'
-import { MODELS, type ModelName, runModel } from '../../simulator/contention/models.ts'
-import { renderPage } from '../../simulator/pages/page.ts'
-import { countArgument, durationArgument } from '../shell/config-options.ts'
-import { CommandError, EX } from '../shell/exit.ts'
-import { barText, ProgressLine } from '../shell/progress.ts'
-import type { Shell } from '../shell/shell.ts'
-import { contentionRows, contentionTable, modelTable, type Run } from '../render/contention-table.ts'
+import type { Duration } from '../../../system/clock.ts'
+import { CLIENTS, runClient } from '../../../simulator/contention/clients.ts'
+import { contentionPage, modelPage } from '../../../simulator/pages/contention-page.ts'
+import { MODELS, type ModelName, runModel } from '../../../simulator/contention/models.ts'
+import { renderPage } from '../../../simulator/pages/page.ts'
+import { countArgument, durationArgument } from '../../shell/config-options.ts'
+import { CommandError, EX } from '../../shell/exit.ts'
+import { barText, ProgressLine } from '../../shell/progress.ts'
+import type { Shell } from '../../shell/shell.ts'
+import { contentionRows, contentionTable, modelTable, type Run } from '../../render/contention-table.ts'
 import { checked, commandLine, positiveArgument, several, writeTextFile } from './simulate-options.ts'
-import { jsonLine } from '../render/text.ts'
-import { displayOf } from '../shell/display.ts'
+import { jsonLine } from '../../render/text.ts'
+import { displayOf } from '../../shell/display.ts'
 
 interface Options {
   readonly model: 'server' | ModelName

@@ -1,6 +1,6 @@
 /** `deferd simulate`: the retry planner, scenario runs and the contention simulator. */
 import type { Command } from 'commander'
-import type { Shell } from '../shell/shell.ts'
+import type { Shell } from '../../shell/shell.ts'
 import { addSimulateContention } from './simulate-contention.ts'
 import { addSimulateRun } from './simulate-run.ts'
 import { addSimulateSchedule } from './simulate-schedule.ts'
