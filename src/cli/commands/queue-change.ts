@@ -18,7 +18,7 @@ import { recordsByName } from '../render/recipient-status.ts'
 import { grouped, maskControls, jsonLine, plural } from '../render/text.ts'
 import { listHeading, listRow } from '../render/list-row.ts'
 
-interface ActionName {
+interface Verb {
   readonly operation: OperationName
   readonly summary: string
   readonly past: string
@@ -26,7 +26,7 @@ interface ActionName {
   readonly note: string
 }
 
-const VERBS: readonly ActionName[] = [
+const VERBS: readonly Verb[] = [
   {
     operation: 'flush',
     summary: 'try messages now, also at dead destinations',
@@ -172,7 +172,7 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
-async function report(shell: Shell, verb: ActionName, tally: OperationSummary, options: Options): Promise<void> {
+async function report(shell: Shell, verb: Verb, tally: OperationSummary, options: Options): Promise<void> {
   if (options.json === true) await shell.stdout.write(jsonLine({ operation: verb.operation, dry_run: options.dryRun === true, ...tally }))
   else if (options.dryRun === true)
     await shell.stdout.write(`${plural(tally.matched, 'message')} would be ${verb.past}; nothing was changed\n`)
@@ -187,7 +187,7 @@ async function report(shell: Shell, verb: ActionName, tally: OperationSummary, o
   }
 }
 
-async function operate(shell: Shell, config: Config, verb: ActionName, { ids, options }: Request): Promise<void> {
+async function operate(shell: Shell, config: Config, verb: Verb, { ids, options }: Request): Promise<void> {
   const selection = selectionOf(ids, options, shell.clock.now())
   const { operation } = verb
   const order: BulkOperation = {
