@@ -25,6 +25,7 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],
   [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
   [/^exec \/usr\/local\/bin\/node\b/, 'paths of one machine'],
+  [/^deferd node /, 'test/process/nodes.test.ts runs it'],
 ]
 
 export interface Result {

@@ -142,6 +142,8 @@ export class PostgresServer {
     const child = spawn(join(BINARIES, 'postgres'), ['-D', this.data, ...parameters], {
       ...this.#ids,
       cwd: this.folder,
+      // Ctrl-C at the terminal must not stop the server before its clients.
+      detached: true,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.#process = child

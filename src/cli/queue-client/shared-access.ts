@@ -12,6 +12,7 @@ import type { LiveDestination } from '../../store/destination-status.ts'
 import { Member } from '../../store/membership/member.ts'
 import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
 import { Connection } from '../../store/postgres/session/database-connection.ts'
+import { assertReadable } from '../../store/postgres/migrations.ts'
 import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
 import { PostgresNodeTable } from '../../store/postgres/postgres-node-table.ts'
 import { openPostgresReader } from '../../store/postgres/open-reader.ts'
@@ -49,8 +50,14 @@ export class SharedAccess {
   }
 
   async openNodes(): Promise<NodeDirectory> {
-    const session = await openSession({ ...databaseOf(this.#config), application: 'deferd command' })
-    return new NodeDirectory(new Connection(session), this.#deps.clock)
+    const connection = new Connection(await openSession({ ...databaseOf(this.#config), application: 'deferd command' }))
+    try {
+      await assertReadable(connection)
+      return new NodeDirectory(connection, this.#deps.clock)
+    } catch (error) {
+      await connection.end()
+      throw error
+    }
   }
 
   /** Destinations in the memory of all nodes that answer; null when there is no node. */
