@@ -17,6 +17,7 @@ import { createPostgresReader } from './postgres-reader.ts'
 import { ARRIVALS_CHANNEL } from './postgres-node-table.ts'
 import { createStore } from './writing/postgres-store.ts'
 import { ReadingSession } from './session/reading-session.ts'
+import { Vacuum, VACUUM_FROM } from './vacuum.ts'
 import { KEPT_FOR } from './writing/tally-query.ts'
 
 export interface PostgresOptions {
@@ -28,6 +29,8 @@ export interface PostgresOptions {
   readonly onFenced?: (() => void) | undefined
   /** Time for which a tally is used again. */
   readonly tallyKeptFor?: Duration | undefined
+  /** Number of dead rows from which a table is vacuumed. */
+  readonly vacuumFrom?: number | undefined
 }
 
 /** A queue in PostgreSQL, opened by one node. */
@@ -48,7 +51,7 @@ const READER_SETTINGS = { statement_timeout: '15s' }
 
 /** Rejects with DatabaseAway, DatabaseUnusable or QueueTooNew. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresQueue> {
-  const { url, durability, labels, clock, onFenced = () => undefined, tallyKeptFor = KEPT_FOR } = options
+  const { url, durability, labels, clock, onFenced = () => undefined, tallyKeptFor = KEPT_FOR, vacuumFrom = VACUUM_FROM } = options
   const connect = async (application: string, settings: Readonly<Record<string, string>> = {}): Promise<Connection> =>
     new Connection(await openSession({ url, durability, application, pipeline: true, settings }))
   const writing = await connect('deferd w')
@@ -65,7 +68,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     const deps = { node, name: labels.name, clock, connect: () => connect(names.writing), reading, wake, onFenced, tallyKeptFor }
     const { store, destroy } = await createStore(writing, deps)
     const reader = createPostgresReader(reading, async () => undefined)
-    const closeReading = () => reading.close()
+    const vacuum = new Vacuum({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
+    const closeReading = async () => {
+      await vacuum.stop()
+      await reading.close()
+    }
     return {
       node,
       store,
