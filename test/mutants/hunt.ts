@@ -19,16 +19,19 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** Much longer than all seeds take: a relay that runs in circles is found out, too. */
 const PATIENCE = 300_000
 
-/** Half of the seeds with few random steps, and when that was not enough half of them with many. */
-export async function hunt(mutant: Mutant, seeds: number): Promise<Catch> {
+/**
+ * Half of the seeds with few random steps, and when that was not enough half of them with many. `script` is a simulation under
+ * test/simulation.
+ */
+export async function hunt(mutant: Mutant, seeds: number, script = 'simulate.ts'): Promise<Catch> {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
   try {
     for (const part of ['src', 'test/simulation', 'migrations', 'package.json'])
       cpSync(join(ROOT, part), join(folder, part), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     plant(mutant, folder)
-    const sparse = await simulated(folder, 'sparse', Math.ceil(seeds / 2))
-    return { mutant, ...(sparse.seed === null ? await simulated(folder, 'dense', Math.floor(seeds / 2)) : sparse) }
+    const sparse = await simulated(folder, script, 'sparse', Math.ceil(seeds / 2))
+    return { mutant, ...(sparse.seed === null ? await simulated(folder, script, 'dense', Math.floor(seeds / 2)) : sparse) }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -46,8 +49,8 @@ export function planted({ name, file, replace, by }: Mutant): string {
 }
 
 /** The last line that the simulation prints is about the seed in which something was found, or about the last one. */
-function simulated(folder: string, density: Density, seeds: number): Promise<Omit<Catch, 'mutant'>> {
-  const script = join(folder, 'test/simulation/simulate.ts')
+function simulated(folder: string, name: string, density: Density, seeds: number): Promise<Omit<Catch, 'mutant'>> {
+  const script = join(folder, 'test/simulation', name)
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, [script, '1', String(seeds), '--until-caught', ...(density === 'dense' ? ['--dense'] : [])], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -93,11 +96,11 @@ const compile = (folder: string): Promise<readonly string[]> =>
   })
 
 /** All of them, two at a time. */
-export async function huntAll(mutants: readonly Mutant[], seeds: number): Promise<readonly Catch[]> {
+export async function huntAll(mutants: readonly Mutant[], seeds: number, script?: string): Promise<readonly Catch[]> {
   const catches: Catch[] = []
   const waiting = [...mutants]
   const hunter = async () => {
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) catches.push(await hunt(mutant, seeds))
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) catches.push(await hunt(mutant, seeds, script))
   }
   await Promise.all([hunter(), hunter()])
   return mutants.flatMap((mutant) => catches.filter((one) => one.mutant === mutant))

@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest'
 import { huntAll, planted } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
+import { NODE_MUTANTS } from './node-mutants.ts'
 import { SAFETY_MUTANTS } from './safety-mutants.ts'
 import { failedTests } from './test-hunt.ts'
 
 const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
 
-test.each([...MUTANTS, ...SAFETY_MUTANTS])('the text of mutant "$name" occurs once', (mutant) => {
+test.each([...MUTANTS, ...NODE_MUTANTS, ...SAFETY_MUTANTS])('the text of mutant "$name" occurs once', (mutant) => {
   expect(planted(mutant)).toContain(mutant.by)
 })
 

@@ -313,4 +313,34 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'const ends = this.#lenient || withCr',
     'smtpd/smuggling',
   ),
+
+  // several nodes
+  safety(
+    'an owner settles what another one leases',
+    'store/memory/memory-store.ts',
+    'owner === this.#owner.id && this.#owner.leases(one)',
+    "owner >= 0 && one.state === 'leased'",
+    CONFORMANCE,
+  ),
+  safety(
+    'a node that holds again does not resume',
+    'store/membership/member.ts',
+    '    this.#listener?.resumed()\n',
+    '',
+    'store/membership/member',
+  ),
+  safety(
+    'an order of an operator at another node is ignored',
+    'queue/scheduler/destination-control.ts',
+    'if (suspension !== null) await this.suspend(name, suspension)\n    else',
+    'if (suspension !== null) await Promise.resolve()\n    else',
+    'queue/scheduler/shard-transfer',
+  ),
+  safety(
+    'a shard is released before its deliveries have ended',
+    'queue/scheduler/shard-transfer.ts',
+    'while (leaving.some(isWaitedFor) &&',
+    'while (leaving.length < 0 && leaving.some(isWaitedFor) &&',
+    'queue/scheduler/shard-transfer',
+  ),
 ]

@@ -165,7 +165,8 @@ class Stage implements Scene {
         for (const shard of deed.shards) this.#owners.delete(shard)
         break
       case 'node fault':
-        this.upSince = Math.max(this.upSince ?? 0, this.at + (deed.time ?? 0))
+        // The connections come back after the fault, then the next beats.
+        this.upSince = Math.max(this.upSince ?? 0, this.at + 2 * (deed.time ?? 0) + 2 * (this.scenario.lease ?? 0))
         break
       case 'disk full':
         this.diskFullUntil = deed.until

@@ -58,6 +58,8 @@ export interface Scenario {
   readonly crashes: readonly CommitCrash[]
   /** True when the remote servers recover at the end. */
   readonly ends: 'well' | 'badly'
+  /** `node_lease` of several nodes; absent for one relay. */
+  readonly lease?: Duration
 }
 
 /** Domain of the senders, whose mail server never fails. */

@@ -73,6 +73,8 @@ export class Cluster {
     this.#net = new MemoryNet(clock, this.remote)
     this.#driver = new TimeDriver(clock, { net: this.#net })
     this.database = new Database(clock, this.#dice, commitTakes)
+    for (const { fault, commit, time } of commitFaults) if (fault === 'late') this.database.lateRequests.set(commit, time)
+    this.database.onLate = (name, time) => this.nodes.find(({ id }) => id === Number.parseInt(name, 10))?.cut(time)
     this.#reader = directReader(new MemoryReader(this.database.queue))
     this.nodes = Array.from({ length: nodes }, (_, index) => {
       const at = { address: '127.0.0.1', port: 2525 + index }
@@ -127,7 +129,7 @@ export class Cluster {
   #strike(commit: number, id: OwnerId): void {
     const fault = this.#commitFaults.get(commit)
     const node = this.nodes.find((one) => one.id === id)
-    if (fault === undefined || node === undefined) return
+    if (fault === undefined || node === undefined || fault.fault === 'late') return
     const { commit: _, ...what } = fault
     this.note('node fault', what)
     if (fault.fault === 'pause') node.pause(fault.time, fault.still)
@@ -137,6 +139,7 @@ export class Cluster {
   /** Ends the faults that commits cause. */
   calm(): void {
     this.#commitFaults.clear()
+    this.database.lateRequests.clear()
     this.database.disturbance = 0
   }
 

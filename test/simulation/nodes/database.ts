@@ -11,6 +11,7 @@ import type { NodeTable } from '../../../src/store/membership/node-table.ts'
 import { Fenced, StoreUnavailable, type NewMessage, type QueueStore, type Report } from '../../../src/store/queue-store.ts'
 import type { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 import type { Dice } from '../generator.ts'
+import { READS } from '../recorder.ts'
 
 /** The answer to a request is lost; the request may have been carried out. */
 class InDoubt extends Error {}
@@ -33,6 +34,11 @@ export class Database {
   disturbance = 0
   /** Time until which no node reaches the server, on the monotonic clock. */
   awayUntil: Duration = 0
+  /** Requests that are delivered late, by their number, with their delay. */
+  readonly lateRequests = new Map<number, Duration>()
+  /** Called when such a request is held up. */
+  onLate: (node: string, time: Duration) => void = () => undefined
+  #requests = 0
   /** Number of requests in doubt, of late requests, and of late requests that their session refused. */
   readonly counts = { inDoubt: 0, late: 0, refused: 0 }
   /** Current session of each connection. */
@@ -54,6 +60,11 @@ export class Database {
   goAway(time: Duration): void {
     this.awayUntil = Math.max(this.awayUntil, this.clock.monotonic() + time)
     for (const connection of this.#connections) connection.breakDown()
+  }
+
+  /** Counts a request. Returns its delay when it is delivered late. */
+  counted(): Duration | undefined {
+    return this.lateRequests.get(++this.#requests)
   }
 
   connect(name: string): Connection {
@@ -147,9 +158,16 @@ export class Connection {
   }
 
   /** One request and its answer. Rejects with InDoubt when the answer is lost. */
-  async exchange<T>(perform: () => Promise<T>, isOnce: boolean): Promise<T> {
+  async exchange<T>(perform: () => Promise<T>, isOnce: boolean, isChange = false): Promise<T> {
     const { clock, dice, takes, counts } = this.#database
     const session = this.#session
+    const delay = isChange ? this.#database.counted() : undefined
+    if (delay !== undefined && !isOnce) {
+      counts.late++
+      clock.after(delay, () => this.#deliver(session, perform))
+      this.#database.onLate(this.#name, 1.2 * delay)
+      throw new InDoubt()
+    }
     const fate = this.#fate(isOnce)
     if (fate === 'late') {
       counts.late++
@@ -209,7 +227,10 @@ export function tableOver(nodes: NodeTable, connection: Connection): NodeTable {
       return async (...args: unknown[]) => {
         await connection.ready(PATIENCE)
         try {
-          return await connection.exchange(() => (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args), false)
+          return await connection.exchange(
+            () => (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args),
+            name === 'takeOver',
+          )
         } catch (error) {
           throw error instanceof InDoubt ? new StoreUnavailable(`the answer to ${name} was lost`) : error
         }
@@ -259,7 +280,7 @@ export class StoreOver {
     await this.#connection.ready(PATIENCE)
     for (;;) {
       try {
-        return await this.#connection.exchange(perform, ONCE.has(method))
+        return await this.#connection.exchange(perform, ONCE.has(method), !READS.has(method))
       } catch (error) {
         if (!(error instanceof InDoubt)) throw error
         if (CLAIMS.has(method)) this.#claimsInDoubt++

@@ -12,13 +12,12 @@ import {
 } from '../invariants/accounts.ts'
 import { closedIsLeftAlone, limitsHold, pausesAreKept } from '../invariants/flow.ts'
 import { noticesAreRight } from '../invariants/notices.ts'
-import { scheduleIsKept } from '../invariants/schedule.ts'
+import { nothingIsStuck, scheduleIsKept } from '../invariants/schedule.ts'
 import { replay, type Complain, type Invariant, type InvariantMaker, type Violation } from '../replay.ts'
 import type { Scenario } from '../scenario.ts'
-import type { NodeScenario } from './node-scenario.ts'
 import type { NodeRun } from './run-nodes.ts'
 
-const leaseOf = (scenario: Scenario): Duration => (scenario as NodeScenario).lease
+const leaseOf = ({ lease = 0 }: Scenario): Duration => lease
 
 /** No delivery begins at a node after it was taken over. */
 export function nothingBeginsAfterTakeover(complain: Complain): Invariant {
@@ -46,13 +45,17 @@ export const leasesHaveNodes = (complain: Complain): Invariant => ({
 export function onlySilentNodesAreTakenOver(complain: Complain, scenario: Scenario): Invariant {
   const lease = leaseOf(scenario)
   const beats = new Map<OwnerId, number[]>()
+  const stopped = new Map<OwnerId, Duration>()
   return {
     see({ where, event, at }) {
       if (where !== 'test') return
       if (event.did === 'beat') beats.set(event.node, [...(beats.get(event.node) ?? []).filter((one) => at - one <= 2 * lease), at])
+      if (event.did === 'node continued') stopped.set(event.node, at)
       if (event.did !== 'node ended' || event.node === event.taker) return
       const silent = at - (beats.get(event.node)?.at(-1) ?? -Infinity)
       if (silent < lease) complain(`node ${event.node} was taken over ${silent} ms after its last beat`)
+      // The clock of a machine that stood still counts less time, which is safe.
+      if (at - (stopped.get(event.taker) ?? -Infinity) <= lease) return
       const watched = (beats.get(event.taker) ?? []).filter((one) => at - one <= lease)
       const gaps = [...watched, at].map((one, n) => one - (n === 0 ? at - lease : (watched[n - 1] ?? 0)))
       if (Math.max(...gaps) > lease / 2 + SECOND) complain(`node ${event.node} was taken over by a node that did not see it for a while`)
@@ -92,6 +95,7 @@ export const NODE_INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   contentIsIntact,
   deliveredHasArrived,
   scheduleIsKept,
+  nothingIsStuck,
   limitsHold,
   pausesAreKept,
   closedIsLeftAlone,

@@ -11,12 +11,15 @@ export type NodeFault = { readonly at: Duration } & (
   | { readonly fault: 'away' | 'fail over'; readonly time: Duration }
   /** Requests and answers are lost or late, each with this probability. */
   | { readonly fault: 'disturb'; readonly probability: number; readonly time: Duration }
-  | { readonly fault: 'set the clock'; readonly by: Duration }
+  | { readonly fault: 'set the clock'; readonly step: Duration }
 )
 
-/** Strikes the node that makes the n-th commit, before it gets the answer. */
+/**
+ * Strikes the node that makes the n-th commit, before it gets the answer. With `late`, the n-th request itself is delivered after the
+ * time, and its node is cut off for longer.
+ */
 export type CommitFault = { readonly commit: number } & (
-  | { readonly fault: 'kill' | 'cut'; readonly time: Duration }
+  | { readonly fault: 'kill' | 'cut' | 'late'; readonly time: Duration }
   | { readonly fault: 'pause'; readonly time: Duration; readonly still: StandingClock }
 )
 
@@ -73,7 +76,7 @@ function faultOf(dice: Dice, lease: Duration): Fault {
     { fault: 'away', time },
     { fault: 'fail over', time: time / 4 },
     { fault: 'disturb', probability: dice.one([0.02, 0.1, 0.3]), time: dice.one([lease, 10 * lease]) },
-    { fault: 'set the clock', by: dice.one([-MINUTE, MINUTE, 10 * MINUTE]) },
+    { fault: 'set the clock', step: dice.one([-MINUTE, MINUTE, 10 * MINUTE]) },
   ])
 }
 
@@ -81,7 +84,7 @@ function commitFault(dice: Dice, lease: Duration): CommitFault {
   const commit = dice.number(1, dice.one([20, 60, 200]))
   const time = dice.one([lease / 2, 2 * lease, 3 * lease])
   const still = dice.one<StandingClock>(['none', 'monotonic', 'wall'])
-  const fault = dice.one(['kill', 'cut', 'pause'] as const)
+  const fault = dice.one(['kill', 'cut', 'pause', 'late'] as const)
   return fault === 'pause' ? { commit, fault, time, still } : { commit, fault, time }
 }
 

@@ -60,7 +60,7 @@ function disturb(cluster: Cluster, fault: NodeFault): void {
       clock.after(fault.time, () => (database.disturbance = 0))
       return
     case 'set the clock':
-      return cluster.setWall(fault.by)
+      return cluster.setWall(fault.step)
   }
 }
 
