@@ -1,17 +1,16 @@
--- Moves of messages between queues, see src/store/move-store.ts.
+-- Moves of messages between queues, see src/store/move-store.ts. No table with row numbers has as many columns as another one, because
+-- a salvage recognizes rows by that number.
 
 -- Messages that a move has taken out of this queue. Their contents stay in chunk until the other queue has them.
 create table moving (
   message        integer primary key,
-  content_id     integer not null,
   shares_content integer not null check (shares_content in (0, 1)), -- as in message
-  target         text    not null, -- identity of the other queue
-  target_name    text    not null,
+  target         text    not null, -- identity and name of the other queue, as JSON
   record         text    not null, -- the message with recipients and attempts, as JSON
   crc            integer not null  -- CRC-32 of the record
 ) strict;
 
-create index moving_content on moving (content_id);
+create index moving_content on moving (json_extract(record, '$.message.contentId'));
 
 -- Messages that other queues have sent to this one. A row is kept after the message was added to the queue, so that a repeated
 -- move does not add it again.
@@ -40,6 +39,5 @@ create table records_taken (
 
 -- The queue to which this one was moved as a whole.
 create table moved_to (
-  one  integer primary key check (one = 1),
-  name text    not null
-) strict;
+  name text primary key
+) strict, without rowid;

@@ -46,6 +46,21 @@ test('a queue moves there and back with everything, and the states of its destin
   )
 })
 
+test('times are converted when the clock of the target is ahead', async () => {
+  const [source, target] = [place(inMemory('one')), place(inMemory('other'))]
+  await fill(source)
+  const [before] = [(await seen(source)).mail]
+  const offset = 3_600_000
+  await move(source, target, { offset })
+  const times = ({ message, warnAt, deletedAt, recipients, attempts }: (typeof before)[number], earlier: number) => ({
+    at: [message.createdAt, message.arrivedAt, warnAt ?? earlier, deletedAt ?? earlier].map((at) => at - earlier),
+    due: recipients.map(({ dueAt, keptDueAt, expiresAt }) => [dueAt - earlier, (keptDueAt ?? earlier) - earlier, expiresAt - earlier]),
+    settled: recipients.map(({ settledAt }) => (settledAt ?? earlier) - earlier),
+    attempts: attempts.map(({ at }) => at - earlier),
+  })
+  expect((await seen(target)).mail.map((one) => times(one, offset))).toEqual(before.map((one) => times(one, 0)))
+})
+
 test('when the target fails, the messages of the round are back in the source', async () => {
   const [source, target] = [place(inMemory('one')), place(inMemory('other'))]
   await fill(source)

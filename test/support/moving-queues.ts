@@ -10,6 +10,7 @@ import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
 import type { MovedMessage, MoveStore } from '../../src/store/move-store.ts'
 import { ANY_MESSAGE, type QueueReader } from '../../src/store/queue-reader.ts'
+import { QueueClock } from '../../src/system/queue-clock.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../src/store/queue-store.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -98,17 +99,21 @@ interface MoveOptions {
   readonly isFinal?: boolean
   readonly broken?: Broken
   readonly returned?: (due: readonly DestinationDue[]) => void
+  /** Time by which the clock of the target is ahead, in ms. */
+  readonly offset?: number
 }
 
 /** Runs a move. Returns null when it died. */
 export async function move(
   from: Place,
   to: Place,
-  { death = null, isFinal = false, broken = () => null, returned = () => undefined }: MoveOptions = {},
+  { death = null, isFinal = false, broken = () => null, returned = () => undefined, offset = 0 }: MoveOptions = {},
 ): Promise<MoveSummary | null> {
   const mortal = new Mortal(death, broken)
   const clock = new VirtualClock({ startsAt: T0 + 60 * MIN })
   const [source, target] = [await from.open(), await to.open()]
+  const later = new QueueClock(new VirtualClock({ startsAt: T0 + 60 * MIN }))
+  later.resume({ time: T0 + 60 * MIN + offset, offset, uptime: 0, boot: 1 }, 0)
   const alive = ({ store, moves, reader }: Opened) => ({
     clock,
     store: mortal.of(store),
@@ -118,7 +123,7 @@ export async function move(
   try {
     const deps = {
       source: alive(source),
-      target: alive(target),
+      target: { ...alive(target), clock: later },
       names: { source: from.name, target: to.name },
       sendsNotices: false,
       returned,

@@ -7,7 +7,7 @@ export const identity = `select value from meta where name = 'identity'`
 /** Gives the queue an identity unless it has one. */
 export const giveIdentity = `insert or ignore into meta (name, value) values ('identity', 68719476736 + abs(random() % 9000000000000000))`
 export const movedTo = 'select name from moved_to'
-export const markMoved = 'insert or replace into moved_to (one, name) values (1, ?)'
+export const markMoved = 'insert or replace into moved_to (name) values (?)'
 export const unmarkMoved = 'delete from moved_to'
 export const countLeaving = 'select count(*) from moving'
 export const countArriving = 'select count(*) from origin indexed by origin_arriving where record is not null'
@@ -18,8 +18,7 @@ export const isInUse = `
 // --- source
 
 export const sliceToMove = 'select * from message where id > :after and id <= :through order by id limit :size'
-export const insertMoving = `
-  insert into moving (message, content_id, shares_content, target, target_name, record, crc) values (?, ?, ?, ?, ?, ?, ?)`
+export const insertMoving = 'insert into moving (message, shares_content, target, record, crc) values (?, ?, ?, ?, ?)'
 export const movingRows = 'select * from moving order by message limit :limit'
 export const movingRow = 'select * from moving where message = ?'
 export const deleteMoving = 'delete from moving where message = ?'
@@ -47,7 +46,7 @@ export const restoreRecipient = `
  */
 export const isFreeId = `
   select not exists (select 1 from message where id = :id) and not exists (select 1 from history where message = :id)
-    and not exists (select 1 from origin where id = :id) and not exists (select 1 from moving where message = :id or content_id = :id)
+    and not exists (select 1 from origin where id = :id) and not exists (select 1 from moving where message = :id)
     and not exists (select 1 from chunk where id ${chunkRange(':id')}) and not exists (select 1 from staged where content_id = :id)
     and not exists (select 1 from recipient where id ${recipientRange(':id')})`
 /** Raises the last reserved id, so that no new message gets the id. */

@@ -41,10 +41,9 @@ const SLICE = 256
 
 interface MovingRow {
   readonly message: MessageId
-  readonly content_id: number
   readonly shares_content: number
-  readonly target: QueueIdentity
-  readonly target_name: string
+  /** MoveTarget as JSON. */
+  readonly target: string
   readonly record: string
   readonly crc: number
 }
@@ -99,7 +98,7 @@ export class Moves implements Synchronous {
 
   leaving(limit: number): { readonly target: MoveTarget; readonly moved: MovedMessage }[] {
     const rows = this.#run.movingRows.all({ limit })
-    return rows.map((row) => ({ target: { identity: row.target, name: row.target_name }, moved: decoded(row.message, row) }))
+    return rows.map((row) => ({ target: targetOf(row), moved: decoded(row.message, row) }))
   }
 
   finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: Instant, auditedAs: AuditId | null): void {
@@ -107,10 +106,11 @@ export class Moves implements Synchronous {
     for (const { id, as } of finished) {
       const row = this.#run.movingRow.get(id)
       if (row === undefined) continue
-      const record = movedRecord(decoded(id, row), { name: row.target_name, as, at })
+      const moved = decoded(id, row)
+      const record = movedRecord(moved, { name: targetOf(row).name, as, at })
       this.#run.insertHistory.run(id, at, encodeHistory(record))
       this.#run.deleteMoving.run(id)
-      const content = row.content_id
+      const content = moved.message.contentId
       if (row.shares_content === 0 || this.#run.otherWithContent.get({ content, message: id }) === undefined)
         this.#run.deleteChunks.run({ content })
       changed++
@@ -135,6 +135,7 @@ export class Moves implements Synchronous {
 
   markMoved(name: string): boolean {
     if (this.#run.isInUse.get() !== 0) return false
+    this.#run.unmarkMoved.run()
     this.#run.markMoved.run(name)
     this.#intake.retire(true)
     return true
@@ -166,7 +167,7 @@ export class Moves implements Synchronous {
   #takeOut(row: MessageRow, moved: MovedMessage, target: MoveTarget): void {
     const message = row.id
     const [record, crc] = encoded(moved)
-    this.#run.insertMoving.run(message, row.content_id, row.shares_content, target.identity, target.name, record, crc)
+    this.#run.insertMoving.run(message, row.shares_content, JSON.stringify(target), record, crc)
     this.#run.deleteRecipients.run({ message })
     this.#run.deleteAttempts.run({ message })
     this.#run.deleteMessage.run(message)
@@ -261,6 +262,8 @@ export class Moves implements Synchronous {
   }
 }
 
+const targetOf = ({ target }: Pick<MovingRow, 'target'>): MoveTarget => JSON.parse(target) as MoveTarget
+
 const encoded = (moved: MovedMessage): readonly [record: string, crc: number] => {
   const record = JSON.stringify(moved)
   return [record, crc32(record)]
@@ -331,7 +334,7 @@ const statements = (db: Database) => ({
   countArriving: db.prepare<[], number>(moving.countArriving).pluck(),
   isInUse: db.prepare<[], number>(moving.isInUse).pluck(),
   slice: db.prepare<{ after: MessageId; through: MessageId; size: number }, MessageRow>(moving.sliceToMove),
-  insertMoving: db.prepare<[MessageId, number, number, string, string, string, number]>(moving.insertMoving),
+  insertMoving: db.prepare<[MessageId, number, string, string, number]>(moving.insertMoving),
   movingRows: db.prepare<{ limit: number }, MovingRow>(moving.movingRows),
   movingRow: db.prepare<[MessageId], MovingRow>(moving.movingRow),
   deleteMoving: db.prepare<[MessageId]>(moving.deleteMoving),

@@ -140,7 +140,8 @@ export const deleteAttempts = `delete from attempt where recipient ${recipientRa
 /** Another message with the same content, in the queue or taken out of it by a move. */
 export const otherWithContent = `
   select 1 from message indexed by message_sharing where content_id = :content and id <> :message and shares_content = 1
-  union all select 1 from moving where content_id = :content and message <> :message limit 1`
+  union all select 1 from moving indexed by moving_content
+    where json_extract(record, '$.message.contentId') = :content and message <> :message limit 1`
 
 // --- notices due and delay warnings
 

@@ -1,8 +1,10 @@
 import { closeSync, cpSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { queueFile } from '../../../src/store/sqlite/file/database.ts'
-import type { Repair } from '../../../src/store/sqlite/file/repair.ts'
+import { openInMemory, queueFile } from '../../../src/store/sqlite/file/database.ts'
+import { tableWriters } from '../../../src/store/sqlite/file/table-writers.ts'
+import { inChunks } from '../../../src/store/chunks.ts'
+import { repairQueue, type Repair } from '../../../src/store/sqlite/file/repair.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openStore } from '../../../src/store/sqlite/open-store.ts'
 import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
@@ -124,4 +126,38 @@ test('a database beside the write-ahead log of another one is refused', async ()
   expect(await again.reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).toHaveLength(4)
   await again.store.close()
   expect(existsSync(`${queueFile(crashed)}.damaged`)).toBe(false)
+})
+
+test('messages that a move has taken out of the queue, or sent to it, survive a repair', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  const moving = await queue(store, { content: [Buffer.from('moving')] })
+  const target = { identity: 'elsewhere', name: '/srv/new' }
+  const { messages } = await store.beginMove({ target, after: 0, through: moving, limit: 64, withNoticesDue: false })
+  const arrivals = messages.map((moved) => {
+    const origin = { id: moved.message.id, createdAt: T0 }
+    return { origin, moved, staged: null, content: inChunks(Buffer.from('sent')) }
+  })
+  await store.takeMoved('a', arrivals, [])
+  const state = await store.moveState()
+  await store.close()
+  expect(repairQueue(directory, 'a test')).toMatchObject({ messages: 0, corrupt: [] })
+  const { store: repaired, reader } = await openInlineStore({ directory })
+  expect(await repaired.moveState()).toEqual(state)
+  const { messages: admitted } = await repaired.admitMoved('a', 64, T0)
+  await repaired.undoMove([moving])
+  expect(admitted).toHaveLength(1)
+  const listed = await reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
+  const contents = await Promise.all(listed.map(({ message }) => repaired.readChunk(message.contentId, 0)))
+  expect(contents.map((content) => Buffer.from(content ?? []).toString())).toEqual(['moving', 'sent'])
+  await repaired.close()
+})
+
+test('no two tables with row numbers have equally many columns, because a salvage recognizes rows by that number', () => {
+  const db = openInMemory()
+  const widths = [...tableWriters(db).values()].filter(({ rowNumber }) => rowNumber !== null).map(({ columns }) => columns.length)
+  expect(widths.filter((width, n) => widths.indexOf(width) !== n)).toEqual([])
+  // The rows of sqlite_sequence have two columns.
+  expect(widths).not.toContain(2)
+  db.close()
 })

@@ -22,13 +22,15 @@ const CONTENT_OF_CHUNK = `chunk.id / ${CHUNKS_PER_CONTENT}`
 const CHUNKS_OF_MESSAGE = `chunk.id between message.content_id * ${CHUNKS_PER_CONTENT} and message.content_id * ${CHUNKS_PER_CONTENT} + ${CHUNKS_PER_CONTENT - 1}`
 const RECIPIENTS_OF_MESSAGE = `recipient.id between message.id * ${RECIPIENTS_PER_MESSAGE} and message.id * ${RECIPIENTS_PER_MESSAGE} + ${RECIPIENTS_PER_MESSAGE - 1}`
 
-/** Contents of messages that other queues have sent and that are not in the queue yet. */
-const ARRIVING_CONTENTS = `select json_extract(record, '$.message.contentId') from origin where record is not null`
+/** Contents of messages between this queue and another one. */
+const MOVING_CONTENTS = `
+  select json_extract(record, '$.message.contentId') from moving
+  union all select json_extract(record, '$.message.contentId') from origin where record is not null`
 
 export const contentsWithoutMessage = `
   select distinct ${CONTENT_OF_CHUNK} from chunk
   where ${CONTENT_OF_CHUNK} not in (select content_id from message) and ${CONTENT_OF_CHUNK} not in (select content_id from staged)
-    and ${CONTENT_OF_CHUNK} not in (select content_id from moving) and ${CONTENT_OF_CHUNK} not in (${ARRIVING_CONTENTS})
+    and ${CONTENT_OF_CHUNK} not in (${MOVING_CONTENTS})
     and ${CONTENT_OF_CHUNK} not in (select id / ${RECIPIENTS_PER_MESSAGE} from recipient)
   order by 1`
 export const recipientsWithoutMessage = `
