@@ -5,7 +5,6 @@
  *   node scripts/cluster.ts [FOLDER]
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { reasonWithoutPostgres, startPostgres } from '../test/support/postgres-server.ts'
@@ -68,9 +67,9 @@ Logs, received mail and the database are in ${folder}. Ctrl-C ends all. From ano
 `)
 
 async function end(): Promise<void> {
-  const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
-  const ended = running.map((child) => once(child, 'exit'))
-  for (const child of children) child.kill('SIGTERM')
+  const running = children.filter((child) => child.exitCode === null && child.signalCode === null)
+  const ended = running.map((child) => new Promise((done) => child.once('exit', done)))
+  for (const child of running) child.kill('SIGTERM')
   await Promise.all(ended)
   await server.stop()
 }

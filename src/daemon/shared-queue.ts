@@ -13,6 +13,7 @@ import { seconds, withTimeout, type Clock, type Duration } from '../system/clock
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { OpenedQueue } from './opening.ts'
+import { ShardReport } from './shard-report.ts'
 import { sharedSettings } from './shared-settings.ts'
 
 /** Time limit for leaving the queue. Without an answer of the database, this node is taken over later. */
@@ -43,10 +44,12 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
     events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
     const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock })
-    const onEvent = (event: MembershipEvent): void => report(event, joined.node, deps)
+    const shards = new ShardReport(clock, events)
+    const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
     const member = new Member({ nodes, clock, lease: config.node_lease, onEvent })
     const close = async (): Promise<void> => {
       await withTimeout(leave(member, events), clock, LEAVE_LIMIT, new AbortController().signal)
+      shards.flush()
       await joined.close()
       ownership.release()
     }
@@ -84,11 +87,11 @@ function warnOfFile(directory: string, events: Events): void {
   events.emit({ kind: 'note', level: 'warning', text })
 }
 
-function report(event: MembershipEvent, me: OwnerId, { events, fenced }: SharedQueueDeps): void {
+function report(event: MembershipEvent, me: OwnerId, shards: ShardReport, { events, fenced }: SharedQueueDeps): void {
   switch (event.kind) {
     case 'shards-taken':
     case 'shards-released':
-      return events.emit({ kind: event.kind, shards: event.shards.length })
+      return shards.add(event.kind, event.shards.length)
     case 'node-taken-over': {
       const { node, name, takeover } = event
       return events.emit({
