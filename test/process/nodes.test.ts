@@ -1,6 +1,6 @@
 /** Several daemons on one queue in PostgreSQL: kills, stops, drains, and commands from any machine, with real processes. */
 import { connect } from 'node:net'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { until, NodeCluster, type ClusterNode } from '../support/node-cluster.ts'
 import { reasonWithoutPostgres } from '../support/postgres-server.ts'
 import { repliesOf } from '../support/smtp-load.ts'
@@ -11,151 +11,170 @@ const DESTINATIONS = 6
 const recipientOf = (number: number): string => `user@d${number % DESTINATIONS}.example`
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
-describe.skipIf(reason !== null)(`nodes on PostgreSQL${reason === null ? '' : ` (skipped: ${reason})`}`, { timeout: 90_000 }, () => {
-  let cluster: NodeCluster
-  beforeEach(async () => {
-    cluster = await NodeCluster.open({ default_destination_concurrency_limit: '2' })
+/** Runs a story on a cluster of its own. The stories run at once, since most of their time is waiting. */
+const story =
+  (run: (cluster: NodeCluster) => Promise<void>, lease = '10s') =>
+  async (): Promise<void> => {
+    const cluster = await NodeCluster.open({ default_destination_concurrency_limit: '2', node_lease: lease })
     for (const far of cluster.far) far.delay = 40
-  })
-  afterEach(() => cluster.close())
-
-  const start = (...names: readonly string[]): Promise<readonly ClusterNode[]> => Promise.all(names.map((name) => cluster.start(name)))
-
-  /** Submits through each node for a while, and returns the numbers of the acknowledged messages. */
-  const submit = (nodes: readonly ClusterNode[]): void => {
-    for (const { load } of nodes) {
-      load.pace = 100
-      load.start(2, recipientOf)
+    try {
+      await run(cluster)
+    } finally {
+      await cluster.close()
     }
   }
-  const allAcknowledged = (nodes: readonly ClusterNode[]): readonly number[] => nodes.flatMap(({ load }) => [...load.acknowledged.keys()])
 
-  /** Waits for all acknowledged mail, and returns how many deliveries were repeated. */
-  async function account(nodes: readonly ClusterNode[]): Promise<number> {
-    for (const { load } of nodes) await load.close()
-    const numbers = allAcknowledged(nodes)
-    expect(numbers.length).toBeGreaterThan(20)
-    await until('delivered', 30_000, () => {
-      const delivered = cluster.delivered()
-      return numbers.every((number) => delivered.has(number))
-    })
-    return [...cluster.delivered().values()].reduce((sum, times) => sum + times - 1, 0)
+/** Submits through each node until its client is closed. */
+function submit(nodes: readonly ClusterNode[]): void {
+  for (const { load } of nodes) {
+    load.pace = 100
+    load.start(2, recipientOf)
   }
+}
 
-  test('a node is killed, another one stopped for a while: no mail is lost, and the limits hold for all nodes together', async () => {
-    const nodes = await start('n1', 'n2', 'n3')
-    const [killed, frozen, third] = nodes
-    if (killed === undefined || frozen === undefined || third === undefined) throw new Error('three nodes were started')
-    await cluster.shared('n1', 'n2', 'n3')
-    submit(nodes)
-    await pause(1_000)
-    expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(2)
-
-    killed.process.child.kill('SIGKILL')
-    const atKill = cluster.inTransfer
-    killed.load.port = third.port
-    await cluster.shared('n2', 'n3')
-    expect(third.process.err + frozen.process.err).toContain('node n1 (')
-
-    frozen.process.child.kill('SIGSTOP')
-    const atStop = cluster.inTransfer
-    frozen.load.port = third.port
-    await cluster.shared('n3')
-    frozen.process.child.kill('SIGCONT')
-    await frozen.process.prints('was taken over by another one')
-    await cluster.shared('n2', 'n3')
-    expect((await cluster.list()).map(({ name, state }) => ({ name, state }))).toEqual([
-      { name: 'n2', state: 'active' },
-      { name: 'n3', state: 'active' },
-    ])
-
-    expect(await account(nodes)).toBeLessThanOrEqual(atKill + atStop)
-    expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(4)
-    expect(frozen.process.err).not.toContain('panic')
+/** Waits for all acknowledged mail, and returns how many deliveries were repeated. */
+async function account(cluster: NodeCluster, nodes: readonly ClusterNode[]): Promise<number> {
+  for (const { load } of nodes) await load.close()
+  const numbers = nodes.flatMap(({ load }) => [...load.acknowledged.keys()])
+  expect(numbers.length).toBeGreaterThan(20)
+  await until('delivered', 30_000, () => {
+    const delivered = cluster.delivered()
+    return numbers.every((number) => delivered.has(number))
   })
+  return [...cluster.delivered().values()].reduce((sum, times) => sum + times - 1, 0)
+}
 
-  test('a node that ends in order leaves at once, and a drained one refuses mail and gives its shards away', async () => {
-    const nodes = await start('n1', 'n2')
-    const [first, second] = nodes
-    if (first === undefined || second === undefined) throw new Error('two nodes were started')
-    await cluster.shared('n1', 'n2')
-    submit(nodes)
-    await pause(300)
-    expect(await cluster.says('node', 'drain', 'n1')).toBe('n1 gives its mail to the other nodes and refuses new mail\n')
-    await until('refused', 10_000, async () => (await replyToMail(first.port)).startsWith('421 4.3.2 '))
-    first.load.port = second.port
-    expect(await cluster.says('node', 'list')).toMatch(/n1 +draining/)
-    await cluster.says('node', 'undrain', 'n1')
-    await until('accepted', 10_000, async () => (await replyToMail(first.port)).startsWith('250 '))
-    expect(await account(nodes)).toBe(0)
+describe.skipIf(reason !== null)(
+  `nodes on PostgreSQL${reason === null ? '' : ` (skipped: ${reason})`}`,
+  { timeout: 120_000, concurrent: true },
+  () => {
+    test(
+      'a node is killed, another one stopped for a while: no mail is lost, and the limits hold for all nodes together',
+      story(async (cluster) => {
+        const nodes = await cluster.startAll('n1', 'n2', 'n3')
+        const [killed, frozen, third] = nodes
+        if (killed === undefined || frozen === undefined || third === undefined) throw new Error('three nodes were started')
+        await cluster.shared('n1', 'n2', 'n3')
+        submit(nodes)
+        await pause(1_000)
+        expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(2)
 
-    const { code, took, err } = await cluster.stop(first)
-    expect(code).toBe(0)
-    expect(took).toBeLessThan(4_000)
-    expect(err).not.toMatch(/error|warning: (?!running as root)/)
-    await cluster.shared('n2')
-  })
+        killed.process.child.kill('SIGKILL')
+        const atKill = cluster.inTransfer
+        killed.load.port = third.port
+        await cluster.shared('n2', 'n3')
+        expect(third.process.err + frozen.process.err).toContain('node n1 (')
 
-  test('commands read and change the queue from a machine without a daemon', async () => {
-    const [node] = await start('n1')
-    if (node === undefined) throw new Error('a node was started')
-    for (const far of cluster.far) far.isBusy = true
-    await cluster.shared('n1')
-    node.load.start(1, recipientOf)
-    await until('queued', 10_000, () => node.load.acknowledged.size >= 8)
-    await node.load.close()
-    await until(
-      'tried',
-      10_000,
-      async () => (await cluster.says('queue', 'list', '--count')).trim() === String(node.load.acknowledged.size),
+        frozen.process.child.kill('SIGSTOP')
+        const atStop = cluster.inTransfer
+        frozen.load.port = third.port
+        await cluster.shared('n3')
+        frozen.process.child.kill('SIGCONT')
+        await frozen.process.prints('was taken over by another one')
+        await cluster.shared('n2', 'n3')
+        expect((await cluster.list()).map(({ name, state }) => ({ name, state }))).toEqual([
+          { name: 'n2', state: 'active' },
+          { name: 'n3', state: 'active' },
+        ])
+
+        expect(await account(cluster, nodes)).toBeLessThanOrEqual(atKill + atStop)
+        expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(4)
+        expect(frozen.process.err).not.toContain('panic')
+      }, '3s'),
     )
-    const [queueId = ''] = node.load.acknowledged.values()
-    expect(await cluster.says('queue', 'show', queueId)).toContain(queueId)
-    expect(await cluster.says('queue', 'cat', queueId)).toContain('Subject: crash')
 
-    expect(await cluster.says('queue', 'hold', queueId)).toMatch(/1 message/)
-    expect(await cluster.says('queue', 'list', '--queue', 'hold', '--count')).toBe('1\n')
-    await cluster.says('queue', 'release', queueId)
-    const [destination = ''] = (await cluster.says('destination', 'list', '--json')).split('\n')
-    const { destination: name, node: owner } = JSON.parse(destination) as { destination: string; node: string }
-    expect(owner).toBe('n1')
-    await cluster.says('destination', 'suspend', name, '--reason', 'maintenance')
-    await until('suspended at the node', 5_000, async () => (await cluster.says('destination', 'show', name)).includes('suspended'))
-    await cluster.says('destination', 'resume', name)
-    expect(await cluster.says('audit')).toMatch(/suspend .*maintenance/)
-    expect(await cluster.says('status')).toMatch(/is running/)
-    expect(await cluster.says('node', 'show', 'n1')).toMatch(/shards +256/)
+    test(
+      'a node that ends in order leaves at once, and a drained one refuses mail and gives its shards away',
+      story(async (cluster) => {
+        const nodes = await cluster.startAll('n1', 'n2')
+        const [first, second] = nodes
+        if (first === undefined || second === undefined) throw new Error('two nodes were started')
+        await cluster.shared('n1', 'n2')
+        submit(nodes)
+        await pause(300)
+        expect(await cluster.says('node', 'drain', 'n1')).toBe('n1 gives its mail to the other nodes and refuses new mail\n')
+        await until('refused', 30_000, async () => (await replyToMail(first.port)).startsWith('421 4.3.2 '))
+        first.load.port = second.port
+        expect(await cluster.says('node', 'list')).toMatch(/n1 +draining/)
+        await cluster.says('node', 'undrain', 'n1')
+        await until('accepted', 30_000, async () => (await replyToMail(first.port)).startsWith('250 '))
+        expect(await account(cluster, nodes)).toBe(0)
 
-    for (const far of cluster.far) far.isBusy = false
-    await cluster.says('queue', 'flush', '--all')
-    await until('delivered', 20_000, () => cluster.delivered().size === node.load.acknowledged.size)
-    const backup = await cluster.run(['backup', '/nowhere']).ended
-    expect(backup).toMatchObject({ code: 64, err: expect.stringContaining('pg_dump') })
-    const forget = await cluster.run(['node', 'forget', 'n1']).ended
-    expect(forget).toMatchObject({ code: 75, err: expect.stringContaining('n1 is alive') })
-  })
+        const { code, took, err } = await cluster.stop(first)
+        expect(code).toBe(0)
+        expect(took).toBeLessThan(4_000)
+        expect(err).not.toMatch(/error|warning: (?!running as root)/)
+        await cluster.shared('n2')
+      }),
+    )
 
-  test('a start is refused when the loss of a server would lose acknowledged mail, and /healthz fails while the database is away', async () => {
-    const { code, err } = await cluster.run(['start'], { queue_database_durability: 'replicated' }).ended
-    expect(code).toBe(78)
-    expect(err).toMatch(/^deferd: queue_database: .*synchronous_standby_names is empty.*queue_database_durability = "primary"/m)
+    test(
+      'commands read and change the queue from a machine without a daemon',
+      story(async (cluster) => {
+        const [node] = await cluster.startAll('n1')
+        if (node === undefined) throw new Error('a node was started')
+        for (const far of cluster.far) far.isBusy = true
+        await cluster.shared('n1')
+        node.load.start(1, recipientOf)
+        await until('queued', 30_000, () => node.load.acknowledged.size >= 8)
+        await node.load.close()
+        await until(
+          'tried',
+          10_000,
+          async () => (await cluster.says('queue', 'list', '--count')).trim() === String(node.load.acknowledged.size),
+        )
+        const [queueId = ''] = node.load.acknowledged.values()
+        expect(await cluster.says('queue', 'show', queueId)).toContain(queueId)
+        expect(await cluster.says('queue', 'cat', queueId)).toContain('Subject: crash')
 
-    const [node] = await start('n1')
-    if (node === undefined) throw new Error('a node was started')
-    await cluster.shared('n1')
-    const health = async () => (await fetch(`http://127.0.0.1:${node.http}/healthz`)).status
-    expect(await health()).toBe(200)
-    await cluster.server.stop('immediate')
-    await until('unhealthy', 10_000, async () => (await health()) === 503)
-    expect(await replyToMail(node.port)).toMatch(/^451 4\.3\.0 /)
-    await cluster.server.start()
-    await until('healthy', 10_000, async () => (await health()) === 200)
-    await until('accepted', 10_000, async () => (await replyToMail(node.port)).startsWith('250 '))
-    expect(node.process.err).not.toContain('was taken over')
-    const metrics = await (await fetch(`http://127.0.0.1:${node.http}/metrics`)).text()
-    expect(metrics).toContain('deferd_shards{owner="own"} 256')
-  })
-})
+        expect(await cluster.says('queue', 'hold', queueId)).toMatch(/1 message/)
+        expect(await cluster.says('queue', 'list', '--queue', 'hold', '--count')).toBe('1\n')
+        await cluster.says('queue', 'release', queueId)
+        const [destination = ''] = (await cluster.says('destination', 'list', '--json')).split('\n')
+        const { destination: name, node: owner } = JSON.parse(destination) as { destination: string; node: string }
+        expect(owner).toBe('n1')
+        await cluster.says('destination', 'suspend', name, '--reason', 'maintenance')
+        await until('suspended at the node', 30_000, async () => (await cluster.says('destination', 'show', name)).includes('suspended'))
+        await cluster.says('destination', 'resume', name)
+        expect(await cluster.says('audit')).toMatch(/suspend .*maintenance/)
+        expect(await cluster.says('status')).toMatch(/is running/)
+        expect(await cluster.says('node', 'show', 'n1')).toMatch(/shards +256/)
+
+        for (const far of cluster.far) far.isBusy = false
+        await cluster.says('queue', 'flush', '--all')
+        await until('delivered', 30_000, () => cluster.delivered().size === node.load.acknowledged.size)
+        const backup = await cluster.run(['backup', '/nowhere']).ended
+        expect(backup).toMatchObject({ code: 64, err: expect.stringContaining('pg_dump') })
+        const forget = await cluster.run(['node', 'forget', 'n1']).ended
+        expect(forget).toMatchObject({ code: 75, err: expect.stringContaining('n1 is alive') })
+      }),
+    )
+
+    test(
+      'a start is refused when the loss of a server would lose acknowledged mail, and /healthz fails while the database is away',
+      story(async (cluster) => {
+        const { code, err } = await cluster.run(['start'], { queue_database_durability: 'replicated' }).ended
+        expect(code).toBe(78)
+        expect(err).toMatch(/^deferd: queue_database: .*synchronous_standby_names is empty.*queue_database_durability = "primary"/m)
+
+        const [node] = await cluster.startAll('n1')
+        if (node === undefined) throw new Error('a node was started')
+        await cluster.shared('n1')
+        const health = async () => (await fetch(`http://127.0.0.1:${node.http}/healthz`)).status
+        expect(await health()).toBe(200)
+        await cluster.server.stop('immediate')
+        await until('unhealthy', 30_000, async () => (await health()) === 503)
+        expect(await replyToMail(node.port)).toMatch(/^451 4\.3\.0 /)
+        await cluster.server.start()
+        await until('healthy', 30_000, async () => (await health()) === 200)
+        await until('accepted', 30_000, async () => (await replyToMail(node.port)).startsWith('250 '))
+        expect(node.process.err).not.toContain('was taken over')
+        const metrics = await (await fetch(`http://127.0.0.1:${node.http}/metrics`)).text()
+        expect(metrics).toContain('deferd_shards{owner="own"} 256')
+      }),
+    )
+  },
+)
 
 /** The reply to MAIL of a new session. */
 async function replyToMail(port: number): Promise<string> {

@@ -89,6 +89,10 @@ export class NodeCluster {
     return node
   }
 
+  startAll(...names: readonly string[]): Promise<readonly ClusterNode[]> {
+    return Promise.all(names.map((name) => this.start(name)))
+  }
+
   /** Runs a command on a machine of its own, which has only the credentials of the database. */
   run(command: readonly string[], settings: Readonly<Record<string, string>> = {}): StartedProcess {
     const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.#config] : []
@@ -109,7 +113,7 @@ export class NodeCluster {
 
   /** Resolves when these nodes have all shards among them. */
   async shared(...names: readonly string[]): Promise<void> {
-    await until(`shared by ${names.join(', ')}`, 20_000, async () => {
+    await until(`shared by ${names.join(', ')}`, 40_000, async () => {
       const rows = await this.server.query(
         `select n.name, count(*)::int as shards from shard s join node n on n.id = s.owner group by n.name order by n.name`,
       )
