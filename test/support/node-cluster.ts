@@ -25,6 +25,7 @@ export interface ClusterNode {
   readonly name: string
   readonly port: number
   readonly http: number
+  readonly folder: DaemonFolder
   readonly process: StartedProcess
   readonly load: SmtpLoad
 }
@@ -40,6 +41,12 @@ export async function until(what: string, limit: number, holds: () => boolean | 
     await pause(50)
   }
 }
+
+const placeOf = (name: string, port: number, http: number): Readonly<Record<string, string>> => ({
+  node_name: name,
+  smtpd_listen: `127.0.0.1:${port}`,
+  http_listen: `127.0.0.1:${http}`,
+})
 
 export class NodeCluster {
   readonly server: PostgresServer
@@ -76,17 +83,21 @@ export class NodeCluster {
   /** Starts a daemon. Its client submits to recipients of all destinations in turn. */
   async start(name: string, settings: Readonly<Record<string, string>> = {}): Promise<ClusterNode> {
     const [port, http] = [await portBelowEphemeral(Math.random), await portBelowEphemeral(Math.random)]
-    const process = this.run(['start'], {
-      node_name: name,
-      smtpd_listen: `127.0.0.1:${port}`,
-      http_listen: `127.0.0.1:${http}`,
-      ...settings,
-    })
+    const folder = this.newFolder()
+    const process = this.run(['start'], { ...placeOf(name, port, http), ...settings }, folder)
     await process.prints('queue directory')
-    const node = { name, port, http, process, load: new SmtpLoad(1 + 1_000_000 * this.#started++) }
+    const node = { name, port, http, folder, process, load: new SmtpLoad(1 + 1_000_000 * this.#started++) }
     node.load.port = port
     this.nodes.set(name, node)
     return node
+  }
+
+  /** Starts the daemon of a node again, on the ports and with the client that it had. */
+  async restart(node: ClusterNode): Promise<void> {
+    const { name, port, http, load, folder } = node
+    const process = this.run(['start'], placeOf(name, port, http), folder)
+    await process.prints('queue directory')
+    this.nodes.set(name, { name, port, http, process, load, folder })
   }
 
   startAll(...names: readonly string[]): Promise<readonly ClusterNode[]> {
@@ -94,9 +105,9 @@ export class NodeCluster {
   }
 
   /** Runs a command on a machine of its own, which has only the credentials of the database. */
-  run(command: readonly string[], settings: Readonly<Record<string, string>> = {}): StartedProcess {
+  run(command: readonly string[], settings: Readonly<Record<string, string>> = {}, folder = this.newFolder()): StartedProcess {
     const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.#config] : []
-    return this.newFolder().run([...command, ...config], { ...this.#settings, ...settings })
+    return folder.run([...command, ...config], { ...this.#settings, ...settings })
   }
 
   /** Output of a command that must succeed. */
