@@ -34,6 +34,7 @@ const LAYERS = [
   'queue/intake',
   'queue',
   'smtpd',
+  'daemon/node',
   'daemon',
   'import/configuration',
   'import/spool',

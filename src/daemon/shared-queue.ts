@@ -13,8 +13,8 @@ import { seconds, withTimeout, type Clock, type Duration } from '../system/clock
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { OpenedQueue } from './opening.ts'
-import { ShardReport } from './shard-report.ts'
-import { sharedSettings } from './shared-settings.ts'
+import { ShardReport } from './node/shard-report.ts'
+import { sharedSettings } from './node/shared-settings.ts'
 
 /** Time limit for leaving the queue. Without an answer of the database, this node is taken over later. */
 const LEAVE_LIMIT: Duration = seconds(2)

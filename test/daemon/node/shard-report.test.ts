@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { ShardReport } from '../../src/daemon/shard-report.ts'
-import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
-import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { ShardReport } from '../../../src/daemon/node/shard-report.ts'
+import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 test('the steps of ten seconds are one line for each direction', async () => {
   const clock = new VirtualClock({ startsAt: 0 })

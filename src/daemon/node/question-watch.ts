@@ -1,8 +1,8 @@
 /** Answers the questions of commands to this node: its destinations, and its status. */
-import { SECOND, type Clock, type Timer } from '../system/clock.ts'
-import { TaskSet } from '../system/task-set.ts'
-import type { QuestionTable } from '../store/membership/questions.ts'
-import { StoreUnavailable } from '../store/queue-store.ts'
+import { SECOND, type Clock, type Timer } from '../../system/clock.ts'
+import { TaskSet } from '../../system/task-set.ts'
+import type { QuestionTable } from '../../store/membership/questions.ts'
+import { StoreUnavailable } from '../../store/queue-store.ts'
 
 export interface QuestionWatchDeps {
   readonly clock: Clock

@@ -1,10 +1,10 @@
 /** Hash of the settings that all nodes of a queue should share: how mail is delivered, retried and reported. */
 import { createHash } from 'node:crypto'
-import { DELIVERY_OPTIONS } from '../config/delivery-options.ts'
-import type { LoadedConfig } from '../config/load.ts'
-import { NOTICE_OPTIONS } from '../config/notice-options.ts'
-import type { OptionName } from '../config/options.ts'
-import { RETRY_OPTIONS } from '../config/retry-options.ts'
+import { DELIVERY_OPTIONS } from '../../config/delivery-options.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import { NOTICE_OPTIONS } from '../../config/notice-options.ts'
+import type { OptionName } from '../../config/options.ts'
+import { RETRY_OPTIONS } from '../../config/retry-options.ts'
 
 /** Parameters whose values belong to a machine: its addresses, names and files. */
 const OF_MACHINE = /_(?:file|path|maps|bind_address6?|helo_name)$/

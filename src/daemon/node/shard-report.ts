@@ -1,6 +1,6 @@
 /** Reports shards that were taken or released: the sums of ten seconds, because a division of shards takes many small steps. */
-import { seconds, type Clock, type Duration, type Timer } from '../system/clock.ts'
-import type { Events } from '../telemetry/events.ts'
+import { seconds, type Clock, type Duration, type Timer } from '../../system/clock.ts'
+import type { Events } from '../../telemetry/events.ts'
 
 const INTERVAL: Duration = seconds(10)
 
