@@ -164,7 +164,7 @@ describe.skipIf(reason !== null)(
         expect(await health()).toBe(200)
         await cluster.server.stop('immediate')
         await until('unhealthy', 30_000, async () => (await health()) === 503)
-        expect(await replyToMail(node.port)).toMatch(/^451 4\.3\.0 /)
+        await until('refused', 30_000, async () => (await replyToMail(node.port)).startsWith('451 4.3.0 '))
         await cluster.server.start()
         await until('healthy', 30_000, async () => (await health()) === 200)
         await until('accepted', 30_000, async () => (await replyToMail(node.port)).startsWith('250 '))
