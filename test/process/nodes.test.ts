@@ -60,13 +60,11 @@ describe.skipIf(reason !== null)(
         expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(2)
 
         killed.process.child.kill('SIGKILL')
-        const atKill = cluster.inTransfer
         killed.load.port = third.port
         await cluster.shared('n2', 'n3')
         expect(third.process.err + frozen.process.err).toContain('node n1 (')
 
         frozen.process.child.kill('SIGSTOP')
-        const atStop = cluster.inTransfer
         frozen.load.port = third.port
         await cluster.shared('n3')
         frozen.process.child.kill('SIGCONT')
@@ -77,7 +75,8 @@ describe.skipIf(reason !== null)(
           { name: 'n3', state: 'active' },
         ])
 
-        expect(await account(cluster, nodes)).toBeLessThanOrEqual(atKill + atStop)
+        // Two faults, with at most two deliveries in flight, or received and not recorded yet, at each destination.
+        expect(await account(cluster, nodes)).toBeLessThanOrEqual(2 * 2 * DESTINATIONS)
         expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(4)
         expect(frozen.process.err).not.toContain('panic')
       }, '3s'),

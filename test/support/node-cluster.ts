@@ -141,11 +141,6 @@ export class NodeCluster {
     return all
   }
 
-  /** Number of messages at the remote servers that are being received now. */
-  get inTransfer(): number {
-    return this.far.reduce((sum, { inTransfer }) => sum + inTransfer, 0)
-  }
-
   /** Ends a daemon in order, and returns the time that this took. */
   async stop({ process, name }: ClusterNode): Promise<Ended & { readonly took: number }> {
     const begun = performance.now()
