@@ -74,7 +74,10 @@ export class Cluster {
     this.#driver = new TimeDriver(clock, { net: this.#net })
     this.database = new Database(clock, this.#dice, commitTakes)
     for (const { fault, commit, time } of commitFaults) if (fault === 'late') this.database.lateRequests.set(commit, time)
-    this.database.onLate = (name, time) => this.nodes.find(({ id }) => id === Number.parseInt(name, 10))?.cut(time)
+    this.database.onLate = (name, time) => {
+      this.note('node fault', { fault: 'late', time })
+      this.nodes.find(({ id }) => id === Number.parseInt(name, 10))?.cut(time)
+    }
     this.#reader = directReader(new MemoryReader(this.database.queue))
     this.nodes = Array.from({ length: nodes }, (_, index) => {
       const at = { address: '127.0.0.1', port: 2525 + index }
@@ -94,7 +97,6 @@ export class Cluster {
         recordedTable: (table) => this.#recordedTable(table),
         watched: (agent, node, isAlive) => this.#watched(agent, node, isAlive),
         did: (did, node) => this.note(did, { node }),
-        setWall: (by) => this.setWall(by),
       })
     })
   }

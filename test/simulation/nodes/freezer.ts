@@ -15,6 +15,8 @@ export class Freezer {
   #frozen = false
   /** Total time for which the monotonic clock stood still. */
   #stood: Duration = 0
+  /** Difference of the machine's wall clock from that of the world. */
+  wallSetBy: Duration = 0
 
   constructor(clock: MachineClock, net: Net) {
     this.clock = this.#stoppable(clock)
@@ -76,7 +78,7 @@ export class Freezer {
       }
     }
     return {
-      now: () => clock.now(),
+      now: () => clock.now() + this.wallSetBy,
       wallOffset: () => clock.wallOffset(),
       uptime: () => clock.uptime(),
       boot: clock.boot,

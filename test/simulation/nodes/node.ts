@@ -35,7 +35,6 @@ export interface SimulatedNodeDeps {
   readonly recordedTable: (nodes: NodeTable) => NodeTable
   readonly watched: (agent: DeliveryAgent, node: OwnerId, isAlive: () => boolean) => DeliveryAgent
   readonly did: (what: string, node: OwnerId) => void
-  readonly setWall: (by: Duration) => void
 }
 
 /** One life of a node. */
@@ -108,7 +107,8 @@ export class SimulatedNode {
       clock: freezer.clock,
       net: freezer.net,
       store: frozen(new StoreOver(recorded(joined.store, id), database, data).store, freezer),
-      onEvent: (event) => onEvent(event, id),
+      // Records have times of the world's wall clock.
+      onEvent: (event) => onEvent(event.kind === 'died' ? { ...event, until: event.until - freezer.wallSetBy } : event, id),
     })
     const { clock: queueClock, store, events } = incarnation
     // The queue's clock of a node begins with the time of the database.
@@ -162,16 +162,16 @@ export class SimulatedNode {
     life.freezer.freeze()
     this.#deps.did('node paused', life.id)
     this.#deps.clock.after(time, () => {
-      if (still === 'wall') this.#setWallBack(time)
+      if (still === 'wall') this.#setWallBack(life.freezer, time)
       life.freezer.thaw(still === 'monotonic' ? time : 0, () => life.incarnation.clock.observe())
       this.#deps.did('node continued', life.id)
     })
   }
 
-  /** Sets the wall clock back, until time synchronization corrects it. */
-  #setWallBack(time: Duration): void {
-    this.#deps.setWall(-time)
-    this.#deps.clock.after(this.#deps.lease, () => this.#deps.setWall(time))
+  /** Sets the wall clock of the machine back, until time synchronization corrects it. */
+  #setWallBack(machine: Freezer, time: Duration): void {
+    machine.wallSetBy -= time
+    this.#deps.clock.after(this.#deps.lease, () => (machine.wallSetBy += time))
   }
 
   /** Cuts the connections to the database. */
