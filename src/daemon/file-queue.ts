@@ -23,16 +23,22 @@ export interface FileQueueDeps {
 
 /** Opens the queue. While a command owns it, tries again for LOCK_PATIENCE, then rejects with QueueInUse; or with QueueMoved. */
 export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
-  const { directory, events } = deps
-  const { store, reader, recovery, close } = await openPatiently(deps)
+  const opened = await openPatiently(deps)
+  try {
+    return await examined(opened, deps)
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+/** Logs what the opening found. Rejects with QueueMoved, or with StoreUnavailable when the queue cannot be read. */
+async function examined({ store, reader, recovery, close }: OwnedStore, { directory, events }: FileQueueDeps): Promise<OpenedQueue> {
   if (recovery.created) events.emit({ kind: 'note', level: 'info', text: `new queue created in ${directory}` })
   if (recovery.repair !== null) noteRepair(events, recovery.repair)
   for (const message of recovery.quarantined) events.emit(quarantineNote(message))
   const { movedTo, leaving, arriving } = await store.moveState()
-  if (movedTo !== null) {
-    await close()
-    throw new QueueMoved(directory, movedTo)
-  }
+  if (movedTo !== null) throw new QueueMoved(directory, movedTo)
   const incomplete = leaving + arriving
   if (incomplete > 0) events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${INCOMPLETE}` })
   const membership = new SoleMember()
