@@ -1,5 +1,5 @@
 /** Scenarios for several nodes: mail, operators and remote servers as for one relay, and faults of nodes, connections and the database. */
-import { MINUTE, SECOND, type Duration } from '../../../src/system/clock.ts'
+import { HOUR, MINUTE, SECOND, type Duration } from '../../../src/system/clock.ts'
 import { Dice, generatedBy, type Density } from '../generator.ts'
 import type { Scenario, Step } from '../scenario.ts'
 import type { StandingClock } from './node.ts'
@@ -61,6 +61,7 @@ export function nodesBy(seed: number, density: Density = 'sparse'): NodeScenario
 
 type Fault = NodeFault extends infer F ? (F extends NodeFault ? Omit<F, 'at'> : never) : never
 
+/** The wall clock is set forward only: a clock that is set back while the monotonic clock stands still is a limit of node-lease. */
 function faultOf(dice: Dice, lease: Duration): Fault {
   const node = dice.number(0, 2)
   const time = dice.one([lease / 10, lease / 2, lease, 2 * lease, 5 * lease])
@@ -76,7 +77,7 @@ function faultOf(dice: Dice, lease: Duration): Fault {
     { fault: 'away', time },
     { fault: 'fail over', time: time / 4 },
     { fault: 'disturb', probability: dice.one([0.02, 0.1, 0.3]), time: dice.one([lease, 10 * lease]) },
-    { fault: 'set the clock', step: dice.one([-MINUTE, MINUTE, 10 * MINUTE]) },
+    { fault: 'set the clock', step: dice.one([MINUTE, 10 * MINUTE, HOUR]) },
   ])
 }
 
