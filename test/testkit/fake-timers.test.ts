@@ -48,3 +48,13 @@ test('fake timers remain fake after the world, and real timers return as they we
   expect(Object.getOwnPropertyDescriptor(globalThis, 'setImmediate')).toHaveProperty('value', real)
   expect(globalThis.queueMicrotask).toBe(microtask)
 })
+
+test('fake timers remain fake after code that saves the function and assigns it again, as the reporter of vitest does', async () => {
+  vi.useFakeTimers()
+  const fake = globalThis.setImmediate
+  const world = await createWorld()
+  const saved = globalThis.setImmediate
+  globalThis.setImmediate = saved
+  await world.close()
+  expect(globalThis.setImmediate).toBe(fake)
+})

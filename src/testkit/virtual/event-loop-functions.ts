@@ -39,12 +39,14 @@ function keepReal({ owner, name }: Place): () => void {
   const property = Object.getOwnPropertyDescriptor(owner, name)
   if (property === undefined || !('value' in property)) return () => undefined
   let assigned: unknown = property.value
+  const read = (): unknown => replacedBy(assigned, name) ?? assigned
   Object.defineProperty(owner, name, {
     configurable: true,
     enumerable: property.enumerable ?? true,
-    get: () => replacedBy(assigned, name) ?? assigned,
+    get: read,
     set: (value: unknown) => {
-      assigned = value
+      // The reporter of vitest reads the function, replaces it for a moment and assigns again what it has read.
+      if (value !== read()) assigned = value
     },
   })
   return () => Object.defineProperty(owner, name, { ...property, value: assigned })
