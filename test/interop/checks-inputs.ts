@@ -1,5 +1,5 @@
 /** Generated mail for comparisons of header_checks and body_checks, from a seed. */
-import { seededRandom } from '../../src/system/random.ts'
+import { Draws } from './draws.ts'
 
 export interface CheckedInput {
   readonly sender: string
@@ -80,26 +80,24 @@ const PART_FIELDS = [
 ]
 
 export class CheckedInputs {
-  readonly #draw: () => number
-  #drawn = 0
+  readonly #draws: Draws
 
   constructor(seed: number) {
-    const random = seededRandom(seed)
-    this.#draw = () => random.draw(`checked ${this.#drawn++}`)
+    this.#draws = new Draws(seed, 'checked')
   }
 
   /** A message. Its sender names its number, so that log lines can be assigned. */
   input(n: number): CheckedInput {
-    const recipients = this.#many(1, 3, () => this.#of(['ann@a.test', 'bob@b.test', 'cy@c.test']))
+    const recipients = this.#draws.many(1, 3, () => this.#draws.of(['ann@a.test', 'bob@b.test', 'cy@c.test']))
     const { type, body } = this.#body(0)
-    const fields = this.#shuffled([
+    const fields = this.#draws.shuffled([
       'From: ann@a.test',
-      `To: ${this.#of(['bob@b.test', 'abcd@b.test', 'Bob <bob@b.test>'])}`,
-      `Subject: ${this.#of(SUBJECTS)}`,
-      ...this.#many(0, 4, () => this.#of(FIELDS)),
+      `To: ${this.#draws.of(['bob@b.test', 'abcd@b.test', 'Bob <bob@b.test>'])}`,
+      `Subject: ${this.#draws.of(SUBJECTS)}`,
+      ...this.#draws.many(0, 4, () => this.#draws.of(FIELDS)),
     ])
     const always = ['Date: Fri, 20 Nov 2026 10:00:00 +0000', `Message-Id: <${n}@x.test>`, `X-Number: ${n}`, ...type]
-    const separator = this.#draw() < 0.05 ? '' : '\r\n'
+    const separator = this.#draws.next() < 0.05 ? '' : '\r\n'
     return {
       sender: `s${n}@s.test`,
       recipients: [...new Set(recipients)],
@@ -109,25 +107,25 @@ export class CheckedInputs {
 
   /** A body with the fields that describe it. */
   #body(depth: number): { readonly type: readonly string[]; readonly body: string } {
-    const kind = depth > 2 ? 1 : this.#draw()
+    const kind = depth > 2 ? 1 : this.#draws.next()
     if (kind < 0.3) return this.#multipart(depth)
     if (kind < 0.4) {
       const inner = this.#body(depth + 1)
-      const header = [...this.#many(1, 3, () => this.#of(PART_FIELDS.slice(4))), 'Subject: inner', ...inner.type].join('\r\n')
+      const header = [...this.#draws.many(1, 3, () => this.#draws.of(PART_FIELDS.slice(4))), 'Subject: inner', ...inner.type].join('\r\n')
       return { type: ['Content-Type: message/rfc822'], body: `${header}\r\n\r\n${inner.body}` }
     }
-    return { type: this.#draw() < 0.3 ? ['Content-Type: text/plain'] : [], body: this.#lines() }
+    return { type: this.#draws.next() < 0.3 ? ['Content-Type: text/plain'] : [], body: this.#lines() }
   }
 
   #multipart(depth: number): { readonly type: readonly string[]; readonly body: string } {
-    const boundary = `b${depth}.${Math.floor(this.#draw() * 1000)}`
-    const parts = this.#many(1, 4, () => {
+    const boundary = `b${depth}.${Math.floor(this.#draws.next() * 1000)}`
+    const parts = this.#draws.many(1, 4, () => {
       const inner = this.#body(depth + 1)
-      const fields = [...this.#many(0, 3, () => this.#of(PART_FIELDS)), ...inner.type]
+      const fields = [...this.#draws.many(0, 3, () => this.#draws.of(PART_FIELDS)), ...inner.type]
       return `--${boundary}\r\n${fields.map((field) => `${field}\r\n`).join('')}\r\n${inner.body}`
     })
-    const end = this.#draw() < 0.9 ? `--${boundary}--\r\n${this.#lines()}` : ''
-    const text = this.#of([`"${boundary}"`, boundary])
+    const end = this.#draws.next() < 0.9 ? `--${boundary}--\r\n${this.#lines()}` : ''
+    const text = this.#draws.of([`"${boundary}"`, boundary])
     return {
       type: ['Mime-Version: 1.0', `Content-Type: multipart/mixed;\r\n boundary=${text}`],
       body: `${this.#lines()}${parts.join('')}${end}`,
@@ -136,23 +134,9 @@ export class CheckedInputs {
 
   /** Lines of a body. Most are ordinary, so that most messages are delivered. */
   #lines(): string {
-    return this.#many(0, 5, () => (this.#draw() < 0.6 ? this.#of(['plain', 'words', '']) : this.#of(LINES)))
+    return this.#draws
+      .many(0, 5, () => (this.#draws.next() < 0.6 ? this.#draws.of(['plain', 'words', '']) : this.#draws.of(LINES)))
       .map((line) => `${line}\r\n`)
       .join('')
-  }
-
-  #many<T>(least: number, limit: number, make: () => T): readonly T[] {
-    return Array.from({ length: least + Math.floor(this.#draw() * (limit - least)) }, make)
-  }
-
-  #of<T>(choices: readonly T[]): T {
-    return choices[Math.floor(this.#draw() * choices.length)] as T
-  }
-
-  #shuffled<T>(items: readonly T[]): readonly T[] {
-    return items
-      .map((item) => [this.#draw(), item] as const)
-      .toSorted(([a], [b]) => a - b)
-      .map(([, item]) => item)
   }
 }

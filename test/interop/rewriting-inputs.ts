@@ -1,5 +1,5 @@
 /** Generated mail for comparisons of address rewriting, from a seed. */
-import { seededRandom } from '../../src/system/random.ts'
+import { Draws } from './draws.ts'
 
 export interface RewritingInput {
   readonly sender: string
@@ -40,30 +40,38 @@ const NOTIFY = [
 ]
 
 export class InputGenerator {
-  readonly #draw: () => number
-  #drawn = 0
+  readonly #draws: Draws
 
   constructor(seed: number) {
-    const random = seededRandom(seed)
-    this.#draw = () => random.draw(`input ${this.#drawn++}`)
+    this.#draws = new Draws(seed, 'input')
   }
 
   /** A message. Its sender is in no loop of aliases, where Postfix loses notices and deferd sends them to the sender itself. */
   input(): RewritingInput {
     // deferd takes a repeated recipient once, Postfix once for each set of parameters.
-    const addresses = new Map(this.#many(1, 4, () => this.#address()).map((address) => [address.toLowerCase(), address]))
-    const recipients = [...addresses.values()].map((address) => ({ address, parameters: this.#of(NOTIFY) }))
-    const fields = [this.#field(this.#of(SENDER_FIELDS)), this.#field(this.#of(RECIPIENT_FIELDS)), this.#field('From'), this.#field('To')]
-    return { sender: this.#draw() < 0.1 ? '' : this.#address().replace('loop', 'sam'), recipients, header: this.#shuffled(fields).join('') }
+    const addresses = new Map(this.#draws.many(1, 4, () => this.#address()).map((address) => [address.toLowerCase(), address]))
+    const recipients = [...addresses.values()].map((address) => ({ address, parameters: this.#draws.of(NOTIFY) }))
+    const fields = [
+      this.#field(this.#draws.of(SENDER_FIELDS)),
+      this.#field(this.#draws.of(RECIPIENT_FIELDS)),
+      this.#field('From'),
+      this.#field('To'),
+    ]
+    return {
+      sender: this.#draws.next() < 0.1 ? '' : this.#address().replace('loop', 'sam'),
+      recipients,
+      header: this.#draws.shuffled(fields).join(''),
+    }
   }
 
   #address(): string {
-    return `${this.#of(LOCALS)}@${this.#of(DOMAINS)}`
+    return `${this.#draws.of(LOCALS)}@${this.#draws.of(DOMAINS)}`
   }
 
   #headerAddress(): string {
-    const domain = this.#draw() < 0.15 ? '' : `@${this.#draw() < 0.1 ? this.#of(DOMAINS).toUpperCase() : this.#of(DOMAINS)}`
-    return this.#of(LOCALS) + domain
+    const domain =
+      this.#draws.next() < 0.15 ? '' : `@${this.#draws.next() < 0.1 ? this.#draws.of(DOMAINS).toUpperCase() : this.#draws.of(DOMAINS)}`
+    return this.#draws.of(LOCALS) + domain
   }
 
   #field(name: string): string {
@@ -71,15 +79,15 @@ export class InputGenerator {
   }
 
   #list(): string {
-    const members = this.#many(1, 5, () => this.#member())
-    if (this.#draw() < 0.1) return `friends: ${members.join(', ')};`
-    return members.join(this.#of([', ', ',', ',\r\n ', ' ', '\t,  ']))
+    const members = this.#draws.many(1, 5, () => this.#member())
+    if (this.#draws.next() < 0.1) return `friends: ${members.join(', ')};`
+    return members.join(this.#draws.of([', ', ',', ',\r\n ', ' ', '\t,  ']))
   }
 
   #member(): string {
-    const [address, name] = [this.#headerAddress(), this.#of(NAMES)]
+    const [address, name] = [this.#headerAddress(), this.#draws.of(NAMES)]
     if (name !== '') return `${name} <${address}>`
-    return this.#of([
+    return this.#draws.of([
       address,
       address,
       `<${address}>`,
@@ -88,20 +96,5 @@ export class InputGenerator {
       `< ${address} >`,
       `<@r.test:${address}>`,
     ])
-  }
-
-  #many<T>(least: number, limit: number, make: () => T): readonly T[] {
-    return Array.from({ length: least + Math.floor(this.#draw() * (limit - least)) }, make)
-  }
-
-  #of<T>(choices: readonly T[]): T {
-    return choices[Math.floor(this.#draw() * choices.length)] as T
-  }
-
-  #shuffled<T>(items: readonly T[]): readonly T[] {
-    return items
-      .map((item) => [this.#draw(), item] as const)
-      .toSorted(([a], [b]) => a - b)
-      .map(([, item]) => item)
   }
 }

@@ -16,7 +16,7 @@ const RECORDS: ReadonlyMap<string, string> = new Map(
 /** Messages per call of the programs. */
 const BATCH = 100
 
-/** What the programs said against expectation, with the beginning of the message; empty when all is right. */
+/** Verdicts of the programs that differ from the expected ones, each with the beginning of its message; empty when all agree. */
 export async function misjudged(count: number, seed: number): Promise<readonly string[]> {
   const verifiers = new OtherVerifiers(RECORDS)
   const wrong: string[] = []
