@@ -34,6 +34,7 @@ const LAYERS = [
   'queue/intake',
   'queue',
   'smtpd',
+  'http',
   'daemon/node',
   'daemon',
   'import/configuration',

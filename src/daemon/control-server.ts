@@ -21,8 +21,8 @@ import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
 import { controlPath } from './control-socket-path.ts'
 import type { MoveService } from './move-service.ts'
-import { routeListener, type Failure } from './route-server.ts'
-import { route, type Answer, type Route } from './route-table.ts'
+import { routeListener, type Failure } from '../http/route-server.ts'
+import { route, type Answer, type Route } from '../http/route-table.ts'
 
 /** One line of the response to a bulk operation. */
 export type OperationReply =

@@ -7,8 +7,8 @@ import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { routeListener } from './route-server.ts'
-import { route, type Answer, type Route } from './route-table.ts'
+import { routeListener } from '../http/route-server.ts'
+import { route, type Answer, type Route } from '../http/route-table.ts'
 
 /** A health condition. It fails when `run` rejects or does not settle within TIMEOUT. */
 export interface HealthCheck {

@@ -4,7 +4,7 @@ import { completeTally } from '../store/queue-tally.ts'
 import { MINUTE, type Clock, type Timer } from '../system/clock.ts'
 import type { Events } from '../telemetry/events.ts'
 import { openMetrics } from '../telemetry/metrics.ts'
-import { HttpPort } from './http-port.ts'
+import { HttpPort } from '../http/http-port.ts'
 import { HttpServer } from './http-server.ts'
 import type { OpenParts } from './opening.ts'
 

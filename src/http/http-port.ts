@@ -1,17 +1,22 @@
 /** The port of http_listen, which a reload opens, moves or closes. */
 import { listenAt, openPort } from '../config/endpoints.ts'
 import type { Config } from '../config/options.ts'
-import type { ListenOptions } from '../system/net.ts'
-import type { HttpServer } from './http-server.ts'
+import type { Endpoint, ListenOptions } from '../system/net.ts'
+
+/** A server without a port. */
+export interface PortServer {
+  /** Opens the port and resolves with its address. Rejects with the system's error. */
+  listen(at: ListenOptions): Promise<Endpoint>
+  close(): Promise<void>
+}
 
 export class HttpPort {
-  readonly #newServer: () => HttpServer
+  readonly #newServer: () => PortServer
   #address = ''
-  #server: HttpServer | null = null
+  #server: PortServer | null = null
   #bound: string | null = null
 
-  /** `newServer` returns a server without a port. */
-  constructor(newServer: () => HttpServer) {
+  constructor(newServer: () => PortServer) {
     this.#newServer = newServer
   }
 

@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { routeListener } from '../../src/daemon/route-server.ts'
-import { route } from '../../src/daemon/route-table.ts'
+import { routeListener } from '../../src/http/route-server.ts'
+import { route } from '../../src/http/route-table.ts'
 
 const body = { shape: z.strictObject({ text: z.string() }), limit: 100 }
 const failing = (properties: object) => Object.assign(new Error('the disk is full'), properties)
