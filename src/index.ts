@@ -2,13 +2,13 @@
  * `deferd`: a relay inside another program, with its own queue directory on the real ports; and a parser for notices. Times
  * are milliseconds, sizes bytes. See docs/embedding.md.
  */
-export { CannotListen } from './config/endpoints.ts'
+export { CannotListen } from './config/values/endpoints.ts'
 export { type Daemon, type DaemonDeps, startDaemon } from './daemon/daemon.ts'
 export { ConfigError, configFrom, type ConfigSources, type LoadedConfig, loadConfig } from './config/load.ts'
 export type { Config, DestinationSettings, OptionName } from './config/options.ts'
-export type { DkimKeyName, DkimTable } from './config/dkim-tables.ts'
-export type { Problem } from './config/problem.ts'
-export type { DefaultFiles } from './config/sources.ts'
+export type { DkimKeyName, DkimTable } from './config/values/dkim-tables.ts'
+export type { Problem } from './config/values/problem.ts'
+export type { DefaultFiles } from './config/values/sources.ts'
 export type { ActionName } from './checks/action.ts'
 export { type ClientName, type ContentOrigin, Events, type Listen, type QueueEvent, type UpstreamMessage } from './telemetry/events.ts'
 export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice } from './bounce/dsn-parser.ts'

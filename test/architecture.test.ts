@@ -12,6 +12,7 @@ const LAYERS = [
   'mail',
   'backoff',
   'patterns',
+  'config/values',
   'config',
   'rewriting',
   'dkim',

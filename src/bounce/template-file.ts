@@ -2,7 +2,7 @@
  * Parses bounce_template_file in the format of bounce(5): `name = <<END`, the template's lines, then `END`. A template has a
  * header, an empty line and a text with `$variables`. All problems are reported together; an invalid file is never ignored.
  */
-import type { Problem } from '../config/problem.ts'
+import type { Problem } from '../config/values/problem.ts'
 
 export type TemplateName = 'failure_template' | 'delay_template' | 'success_template' | 'verify_template'
 

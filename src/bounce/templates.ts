@@ -3,7 +3,7 @@
  * start, so that the operator learns of problems then.
  */
 import type { Config } from '../config/options.ts'
-import { ConfigError, type Problem } from '../config/problem.ts'
+import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { isInternational } from '../mail/address.ts'
 import type { NoticeDue } from '../mail/message.ts'

@@ -1,7 +1,7 @@
 /** Opens the tables of header_checks, body_checks and smtp_header_checks, and looks up actions in them. */
-import type { TableSource } from '../config/lookup-tables.ts'
+import type { TableSource } from '../config/values/lookup-tables.ts'
 import type { Config } from '../config/options.ts'
-import { isPatterns } from '../config/lookup-tables.ts'
+import { isPatterns } from '../config/values/lookup-tables.ts'
 import type { Lookup, PatternTable } from '../patterns/pattern-table.ts'
 import { parseResult, type ResultText } from '../patterns/result-text.ts'
 import { openPatterns, openTable, type OpenedTable } from '../rewriting/lookup-table.ts'

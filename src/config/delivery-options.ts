@@ -1,7 +1,7 @@
 /** Parameters of routing and delivery. */
-import { tables } from './lookup-tables.ts'
-import { option, perDestination } from './option.ts'
-import * as is from './values.ts'
+import { tables } from './values/lookup-tables.ts'
+import { option, perDestination } from './values/option.ts'
+import * as is from './values/values.ts'
 
 export const DELIVERY_OPTIONS = {
   relayhost: option(

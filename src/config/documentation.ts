@@ -1,6 +1,6 @@
 /** Renders docs/configuration.md from the option table. */
 import { OPTIONS } from './options.ts'
-import type { TimeUnit } from './values.ts'
+import type { TimeUnit } from './values/values.ts'
 
 const INTRODUCTION = `# Configuration
 

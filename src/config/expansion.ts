@@ -1,8 +1,8 @@
 /** References between parameters: `$name`, `${name}` and `$(name)` in values; `$$` is a dollar sign. */
 import { OPTIONS, type OptionName } from './options.ts'
-import { postfixOnly } from './postfix-parameters.ts'
-import { nearest, type Problem } from './problem.ts'
-import type { RawValue } from './sources.ts'
+import { postfixOnly } from './values/postfix-parameters.ts'
+import { nearest, type Problem } from './values/problem.ts'
+import type { RawValue } from './values/sources.ts'
 
 export const NAMES = Object.keys(OPTIONS) as OptionName[]
 export const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)

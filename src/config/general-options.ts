@@ -1,6 +1,6 @@
 /** Parameters of names, files, ports and the log. */
-import { option } from './option.ts'
-import * as is from './values.ts'
+import { option } from './values/option.ts'
+import * as is from './values/values.ts'
 
 export const GENERAL_OPTIONS = {
   myhostname: option(is.text, '', 'Host name in greetings, Received lines and notices; the name of the machine when empty.'),

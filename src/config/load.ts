@@ -3,15 +3,15 @@
  * Config, or a ConfigError with all problems and their positions. An invalid value is never replaced by a default.
  */
 import { hostname as machineName } from 'node:os'
-import { withoutPassword } from './database-url.ts'
-import { readDkimTable } from './dkim-tables.ts'
+import { withoutPassword } from './values/database-url.ts'
+import { readDkimTable } from './values/dkim-tables.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
-import { ConfigError, inLineOrder, type Problem } from './problem.ts'
+import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
-import { withUnit, type TimeUnit } from './values.ts'
+import { withUnit, type TimeUnit } from './values/values.ts'
 import {
   findFile,
   addEnvironment,
@@ -21,10 +21,10 @@ import {
   type ConfigSources,
   type RawValue,
   type RawSettings,
-} from './sources.ts'
+} from './values/sources.ts'
 
-export { ConfigError } from './problem.ts'
-export type { ConfigSources } from './sources.ts'
+export { ConfigError } from './values/problem.ts'
+export type { ConfigSources } from './values/sources.ts'
 
 /** A configuration and the sources of its values. */
 export interface LoadedConfig {

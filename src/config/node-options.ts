@@ -1,6 +1,6 @@
 /** Parameters of a queue in PostgreSQL, which several nodes share. */
-import { option } from './option.ts'
-import * as is from './values.ts'
+import { option } from './values/option.ts'
+import * as is from './values/values.ts'
 
 export const NODE_OPTIONS = {
   queue_database: option(

@@ -1,6 +1,6 @@
 /** Parameters of notices, the history and the trash. */
-import { option } from './option.ts'
-import * as is from './values.ts'
+import { option } from './values/option.ts'
+import * as is from './values/values.ts'
 
 export const NOTICE_OPTIONS = {
   delay_warning_time: option(is.durationsInHours, '0', 'Ages of mail at which the sender gets a delay warning; 0 for none.'),

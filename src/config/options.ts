@@ -3,12 +3,12 @@
  * sentence of documentation. The Config type, the validation, `deferd config` and docs/configuration.md are derived from this
  * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
-import type { DkimTable } from './dkim-tables.ts'
+import type { DkimTable } from './values/dkim-tables.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
 import { NODE_OPTIONS } from './node-options.ts'
 import { NOTICE_OPTIONS } from './notice-options.ts'
-import type { Option } from './option.ts'
+import type { Option } from './values/option.ts'
 import { RETRY_OPTIONS } from './retry-options.ts'
 import { REWRITING_OPTIONS } from './rewriting-options.ts'
 import { SMTPD_OPTIONS } from './smtpd-options.ts'

@@ -3,8 +3,8 @@ import { PolicyError } from '../backoff/policy.ts'
 import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import type { Duration } from '../system/clock.ts'
 import type { Config, DestinationSettings } from './options.ts'
-import type { Problem } from './problem.ts'
-import type { RawSettings } from './sources.ts'
+import type { Problem } from './values/problem.ts'
+import type { RawSettings } from './values/sources.ts'
 
 export const TIMES = [
   'retry_backoff',

@@ -1,6 +1,6 @@
 /** Parameters of the retry schedule, of concurrency and of rates. */
-import { option, perDestination } from './option.ts'
-import * as is from './values.ts'
+import { option, perDestination } from './values/option.ts'
+import * as is from './values/values.ts'
 
 export const RETRY_OPTIONS = {
   minimal_backoff_time: perDestination(

@@ -1,7 +1,7 @@
 /** Parameters of address rewriting. */
-import { tables } from './lookup-tables.ts'
-import { option } from './option.ts'
-import * as is from './values.ts'
+import { tables } from './values/lookup-tables.ts'
+import { option } from './values/option.ts'
+import * as is from './values/values.ts'
 
 const ADDRESS_CLASSES = ['envelope_sender', 'envelope_recipient', 'header_sender', 'header_recipient'] as const
 

@@ -1,8 +1,8 @@
 /**
  * Parses the values of sender_dependent_relayhost_maps and sender_dependent_default_transport_maps (postconf(5)). Pure: no lookups.
  */
-import type { NextHop } from './next-hop.ts'
-import type { TableSource } from './lookup-tables.ts'
+import type { NextHop } from './values/next-hop.ts'
+import type { TableSource } from './values/lookup-tables.ts'
 import type { Config } from './options.ts'
 import { parseNextHops, parseTransport, splitHops, type Transport } from './transport-map.ts'
 

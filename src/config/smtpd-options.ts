@@ -1,6 +1,6 @@
 /** Parameters of receiving mail. */
-import { option } from './option.ts'
-import * as is from './values.ts'
+import { option } from './values/option.ts'
+import * as is from './values/values.ts'
 
 export const SMTPD_OPTIONS = {
   mynetworks: option(is.list, '127.0.0.0/8, [::1]/128', 'Networks of clients that may relay to any domain.'),

@@ -1,7 +1,7 @@
 /**
  * Parses the right-hand sides of transport_maps (transport(5)) and lists of next hops. Pure: no lookups.
  */
-import { parseNextHop, type NextHop, type Origin } from './next-hop.ts'
+import { parseNextHop, type NextHop, type Origin } from './values/next-hop.ts'
 import type { Config } from './options.ts'
 
 /** A right-hand side of transport_maps. `unchanged` stands for the route that the address has without the table. */

@@ -1,9 +1,9 @@
 /** Reads the private keys of the `[dkim."…"]` tables. A key that cannot be used is a problem of the configuration (RFC 8301). */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import type { DkimKeyName, DkimTable } from '../config/dkim-tables.ts'
+import type { DkimKeyName, DkimTable } from '../config/values/dkim-tables.ts'
 import type { Config } from '../config/options.ts'
-import { ConfigError, type Problem } from '../config/problem.ts'
+import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { recordText } from './key-record.ts'
 import type { Algorithm } from './signature-field.ts'

@@ -1,5 +1,5 @@
 /** The port of http_listen, which a reload opens, moves or closes. */
-import { listenAt, openPort } from '../config/endpoints.ts'
+import { listenAt, openPort } from '../config/values/endpoints.ts'
 import type { Config } from '../config/options.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 

@@ -4,7 +4,7 @@
  * destinations are refused.
  */
 import { errorMessage } from '../system/caught-error.ts'
-import { isPatterns, type TableSource } from '../config/lookup-tables.ts'
+import { isPatterns, type TableSource } from '../config/values/lookup-tables.ts'
 import { addressesIn } from '../mail/address-list.ts'
 import { constantOf, parseResult, type ResultText } from '../patterns/result-text.ts'
 import { openTable, type OpenedTable } from './lookup-table.ts'

@@ -1,6 +1,6 @@
 /** Opens the lookup tables of a parameter. Tables are read once; a reload opens them again. */
 import { errorMessage } from '../system/caught-error.ts'
-import { isPatterns, type PatternSource, type TableSource } from '../config/lookup-tables.ts'
+import { isPatterns, type PatternSource, type TableSource } from '../config/values/lookup-tables.ts'
 import { lookUpAtOnce, MatchTooLong } from '../patterns/matching.ts'
 import { PatternTable, type ResultRules, type RuleLine } from '../patterns/pattern-table.ts'
 import { logicalLines, parseTexthash } from './texthash.ts'

@@ -1,7 +1,7 @@
 /** Opens the lookup tables of all parameters for addresses. */
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/options.ts'
-import type { TableSource } from '../config/lookup-tables.ts'
+import type { TableSource } from '../config/values/lookup-tables.ts'
 import { openAliasTable } from './alias-table.ts'
 import { openTable, type LookupTable, type OpenedTable } from './lookup-table.ts'
 

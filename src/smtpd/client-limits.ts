@@ -5,7 +5,7 @@
 import type { Config } from '../config/options.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
-import { Networks } from '../config/networks.ts'
+import { Networks } from '../config/values/networks.ts'
 import { reply, disconnect } from './replies.ts'
 
 export type ClientLimitSettings = Pick<

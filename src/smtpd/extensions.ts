@@ -1,6 +1,6 @@
 /** The extensions that a session announces in its reply to EHLO, in Postfix's order. */
 import type { Config } from '../config/options.ts'
-import type { EhloKeyword } from '../config/values.ts'
+import type { EhloKeyword } from '../config/values/values.ts'
 import { XCLIENT_KEYWORD, XFORWARD_KEYWORD } from './client-attributes.ts'
 
 export interface ExtensionFacts {

@@ -3,7 +3,7 @@
  * (https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt). Functions of bytes, without effects.
  */
 import { isIPv4, isIPv6 } from 'node:net'
-import { canonicalAddress } from '../config/networks.ts'
+import { canonicalAddress } from '../config/values/networks.ts'
 
 export type ProxyHeader =
   /** The bytes may be the beginning of a header. */

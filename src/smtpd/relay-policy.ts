@@ -3,7 +3,7 @@
  */
 import { domainOf } from '../mail/address.ts'
 import type { Config } from '../config/options.ts'
-import { Networks } from '../config/networks.ts'
+import { Networks } from '../config/values/networks.ts'
 import { isRouted } from '../mail/address-path.ts'
 
 export class RelayPolicy {

@@ -3,7 +3,7 @@
  * after it. It has no socket: the connection sends the replies and takes the actions.
  */
 import type { Config } from '../config/options.ts'
-import type { EhloKeyword, ListenerBlock } from '../config/values.ts'
+import type { EhloKeyword, ListenerBlock } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'

@@ -1,5 +1,5 @@
 /** Checks of the arguments of the test kit. A mistake throws a TypeError with the valid form, before the world changes. */
-import { nearest } from '../config/problem.ts'
+import { nearest } from '../config/values/problem.ts'
 import { OPERATIONS, type OperationName } from '../queue/operations.ts'
 
 const shown = (value: unknown): string => JSON.stringify(value) ?? String(value)

@@ -3,7 +3,7 @@
  * `expect(world.recipient('ann@example.net')).toHaveBounced({ status: '5.1.1' })`. The message of a failing matcher contains the
  * timeline of the recipient.
  */
-import { nearest } from '../config/problem.ts'
+import { nearest } from '../config/values/problem.ts'
 import { Recipient } from './recipient.ts'
 
 /** Result of a matcher, in the form that vitest and jest expect. */

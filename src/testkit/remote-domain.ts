@@ -2,7 +2,7 @@
  * A remote domain whose failures are scripted by methods. Each method adds one rule of the script language (docs/faults.md), and
  * the newest matching rule is applied. Times are `'5m'` or seconds.
  */
-import { ConfigError } from '../config/problem.ts'
+import { ConfigError } from '../config/values/problem.ts'
 import type { Duration } from '../system/clock.ts'
 import type { RuleText } from './remote/rule-keys.ts'
 import { readRule } from './remote/rule-reader.ts'

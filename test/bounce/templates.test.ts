@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { previewNotice } from '../../src/bounce/notice-preview.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
-import { ConfigError } from '../../src/config/problem.ts'
+import { ConfigError } from '../../src/config/values/problem.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { loaded, settingsOf, takeApart } from '../support/notices.ts'
 

@@ -53,7 +53,7 @@ describe('every parameter', () => {
         path.endsWith('.ts') &&
         !path.endsWith('options.ts') &&
         path !== 'config/documentation.ts' &&
-        path !== 'config/postfix-parameters.ts',
+        path !== 'config/values/postfix-parameters.ts',
     )
     .map((path) => read(join('src', path)))
     .join('\n')

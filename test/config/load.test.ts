@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configFrom, ConfigError, loadConfig, type ConfigSources, type LoadedConfig } from '../../src/config/load.ts'
-import { DEFAULT_FILES } from '../../src/config/sources.ts'
+import { DEFAULT_FILES } from '../../src/config/values/sources.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { days, hours, minutes, seconds } from '../../src/system/clock.ts'
 

@@ -1,6 +1,6 @@
 /** The contract of the store over PostgreSQL. */
 import { describe } from 'vitest'
-import type { DatabaseUrl } from '../../src/config/database-url.ts'
+import type { DatabaseUrl } from '../../src/config/values/database-url.ts'
 import type { OwnerId } from '../../src/mail/message.ts'
 import { SHARDS } from '../../src/store/membership/shards.ts'
 import { takeOverNode } from '../../src/store/postgres/node.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseTables } from '../../src/config/lookup-tables.ts'
+import { parseTables } from '../../src/config/values/lookup-tables.ts'
 import { openAliasTable } from '../../src/rewriting/alias-table.ts'
 
 const FILES: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** Headers of the PROXY protocol: every prefix, any continuation and wild bytes. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalAddress } from '../../src/config/networks.ts'
+import { canonicalAddress } from '../../src/config/values/networks.ts'
 import { parseProxyHeader } from '../../src/smtpd/proxy-header.ts'
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a'

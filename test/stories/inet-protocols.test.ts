@@ -1,7 +1,7 @@
 /** Protocols of listeners and of deliveries (inet_protocols). */
 import { describe, expect, test } from 'vitest'
 import { localEndpoint } from '../../src/cli/postfix/submit.ts'
-import { listenAt } from '../../src/config/endpoints.ts'
+import { listenAt } from '../../src/config/values/endpoints.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { SmtpAgentHarness } from '../support/smtp-agent-harness.ts'
 import { openSmtpd } from '../support/smtpd-harness.ts'

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname } from 'node:path'
-import { DEFAULT_FILES } from '../../src/config/sources.ts'
+import { DEFAULT_FILES } from '../../src/config/values/sources.ts'
 
 const GUARD = Symbol.for('deferd default files guard')
 const folder = dirname(DEFAULT_FILES.system)

@@ -3,7 +3,7 @@
  * takes a tenth of the time of new tables.
  */
 import { afterAll, beforeAll } from 'vitest'
-import { parseDatabaseUrl, type DatabaseUrl } from '../../src/config/database-url.ts'
+import { parseDatabaseUrl, type DatabaseUrl } from '../../src/config/values/database-url.ts'
 import { openSession } from '../../src/store/postgres/session/client.ts'
 import { Connection } from '../../src/store/postgres/session/database-connection.ts'
 import { migrate } from '../../src/store/postgres/migrations.ts'

@@ -4,7 +4,7 @@ import { withConfig } from '../../src/cli/shell/config-options.ts'
 import { addSimulate } from '../../src/cli/commands/simulate/simulate.ts'
 import { CommandError } from '../../src/cli/shell/exit.ts'
 import type { Shell } from '../../src/cli/shell/shell.ts'
-import { ConfigError } from '../../src/config/problem.ts'
+import { ConfigError } from '../../src/config/values/problem.ts'
 
 export interface Run {
   readonly out: string

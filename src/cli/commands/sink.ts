@@ -6,7 +6,7 @@
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { seededRandom } from '../../system/random.ts'
-import { parseListen } from '../../config/endpoints.ts'
+import { parseListen } from '../../config/values/endpoints.ts'
 import type { Sink, SinkEvent, SinkPort, SinkSummary } from '../../testkit/sink.ts'
 import { countArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'

@@ -10,7 +10,7 @@ import { AddressLookup, LookupFailures, nameServiceError, type AddressFailure } 
 import { betterThanRelay, byPreference, inOrder, type Host, type Ordering } from './host-order.ts'
 import { OwnHosts } from './own-address.ts'
 import type { MxRecord, Net } from '../../system/net.ts'
-import type { NextHop } from '../../config/next-hop.ts'
+import type { NextHop } from '../../config/values/next-hop.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** Number of DNS queries that remain for one next hop. */

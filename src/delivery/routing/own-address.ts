@@ -4,7 +4,7 @@
  * only when the relay listens at that address and port, because another mail system may run on the machine.
  */
 import type { Endpoint } from '../../system/net.ts'
-import { parseNextHop } from '../../config/next-hop.ts'
+import { parseNextHop } from '../../config/values/next-hop.ts'
 
 const ANY = new Set(['0.0.0.0', '::', '*'])
 

@@ -2,7 +2,7 @@
  * Finds the transport and the relayhost of a sender (sender_dependent_default_transport_maps, sender_dependent_relayhost_maps). Keys are
  * those of other lookups of addresses: the sender, without its extension, and its @domain; the null sender has the key <>.
  */
-import type { NextHop } from '../../config/next-hop.ts'
+import type { NextHop } from '../../config/values/next-hop.ts'
 import type { Config } from '../../config/options.ts'
 import { parseSenderRelayhost, parseSenderTransport, type KnownTransport } from '../../config/sender-routes.ts'
 import { domainMatches } from '../../mail/address.ts'

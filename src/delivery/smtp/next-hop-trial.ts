@@ -3,7 +3,7 @@
  * For `deferd check --connect`.
  */
 import { DestinationPolicies } from '../../config/destination-policies.ts'
-import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import type { Config } from '../../config/options.ts'
 import { seconds, type Clock, type Duration } from '../../system/clock.ts'
 import type { Net } from '../../system/net.ts'

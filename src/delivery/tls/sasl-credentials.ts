@@ -5,7 +5,7 @@
  * token, which the command returns.
  */
 import type { Config } from '../../config/options.ts'
-import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { domainOf } from '../../mail/address.ts'
 import type { TokenSource } from './oauth-tokens.ts'
 

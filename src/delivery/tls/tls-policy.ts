@@ -6,7 +6,7 @@
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { Config } from '../../config/options.ts'
 import { lookupKeys } from '../../mail/address.ts'
-import { formatNextHop, type NextHop } from '../../config/next-hop.ts'
+import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
 
 /** TLS requirements of one session. */

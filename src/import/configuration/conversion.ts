@@ -3,7 +3,7 @@
  * nothing: the caller writes the files.
  */
 import { configFrom } from '../../config/load.ts'
-import { ConfigError } from '../../config/problem.ts'
+import { ConfigError } from '../../config/values/problem.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { ConfigurationDraft, type ConvertedFile } from './configuration-draft.ts'
 import { convertListeners } from './listener-conversion.ts'

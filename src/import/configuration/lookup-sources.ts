@@ -1,5 +1,5 @@
 /** Reads the lookup tables that Postfix's parameters name (DATABASE_README): the text files from which postmap made the databases. */
-import { parseTables } from '../../config/lookup-tables.ts'
+import { parseTables } from '../../config/values/lookup-tables.ts'
 import { parseTexthash } from '../../rewriting/texthash.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 

@@ -1,7 +1,7 @@
 /** Converts single parameters of main.cf. A parameter without an equivalent becomes a comment with what to do instead. */
 import { isOption } from '../../config/expansion.ts'
 import { OPTIONS } from '../../config/options.ts'
-import { postfixOnly } from '../../config/postfix-parameters.ts'
+import { postfixOnly } from '../../config/values/postfix-parameters.ts'
 import { CHECK_NAMES } from '../../checks/check-tables.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'

@@ -3,8 +3,8 @@
  * reported together, with file, line and the valid values.
  */
 import { configFrom, type LoadedConfig } from '../../config/load.ts'
-import { ConfigError, type Problem } from '../../config/problem.ts'
-import * as is from '../../config/values.ts'
+import { ConfigError, type Problem } from '../../config/values/problem.ts'
+import * as is from '../../config/values/values.ts'
 import type { Duration } from '../../system/clock.ts'
 import { rate, type Rate } from '../../testkit/remote/rule-keys.ts'
 import { readRule } from '../../testkit/remote/rule-reader.ts'

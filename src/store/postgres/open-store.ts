@@ -2,7 +2,7 @@
  * Opens a queue in PostgreSQL as a new node: creates or migrates its tables, joins, and opens the store and the reader. The node owns no
  * shard yet.
  */
-import type { DatabaseUrl } from '../../config/database-url.ts'
+import type { DatabaseUrl } from '../../config/values/database-url.ts'
 import type { OwnerId } from '../../mail/message.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Shard } from '../membership/shards.ts'

@@ -2,7 +2,7 @@
  * Keys of a rule: the kind of value, the meaning, and the stages at which each is valid. The script reader, its error messages
  * and docs/faults.md are derived from this table.
  */
-import * as is from '../../config/values.ts'
+import * as is from '../../config/values/values.ts'
 import type { Duration } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
 import { CONNECT_FAULTS, COUNTED_BY, DNS_FAULTS, DROPS, SPOKEN_STAGES, STAGES, type FaultStage } from './rule.ts'

@@ -2,8 +2,8 @@
  * Reads one rule from a TOML table or from code. Every mistake is reported with the valid values. The name of a rule has no
  * effect; events and error messages show it.
  */
-import { nearest } from '../../config/problem.ts'
-import * as is from '../../config/values.ts'
+import { nearest } from '../../config/values/problem.ts'
+import * as is from '../../config/values/values.ts'
 import { HOUR } from '../../system/clock.ts'
 import { KEYS, type KeyName, type ReadKeys, type RuleText } from './rule-keys.ts'
 import { STAGES, type Fault, type FaultStage, type ReplyAction, type Rule, type ReplyText, type When, type Where } from './rule.ts'

@@ -3,8 +3,8 @@
  * Every mistake is reported with file, line and the valid values.
  */
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import { keyLines, keyPath } from '../../config/key-lines.ts'
-import { ConfigError, nearest, type Problem } from '../../config/problem.ts'
+import { keyLines, keyPath } from '../../config/values/key-lines.ts'
+import { ConfigError, nearest, type Problem } from '../../config/values/problem.ts'
 import { readRule } from './rule-reader.ts'
 import type { Rule, Script, Zone } from './rule.ts'
 

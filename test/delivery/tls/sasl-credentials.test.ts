@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
-import type { NextHop } from '../../../src/config/next-hop.ts'
+import type { NextHop } from '../../../src/config/values/next-hop.ts'
 import { chooseMechanism, SaslCredentials, type Credentials } from '../../../src/delivery/tls/sasl-credentials.ts'
 import type { TokenSource } from '../../../src/delivery/tls/oauth-tokens.ts'
 

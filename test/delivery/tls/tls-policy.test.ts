@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { NextHop } from '../../../src/config/next-hop.ts'
+import type { NextHop } from '../../../src/config/values/next-hop.ts'
 import { NO_TLS, TlsPolicies } from '../../../src/delivery/tls/tls-policy.ts'
 
 const hop = (host: string, { port = 25, mx = true } = {}): NextHop => ({ host, port, mx, origin: 'recipient' })

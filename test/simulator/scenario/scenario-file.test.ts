@@ -1,6 +1,6 @@
 /** A scenario is read completely, and every mistake is reported with file, line and the valid values. */
 import { describe, expect, test } from 'vitest'
-import { ConfigError } from '../../../src/config/problem.ts'
+import { ConfigError } from '../../../src/config/values/problem.ts'
 import { HOUR, MINUTE, SECOND } from '../../../src/system/clock.ts'
 import { readScenario } from '../../../src/simulator/scenario/scenario-file.ts'
 

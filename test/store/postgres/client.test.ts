@@ -1,6 +1,6 @@
 /** Sessions with a real server: where they are opened, and the servers that are refused. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseDatabaseUrl } from '../../../src/config/database-url.ts'
+import { parseDatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'
 import { DatabaseAway, DatabaseUnusable } from '../../../src/store/postgres/session/database-errors.ts'
 import type { Durability } from '../../../src/store/postgres/session/database-terms.ts'

@@ -1,6 +1,6 @@
 /** Commits whose answer is lost, statements that arrive late, a database that is away, and a standby that does not answer. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { DatabaseUrl } from '../../../src/config/database-url.ts'
+import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { takeOverNode } from '../../../src/store/postgres/node.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'

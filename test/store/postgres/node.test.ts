@@ -1,6 +1,6 @@
 /** Nodes of a queue in PostgreSQL: joining, and the takeover of one that has failed. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { DatabaseUrl } from '../../../src/config/database-url.ts'
+import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import { migrate } from '../../../src/store/postgres/migrations.ts'
 import { joinNode, takeOverNode } from '../../../src/store/postgres/node.ts'

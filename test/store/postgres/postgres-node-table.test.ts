@@ -1,6 +1,6 @@
 /** The node table in PostgreSQL: beats, shards, arrivals and takeovers, also after failures of its sessions. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { DatabaseUrl } from '../../../src/config/database-url.ts'
+import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { Fenced, StoreUnavailable } from '../../../src/store/queue-store.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import { joinNode } from '../../../src/store/postgres/node.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'smol-toml'
-import { ConfigError } from '../../../src/config/problem.ts'
+import { ConfigError } from '../../../src/config/values/problem.ts'
 import { HOUR, MINUTE, SECOND } from '../../../src/system/clock.ts'
 import { KEYS, type KeyName } from '../../../src/testkit/remote/rule-keys.ts'
 import { readRule } from '../../../src/testkit/remote/rule-reader.ts'

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
 import { DatabaseAway, DatabaseUnusable } from './database-errors.ts'
 import { refusal, type DatabaseFacts, type Durability } from './database-terms.ts'
-import { parseDatabaseUrl, type DatabaseUrl, type ServerUrl } from '../../../config/database-url.ts'
+import { parseDatabaseUrl, type DatabaseUrl, type ServerUrl } from '../../../config/values/database-url.ts'
 import type { Config } from '../../../config/options.ts'
 
 export interface SessionTerms {

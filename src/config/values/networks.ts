@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { BlockList, SocketAddress, isIP, isIPv6 } from 'node:net'
-import { errorMessage } from '../system/caught-error.ts'
+import { errorMessage } from '../../system/caught-error.ts'
 
 /** Entries in succession that all include, or all exclude. */
 interface Run {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import * as values from '../../src/config/values.ts'
+import * as values from '../../../src/config/values/values.ts'
 
 const cases: readonly (readonly [
   string,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { configFrom } from '../../src/config/load.ts'
-import { OPTIONS } from '../../src/config/options.ts'
-import { foreignTableType, POSTFIX_ONLY } from '../../src/config/postfix-parameters.ts'
+import { configFrom } from '../../../src/config/load.ts'
+import { OPTIONS } from '../../../src/config/options.ts'
+import { foreignTableType, POSTFIX_ONLY } from '../../../src/config/values/postfix-parameters.ts'
 
 /** The problems of a configuration that must be refused, one a line. */
 function problems(values: Readonly<Record<string, unknown>>): readonly string[] {

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import { errorCode, errorMessage } from '../system/caught-error.ts'
+import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { keyLines, keyPath } from './key-lines.ts'
 import { foreignTableType } from './postfix-parameters.ts'
 import { ConfigError, type Problem } from './problem.ts'

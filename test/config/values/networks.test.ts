@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Networks, peerAddress } from '../../src/config/networks.ts'
+import { Networks, peerAddress } from '../../../src/config/values/networks.ts'
 
 describe('networks', () => {
   test.each([

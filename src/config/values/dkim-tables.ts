@@ -1,5 +1,5 @@
 /** The `[dkim."…"]` tables: keys that sign the mail of a domain. A key is `selector:path`, or `selector?:path` before it signs. */
-import type { Duration } from '../system/clock.ts'
+import type { Duration } from '../../system/clock.ts'
 import type { Problem } from './problem.ts'
 import type { RawValue } from './sources.ts'
 import * as is from './values.ts'

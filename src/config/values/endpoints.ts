@@ -1,7 +1,7 @@
 /** Listen addresses: `127.0.0.1:2525`, `[::1]:25`, `*:25` for all addresses, or only a port. */
-import { errorCode, errorMessage } from '../system/caught-error.ts'
+import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { isIP } from 'node:net'
-import type { Endpoint, ListenOptions } from '../system/net.ts'
+import type { Endpoint, ListenOptions } from '../../system/net.ts'
 import type { Family } from './values.ts'
 
 const NAMES: Readonly<Record<Family, string>> = { ipv4: 'IPv4', ipv6: 'IPv6' }

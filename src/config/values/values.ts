@@ -2,8 +2,8 @@
  * Kinds of parameter values. Each kind parses a value from TOML, the environment or `-o` (a string, a number, a boolean or a
  * list), or reports what it expected.
  */
-import type { Duration } from '../system/clock.ts'
-import { parseDuration } from '../system/duration.ts'
+import type { Duration } from '../../system/clock.ts'
+import { parseDuration } from '../../system/duration.ts'
 
 /** The parsed value, or the problem. */
 export type Reading<T> = { readonly value: T } | { readonly wrong: string }

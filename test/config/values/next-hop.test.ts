@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatNextHop, parseNextHop } from '../../src/config/next-hop.ts'
+import { formatNextHop, parseNextHop } from '../../../src/config/values/next-hop.ts'
 
 const parse = (text: string, mx = true) => parseNextHop(text, { port: 25, origin: 'relayhost', mx })
 

@@ -2,7 +2,7 @@
  * Next hops in Postfix's syntax: `host`, `host:port`, `host:service`, `[host]`, `[host]:port`, `[1.2.3.4]`, `[IPv6:2001:db8::1]`.
  * Brackets disable the MX lookup (transport(5)).
  */
-import { unbracket } from '../mail/address.ts'
+import { unbracket } from '../../mail/address.ts'
 
 /** Source of a next hop. A configured next hop may have any address; a recipient's domain may have only public addresses. */
 export type Origin =

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseDatabaseUrl, withoutPassword } from '../../src/config/database-url.ts'
+import { parseDatabaseUrl, withoutPassword } from '../../../src/config/values/database-url.ts'
 
 const servers = (text: string): readonly string[] | undefined => parseDatabaseUrl(text)?.servers.map(({ url }) => url)
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { configFrom } from '../../src/config/load.ts'
-import { parseTables } from '../../src/config/lookup-tables.ts'
+import { configFrom } from '../../../src/config/load.ts'
+import { parseTables } from '../../../src/config/values/lookup-tables.ts'
 
 const entries = (given: unknown) => parseTables(given).map((one) => (one.kind === 'inline' ? Object.fromEntries(one.entries) : one))
 

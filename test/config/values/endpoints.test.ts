@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseListen } from '../../src/config/endpoints.ts'
+import { parseListen } from '../../../src/config/values/endpoints.ts'
 
 test.each([
   ['127.0.0.1:2525', '127.0.0.1', 2525],

@@ -2,7 +2,7 @@
  * Parses the values of parameters that name lookup tables (Postfix DATABASE_README): a TOML table, `inline:{key=value, …}`,
  * `texthash:/path`, `static:value`, `regexp:/path`, `pcre:/path`, or a list of them. Pure: no file is read.
  */
-import { errorMessage } from '../system/caught-error.ts'
+import { errorMessage } from '../../system/caught-error.ts'
 import { foreignTableType } from './postfix-parameters.ts'
 import type { Kind } from './values.ts'
 
