@@ -11,6 +11,7 @@ const LAYERS = [
   'system',
   'mail',
   'backoff',
+  'planner',
   'patterns',
   'config/values',
   'config',

@@ -5,7 +5,7 @@
  */
 import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../system/clock.ts'
-import { plannedAttempts } from './schedule.ts'
+import { plannedAttempts } from '../planner/schedule.ts'
 
 export interface Goal {
   /** Share of the mail that arrives during the outage, from 0 to 1. */

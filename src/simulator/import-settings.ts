@@ -4,7 +4,7 @@ import { PolicyError } from '../backoff/policy.ts'
 import { compileAlone, compileRetryPolicy } from '../backoff/retry-policy.ts'
 import { parseExactDuration } from '../system/duration.ts'
 import { DAY, type Duration, HOUR, SECOND } from '../system/clock.ts'
-import type { Setup } from './plan.ts'
+import type { Setup } from '../planner/plan.ts'
 
 /** Postfix's defaults, and the unit of a bare number (postconf(5)). */
 const POSTFIX: Readonly<Record<string, { readonly default: string; readonly unit: Duration }>> = {

@@ -6,7 +6,7 @@ import { compileRetryPolicy } from '../../src/backoff/retry-policy.ts'
 import { googleInterval } from '../../src/backoff/cloud.ts'
 import { compileAlone, exactWait } from '../../src/backoff/retry-policy.ts'
 import { days, seconds } from '../../src/system/clock.ts'
-import { plannedAttempts } from '../../src/simulator/schedule.ts'
+import { plannedAttempts } from '../../src/planner/schedule.ts'
 
 const golden = JSON.parse(readFileSync(new URL('golden/retry-schedules.json', import.meta.url), 'utf8')) as Record<string, number[]>
 

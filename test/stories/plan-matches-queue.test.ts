@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { compileRetryPolicy } from '../../src/backoff/retry-policy.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
-import { plannedAttempts } from '../../src/simulator/schedule.ts'
+import { plannedAttempts } from '../../src/planner/schedule.ts'
 import { type Behaviour } from '../support/modelled-remote.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 

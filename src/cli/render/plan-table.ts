@@ -1,6 +1,6 @@
 /** Tables of retry plans: one row of attempts per plan, and the figures of the plans side by side. */
 import { DAY, HOUR, type Duration } from '../../system/clock.ts'
-import type { Plan } from '../../simulator/plan.ts'
+import type { Plan } from '../../planner/plan.ts'
 import { attemptRow, timeAxis } from '../../simulator/terminal-plot.ts'
 import type { Display } from './style.ts'
 import { columnsFor, cutMiddle, tableHeading, tableRow } from './table.ts'

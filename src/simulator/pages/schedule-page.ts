@@ -2,7 +2,7 @@
 import { type Duration, HOUR, MINUTE } from '../../system/clock.ts'
 import type { Page } from './page.ts'
 import type { Plot } from './plot.ts'
-import { type Plan, planOutage } from '../plan.ts'
+import { type Plan, planOutage } from '../../planner/plan.ts'
 
 const inMinutes = (duration: Duration): number => Number((duration / MINUTE).toPrecision(5))
 const inHours = (duration: Duration): number => Number((duration / HOUR).toPrecision(5))

@@ -10,7 +10,7 @@ import { MODELS, type ModelName, runModel } from '../../../src/simulator/content
 import { contentionPage, modelPage } from '../../../src/simulator/pages/contention-page.ts'
 import { type Page, renderPage } from '../../../src/simulator/pages/page.ts'
 import type { Plot } from '../../../src/simulator/pages/plot.ts'
-import { planOf } from '../../../src/simulator/plan.ts'
+import { planOf } from '../../../src/planner/plan.ts'
 import { schedulePage } from '../../../src/simulator/pages/schedule-page.ts'
 import { days } from '../../../src/system/clock.ts'
 import { simulate } from '../../support/simulate-command.ts'

@@ -6,8 +6,8 @@ import { compileAlone, compileRetryPolicy } from '../../src/backoff/retry-policy
 import { DAY, days, HOUR, hours, MINUTE, minutes, seconds } from '../../src/system/clock.ts'
 import { readEximRetry, readMainCf } from '../../src/simulator/import-settings.ts'
 import { goalIsMet, searchGoal, shareWithin } from '../../src/simulator/goal-search.ts'
-import { planOf, planOutage } from '../../src/simulator/plan.ts'
-import { plannedAttempts } from '../../src/simulator/schedule.ts'
+import { planOf, planOutage } from '../../src/planner/plan.ts'
+import { plannedAttempts } from '../../src/planner/schedule.ts'
 
 const doubling = (minimal: number, maximal: number) => compileRetryPolicy({ retry_backoff: 'doubling', minimal, maximal })
 
