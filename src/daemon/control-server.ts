@@ -21,7 +21,9 @@ import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
 import { controlPath } from './control-socket-path.ts'
 import type { MoveService } from './move-service.ts'
-import { routeListener, type Failure } from '../http/route-server.ts'
+import type { Failure } from '../http/failure-line.ts'
+import { jsonBody } from '../http/request-body.ts'
+import { openListener } from '../http/route-listener.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 
 /** One line of the response to a bulk operation. */
@@ -109,7 +111,7 @@ export class ControlServer {
   constructor(deps: ControlServerDeps) {
     this.#deps = deps
     this.#path = controlPath(deps.queueDirectory)
-    this.#server = createServer(routeListener(this.#routes(), ['local']))
+    this.#server = createServer(openListener(this.#routes(), deps.clock))
   }
 
   /**
@@ -137,7 +139,7 @@ export class ControlServer {
 
   #routes(): readonly Route[] {
     const { operations } = this.#deps
-    const destinationBody = { shape: destinationShape, limit: BODY_LIMIT }
+    const destinationBody = jsonBody(destinationShape, BODY_LIMIT)
     const done: Answer = { kind: 'json', status: 200, value: {} }
     return [
       route({
@@ -156,21 +158,21 @@ export class ControlServer {
         method: 'POST',
         path: '/operations',
         role: 'local',
-        body: { shape: operationShape, limit: BODY_LIMIT },
+        body: jsonBody(operationShape, BODY_LIMIT),
         handler: ({ body }) => ({ kind: 'lines', produce: (send) => this.#perform(body, send) }),
       }),
       route({
         method: 'POST',
         path: '/move',
         role: 'local',
-        body: { shape: moveShape, limit: BODY_LIMIT },
+        body: jsonBody(moveShape, BODY_LIMIT),
         handler: ({ body }) => ({ kind: 'lines', produce: (send) => this.#move(body, send) }),
       }),
       route({
         method: 'POST',
         path: '/suspend',
         role: 'local',
-        body: { shape: suspensionShape, limit: BODY_LIMIT },
+        body: jsonBody(suspensionShape, BODY_LIMIT),
         handler: async ({ body: { destination, ...request } }) => (await operations.suspend(destination, request), done),
       }),
       route({

@@ -7,7 +7,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { routeListener } from '../http/route-server.ts'
+import { openListener } from '../http/route-listener.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 
 /** A health condition. It fails when `run` rejects or does not settle within TIMEOUT. */
@@ -38,7 +38,7 @@ export class HttpServer {
 
   constructor(deps: HttpServerDeps) {
     this.#deps = deps
-    this.#server = createServer(routeListener(this.#routes(), ['anyone']))
+    this.#server = createServer(openListener(this.#routes(), deps.clock))
     this.#server.headersTimeout = TIMEOUT
     this.#server.requestTimeout = TIMEOUT
     this.#server.maxConnections = MAX_CONNECTIONS

@@ -1,26 +1,47 @@
 /**
- * Routes of the HTTP servers (control socket, http_listen). A route maps a method and a path to a handler and to the role that
- * the client needs. Matching is pure; route-server.ts does the I/O.
+ * Routes of the HTTP servers (control socket, http_listen, admin_listen). A route maps a method and a path to a handler and to the
+ * role that the client needs. Matching is pure; route-listener.ts does the I/O.
  */
-import type { z } from 'zod'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Client } from './forwarded-client.ts'
+import type { RequestBody } from './request-body.ts'
+import type { Requester, Role } from './requester.ts'
 
-/**
- * Role of a client. `anyone` requires no authentication. `local` is the control socket, which only the owner of the queue and
- * root can open.
- */
-export type Role = 'anyone' | 'viewer' | 'operator' | 'sender' | 'admin' | 'local'
+type Headers = Readonly<Record<string, string>>
 
-/** A response. `lines` are sent as soon as they are produced, one JSON value per line (NDJSON). */
+/** A response. Header fields of an answer replace those that all responses of the listener have. */
 export type Answer =
-  | { readonly kind: 'json'; readonly status: number; readonly value: unknown }
-  | { readonly kind: 'text'; readonly status: number; readonly contentType: string; readonly text: string }
+  | { readonly kind: 'json'; readonly status: number; readonly value: unknown; readonly headers?: Headers }
+  | { readonly kind: 'text'; readonly status: number; readonly contentType: string; readonly text: string; readonly headers?: Headers }
+  /** Sends the client to another path, relative to that of the request, with GET (303 See Other). */
+  | { readonly kind: 'redirect'; readonly location: string; readonly headers?: Headers }
+  /** One JSON value per line (NDJSON), sent as soon as it is produced. */
   | { readonly kind: 'lines'; readonly produce: (send: (value: unknown) => void) => Promise<void> }
+  /** Pieces are taken as fast as the client reads. The iterator ends when the client disconnects. */
+  | {
+      readonly kind: 'stream'
+      readonly contentType: string
+      readonly chunks: AsyncIterable<string | Uint8Array>
+      readonly headers?: Headers
+    }
+  /**
+   * Server-sent events, until the client disconnects. `send` takes a complete event, such as `data: …\n\n`. `subscribe` returns the
+   * function that ends the subscription.
+   */
+  | { readonly kind: 'events'; readonly subscribe: (send: (event: string) => void) => () => void }
 
 export interface RouteRequest<Body> {
   /** Decoded values of the path's `:name` segments. */
   readonly parameters: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
   readonly body: Body
+  /** The authenticated client; null on a route for `anyone`, and on the control socket. */
+  readonly requester: Requester | null
+  /** The connection, and the origin that the client sees. */
+  readonly client: Client
+  /** Aborted when the client has disconnected, or the server closes. */
+  readonly signal: AbortSignal
 }
 
 export interface Route<Body = unknown> {
@@ -31,8 +52,10 @@ export interface Route<Body = unknown> {
    */
   readonly path: string
   readonly role: Role
-  /** Shape and maximum size in bytes of the JSON body. Absent for a request without a body. */
-  readonly body?: { readonly shape: z.ZodType<Body>; readonly limit: number }
+  /** Absent for a request without a body. */
+  readonly body?: RequestBody<Body>
+  /** True for a request that may walk the whole queue. Few of them run at once. */
+  readonly isSearch?: true
   handler(request: RouteRequest<Body>): Answer | Promise<Answer>
 }
 
@@ -82,19 +105,3 @@ export function matchRoute(routes: readonly Route[], method: string, path: strin
   if (matches.length === 0) return { kind: 'unknown-path' }
   return { kind: 'wrong-method', allowed: [...new Set(matches.flatMap((match) => methodsOf(match.route)))] }
 }
-
-/** Describes the first problem of a body in one sentence. Unknown or missing members indicate a client of another version. */
-export function describeProblem({ issues: [issue] }: z.ZodError): string {
-  if (issue === undefined) return 'the request has another shape than expected'
-  const path = issue.path.map(String)
-  if (issue.code === 'unrecognized_keys') {
-    const names = issue.keys.map((key) => JSON.stringify(key)).join(', ')
-    return `unknown member ${names}${within(path)}; if this daemon is older than the command, restart it`
-  }
-  if (issue.code === 'invalid_type' && issue.message.endsWith('received undefined')) {
-    return `missing member "${path.at(-1) ?? ''}"${within(path.slice(0, -1))}; use a command of the daemon's version`
-  }
-  return [...(path.length > 0 ? [path.join('.')] : []), issue.message].join(': ')
-}
-
-const within = (path: readonly string[]): string => (path.length === 0 ? '' : ` of ${path.join('.')}`)

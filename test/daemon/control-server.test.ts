@@ -52,9 +52,12 @@ afterEach(async () => {
 
 const ask = (method: string, path: string, body?: unknown): Promise<readonly [number | undefined, string]> =>
   new Promise((resolve, reject) => {
-    const asked = request({ socketPath: controlPath(operator.directory), method, path, agent: false }, (response) => {
-      text(response).then((answer) => resolve([response.statusCode, answer]), reject)
-    })
+    const asked = request(
+      { socketPath: controlPath(operator.directory), method, path, headers: { 'content-type': 'application/json' }, agent: false },
+      (response) => {
+        text(response).then((answer) => resolve([response.statusCode, answer]), reject)
+      },
+    )
     asked.on('error', reject)
     asked.end(body === undefined ? undefined : JSON.stringify(body))
   })
@@ -91,7 +94,7 @@ test('an operation is answered with its progress and its outcome', async () => {
 test('a filter that this daemon does not know is refused, and matches nothing', async () => {
   const [status, answer] = await ask('POST', '/operations', holdAll({ subject: 'x' }))
   expect([status, JSON.parse(answer)]).toEqual([
-    400,
+    422,
     {
       kind: 'failed',
       why: 'request refused: unknown member "subject" of selection.filter; if this daemon is older than the command, restart it',
@@ -116,6 +119,6 @@ test('a request of another version is refused with one sentence', async () => {
 
 test('a suspended destination is remembered', async () => {
   expect(await ask('POST', '/suspend', { destination: 'far.example', by: 'root', duration: null, reason: null })).toEqual([200, '{}\n'])
-  expect((await ask('POST', '/suspend', { destination: '', by: 'root', duration: null, reason: null }))[0]).toBe(400)
+  expect((await ask('POST', '/suspend', { destination: '', by: 'root', duration: null, reason: null }))[0]).toBe(422)
   expect((await ask('GET', '/suspend'))[0]).toBe(405)
 })

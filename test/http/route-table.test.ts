@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { describeProblem, matchRoute, route, type Answer, type Route } from '../../src/http/route-table.ts'
+import { describeProblem } from '../../src/http/failure-line.ts'
+import { matchRoute, route, type Answer, type Route } from '../../src/http/route-table.ts'
 
 const EMPTY: Answer = { kind: 'json', status: 200, value: {} }
 const at = (method: Route['method'], path: string): Route => route({ method, path, role: 'local', handler: () => EMPTY })

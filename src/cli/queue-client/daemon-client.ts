@@ -122,7 +122,8 @@ class DaemonClient implements QueueClient {
 
   #ask(method: string, path: string, body?: object, limit = QUERY_LIMIT): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const request = httpRequest({ socketPath: this.#socketPath, method, path, agent: false }, resolve)
+      const headers = body === undefined ? {} : { 'content-type': 'application/json' }
+      const request = httpRequest({ socketPath: this.#socketPath, method, path, headers, agent: false }, resolve)
       request.on('error', reject)
       request.setTimeout(limit, () => request.destroy(new DaemonSilent(limit)))
       request.end(body === undefined ? undefined : JSON.stringify(body))

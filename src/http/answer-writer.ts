@@ -1,0 +1,79 @@
+/** Writes an answer as the response of a request. Responses are not cached unless the answer says so. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import type { EventStreams } from './event-streams.ts'
+import { failureOf } from './failure-line.ts'
+import type { Answer } from './route-table.ts'
+
+/** A request with its response. */
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly streams: EventStreams
+  /** Aborted when the connection has ended. */
+  readonly signal: AbortSignal
+  /** Resolves with false when the client has lost the right to the response. */
+  readonly confirm: () => Promise<boolean>
+}
+
+type Headers = Readonly<Record<string, string>>
+
+function begin(response: ServerResponse, status: number, contentType: string | null, headers: Headers = {}): void {
+  response.writeHead(status, { 'cache-control': 'no-store', ...(contentType === null ? {} : { 'content-type': contentType }), ...headers })
+}
+
+const jsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
+
+/** Resolves when the response has ended, or events are subscribed to. Rejects before the response has begun, or with its failure. */
+export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<void> {
+  const { request, response } = exchange
+  switch (answer.kind) {
+    case 'json':
+      begin(response, answer.status, 'application/json', answer.headers)
+      response.end(jsonLine(answer.value))
+      return
+    case 'text':
+      begin(response, answer.status, answer.contentType, answer.headers)
+      response.end(answer.text)
+      return
+    case 'redirect':
+      begin(response, 303, null, { location: answer.location, ...answer.headers })
+      response.end()
+      return
+    case 'lines':
+      begin(response, 200, 'application/x-ndjson')
+      await answer
+        .produce((value) => void response.write(jsonLine(value)))
+        .catch((error: unknown) => response.write(jsonLine(failureOf(error))))
+      response.end()
+      return
+    case 'stream':
+      if (request.method === 'HEAD') return end(response, answer.contentType, answer.headers)
+      return stream(response, answer)
+    case 'events':
+      if (request.method === 'HEAD') return end(response, 'text/event-stream', {})
+      exchange.streams.open(exchange, answer.subscribe, (headers) => begin(response, 200, 'text/event-stream', headers))
+  }
+}
+
+/** Ends the response to HEAD, for which nothing is produced. */
+function end(response: ServerResponse, contentType: string, headers: Headers | undefined): void {
+  begin(response, 200, contentType, headers)
+  response.end()
+}
+
+/** Takes the first piece before the response begins, so that an early failure has a status of its own. */
+async function stream(response: ServerResponse, { contentType, chunks, headers }: Extract<Answer, { kind: 'stream' }>): Promise<void> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  const first = await iterator.next()
+  begin(response, 200, contentType, headers)
+  await pipeline(rest(first, iterator), response)
+}
+
+async function* rest<T>(first: IteratorResult<T>, iterator: AsyncIterator<T>): AsyncGenerator<T> {
+  try {
+    for (let piece = first; piece.done !== true; piece = await iterator.next()) yield piece.value
+  } finally {
+    await iterator.return?.()
+  }
+}

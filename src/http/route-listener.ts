@@ -1,0 +1,198 @@
+/** Serves a route table over node:http: admission, body, handler, response. The response of a refused request is that of `refusal`. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import { sendAnswer, type Exchange } from './answer-writer.ts'
+import type { Client } from './forwarded-client.ts'
+import { EventStreams } from './event-streams.ts'
+import { failureAnswer } from './failure-line.ts'
+import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
+import type { RequestBody } from './request-body.ts'
+import { requestTarget, type RequestTarget } from './request-target.ts'
+import type { Requester, Role } from './requester.ts'
+import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
+import { VERSION } from '../system/version.ts'
+
+/** A request that may be answered. */
+export interface Admitted {
+  readonly client: Client
+  /** Null on a route for anyone, and on the control socket. */
+  readonly requester: Requester | null
+  /** Resolves with false when the client has lost the right to the response, such as by a logout. */
+  readonly confirm: () => Promise<boolean>
+}
+
+export interface ListenerOptions {
+  readonly routes: readonly Route[]
+  readonly clock: Clock
+  /**
+   * Admits a request to a route of this role; rejects with Problem. It is also called, for the role `anyone`, when no route matches, so
+   * that every refusal of a host precedes any other answer.
+   */
+  readonly admit: (request: IncomingMessage, target: RequestTarget, role: Role) => Promise<Admitted>
+  /** The response to a refused or failed request. */
+  readonly refusal: (error: unknown, request: IncomingMessage, requester: Requester | null) => Answer
+  /** Header fields of all responses. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly streams: EventStreams
+  /** Counts the searches that run; shared by the listeners of a daemon. */
+  readonly searches: Searches
+  /** Called for each refused or failed request. */
+  readonly refused?: (problem: Problem, request: IncomingMessage) => void
+}
+
+/** Time limit of receiving a JSON body or a form. A streamed body has the limit of the server for a whole request. */
+const BODY_TIMEOUT: Duration = 30_000
+
+/** Maximum number of searches that run at once. */
+const SEARCHES = 4
+
+/** The number of searches that run. */
+export class Searches {
+  #running = 0
+
+  /** Runs a search. Rejects with Problem when as many as are allowed run. */
+  async run(search: () => Promise<void>): Promise<void> {
+    if (this.#running >= SEARCHES)
+      throw new Problem(HTTP_PROBLEMS.busy, `${SEARCHES} searches run already: repeat the request later`, {
+        headers: { 'retry-after': '2' },
+      })
+    this.#running++
+    try {
+      await search()
+    } finally {
+      this.#running--
+    }
+  }
+}
+
+/** Maximum number of paths of a listener that the refusal of an unknown path lists. */
+const LISTED = 10
+
+/** A request listener for node:http, also for the event `checkContinue`. */
+export type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A handler runs to its end even when the client disconnects, unless it observes `signal`. */
+export function routeListener(options: ListenerOptions): Listener {
+  return (request, response) => {
+    for (const [name, value] of Object.entries(options.headers)) response.setHeader(name, value)
+    // A client that has disconnected needs no response.
+    response.on('error', () => undefined)
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    let requester: Requester | null = null
+    const exchange: Exchange = { request, response, streams: options.streams, signal: gone.signal, confirm: () => Promise.resolve(true) }
+    serve(options, exchange, (admitted) => (requester = admitted.requester)).catch((error: unknown) =>
+      fail(options, exchange, { error, requester }),
+    )
+  }
+}
+
+async function serve(options: ListenerOptions, exchange: Exchange, noteAdmitted: (admitted: Admitted) => void): Promise<void> {
+  const { request } = exchange
+  const target = requestTarget(request.url ?? '')
+  if (target === undefined)
+    throw new Problem(HTTP_PROBLEMS.malformed, 'the target of the request is neither a path nor a URL of this server')
+  const match = matchRoute(options.routes, request.method ?? '', target.path)
+  const admitted = await options.admit(request, target, match.kind === 'found' ? match.route.role : 'anyone')
+  noteAdmitted(admitted)
+  const { route, parameters } = found(match, request.method ?? '', target.path, options.routes)
+  const answer = async (): Promise<void> => {
+    const body = route.body === undefined ? undefined : await receive(route.body, exchange, options.clock)
+    const { requester, client } = admitted
+    const facts = { parameters, query: target.query, headers: request.headers, body, requester, client, signal: exchange.signal }
+    await sendAnswer({ ...exchange, confirm: admitted.confirm }, await route.handler(facts))
+  }
+  await (route.isSearch === true ? options.searches.run(answer) : answer())
+}
+
+function found(match: RouteMatch, method: string, path: string, routes: readonly Route[]): Extract<RouteMatch, { kind: 'found' }> {
+  switch (match.kind) {
+    case 'found':
+      return match
+    case 'wrong-method': {
+      const allow = match.allowed.join(', ')
+      throw new Problem(HTTP_PROBLEMS.methodNotAllowed, `method ${method} not allowed for ${path}; allowed: ${allow}`, {
+        headers: { allow },
+      })
+    }
+    case 'unknown-path': {
+      const known = [...new Set(routes.map((route) => route.path))]
+      throw new Problem(HTTP_PROBLEMS.unknownPath, `no such path: ${path}${known.length > LISTED ? '' : `; known: ${known.join(', ')}`}`)
+    }
+  }
+}
+
+/** Media type of a request, without parameters. */
+const mediaType = ({ headers }: IncomingMessage): string => (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+async function receive<Body>(body: RequestBody<Body>, { request, response, signal }: Exchange, clock: Clock): Promise<Body> {
+  const contentType = mediaType(request)
+  if (!body.types.includes(contentType)) {
+    const given = contentType === '' ? 'the request has no Content-Type' : `the Content-Type is ${contentType}`
+    throw new Problem(HTTP_PROBLEMS.unsupportedMediaType, `${given}; accepted: ${body.types.join(', ')}`)
+  }
+  const limit = body.limit()
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+  if (request.headers.expect !== undefined) response.writeContinue()
+  const reading = body.read({ contentType, bytes: limited(request, limit) })
+  if (body.isStreamed) return reading
+  const read = await withTimeout(
+    reading.then((value) => ({ value })),
+    clock,
+    BODY_TIMEOUT,
+    signal,
+  )
+  if (read !== undefined) return read.value
+  throw new Problem(HTTP_PROBLEMS.timeout, `the body was not received within ${BODY_TIMEOUT / 1_000} s`, {
+    headers: { connection: 'close' },
+  })
+}
+
+const tooLarge = (limit: number): Problem =>
+  new Problem(HTTP_PROBLEMS.tooLarge, `request body too large: the limit is ${limit} bytes`, { headers: { connection: 'close' } })
+
+/** The bytes of a body. Throws Problem at the limit; the connection stays open for the response. */
+async function* limited(request: IncomingMessage, limit: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    if (size > limit) throw tooLarge(limit)
+    yield chunk
+  }
+}
+
+interface Failed {
+  readonly error: unknown
+  readonly requester: Requester | null
+}
+
+function fail({ refusal, refused }: ListenerOptions, exchange: Exchange, { error, requester }: Failed): void {
+  const { request, response, signal } = exchange
+  if (signal.aborted && !(error instanceof Problem)) return
+  refused?.(problemOf(error), request)
+  if (response.headersSent) {
+    // The client sees by the missing end that the response is not complete.
+    response.destroy()
+    return
+  }
+  // A body that the client sends only after "100 Continue" must not be taken for the next request.
+  if (request.headers.expect !== undefined && !request.complete) response.setHeader('connection', 'close')
+  sendAnswer(exchange, refusal(error, request, requester)).catch(() => response.destroy())
+}
+
+/**
+ * A listener without authentication, for the control socket and http_listen. An error response is a JSON object with one sentence.
+ * Each response has the version of the daemon in the field Deferd-Version.
+ */
+export const openListener = (routes: readonly Route[], clock: Clock): Listener =>
+  routeListener({
+    routes,
+    clock,
+    streams: new EventStreams(clock),
+    searches: new Searches(),
+    admit: () => Promise.resolve({ client: UNKNOWN, requester: null, confirm: () => Promise.resolve(true) }),
+    refusal: failureAnswer,
+    headers: { 'deferd-version': VERSION },
+  })
+
+const UNKNOWN: Client = { address: 'local', scheme: 'http', host: 'localhost', user: null }
