@@ -35,6 +35,7 @@ const LAYERS = [
   'queue/scheduler',
   'queue/intake',
   'queue',
+  'presentation',
   'smtpd',
   'http',
   'daemon/node',

@@ -8,7 +8,7 @@ import { withConfig } from './shell/config-options.ts'
 import { POSTFIX_NAMES } from './postfix/tools.ts'
 import { BrokenPipe, EX } from './shell/exit.ts'
 import type { Shell } from './shell/shell.ts'
-import { maskControls } from './render/text.ts'
+import { maskControls } from '../presentation/text.ts'
 
 /** Output of the command-line parser, written after parsing, and the exit code. */
 interface CommandOutput {

@@ -1,6 +1,6 @@
 /** The example of docs/choosing-retry-settings.md in full size: a rate-limited provider, a three-hour outage, 20,000 messages; two runs are equal. */
 import { describe, expect, test } from 'vitest'
-import { span } from '../../src/cli/render/text.ts'
+import { span } from '../../src/presentation/text.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { simulate } from '../support/simulate-command.ts'
 

@@ -52,7 +52,7 @@ const MUTATIONS: readonly Mutation[] = [
   ),
   filterKeyDropped(
     'the filter that commands make of options',
-    'cli/queue-client/filters.ts',
+    'queue/message-filter.ts',
     '  attemptsOver: options.attemptsOver ?? null,\n',
     'queueId: null; sender: string',
   ),

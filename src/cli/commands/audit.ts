@@ -5,7 +5,8 @@ import type { Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'
 import type { AuditRecord } from '../../store/queue-store.ts'
-import { epochSeconds, isoTime, jsonLine, localTime, maskControls, plural } from '../render/text.ts'
+import { auditJson } from '../../presentation/audit-json.ts'
+import { isoTime, jsonLine, localTime, maskControls, plural } from '../../presentation/text.ts'
 
 const PAGE = 500
 
@@ -15,8 +16,9 @@ interface Options {
 }
 
 /** A record as a line: JSON, tab-separated values, or text for people. */
-function lineOf({ at, who, action, arguments: words, changed }: AuditRecord, { tsv, json }: Options, { clock }: Shell): string {
-  if (json === true) return jsonLine({ time: epochSeconds(at), who, action, arguments: words, changed })
+function lineOf(record: AuditRecord, { tsv, json }: Options, { clock }: Shell): string {
+  if (json === true) return jsonLine(auditJson(record))
+  const { at, who, action, arguments: words, changed } = record
   if (tsv === true) return `${[isoTime(at), who, action, words, String(changed)].map(maskControls).join('\t')}\n`
   return `${localTime(at, clock)}  ${maskControls(who)}  ${maskControls(`${action} ${words}`)}  (${plural(changed, 'change')})\n`
 }

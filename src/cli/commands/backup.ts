@@ -7,7 +7,7 @@ import { configOf, subcommand } from '../shell/config-options.ts'
 import { assertInFolder } from '../queue-client/queue-access.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { byteSize, maskControls } from '../render/text.ts'
+import { byteSize, maskControls } from '../../presentation/text.ts'
 
 async function synced(path: string): Promise<void> {
   const file = await open(path, 'r')

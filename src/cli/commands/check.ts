@@ -29,7 +29,7 @@ import { systemClock } from '../../system/system-clock.ts'
 import { PARTS, prepare, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/sqlite/file/database.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
-import { maskControls, jsonLine, plural, span } from '../render/text.ts'
+import { maskControls, jsonLine, plural, span } from '../../presentation/text.ts'
 
 interface Finding {
   readonly what: string

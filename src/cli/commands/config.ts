@@ -8,7 +8,7 @@ import { unknownParameter } from '../../config/expansion.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { maskControls, jsonLine } from '../render/text.ts'
+import { maskControls, jsonLine } from '../../presentation/text.ts'
 
 interface Options {
   readonly n?: true

@@ -3,10 +3,10 @@
  * recipient. Shows the first message as the operator sees it, and the notice that the sender of the second one gets.
  */
 import type { Command } from 'commander'
-import { recordsByName } from '../render/recipient-status.ts'
+import { recordsByName } from '../../presentation/recipient-status.ts'
 import { storyText } from '../render/message-details.ts'
 import { painted, type Display } from '../render/style.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 import { wrapped } from '../render/wrapping.ts'
 import { displayOf } from '../shell/display.ts'
 import { CommandError, EX } from '../shell/exit.ts'

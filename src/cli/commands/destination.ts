@@ -3,52 +3,25 @@
  */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import type { LiveDestination } from '../../store/destination-status.ts'
-import type { DestinationLoad, QueueReader } from '../../store/queue-reader.ts'
-import { healthOf, siteReason, stateText } from '../render/destination-state.ts'
+import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
+import { destinationJson } from '../../presentation/destination-json.ts'
 import {
   DESTINATION_SORTS,
-  destinationTable,
-  destinationValues,
+  destinationRow,
+  destinationRows,
   isIdle,
-  sorted,
+  sortedRows,
   type DestinationRow as Row,
   type DestinationSort,
-} from '../render/destination-rows.ts'
+} from '../../presentation/destination-list.ts'
+import { destinationTable, destinationValues } from '../render/destination-rows.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
 import type { Duration } from '../../system/clock.ts'
-import { epochSeconds, grouped, maskControls, jsonLine, localTime, relative } from '../render/text.ts'
-
-const PAGE = 500
-
-async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
-  for (let after = ''; ;) {
-    const page = await reader.destinationLoads({ after, limit: PAGE })
-    yield* page
-    if (page.length < PAGE) return
-    after = page.at(-1)?.destination ?? after
-  }
-}
-
-/**
- * Destinations with queued mail, by name; then those without mail that have a recorded state or are in the memory of the daemon.
- */
-async function* rows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<Row> {
-  const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
-  const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
-  for await (const load of loads(reader)) {
-    yield { name: load.destination, load, record: records.get(load.destination), live: inMemory.get(load.destination) }
-    records.delete(load.destination)
-    inMemory.delete(load.destination)
-  }
-  for (const name of new Set([...records.keys(), ...inMemory.keys()])) {
-    yield { name, load: undefined, record: records.get(name), live: inMemory.get(name) }
-  }
-}
+import { grouped, maskControls, jsonLine, localTime, relative } from '../../presentation/text.ts'
 
 /** Name of the node that schedules a destination; null when no node does, and for a queue in a folder. */
 type NodeOf = (destination: string) => string | null
@@ -63,39 +36,12 @@ async function nodesOf(shell: Shell, config: Config): Promise<NodeOf> {
   }
 }
 
-const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
-
-function toJson(row: Row, nodeOf: NodeOf): object {
-  const { name, load, live } = row
-  const { state, deadUntil, probeInterval, suspension, siteStatus } = healthOf(row)
-  return {
-    destination: name,
-    node: nodeOf(name),
-    state,
-    window: live?.window ?? null,
-    in_flight: live?.inFlight ?? load?.leased ?? 0,
-    waiting: load?.waiting ?? 0,
-    next_due_time: seconds(load?.nextDueAt),
-    dead_until: seconds(deadUntil),
-    probe_interval: seconds(probeInterval),
-    suspended_by: suspension?.by ?? null,
-    suspended_until: seconds(suspension?.until),
-    suspend_reason: suspension?.reason ?? null,
-    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
-  }
-}
-
-/**
- * The row of one destination; undefined when it has no queued mail and no recorded state, and is not in the memory of the daemon.
- */
+/** The row of one destination; undefined when nothing is known of it. */
 async function rowOf(shell: Shell, config: Config, name: string): Promise<Row | undefined> {
   const reader = await shell.openReader(config)
   try {
-    const { waiting, leased, ...rest } = await reader.destinationLoad(name)
-    const load = waiting + leased === 0 ? undefined : { waiting, leased, ...rest }
-    const record = (await reader.destinationRecords()).find((one) => one.name === name)
     const live = (await shell.liveDestinations(config))?.find(({ destination }) => destination === name)
-    return load === undefined && record === undefined && live === undefined ? undefined : { name, load, record, live }
+    return await destinationRow(reader, name, live)
   } finally {
     await reader.close()
   }
@@ -113,16 +59,16 @@ async function list(shell: Shell, { all, sort, tsv, json }: ListOptions, command
   const reader = await shell.openReader(config)
   try {
     const nodeOf = await nodesOf(shell, config)
-    const found = rows(reader, await shell.liveDestinations(config))
+    const found = destinationRows(reader, await shell.liveDestinations(config))
     // JSON has all destinations by name, one at a time, unless an order is given.
     if (json === true && sort === undefined) {
-      for await (const row of found) await shell.stdout.write(jsonLine(toJson(row, nodeOf)))
+      for await (const row of found) await shell.stdout.write(jsonLine(destinationJson(row, nodeOf(row.name))))
       return
     }
     const known: Row[] = []
     for await (const row of found) known.push(row)
-    const shown = sorted(all === true || json === true ? known : known.filter((row) => !isIdle(row)), sort ?? 'waiting')
-    if (json === true) return await shell.stdout.write(shown.map((row) => jsonLine(toJson(row, nodeOf))).join(''))
+    const shown = sortedRows(all === true || json === true ? known : known.filter((row) => !isIdle(row)), sort ?? 'waiting')
+    if (json === true) return await shell.stdout.write(shown.map((row) => jsonLine(destinationJson(row, nodeOf(row.name)))).join(''))
     const facts = { now: shell.clock.now(), display: displayOf(shell) }
     if (tsv === true) return await shell.stdout.write(shown.map((row) => `${destinationValues(row, facts)}\n`).join(''))
     await shell.stdout.write(destinationTable(shown, known.length - shown.length, facts))
@@ -140,7 +86,7 @@ async function show(shell: Shell, asked: string, options: { readonly json?: true
       `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
     )
   const nodeOf = await nodesOf(shell, config)
-  await shell.stdout.write(options.json === true ? jsonLine(toJson(row, nodeOf)) : screen(row, nodeOf(row.name), shell))
+  await shell.stdout.write(options.json === true ? jsonLine(destinationJson(row, nodeOf(row.name))) : screen(row, nodeOf(row.name), shell))
 }
 
 function screen(row: Row, node: string | null, { clock }: Shell): string {

@@ -6,7 +6,7 @@ import { postfixOnly } from '../../config/values/postfix-parameters.ts'
 import { nearest } from '../../config/values/problem.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 
 interface HelpContext {
   readonly shell: Shell

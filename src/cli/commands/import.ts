@@ -15,7 +15,7 @@ import { surveySpool, takeOverSpool, type TakeOverReport } from '../../import/sp
 import { StoreUnavailable } from '../../store/queue-store.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { importJson, importLines, isIncomplete, problemsOf } from '../render/import-report.ts'
-import { jsonLine, maskControls } from '../render/text.ts'
+import { jsonLine, maskControls } from '../../presentation/text.ts'
 import { loadShellConfig, overridesOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'

@@ -9,7 +9,7 @@ import { openNamed, TABLE_NAMES } from '../../rewriting/tables.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 import type { Shell } from '../shell/shell.ts'
 
 /** The exit code of a key that no table has, as that of postmap -q. */

@@ -7,10 +7,10 @@ import { parseQueueId } from '../../mail/queue-id.ts'
 import { isLive, queueIdOf } from '../../mail/message.ts'
 import type { MessageDetails, QueueReader } from '../../store/queue-reader.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
-import { shownSender } from '../render/message-json.ts'
+import { shownSender } from '../../presentation/message-json.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Output, Shell } from '../shell/shell.ts'
-import { maskControls, isoTime } from '../render/text.ts'
+import { maskControls, isoTime } from '../../presentation/text.ts'
 
 /** Reads a message; throws CommandError (65) when the id is unknown. */
 export async function storyOf(reader: QueueReader, id: string): Promise<MessageDetails> {

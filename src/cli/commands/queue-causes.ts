@@ -3,9 +3,10 @@
  */
 import type { Command } from 'commander'
 import { waitingCauses } from '../../queue/waiting-causes.ts'
-import { causeJson, causeList } from '../render/cause-list.ts'
-import { recordsByName } from '../render/recipient-status.ts'
-import { jsonLine } from '../render/text.ts'
+import { causeJson } from '../../presentation/cause-json.ts'
+import { causeList } from '../render/cause-list.ts'
+import { recordsByName } from '../../presentation/recipient-status.ts'
+import { jsonLine } from '../../presentation/text.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import type { Shell } from '../shell/shell.ts'

@@ -4,7 +4,8 @@
 import { Option, type Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import { isFiltered, toFilter, withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { isFiltered, toFilter } from '../../queue/message-filter.ts'
+import { withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { listHeading, type ListForm } from '../render/list-row.ts'
 import type { ListingOrder, Share } from '../queue-client/listing-shares.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
@@ -15,7 +16,7 @@ import type { Shell } from '../shell/shell.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import type { Config } from '../../config/options.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
-import { jsonLine, plural } from '../render/text.ts'
+import { jsonLine, plural } from '../../presentation/text.ts'
 
 /**
  * Options of the command. `maildrop` is an additional queue name here: it lists files that are not queued yet, and is not a

@@ -8,7 +8,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
-import { jsonLine, maskControls, plural } from '../render/text.ts'
+import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
 
 interface Options {
   readonly to: string

@@ -7,7 +7,7 @@ import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { addressName, domainName, Shape, type ShapeLayout } from '../render/qshape-table.ts'
-import { maskControls, jsonLine } from '../render/text.ts'
+import { maskControls, jsonLine } from '../../presentation/text.ts'
 import type { QueueName } from '../../mail/message.ts'
 
 interface ShapeOrder {

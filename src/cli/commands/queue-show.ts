@@ -4,11 +4,12 @@
 import type { Command } from 'commander'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
-import { recordsByName } from '../render/recipient-status.ts'
+import { recordsByName } from '../../presentation/recipient-status.ts'
 import { displayOf } from '../shell/display.ts'
 import type { Shell } from '../shell/shell.ts'
-import { storyJson, storyText } from '../render/message-details.ts'
-import { jsonLine } from '../render/text.ts'
+import { storyJson } from '../../presentation/story-json.ts'
+import { storyText } from '../render/message-details.ts'
+import { jsonLine } from '../../presentation/text.ts'
 import { storyOf } from './queue-cat.ts'
 
 async function show(shell: Shell, id: string, options: { readonly json?: true }, command: Command): Promise<void> {

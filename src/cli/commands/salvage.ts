@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { jsonLine, maskControls, plural } from '../render/text.ts'
+import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
 
 interface SalvageOptions {
   readonly json?: true

@@ -9,7 +9,7 @@ import type { Command } from 'commander'
 import { countArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 
 /** Maximum number of messages in the folder. Each further message removes the oldest one. */
 export const KEPT_MESSAGES = 100

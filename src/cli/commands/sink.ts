@@ -13,7 +13,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { Output, Shell } from '../shell/shell.ts'
 import { readTextFile } from './simulate/simulate-options.ts'
 import { sinkLine } from '../render/sink-line.ts'
-import { jsonLine, plural } from '../render/text.ts'
+import { jsonLine, plural } from '../../presentation/text.ts'
 import { addSinkShow, defaultFolder, KEPT_MESSAGES, SinkFolder } from './sink-show.ts'
 
 interface Options {

@@ -9,7 +9,7 @@ import { hashPassword, isUserName, parseUsers } from '../../smtpd/users.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { maskControls, jsonLine } from '../render/text.ts'
+import { maskControls, jsonLine } from '../../presentation/text.ts'
 
 async function usersFile(shell: Shell, command: Command): Promise<string> {
   const { config } = await configOf(shell, command)

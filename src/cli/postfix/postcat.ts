@@ -8,7 +8,7 @@ import { getopt } from './getopt.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
-import { ctime, maskControls } from '../render/text.ts'
+import { ctime, maskControls } from '../../presentation/text.ts'
 import { configFor } from './postqueue.ts'
 import { contentOf, writeContent } from '../commands/queue-cat.ts'
 

@@ -11,11 +11,11 @@ import { getopt } from './getopt.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
-import { pages } from '../queue-client/list-pages.ts'
+import { pages } from '../../queue/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { EMPTY, footer, HEADING, showqMessage, showqSubmission } from './showq.ts'
-import { recordsByName } from '../render/recipient-status.ts'
+import { recordsByName } from '../../presentation/recipient-status.ts'
 import type { QueueName } from '../../mail/message.ts'
 
 /** Queues in the order of Postfix's listing. The maildrop is listed before them. */

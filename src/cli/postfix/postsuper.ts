@@ -8,7 +8,7 @@ import { getopt } from './getopt.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 import { configFor } from './postqueue.ts'
 import type { QueueName } from '../../mail/message.ts'
 

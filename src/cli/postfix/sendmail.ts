@@ -17,7 +17,7 @@ import { fromField } from '../../mail/from-field.ts'
 import { normalizeInput, readAddresses, recipientFields } from './sendmail-input.ts'
 import { bridge } from './sendmail-bs.ts'
 import { submit } from './submit.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 import { configFor, flushAll, flushMessage, flushSite, printQueue } from './postqueue.ts'
 
 /** Options of sendmail(1). A colon follows an option with a value. `-n` is refused as in Postfix. */

@@ -11,7 +11,7 @@ import { QueueIncompatible, QueueTooNew } from '../../store/errors.ts'
 import { listenAt } from '../../config/values/endpoints.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { maskControls } from '../render/text.ts'
+import { maskControls } from '../../presentation/text.ts'
 
 /** Address of the daemon on this machine; null when it has no usable listener. */
 export function localEndpoint({ smtpd_listen: [first], inet_protocols }: Pick<Config, 'smtpd_listen' | 'inet_protocols'>): Endpoint | null {

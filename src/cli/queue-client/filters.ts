@@ -1,20 +1,11 @@
 /** Filter options that select messages. A message must match all given filters. */
 import { Option, type Command } from 'commander'
-import type { Duration, Instant } from '../../system/clock.ts'
-import { normalizeAddress } from '../../mail/address.ts'
-import { conditionsIn, type QueueFilter } from '../../store/queue-reader.ts'
+import type { QueueFilter } from '../../store/queue-reader.ts'
+import type { MessageConditions } from '../../queue/message-filter.ts'
 import { countArgument, durationArgument } from '../shell/config-options.ts'
 
-export interface FilterOptions {
-  readonly sender?: string
-  readonly recipient?: string
-  readonly destination?: string
+export interface FilterOptions extends MessageConditions {
   readonly queue?: NonNullable<QueueFilter['queue']>
-  readonly olderThan?: Duration
-  readonly youngerThan?: Duration
-  readonly attemptsOver?: number
-  readonly status?: string
-  readonly reply?: string
   readonly limit?: number
 }
 
@@ -39,27 +30,3 @@ export function withFilters(command: Command, queues: readonly string[] = QUEUES
   for (const option of Object.values(optionsFor(queues))) if (option !== null) command.addOption(option)
   return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
 }
-
-/** True when the filter has a condition. A filter without conditions matches all mail. */
-export const isFiltered = (filter: QueueFilter): boolean => conditionsIn(filter).length > 0
-
-const nullSender = (address: string): string => (address === '<>' || address.toLowerCase() === 'mailer-daemon' ? '' : address)
-
-/** Pattern of an address that an option names. */
-export const addressPattern = (address: string): string => normalizeAddress(address)
-
-/** Pattern of an envelope sender that an option names. */
-export const senderPattern = (address: string): string => normalizeAddress(nullSender(address))
-
-export const toFilter = (options: FilterOptions, now: Instant): QueueFilter => ({
-  queueId: null,
-  sender: options.sender === undefined ? null : senderPattern(options.sender),
-  recipient: options.recipient === undefined ? null : addressPattern(options.recipient),
-  destination: options.destination?.toLowerCase() ?? null,
-  queue: options.queue ?? null,
-  arrivedBefore: options.olderThan === undefined ? null : now - options.olderThan,
-  arrivedAfter: options.youngerThan === undefined ? null : now - options.youngerThan,
-  attemptsOver: options.attemptsOver ?? null,
-  status: options.status ?? null,
-  reply: options.reply ?? null,
-})

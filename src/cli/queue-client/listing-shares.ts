@@ -3,10 +3,10 @@ import type { Instant } from '../../system/clock.ts'
 import type { MessageId } from '../../mail/message.ts'
 import type { ListedMessage, QueueFilter, QueueReader } from '../../store/queue-reader.ts'
 import { listRow, type ListForm } from '../render/list-row.ts'
-import { messageJson } from '../render/message-json.ts'
-import { pages } from './list-pages.ts'
-import { recordsByName, type DestinationRecords } from '../render/recipient-status.ts'
-import { jsonLines } from '../render/text.ts'
+import { messageJson } from '../../presentation/message-json.ts'
+import { pages } from '../../queue/list-pages.ts'
+import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
+import { jsonLines } from '../../presentation/text.ts'
 
 export interface ListingOrder {
   readonly filter: QueueFilter

@@ -1,7 +1,8 @@
 /** Formats the lines of the maildrop's entries for a listing. */
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
-import { submissionJson, submissionRow } from '../render/maildrop-entry.ts'
-import { jsonLines } from '../render/text.ts'
+import { submissionJson } from '../../presentation/maildrop-json.ts'
+import { submissionRow } from '../render/maildrop-entry.ts'
+import { jsonLines } from '../../presentation/text.ts'
 import type { ListingOrder, Share } from './listing-shares.ts'
 
 /** Yields one share per batch of entries, up to the limit. */

@@ -2,10 +2,10 @@
  * Sorts a listing, which needs the messages in memory. Without `--limit`, all messages that match are kept, and more than MOST of them
  * are an error; with it, only the messages that sort first are kept.
  */
-import { nextAttemptAt, recordsByName, type DestinationRecords } from '../render/recipient-status.ts'
+import { nextAttemptAt, recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
-import { pages } from './list-pages.ts'
+import { pages } from '../../queue/list-pages.ts'
 import { formatPage, type ListingOrder, type Share } from './listing-shares.ts'
 
 /** Orders of a listing. Equal messages stay in the order of their arrival. */

@@ -1,12 +1,13 @@
 /**
- * Causes of waiting mail as text, one block per destination, and as JSON.
+ * Causes of waiting mail as text, one block per destination.
  */
 import type { WaitingCause } from '../../queue/waiting-causes.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
-import { healthOf, stateText, type KnownDestination } from './destination-state.ts'
+import { filterOptionsOf } from '../../presentation/cause-json.ts'
+import { healthOf, stateText, type KnownDestination } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
-import { clipped, epochSeconds, grouped, maskControls, plural, relative, shellWord } from './text.ts'
+import { clipped, grouped, maskControls, plural, relative } from '../../presentation/text.ts'
 import { wrapped } from './wrapping.ts'
 
 /** Width of the column of counts. */
@@ -20,10 +21,6 @@ export interface CauseListFacts {
   /** Maximum number of causes shown per destination. */
   readonly limit: number
 }
-
-/** The options of queue commands that select a cause; null when there are none. */
-export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
-  filter === null ? null : `--destination ${shellWord(filter.destination ?? '')} --reply ${shellWord(filter.reply ?? '')}`
 
 const lines = (text: string, width: number): readonly string[] => wrapped(maskControls(text), width - INDENT.length)
 
@@ -65,28 +62,3 @@ export function causeList(causes: readonly WaitingCause[], facts: CauseListFacts
     })
   return blocks.map((block) => `${block.join('\n')}\n`).join('\n')
 }
-
-const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
-
-/** A cause in JSON. The member `options` has the command-line options that select its recipients in queue commands. */
-export const causeJson = (cause: WaitingCause): object => ({
-  destination: cause.destination,
-  cause: cause.cause,
-  recipients: cause.recipients,
-  since: seconds(cause.since),
-  last_time: seconds(cause.last),
-  stage: cause.example?.status.stage ?? null,
-  last_status: cause.example?.status.status ?? null,
-  example:
-    cause.example === null
-      ? null
-      : {
-          queue_id: cause.example.queueId,
-          recipient: cause.example.address,
-          reply: cause.example.status.reply ?? null,
-          reason: cause.example.status.reason,
-        },
-  filter: cause.filter,
-  filter_is_exact: cause.isExact,
-  options: filterOptionsOf(cause),
-})

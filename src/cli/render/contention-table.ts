@@ -3,7 +3,7 @@ import type { ContentionResult } from '../../simulator/contention/contention.ts'
 import { blockRow } from '../../simulator/terminal-plot.ts'
 import type { Display } from './style.ts'
 import { columnsFor, tableHeading, tableRow, widthBeside } from './table.ts'
-import { grouped } from './text.ts'
+import { grouped } from '../../presentation/text.ts'
 import { wrapped } from './wrapping.ts'
 
 export interface Run {

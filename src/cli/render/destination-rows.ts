@@ -1,27 +1,16 @@
 /** Destinations as a table for people, with the reason of a state below its destination, and as tab-separated values. Pure. */
-import type { DestinationLoad } from '../../store/queue-reader.ts'
 import type { Instant } from '../../system/clock.ts'
-import { healthOf, siteReason, stateText, type KnownDestination } from './destination-state.ts'
+import { nextAt, type DestinationRow } from '../../presentation/destination-list.ts'
+import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { roleOfDestination, type Display } from './style.ts'
 import { tableHeading, tableRow, widthBeside, type Column } from './table.ts'
-import { grouped, isoTime, maskControls, plural, span } from './text.ts'
+import { grouped, isoTime, maskControls, plural, span } from '../../presentation/text.ts'
 import { hanging } from './wrapping.ts'
-
-/** A destination with its queued mail; `load` is undefined when it has none. */
-export interface DestinationRow extends KnownDestination {
-  readonly name: string
-  readonly load: DestinationLoad | undefined
-}
 
 export interface TableFacts {
   readonly now: Instant
   readonly display: Display
 }
-
-export const DESTINATION_SORTS = ['waiting', 'name', 'state', 'next'] as const
-export type DestinationSort = (typeof DESTINATION_SORTS)[number]
-
-const STATES = ['dead', 'suspended', 'throttled', 'open'] as const
 
 const FIGURES: readonly Column[] = [
   { heading: 'STATE', width: 9 },
@@ -32,38 +21,6 @@ const FIGURES: readonly Column[] = [
 /** Maximum width of a name, in characters. */
 const LONGEST_NAME = 60
 const INDENT = 4
-
-/** True for an open or throttled destination without mail. */
-export const isIdle = (row: DestinationRow): boolean => {
-  const { state } = healthOf(row)
-  return (row.load?.waiting ?? 0) + (row.load?.leased ?? 0) + (row.live?.inFlight ?? 0) === 0 && (state === 'open' || state === 'throttled')
-}
-
-/** Time of the next attempt, of the probe, or of the end of the suspension; null for none. */
-function nextAt(row: DestinationRow): Instant | null {
-  const { state, deadUntil, suspension } = healthOf(row)
-  if (state === 'suspended') return suspension?.until ?? null
-  return state === 'dead' ? deadUntil : (row.load?.nextDueAt ?? null)
-}
-
-const byName = (a: DestinationRow, b: DestinationRow): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
-
-function compared(a: DestinationRow, b: DestinationRow, sort: DestinationSort): number {
-  switch (sort) {
-    case 'waiting':
-      return (b.load?.waiting ?? 0) - (a.load?.waiting ?? 0)
-    case 'name':
-      return 0
-    case 'state':
-      return STATES.indexOf(healthOf(a).state) - STATES.indexOf(healthOf(b).state)
-    case 'next':
-      return Math.sign((nextAt(a) ?? Infinity) - (nextAt(b) ?? Infinity)) || 0
-  }
-}
-
-/** Destinations in an order; equal ones by name. */
-export const sorted = (rows: readonly DestinationRow[], sort: DestinationSort): readonly DestinationRow[] =>
-  rows.toSorted((a, b) => compared(a, b, sort) || byName(a, b))
 
 /** Reason of the state: that of the suspension, or the reply of the host. Empty for none. */
 function reasonOf(row: DestinationRow, now: Instant): string {

@@ -1,11 +1,11 @@
-/** Mail that has left the queue: a line for each recipient, or a JSON object for each message. */
+/** Mail that has left the queue: a line for each recipient. */
 import { queueIdOf, type Recipient } from '../../mail/message.ts'
 import type { MessageDetails } from '../../store/queue-reader.ts'
 import type { Clock } from '../../system/clock.ts'
-import { shownSender } from './message-json.ts'
+import { shownSender } from '../../presentation/message-json.ts'
 import type { Display, Role } from './style.ts'
 import { StoryTable, type Column } from './table.ts'
-import { epochSeconds, isoTime, localTime, maskControls } from './text.ts'
+import { isoTime, localTime, maskControls } from '../../presentation/text.ts'
 
 const COLUMNS: readonly Column[] = [
   { heading: 'LEFT', width: 19 },
@@ -37,23 +37,3 @@ export function historyLine({ message }: MessageDetails, recipient: Recipient, c
   const cells = [localTime(settledAt, clock), queueIdOf(message), [state, ROLES[state] ?? null]] as const
   return tableFor(display).row(cells, parties, replyOf(recipient))
 }
-
-/** One object per message, with the recipients that were selected. */
-export const historyJson = ({ message, leftAt }: MessageDetails, recipients: readonly Recipient[]): object => ({
-  queue_id: queueIdOf(message),
-  arrival_time: Math.floor(message.arrivedAt / 1000),
-  left_time: epochSeconds(leftAt ?? message.createdAt),
-  message_size: message.size,
-  sender: shownSender(message.sender),
-  message_id: message.messageId ?? null,
-  recipients: recipients.map(({ address, destination, state, settledAt, attempts, last }) => ({
-    address,
-    destination,
-    outcome: state,
-    time: epochSeconds(settledAt ?? message.createdAt),
-    attempts,
-    last_status: last?.status ?? null,
-    reply: last?.reply ?? null,
-    reason: last?.reason ?? null,
-  })),
-})

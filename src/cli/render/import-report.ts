@@ -1,6 +1,6 @@
 /** The report of an import: counts by queue, and the files that are left. Pure. */
 import { countsOf, type QueueTakeOver, type TakeOverReport } from '../../import/spool/take-over.ts'
-import { plural } from './text.ts'
+import { plural } from '../../presentation/text.ts'
 
 /** True when files with mail are left in the spool. */
 export const isIncomplete = ({ files }: TakeOverReport): boolean => files.some(({ kind }) => kind === 'left')

@@ -4,11 +4,11 @@
  */
 import { queueIdOf } from '../../mail/message.ts'
 import type { ListedMessage } from '../../store/queue-reader.ts'
-import { shownSender } from './message-json.ts'
-import { nextAttemptAt, shortReason, delayReason, type DestinationRecords } from './recipient-status.ts'
+import { shownSender } from '../../presentation/message-json.ts'
+import { nextAttemptAt, shortReason, delayReason, type DestinationRecords } from '../../presentation/recipient-status.ts'
 import { roleOfQueue, type Display } from './style.ts'
 import { StoryTable, tableHeading, tableRow, type Cell, type Column } from './table.ts'
-import { byteSize, maskControls, isoTime, relative, span } from './text.ts'
+import { byteSize, maskControls, isoTime, relative, span } from '../../presentation/text.ts'
 
 /** Form of a listing. */
 export type ListForm =

@@ -1,48 +1,23 @@
 /** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
-import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Clock, Instant } from '../../system/clock.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
 import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../mail/message.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
-import type { MessageDetails } from '../../store/queue-reader.ts'
 import type { AttemptRecord } from '../../store/queue-store.ts'
 import { formatDelay } from '../../telemetry/delays.ts'
-import { healthOf, siteReason, stateText } from './destination-state.ts'
-import { attemptJson, messageJson, shownSender } from './message-json.ts'
-import { remedyFor, ruleFor } from './next-attempt-reason.ts'
-import { nextAttemptAt, waitsFor, type DestinationRecords, type WaitsFor } from './recipient-status.ts'
+import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
+import { shownSender } from '../../presentation/message-json.ts'
+import { remedyFor, ruleFor } from '../../presentation/next-attempt-reason.ts'
+import type { StoryFacts } from '../../presentation/story-json.ts'
+import { nextAttemptAt, waitsFor, type WaitsFor } from '../../presentation/recipient-status.ts'
 import { painted, roleOfDestination, roleOfQueue, type Display, type Role } from './style.ts'
-import { byteSize, maskControls, localTime, plural, relative } from './text.ts'
+import { byteSize, maskControls, localTime, plural, relative } from '../../presentation/text.ts'
 import { hanging } from './wrapping.ts'
 
-export interface StoryFacts {
-  readonly story: MessageDetails
-  readonly records: DestinationRecords
+export interface StoryScreenFacts extends StoryFacts {
   /** Destinations in the daemon's memory; null when no daemon runs. */
   readonly live: readonly LiveDestination[] | null
-  readonly policies: DestinationPolicies
   readonly clock: Clock
-}
-
-/** The live recipient with the earliest next attempt. */
-function firstToBeTried({ story, records }: StoryFacts): Recipient | undefined {
-  const at = (recipient: Recipient) => nextAttemptAt(recipient, story.queue, records) ?? Infinity
-  return story.recipients.filter(isLive).toSorted((a, b) => at(a) - at(b) || a.id - b.id)[0]
-}
-
-/** Builds the object of `queue show --json`. */
-export function storyJson(facts: StoryFacts): object {
-  const { story, records, policies } = facts
-  const addresses = new Map(story.recipients.map(({ id, address }) => [id, address]))
-  const first = firstToBeTried(facts)
-  const waits: WaitsFor = first === undefined ? 'nothing' : waitsFor(first, story.queue, records)
-  return {
-    ...messageJson(story, records),
-    history: story.history.map((attempt) => attemptJson(attempt, addresses.get(attempt.recipient) ?? '')),
-    rule:
-      first === undefined ? null : ruleFor({ recipient: first, story, waits, next: nextAttemptAt(first, story.queue, records), policies }),
-    waits_for: waits,
-  }
 }
 
 const NAME_WIDTH = 14
@@ -78,7 +53,7 @@ class Screen {
 const timeAndDistance = (at: Instant, clock: Clock): string => `${localTime(at, clock)} (${relative(at, clock.now())})`
 
 /** Builds the text of `queue show`. */
-export function storyText(facts: StoryFacts, display: Display): string {
+export function storyText(facts: StoryScreenFacts, display: Display): string {
   const { story, clock } = facts
   const { message } = story
   const screen = new Screen(display)
@@ -97,7 +72,7 @@ export function storyText(facts: StoryFacts, display: Display): string {
   return screen.toString()
 }
 
-function writeRecipient(screen: Screen, recipient: Recipient, { story, records, policies, clock }: StoryFacts): void {
+function writeRecipient(screen: Screen, recipient: Recipient, { story, records, policies, clock }: StoryScreenFacts): void {
   const waits = waitsFor(recipient, story.queue, records)
   const next = nextAttemptAt(recipient, story.queue, records)
   screen.line()
@@ -151,7 +126,7 @@ function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: At
   screen.line(status.reply ?? status.reason, null, 6)
 }
 
-function writeDestination(screen: Screen, name: DestinationName, { records, live, clock }: StoryFacts): void {
+function writeDestination(screen: Screen, name: DestinationName, { records, live, clock }: StoryScreenFacts): void {
   const known = { record: records.get(name), live: live?.find(({ destination }) => destination === name) }
   const { deadUntil, siteStatus } = healthOf(known)
   screen.line()

@@ -3,7 +3,7 @@ import type { ListedNode } from '../../store/postgres/node-directory.ts'
 import { SECOND, type Clock, type Duration, type Instant } from '../../system/clock.ts'
 import type { Display, Role } from './style.ts'
 import { columnsFor, tableHeading, tableRow } from './table.ts'
-import { epochSeconds, grouped, localTime, maskControls, relative, span } from './text.ts'
+import { epochSeconds, grouped, localTime, maskControls, relative, span } from '../../presentation/text.ts'
 
 /** `silent`: without a beat for node_lease, so that other nodes take it over. */
 export type NodeListState = 'active' | 'draining' | 'silent'

@@ -4,7 +4,7 @@ import type { Plan } from '../../planner/plan.ts'
 import { attemptRow, timeAxis } from '../../simulator/terminal-plot.ts'
 import type { Display } from './style.ts'
 import { columnsFor, cutMiddle, tableHeading, tableRow } from './table.ts'
-import { maskControls, span } from './text.ts'
+import { maskControls, span } from '../../presentation/text.ts'
 import { hanging, wrapped } from './wrapping.ts'
 
 const spanOr = (duration: Duration | null, otherwise: string): string => (duration === null ? otherwise : span(duration))

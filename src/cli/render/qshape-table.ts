@@ -1,6 +1,6 @@
 /** Table of qshape(1): counts messages by domain and age, and formats the table. Pure. */
 import { MINUTE, type Duration } from '../../system/clock.ts'
-import { maskControls } from './text.ts'
+import { maskControls } from '../../presentation/text.ts'
 
 export interface ShapeLayout {
   /** Number of age columns. The last one has no upper limit. */

@@ -4,7 +4,7 @@ import type { DestinationRecord, ScenarioResult } from '../../simulator/scenario
 import { blockRow, evenAxis, shadedRow } from '../../simulator/terminal-plot.ts'
 import type { Display } from './style.ts'
 import { columnsFor, cutMiddle, tableHeading, tableRow } from './table.ts'
-import { grouped, maskControls, plural, span } from './text.ts'
+import { grouped, maskControls, plural, span } from '../../presentation/text.ts'
 import { wrapped } from './wrapping.ts'
 
 const HEADINGS = ['DESTINATION', 'MAIL', 'DELIVERED', 'RETURNED', 'QUEUED', 'FAILED', 'WAIT 50%', '95%', 'LAST AT']

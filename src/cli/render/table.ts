@@ -1,6 +1,6 @@
 /** Tables for people: columns of a fixed width, text cut to its column, and colours. Pure. */
 import { painted, type Display, type Role } from './style.ts'
-import { clipped, maskControls } from './text.ts'
+import { clipped, maskControls } from '../../presentation/text.ts'
 
 export interface Column {
   readonly heading: string

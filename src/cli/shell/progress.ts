@@ -3,7 +3,7 @@
  * takes longer than half a second, and erased at the end. Nothing is written to a pipe or file.
  */
 import type { Clock, Duration } from '../../system/clock.ts'
-import { grouped } from '../render/text.ts'
+import { grouped } from '../../presentation/text.ts'
 import type { Output } from './shell.ts'
 
 const SHOWN_AFTER: Duration = 500

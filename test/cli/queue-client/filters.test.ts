@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { isFiltered, toFilter, withFilters, type FilterOptions } from '../../../src/cli/queue-client/filters.ts'
+import { withFilters, type FilterOptions } from '../../../src/cli/queue-client/filters.ts'
+import { isFiltered, toFilter } from '../../../src/queue/message-filter.ts'
 import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
 
 const NOW = 1_000_000_000

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { destinationTable, destinationValues, isIdle, sorted, type DestinationRow } from '../../../src/cli/render/destination-rows.ts'
+import { destinationTable, destinationValues } from '../../../src/cli/render/destination-rows.ts'
+import { isIdle, sortedRows, type DestinationRow } from '../../../src/presentation/destination-list.ts'
 import type { DestinationRecord } from '../../../src/store/queue-store.ts'
 
 const NOW = 1_000_000_000
@@ -36,7 +37,7 @@ test('the most waiting mail is first; dead and suspended destinations have their
   const facts = { now: NOW, display: { width: 60, coloured: false } }
   expect(
     destinationTable(
-      sorted([idle, shut, dead, busy], 'waiting').filter((one) => !isIdle(one)),
+      sortedRows([idle, shut, dead, busy], 'waiting').filter((one) => !isIdle(one)),
       1,
       facts,
     ),
@@ -57,7 +58,7 @@ test('the most waiting mail is first; dead and suspended destinations have their
 })
 
 test('orders by name, state and next attempt', () => {
-  const names = (sort: Parameters<typeof sorted>[1]) => sorted([busy, shut, idle, dead], sort).map(({ name }) => name.split('.')[0])
+  const names = (sort: Parameters<typeof sortedRows>[1]) => sortedRows([busy, shut, idle, dead], sort).map(({ name }) => name.split('.')[0])
   expect(names('name')).toEqual(['dead', 'idle', 'isp', 'shut'])
   expect(names('state')).toEqual(['dead', 'shut', 'idle', 'isp'])
   expect(names('next')).toEqual(['dead', 'isp', 'shut', 'idle'])

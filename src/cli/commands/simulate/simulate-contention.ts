@@ -15,7 +15,7 @@ import { barText, ProgressLine } from '../../shell/progress.ts'
 import type { Shell } from '../../shell/shell.ts'
 import { contentionRows, contentionTable, modelTable, type Run } from '../../render/contention-table.ts'
 import { checked, commandLine, positiveArgument, several, writeTextFile } from './simulate-options.ts'
-import { jsonLine } from '../../render/text.ts'
+import { jsonLine } from '../../../presentation/text.ts'
 import { displayOf } from '../../shell/display.ts'
 
 interface Options {

@@ -14,7 +14,7 @@ import { displayOf } from '../../shell/display.ts'
 import { barText, ProgressLine } from '../../shell/progress.ts'
 import type { Shell } from '../../shell/shell.ts'
 import { commandLine, readTextFile, several, writeTextFile } from './simulate-options.ts'
-import { jsonLine, plural } from '../../render/text.ts'
+import { jsonLine, plural } from '../../../presentation/text.ts'
 
 interface Options {
   readonly seed: number

@@ -12,14 +12,15 @@ import type { Duration } from '../../../system/clock.ts'
 import { readEximRetry, readMainCf } from '../../../simulator/import-settings.ts'
 import { DEFAULT_GOAL, type Goal, goalIsMet, searchGoal } from '../../../simulator/goal-search.ts'
 import { renderPage } from '../../../simulator/pages/page.ts'
-import { type Plan, planOf, type Setup } from '../../../planner/plan.ts'
+import { planOf, type Setup } from '../../../planner/plan.ts'
 import { schedulePage } from '../../../simulator/pages/schedule-page.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../../shell/config-options.ts'
 import { planRows, planTable } from '../../render/plan-table.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import type { Shell } from '../../shell/shell.ts'
 import { checked, commandLine, percentArgument, positiveArgument, readTextFile, several, writeTextFile } from './simulate-options.ts'
-import { jsonLine, span } from '../../render/text.ts'
+import { attemptsJson, inSeconds, planJson } from '../../../presentation/plan-json.ts'
+import { jsonLine, span } from '../../../presentation/text.ts'
 import { wrapped } from '../../render/wrapping.ts'
 import { displayOf } from '../../shell/display.ts'
 
@@ -82,27 +83,6 @@ function setupsOf(loaded: LoadedConfig, options: Options): readonly Setup[] {
   return setups.length > 0 ? setups : checked(() => configuredSetups(loaded, options), EX.config)
 }
 
-const inSeconds = (duration: Duration | null): number | null => (duration === null ? null : Math.round(duration * 1000) / 1e6)
-
-/** The documented JSON members; with `full`, also all other members. */
-export function planJson(plan: Plan, full: boolean): object {
-  const contract = { policy: plan.name, attempts: plan.attempts.map(inSeconds) }
-  if (!full) return contract
-  return {
-    ...contract,
-    tries: { by_1h: plan.tries.by1h, by_24h: plan.tries.by24h, lifetime: plan.tries.lifetime },
-    greylisting: plan.greylisting.map(({ delay, extra }) => ({ delay: inSeconds(delay), extra_wait: inSeconds(extra) })),
-    outages: plan.outages.map(({ outage, mean, worst, lost }) => ({
-      outage: inSeconds(outage),
-      mean_extra_wait: inSeconds(mean),
-      worst_extra_wait: inSeconds(worst),
-      share_lost: lost,
-    })),
-    warning: inSeconds(plan.warning),
-    bounce: inSeconds(plan.bounce),
-  }
-}
-
 async function printGoal(shell: Shell, { config }: LoadedConfig, options: Options, within: Duration): Promise<void> {
   const { share, outage, tries = Infinity } = options
   const goal: Goal = { share, within, tries, outage, lifetime: config.maximal_queue_lifetime }
@@ -130,7 +110,8 @@ async function print(shell: Shell, command: Command, options: Options): Promise<
   if (options.within !== undefined) return printGoal(shell, loaded, options, options.within)
   const plans = checked(() => setupsOf(loaded, options).map((setup) => planOf(setup)))
   if (options.html !== undefined) writeTextFile(options.html, renderPage(schedulePage(plans, planRows(plans), commandLine(command))))
-  if (options.json === true) await shell.stdout.write(plans.map((plan) => jsonLine(planJson(plan, options.plan === true))).join(''))
+  if (options.json === true)
+    await shell.stdout.write(plans.map((plan) => jsonLine(options.plan === true ? planJson(plan) : attemptsJson(plan))).join(''))
   else await shell.stdout.write(planTable(plans, displayOf(shell)))
 }
 

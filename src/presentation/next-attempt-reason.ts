@@ -2,12 +2,12 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
-import { formatDuration } from '../../system/duration.ts'
-import type { DestinationPolicies } from '../../config/destination-policies.ts'
-import type { Instant } from '../../system/clock.ts'
-import type { Recipient } from '../../mail/message.ts'
-import type { MessageDetails } from '../../store/queue-reader.ts'
-import type { DestinationRecord } from '../../store/queue-store.ts'
+import { formatDuration } from '../system/duration.ts'
+import type { DestinationPolicies } from '../config/destination-policies.ts'
+import type { Instant } from '../system/clock.ts'
+import type { Recipient } from '../mail/message.ts'
+import type { MessageDetails } from '../store/queue-reader.ts'
+import type { DestinationRecord } from '../store/queue-store.ts'
 import type { WaitsFor } from './recipient-status.ts'
 
 interface RuleFacts {

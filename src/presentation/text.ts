@@ -2,13 +2,13 @@
  * Formats times, spans, sizes and JSON. `maskControls` masks text from the network before a terminal prints it. JSON output
  * escapes the control characters that JSON.stringify does not escape.
  */
-import type { Clock, Duration, Instant } from '../../system/clock.ts'
-import { largestUnits } from '../../system/duration.ts'
-import { civilTime, MONTHS } from '../../mail/mail-date.ts'
-import { escapeControls } from '../../mail/smtp-reply.ts'
+import type { Clock, Duration, Instant } from '../system/clock.ts'
+import { largestUnits } from '../system/duration.ts'
+import { civilTime, MONTHS } from '../mail/mail-date.ts'
+import { escapeControls } from '../mail/smtp-reply.ts'
 
-export { isoInstant as isoTime } from '../../mail/mail-date.ts'
-export { maskControls } from '../../mail/smtp-reply.ts'
+export { isoInstant as isoTime } from '../mail/mail-date.ts'
+export { maskControls } from '../mail/smtp-reply.ts'
 
 const two = (value: number): string => String(value).padStart(2, '0')
 

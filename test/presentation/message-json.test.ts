@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonLine, jsonLines } from '../../../src/cli/render/text.ts'
+import { jsonLine, jsonLines } from '../../src/presentation/text.ts'
 
 /** Mostly plain, as pages are; now and then what must be escaped, or takes more bytes than it has letters. */
 const text = fc.oneof(

@@ -2,10 +2,10 @@
  * Status of a recipient: the event that ends its wait, the time of its next attempt, and the reason for listings. It is derived
  * from the recipient, the queue of its message and the recorded state of its destination. Pure.
  */
-import type { Instant } from '../../system/clock.ts'
-import type { DestinationName } from '../../mail/message.ts'
-import type { ListedRecipient, MessageDetails } from '../../store/queue-reader.ts'
-import type { DestinationRecord } from '../../store/queue-store.ts'
+import type { Instant } from '../system/clock.ts'
+import type { DestinationName } from '../mail/message.ts'
+import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
+import type { DestinationRecord } from '../store/queue-store.ts'
 
 /** Recorded states of dead and suspended destinations, by name. */
 export type DestinationRecords = ReadonlyMap<DestinationName, DestinationRecord>

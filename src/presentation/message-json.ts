@@ -2,11 +2,11 @@
  * Formats a message as JSON: first the members of Postfix in Postfix's order (postqueue -j), then those of deferd. Names and
  * order are a stable interface.
  */
-import type { Instant } from '../../system/clock.ts'
-import { differingOrcpt } from '../../mail/envelope.ts'
-import { isLive, queueIdOf } from '../../mail/message.ts'
-import type { ListedMessage, ListedRecipient, MessageDetails } from '../../store/queue-reader.ts'
-import type { AttemptRecord } from '../../store/queue-store.ts'
+import type { Instant } from '../system/clock.ts'
+import { differingOrcpt } from '../mail/envelope.ts'
+import { isLive, queueIdOf } from '../mail/message.ts'
+import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
+import type { AttemptRecord } from '../store/queue-store.ts'
 import { delayReason, nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
 import { epochSeconds } from './text.ts'
 
@@ -21,7 +21,7 @@ type Queue = MessageDetails['queue']
  * Builds a recipient's object. Absent members are undefined instead of omitted, because long listings are faster with objects of
  * one shape.
  */
-function recipientJson(recipient: ListedRecipient, next: Instant | null, records: DestinationRecords): object {
+function recipientJson(recipient: ListedRecipient, next: Instant | null, records: DestinationRecords) {
   const reason = delayReason(recipient, records) ?? undefined
   const isBounced = recipient.state === 'bounced'
   return {
@@ -38,9 +38,9 @@ function recipientJson(recipient: ListedRecipient, next: Instant | null, records
 }
 
 /** Builds the object of `queue list --json` and `postqueue -j`. */
-export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly queue: Queue }, records: DestinationRecords): object {
+export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly queue: Queue }, records: DestinationRecords) {
   const { message, queue } = listed
-  const recipients: object[] = []
+  const recipients: ReturnType<typeof recipientJson>[] = []
   let attempts = 0
   let expiry: Instant | null = null
   let earliest: Instant | null = null
@@ -66,7 +66,7 @@ export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly qu
 }
 
 /** Builds one entry of `history` in `queue show --json`. */
-export function attemptJson(attempt: AttemptRecord, address: string): object {
+export function attemptJson(attempt: AttemptRecord, address: string) {
   return {
     time: epochSeconds(attempt.at),
     recipient: address,
@@ -79,3 +79,5 @@ export function attemptJson(attempt: AttemptRecord, address: string): object {
     reason: attempt.status.reason,
   }
 }
+
+export type MessageJson = ReturnType<typeof messageJson>

@@ -1,6 +1,6 @@
 /** Reads the queue page by page. At most one page is in memory. */
-import type { MessageId } from '../../mail/message.ts'
-import type { ListedMessage, QueueFilter, QueueReader } from '../../store/queue-reader.ts'
+import type { MessageId } from '../mail/message.ts'
+import type { ListedMessage, QueueFilter, QueueReader } from '../store/queue-reader.ts'
 
 /** Number of messages per page. Reading a page takes a transaction of about 3 ms. */
 const PAGE = 1_000

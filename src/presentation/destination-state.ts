@@ -1,8 +1,8 @@
 /** State of a destination and the reason for it, as text. Pure. */
-import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import type { DestinationState, LiveDestination } from '../../store/destination-status.ts'
-import type { DestinationRecord } from '../../store/queue-store.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
+import type { DestinationRecord } from '../store/queue-store.ts'
+import type { Instant } from '../system/clock.ts'
 import { relative } from './text.ts'
 
 /** A destination: `live` as the running scheduler holds it, and `record` as stored in the queue. */

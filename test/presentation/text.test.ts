@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { byteSize, clipped, ctime, grouped, localTime, plural, relative, span } from '../../../src/cli/render/text.ts'
-import { DAY, HOUR, MINUTE, SECOND } from '../../../src/system/clock.ts'
-import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
+import { byteSize, clipped, ctime, grouped, localTime, plural, relative, span } from '../../src/presentation/text.ts'
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const AT = Date.UTC(2026, 10, 5, 23, 30, 7)
 

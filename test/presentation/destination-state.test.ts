@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { healthOf, siteReason, stateText } from '../../../src/cli/render/destination-state.ts'
-import type { LiveDestination } from '../../../src/store/destination-status.ts'
-import type { DestinationRecord } from '../../../src/store/queue-store.ts'
-import { HOUR, MINUTE } from '../../../src/system/clock.ts'
+import { healthOf, siteReason, stateText } from '../../src/presentation/destination-state.ts'
+import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { DestinationRecord } from '../../src/store/queue-store.ts'
+import { HOUR, MINUTE } from '../../src/system/clock.ts'
 
 const NOTHING = { deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }
 const REFUSED = {

@@ -1,0 +1,35 @@
+/** Formats a cause of waiting mail as JSON, with the command-line options that select its recipients. */
+import type { WaitingCause } from '../queue/waiting-causes.ts'
+import type { Instant } from '../system/clock.ts'
+import { epochSeconds, shellWord } from './text.ts'
+
+/** The options of queue commands that select a cause; null when there are none. */
+export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
+  filter === null ? null : `--destination ${shellWord(filter.destination ?? '')} --reply ${shellWord(filter.reply ?? '')}`
+
+const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
+
+/** A cause in JSON. The member `options` has the command-line options that select its recipients in queue commands. */
+export const causeJson = (cause: WaitingCause) => ({
+  destination: cause.destination,
+  cause: cause.cause,
+  recipients: cause.recipients,
+  since: seconds(cause.since),
+  last_time: seconds(cause.last),
+  stage: cause.example?.status.stage ?? null,
+  last_status: cause.example?.status.status ?? null,
+  example:
+    cause.example === null
+      ? null
+      : {
+          queue_id: cause.example.queueId,
+          recipient: cause.example.address,
+          reply: cause.example.status.reply ?? null,
+          reason: cause.example.status.reason,
+        },
+  filter: cause.filter,
+  filter_is_exact: cause.isExact,
+  options: filterOptionsOf(cause),
+})
+
+export type CauseJson = ReturnType<typeof causeJson>

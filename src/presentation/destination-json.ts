@@ -1,0 +1,29 @@
+/** Formats a destination as JSON. */
+import { healthOf } from './destination-state.ts'
+import type { DestinationRow } from './destination-list.ts'
+import { epochSeconds } from './text.ts'
+
+const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
+
+/** Builds the object of `destination list --json`. `node` is the name of the node that schedules the destination; null without one. */
+export function destinationJson(row: DestinationRow, node: string | null) {
+  const { name, load, live } = row
+  const { state, deadUntil, probeInterval, suspension, siteStatus } = healthOf(row)
+  return {
+    destination: name,
+    node,
+    state,
+    window: live?.window ?? null,
+    in_flight: live?.inFlight ?? load?.leased ?? 0,
+    waiting: load?.waiting ?? 0,
+    next_due_time: seconds(load?.nextDueAt),
+    dead_until: seconds(deadUntil),
+    probe_interval: seconds(probeInterval),
+    suspended_by: suspension?.by ?? null,
+    suspended_until: seconds(suspension?.until),
+    suspend_reason: suspension?.reason ?? null,
+    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
+  }
+}
+
+export type DestinationJson = ReturnType<typeof destinationJson>

@@ -1,0 +1,90 @@
+/** Destinations with their queued mail and their state, as listings show them. */
+import type { DestinationName } from '../mail/message.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
+import type { Instant } from '../system/clock.ts'
+import { healthOf, type KnownDestination } from './destination-state.ts'
+
+/** A destination with its queued mail; `load` is undefined when it has none. */
+export interface DestinationRow extends KnownDestination {
+  readonly name: string
+  readonly load: DestinationLoad | undefined
+}
+
+export const DESTINATION_SORTS = ['waiting', 'name', 'state', 'next'] as const
+export type DestinationSort = (typeof DESTINATION_SORTS)[number]
+
+const STATES = ['dead', 'suspended', 'throttled', 'open'] as const
+
+/** True for an open or throttled destination without mail. */
+export const isIdle = (row: DestinationRow): boolean => {
+  const { state } = healthOf(row)
+  return (row.load?.waiting ?? 0) + (row.load?.leased ?? 0) + (row.live?.inFlight ?? 0) === 0 && (state === 'open' || state === 'throttled')
+}
+
+/** Time of the next attempt, of the probe, or of the end of the suspension; null for none. */
+export function nextAt(row: DestinationRow): Instant | null {
+  const { state, deadUntil, suspension } = healthOf(row)
+  if (state === 'suspended') return suspension?.until ?? null
+  return state === 'dead' ? deadUntil : (row.load?.nextDueAt ?? null)
+}
+
+const byName = (a: DestinationRow, b: DestinationRow): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
+
+function compared(a: DestinationRow, b: DestinationRow, sort: DestinationSort): number {
+  switch (sort) {
+    case 'waiting':
+      return (b.load?.waiting ?? 0) - (a.load?.waiting ?? 0)
+    case 'name':
+      return 0
+    case 'state':
+      return STATES.indexOf(healthOf(a).state) - STATES.indexOf(healthOf(b).state)
+    case 'next':
+      return Math.sign((nextAt(a) ?? Infinity) - (nextAt(b) ?? Infinity)) || 0
+  }
+}
+
+/** Destinations in an order; equal ones by name. */
+export const sortedRows = (rows: readonly DestinationRow[], sort: DestinationSort): readonly DestinationRow[] =>
+  rows.toSorted((a, b) => compared(a, b, sort) || byName(a, b))
+
+const PAGE = 500
+
+async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
+  for (let after = ''; ;) {
+    const page = await reader.destinationLoads({ after, limit: PAGE })
+    yield* page
+    if (page.length < PAGE) return
+    after = page.at(-1)?.destination ?? after
+  }
+}
+
+/**
+ * Destinations with queued mail, by name; then those without mail that have a recorded state or are in the memory of the daemon.
+ */
+export async function* destinationRows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<DestinationRow> {
+  const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
+  const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
+  for await (const load of loads(reader)) {
+    yield { name: load.destination, load, record: records.get(load.destination), live: inMemory.get(load.destination) }
+    records.delete(load.destination)
+    inMemory.delete(load.destination)
+  }
+  for (const name of new Set([...records.keys(), ...inMemory.keys()])) {
+    yield { name, load: undefined, record: records.get(name), live: inMemory.get(name) }
+  }
+}
+
+/**
+ * The row of one destination; undefined when it has no queued mail and no recorded state, and is not in the memory of the daemon.
+ */
+export async function destinationRow(
+  reader: QueueReader,
+  name: DestinationName,
+  live: LiveDestination | undefined,
+): Promise<DestinationRow | undefined> {
+  const { waiting, leased, ...rest } = await reader.destinationLoad(name)
+  const load = waiting + leased === 0 ? undefined : { waiting, leased, ...rest }
+  const record = (await reader.destinationRecords()).find((one) => one.name === name)
+  return load === undefined && record === undefined && live === undefined ? undefined : { name, load, record, live }
+}

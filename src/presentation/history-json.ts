@@ -1,0 +1,27 @@
+/** Formats a message that has left the queue as JSON. */
+import { queueIdOf, type Recipient } from '../mail/message.ts'
+import type { MessageDetails } from '../store/queue-reader.ts'
+import { shownSender } from './message-json.ts'
+import { epochSeconds } from './text.ts'
+
+/** One object per message, with the recipients that were selected. */
+export const historyJson = ({ message, leftAt }: MessageDetails, recipients: readonly Recipient[]) => ({
+  queue_id: queueIdOf(message),
+  arrival_time: Math.floor(message.arrivedAt / 1000),
+  left_time: epochSeconds(leftAt ?? message.createdAt),
+  message_size: message.size,
+  sender: shownSender(message.sender),
+  message_id: message.messageId ?? null,
+  recipients: recipients.map(({ address, destination, state, settledAt, attempts, last }) => ({
+    address,
+    destination,
+    outcome: state,
+    time: epochSeconds(settledAt ?? message.createdAt),
+    attempts,
+    last_status: last?.status ?? null,
+    reply: last?.reply ?? null,
+    reason: last?.reason ?? null,
+  })),
+})
+
+export type HistoryJson = ReturnType<typeof historyJson>

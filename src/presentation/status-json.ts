@@ -1,0 +1,43 @@
+/** Formats the status of a queue as JSON. */
+import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
+import { healthOf } from './destination-state.ts'
+import { epochSeconds } from './text.ts'
+
+const destinationJson = (one: StatusDestination) => {
+  const { state, deadUntil, suspension, siteStatus } = healthOf(one)
+  return {
+    destination: one.destination,
+    state,
+    waiting: one.waiting,
+    window: one.live?.window ?? null,
+    in_flight: one.live?.inFlight ?? null,
+    dead_until: deadUntil === null ? null : epochSeconds(deadUntil),
+    suspended_by: suspension?.by ?? null,
+    suspended_until: suspension === null || suspension.until === null ? null : epochSeconds(suspension.until),
+    suspend_reason: suspension?.reason ?? null,
+    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
+    last_outcomes: one.recent?.outcomes ?? null,
+    last_causes: one.recent?.causes ?? null,
+  }
+}
+
+export const statusJson = ({ at, running, queues, trash, oldestArrival, lastHour, closed, largest, balance }: QueueStatus) => ({
+  time: epochSeconds(at),
+  running: running !== null,
+  version: running?.version ?? null,
+  rates: running === null ? null : { last_10s: running.rates.last10s, last_5min: running.rates.last5min },
+  last_hour: lastHour,
+  queues: queues.map(({ queue, messages, recipients, oldestArrival: oldest }) => ({
+    queue_name: queue,
+    messages,
+    recipients,
+    oldest_arrival_time: Math.floor(oldest / 1000),
+  })),
+  trash,
+  oldest_arrival_time: oldestArrival === null ? null : Math.floor(oldestArrival / 1000),
+  closed_destinations: closed.map(destinationJson),
+  largest_destinations: largest.map(destinationJson),
+  balance,
+})
+
+export type StatusJson = ReturnType<typeof statusJson>
