@@ -39,6 +39,8 @@ export interface SharingNode {
   readonly questions: QuestionTable
   /** Begins to beat and to take shards. */
   start(): void
+  /** Begins to give all shards away, before the node leaves. */
+  drain(): void
 }
 
 /** A queue that the daemon has opened. */
@@ -141,6 +143,8 @@ export class Opening {
   #joinNodes({ node, relay }: OpenParts, operations: Operations): void {
     if (node === null) return
     node.start()
+    // A node that was taken over has no time for its deliveries, and no shards.
+    this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
     const answers = { destinations: () => operations.destinations(), status: () => relay.status() }
     const watch = new QuestionWatch({ clock: this.#deps.clock, table: node.questions, answers })
     this.#closing.push(() => watch.stop())

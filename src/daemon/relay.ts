@@ -174,7 +174,7 @@ export class Relay {
     this.#rules = this.#compile(deps)
     membership.attach({
       taken: (shards) => this.#shardsTaken(shards),
-      releasing: (shards) => this.scheduler.releaseShards(shards),
+      releasing: (shards, given) => this.scheduler.releaseShards(shards, given),
       arrived: (arrivals) => {
         this.scheduler.arrived(arrivals)
         this.#mailerDaemon.arrived(arrivals)

@@ -48,16 +48,17 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
     const member = new Member({ nodes, clock, lease: config.node_lease, onEvent })
     const close = async (): Promise<void> => {
-      await withTimeout(leave(member, events), clock, LEAVE_LIMIT, new AbortController().signal)
+      await leave(member, clock, events)
       shards.flush()
       await joined.close()
       ownership.release()
     }
     const node = {
       view: () => member.view,
-      isDraining: () => isDraining(member, joined.node),
+      isDraining: () => member.isDraining,
       questions: nodes,
       start: () => member.start(),
+      drain: () => member.drain(),
     }
     return { store: joined.store, reader: joined.reader, membership: member, node, movable: null, close }
   } catch (error) {
@@ -66,17 +67,20 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
   }
 }
 
-const isDraining = ({ view }: Member, me: OwnerId): boolean => view?.nodes.find(({ id }) => id === me)?.draining === true
-
 /** Leaves the queue, so that other nodes need not wait for the end of the lease. */
-async function leave(member: Member, events: Events): Promise<void> {
-  try {
-    await member.leave()
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error
-    const text = `cannot leave the queue, and other nodes take the mail over after node_lease: ${error.message}`
-    events.emit({ kind: 'note', level: 'warning', text })
-  }
+async function leave(member: Member, clock: Clock, events: Events): Promise<void> {
+  const leaving = member.leave().then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof StoreUnavailable) return error.message
+      throw error
+    },
+  )
+  const failure = await withTimeout(leaving, clock, LEAVE_LIMIT, new AbortController().signal)
+  if (failure === null) return
+  const why = failure ?? 'the database does not answer'
+  const text = `cannot leave the queue, and other nodes take the mail over after node_lease: ${why}`
+  events.emit({ kind: 'note', level: 'warning', text })
 }
 
 /** Mail in an SQLite queue of the folder would wait for ever without a word. */

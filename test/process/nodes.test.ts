@@ -95,6 +95,8 @@ describe.skipIf(reason !== null)(
         await until('refused', 30_000, async () => (await replyToMail(first.port)).startsWith('421 4.3.2 '))
         first.load.port = second.port
         expect(await cluster.says('node', 'list')).toMatch(/n1 +draining/)
+        await cluster.says('node', 'drain', 'n1', '--wait')
+        await cluster.shared('n2')
         await cluster.says('node', 'undrain', 'n1')
         await until('accepted', 30_000, async () => (await replyToMail(first.port)).startsWith('250 '))
         expect(await account(cluster, nodes)).toBe(0)

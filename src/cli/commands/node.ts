@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import type { ListedNode, NodeDirectory } from '../../store/postgres/node-directory.ts'
-import { SECOND, sleep } from '../../system/clock.ts'
+import { SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { nodeJson, nodeScreen, nodeTable, type NodeFacts } from '../render/node-list.ts'
 import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -59,6 +59,9 @@ async function show(shell: Shell, asked: string, { json }: JsonOption, opened: O
   )
 }
 
+/** Time between two looks of `drain --wait`. */
+const LOOK: Duration = SECOND / 4
+
 interface DrainOptions {
   readonly wait?: true
 }
@@ -66,7 +69,7 @@ interface DrainOptions {
 async function drain(shell: Shell, asked: string, { wait }: DrainOptions, { directory }: Opened): Promise<void> {
   await mark(shell, asked, true, directory)
   const isBusy = async () => (await directory.list()).some((node) => isNamed(node, asked) && node.draining && node.shards + node.leased > 0)
-  if (wait === true) while (await isBusy()) await sleep(shell.clock, SECOND)
+  if (wait === true) while (await isBusy()) await sleep(shell.clock, LOOK)
   const done = wait === true ? 'has no mail any more' : 'gives its mail to the other nodes and refuses new mail'
   await shell.stdout.write(`${maskControls(asked)} ${done}\n`)
 }

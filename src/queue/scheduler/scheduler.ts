@@ -356,13 +356,13 @@ export class Scheduler {
     this.#dispatch()
   }
 
-  /** Resolves when no mail of the shards is in memory, or after 10 s when only deliveries in progress are left. */
-  async releaseShards(shards: readonly Shard[]): Promise<void> {
+  /** Calls `given` for each shard when no mail of it is in memory, or after 10 s when only deliveries in progress are left. */
+  async releaseShards(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void> {
     const isReleased = new Set(shards)
     for (const request of this.#forcedExpiry.drain(({ destination }) => isReleased.has(shardOf(destination)))) {
       this.#tasks.add(this.#giveBackForced(request))
     }
-    await this.#shards.release(shards)
+    await this.#shards.release(shards, given)
   }
 
   /** Reads all work anew, because changes by other nodes may have been lost. */

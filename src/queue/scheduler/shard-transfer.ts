@@ -66,10 +66,19 @@ export class ShardTransfer {
     for (const { destination, dueAt } of waiting) if (isTaken(destination)) due.expect(destination, dueAt)
   }
 
-  /** Gives waiting mail of the shards back and waits for their deliveries, at most PATIENCE, and for all pending commits. */
-  async release(shards: readonly Shard[]): Promise<void> {
+  /**
+   * Gives waiting mail of the shards back and waits for their deliveries, at most PATIENCE, and for all pending commits. Calls `given` for
+   * each shard at the end of its own.
+   */
+  async release(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void> {
+    const leaving = Map.groupBy(this.#among(within(shards)), ({ name }) => shardOf(name))
+    const releasing = [...leaving].map(([shard, destinations]) => this.#empty(destinations).then(() => given(shard)))
+    for (const shard of shards) if (!leaving.has(shard)) given(shard)
+    await Promise.all(releasing)
+  }
+
+  async #empty(leaving: readonly Destination[]): Promise<void> {
     const { clock, storeHealth, table, due, scheduler } = this.#deps
-    const leaving = this.#among(within(shards))
     for (const destination of leaving) {
       destination.release()
       due.forget(destination)

@@ -95,6 +95,20 @@ export class Member implements Membership {
     return this.#clocksApart
   }
 
+  /** True from the first beat after `drain`, or after `deferd node drain`, on. */
+  get isDraining(): boolean {
+    return this.#view?.nodes.find(({ id }) => id === this.#deps.nodes.me)?.draining === true
+  }
+
+  /** Gives all shards away while deliveries still run, so that the other mail of this node has an owner before the node leaves. */
+  drain(): void {
+    const draining = async (): Promise<void> => {
+      await this.#deps.nodes.setDraining(this.#deps.nodes.me, true)
+      this.#beatSoon()
+    }
+    if (this.#state === 'member') this.#tasks.add(draining())
+  }
+
   /** Begins to beat and to take shards, after the relay has started. */
   start(): void {
     this.#state = 'member'
@@ -217,16 +231,18 @@ export class Member implements Membership {
     if (this.#listener !== null) this.#tasks.add(this.#listener.taken(shards))
   }
 
-  /** Ends the scheduling of shards. They are released at the beat after their mail was given back. */
+  /** Ends the scheduling of shards. Each is released at the beat after its mail was given back; a draining node beats at once for that. */
   #letGo(shards: readonly Shard[]): void {
     for (const shard of shards) {
       this.#held.delete(shard)
       this.#leaving.add(shard)
     }
-    const given = () => {
-      for (const shard of shards) this.#given.add(shard)
+    const given = (shard: Shard): void => {
+      this.#given.add(shard)
+      if (this.isDraining) this.#beatSoon()
     }
-    this.#tasks.add((this.#listener?.releasing(shards) ?? Promise.resolve()).then(given))
+    if (this.#listener === null) shards.forEach(given)
+    else this.#tasks.add(this.#listener.releasing(shards, given))
   }
 
   // --- arrivals

@@ -11,10 +11,10 @@ export interface MembershipListener {
   /** Shards that the node now owns. Resolves when their mail is scheduled. */
   taken(shards: readonly Shard[]): Promise<void>
   /**
-   * Shards that the node gives away; it no longer owns their destinations. Resolves when no claim, no lease and no delivery of them is
-   * left. They get another owner after that.
+   * Shards that the node gives away; it no longer owns their destinations. Calls `given` for each shard as soon as no claim, no lease
+   * and no delivery of it is left, and resolves after the last. A shard gets another owner after the call.
    */
-  releasing(shards: readonly Shard[]): Promise<void>
+  releasing(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void>
   /** Changes by other nodes. */
   arrived(arrivals: Arrivals): void
   /** Changes by other nodes may have been lost: the listener reads all its work anew. */

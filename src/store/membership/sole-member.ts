@@ -26,7 +26,7 @@ export class SoleMember implements Membership {
   /** Resolves when no mail waits in memory. Deliveries that take long may still run. */
   async giveAway(): Promise<void> {
     this.#ownsAll = false
-    await this.#listener?.releasing(ALL)
+    await this.#listener?.releasing(ALL, () => undefined)
   }
 
   /** Schedules the mail again. Has no effect while all destinations are owned. */

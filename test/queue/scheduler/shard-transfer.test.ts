@@ -8,7 +8,7 @@ import type { AttemptResult } from '../../../src/delivery/delivery-agent.ts'
 import type { DeliveryRequest, MessageId } from '../../../src/mail/message.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
-import { SHARDS, shardOf } from '../../../src/store/membership/shards.ts'
+import { SHARDS, shardOf, type Shard } from '../../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
 import type { DestinationRecord } from '../../../src/store/queue-store.ts'
@@ -24,6 +24,8 @@ const notices = noticeSettings(config, loadTemplates({ config, written }).templa
 const policies = new DestinationPolicies(config)
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 const FAR = shardOf('far.example')
+/** A shard without mail. */
+const IDLE = (FAR + 1) % SHARDS
 const SUSPENDED: DestinationRecord = {
   name: 'far.example',
   suspension: { by: 'root', until: null, reason: null },
@@ -79,12 +81,14 @@ async function twoNodes() {
   /** Gives the shard away; `done` is set when the other node owns it. */
   const release = () => {
     membership.held = false
-    const state = { done: false }
-    void scheduler.releaseShards([FAR]).then(async () => {
-      await own.nodes.releaseShards([FAR])
-      await other.nodes.takeShards(1)
-      state.done = true
-    })
+    const state = { done: false, given: [] as Shard[] }
+    void scheduler
+      .releaseShards([IDLE, FAR], (shard) => state.given.push(shard))
+      .then(async () => {
+        await own.nodes.releaseShards([FAR])
+        await other.nodes.takeShards(1)
+        state.done = true
+      })
     return state
   }
   const tried = () => deliveries.map(({ request }) => request.message.id)
@@ -136,7 +140,7 @@ test('mail that waits for a slot is given back with its shard, and deliveries in
   const released = release()
   expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
   await advance(5 * SECOND)
-  expect(released.done).toBe(false)
+  expect(released).toEqual({ done: false, given: [IDLE] })
   for (const delivery of deliveries) delivery.end()
   await advance(SECOND)
   expect(released.done).toBe(true)

@@ -1,6 +1,6 @@
 /** Nodes over one queue in memory, in virtual time. */
 import { expect, test } from 'vitest'
-import { MINUTE, SECOND, type Duration } from '../../../src/system/clock.ts'
+import { MINUTE, SECOND, sleep, type Duration } from '../../../src/system/clock.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
 import { Member, type MembershipEvent } from '../../../src/store/membership/member.ts'
@@ -43,9 +43,10 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
     })
     const listener: MembershipListener = {
       taken: () => Promise.resolve(),
-      releasing: (shards) => {
+      releasing: async (shards, given) => {
         letting.push({ at: seconds(), shards })
-        return new Promise((resolve) => clock.after(lettingGo, resolve))
+        await sleep(clock, lettingGo)
+        shards.forEach(given)
       },
       arrived: (arrived) => arrivals.push(arrived),
       missed: () => state.missed++,
@@ -219,11 +220,25 @@ test('a draining node gives all shards away, and takes them again when it no lon
   if (a === undefined || b === undefined) return
   await advance(60)
   await a.table.setDraining(b.table.me, true)
-  await advance(60)
+  // The node learns of it at its next beat, the other one of the free shards at its own, and shows them at the beat after.
+  await advance(3)
   expect([owned(a), owned(b)]).toEqual([SHARDS, 0])
   await a.table.setDraining(b.table.me, false)
   await advance(60)
   expect([owned(a), owned(b)]).toEqual([128, 128])
+})
+
+test('a node that is about to leave gives the shards away that have no deliveries', async () => {
+  const { start, advance } = cluster({ lettingGo: 300 })
+  const [a, b] = await start(2)
+  if (a === undefined || b === undefined) return
+  await advance(60.5)
+  b.member.drain()
+  await advance(1.5)
+  expect([owned(a), b.member.isDraining]).toEqual([SHARDS, true])
+  await b.member.leave()
+  await advance(10)
+  expect(kinds(a)).not.toContain('node-taken-over')
 })
 
 test('the shards of a node that leaves have an owner at the next beat of another node', async () => {
