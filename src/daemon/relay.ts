@@ -225,6 +225,11 @@ export class Relay {
     return this.#rules.policies
   }
 
+  /** Rules and texts of notices, as of the last reload. */
+  get notices(): NoticeSettings {
+    return this.#rules.notices
+  }
+
   #compile({ config, templates, secrets, tables, senderTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config, senderTables ?? openSenderTables(config).tables)

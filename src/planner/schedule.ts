@@ -17,30 +17,36 @@ export interface Schedule {
   readonly seed?: number
   /** Named random numbers of one message in a queue. When absent, a stream determined by the seed is used. */
   readonly draw?: (what: 'retry' | 'jitter', step: number) => number
+  /** The attempt to plan first: its number, counted from 1, and the age of the message then. The first one of new mail when absent. */
+  readonly from?: { readonly step: number; readonly age: Duration }
 }
 
 /** Maximum number of attempts, against settings that give no useful plan. */
 const MOST_ATTEMPTS = 1_000_000
 
-/** Attempt times in milliseconds from arrival, the first one 0. Throws PolicyError above a million attempts. */
+/** Attempt times in milliseconds from arrival, the first one 0 or `from.age`. Throws PolicyError above a million attempts. */
 export function plannedAttempts(schedule: Schedule): readonly Duration[] {
-  const { policy, lifetime, grid = 0, jitter = 0 } = schedule
+  const { policy, lifetime, grid = 0, jitter = 0, from = { step: 1, age: 0 } } = schedule
   const draw = schedule.draw ?? mulberry32(schedule.seed ?? 1)
   const planned: Duration[] = []
   // A wait that depends on the previous wait is computed from the waits before jitter, as in the queue.
   const bare: { age: Duration; previousWait: Duration | null } = { age: 0, previousWait: null }
-  let age: Duration = 0
+  let age: Duration = from.age
   for (let step = 1; ; step++) {
-    planned.push(age)
     const facts: WaitFacts = { step, age, previousWait: bare.previousWait, draw: drawnOnce(() => draw('retry', step)) }
-    if (age >= lifetime || ends(policy, facts)) return planned
-    if (step >= MOST_ATTEMPTS) throw new PolicyError(`the policy makes more than ${MOST_ATTEMPTS} attempts before the mail expires`)
-    const wait = plannedWait(policy, facts)
-    const due = age + (jitter > 0 ? jittered(wait, jitter, draw('jitter', step)) : wait)
-    const bareWait = age === bare.age ? wait : plannedWait(policy, { ...facts, age: bare.age })
-    bare.previousWait = bareWait
-    bare.age = toMicrosecond(bare.age + bareWait)
-    age = grid > 0 ? nextScan(due, age, grid) : Math.min(toMicrosecond(due), lifetime)
+    let bareWait: Duration | null = null
+    if (step >= from.step) {
+      planned.push(age)
+      if (age >= lifetime || ends(policy, facts)) return planned
+      if (planned.length >= MOST_ATTEMPTS)
+        throw new PolicyError(`the policy makes more than ${MOST_ATTEMPTS} attempts before the mail expires`)
+      const wait = plannedWait(policy, facts)
+      if (age === bare.age) bareWait = wait
+      const due = age + (jitter > 0 ? jittered(wait, jitter, draw('jitter', step)) : wait)
+      age = grid > 0 ? nextScan(due, age, grid) : Math.min(toMicrosecond(due), lifetime)
+    }
+    bare.previousWait = bareWait ?? plannedWait(policy, { ...facts, age: bare.age })
+    bare.age = toMicrosecond(bare.age + bare.previousWait)
   }
 }
 

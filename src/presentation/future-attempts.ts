@@ -1,0 +1,61 @@
+/**
+ * The coming attempts of a recipient if all of them fail temporarily, computed by the planner with the policy, the step and the
+ * random draws of the queue; and the delay warnings on the way. Pure.
+ */
+import { noticeDueFor } from '../bounce/notice.ts'
+import type { NoticeSettings } from '../bounce/notice-writer.ts'
+import type { DestinationPolicies } from '../config/destination-policies.ts'
+import { isLive, type Recipient } from '../mail/message.ts'
+import { plannedAttempts } from '../planner/schedule.ts'
+import type { MessageDetails } from '../store/queue-reader.ts'
+import type { Instant } from '../system/clock.ts'
+import { nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
+import { epochSeconds } from './text.ts'
+
+export interface FutureFacts {
+  readonly story: MessageDetails
+  readonly records: DestinationRecords
+  readonly policies: DestinationPolicies
+  readonly notices: Pick<NoticeSettings, 'rules' | 'warningAges'>
+  /** The named draws of the scheduler; see Random.draw. */
+  readonly draw: (key: string) => number
+  readonly now: Instant
+}
+
+/** Maximum number of attempts per recipient. A policy may plan many in the lifetime of a message. */
+const MOST = 500
+
+/** The coming attempts of a recipient, in seconds; null when none is planned. */
+function futureOf(recipient: Recipient, { story, records, policies, notices, draw, now }: FutureFacts) {
+  const next = isLive(recipient) ? nextAttemptAt(recipient, story.queue, records) : null
+  if (next === null || story.forcedExpire) return null
+  const { message } = story
+  const { settings, retry } = policies.for(recipient.destination)
+  const ages = plannedAttempts({
+    policy: retry,
+    lifetime: recipient.expiresAt - message.createdAt,
+    jitter: settings.retry_jitter,
+    draw: (what, step) => draw(`${what} ${message.id} ${recipient.destination} ${step}`),
+    // An attempt that is due starts now, at the earliest.
+    from: { step: recipient.steps + 1, age: Math.max(next, now) - message.createdAt },
+  })
+  const isWarned = noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: message.sender }, notices.rules) === 'delay'
+  const warnings = notices.warningAges
+    .slice(story.warnings)
+    .map((age) => message.arrivedAt + age)
+    .filter((at) => isWarned && at > now && at < recipient.expiresAt)
+  return {
+    recipient: recipient.address,
+    attempts: ages.slice(0, MOST).map((age) => epochSeconds(message.createdAt + age)),
+    /** Number of attempts, also of those above the maximum. */
+    planned: ages.length,
+    warnings: warnings.map(epochSeconds),
+    expire_time: epochSeconds(recipient.expiresAt),
+  }
+}
+
+/** The future of each recipient that has one. */
+export const futureJson = (facts: FutureFacts) =>
+  facts.story.recipients.map((recipient) => futureOf(recipient, facts)).filter((future) => future !== null)
+
+export type FutureJson = ReturnType<typeof futureJson>[number]
