@@ -36,6 +36,7 @@ const LAYERS = [
   'queue/intake',
   'queue',
   'presentation',
+  'access',
   'smtpd',
   'http',
   'daemon/node',

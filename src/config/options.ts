@@ -3,6 +3,7 @@
  * sentence of documentation. The Config type, the validation, `deferd config` and docs/configuration.md are derived from this
  * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
+import { ACCESS_OPTIONS } from './access-options.ts'
 import type { DkimTable } from './values/dkim-tables.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
@@ -18,6 +19,7 @@ export const OPTIONS = {
   ...GENERAL_OPTIONS,
   ...NODE_OPTIONS,
   ...SMTPD_OPTIONS,
+  ...ACCESS_OPTIONS,
   ...REWRITING_OPTIONS,
   ...DELIVERY_OPTIONS,
   ...RETRY_OPTIONS,

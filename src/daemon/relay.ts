@@ -2,6 +2,7 @@
  * Connects the parts of a relay to one set of ports: intake, scheduler, delivery agent, MAILER-DAEMON and SMTP server. The daemon
  * passes real ports; the test kit and the simulator pass virtual ones.
  */
+import { openAccess, type AccessTables } from '../access/access-tables.ts'
 import { openChecks, type CheckTables } from '../checks/check-tables.ts'
 import { MailerDaemon } from '../bounce/mailer-daemon.ts'
 import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
@@ -64,6 +65,8 @@ export interface RelaySettings {
   readonly dkimKeys?: DkimKeys | undefined
   /** Opened tables of actions for content; opened by the relay when absent. */
   readonly checks?: CheckTables | undefined
+  /** Opened access tables; opened by the relay when absent. */
+  readonly access?: AccessTables | undefined
 }
 
 export interface RelayDeps extends RelaySettings {
@@ -290,7 +293,7 @@ export class Relay {
   async reload(settings: RelaySettings): Promise<void> {
     const [old, rules] = [this.#rules, this.#compile(settings)]
     try {
-      await this.#smtpd?.reload({ config: settings.config, acceptor: rules.acceptor })
+      await this.#smtpd?.reload({ config: settings.config, acceptor: rules.acceptor, access: accessOf(settings) })
     } catch (error) {
       await rules.agent.close()
       throw error
@@ -327,7 +330,8 @@ export class Relay {
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
     const intake = { refusal: async (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake, flushDomain })
+    const access = accessOf(this.#deps)
+    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake, flushDomain, access })
     return this.#smtpd.listeners
   }
 
@@ -356,3 +360,5 @@ export class Relay {
     await this.matching.close()
   }
 }
+
+const accessOf = ({ config, access }: RelaySettings): AccessTables => access ?? openAccess(config).access

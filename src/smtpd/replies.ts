@@ -81,5 +81,7 @@ export const softened = ({ code, status, text }: SmtpReply): SmtpReply =>
 /** Ends the sessions at a node that is drained, so that clients go to another one. */
 export const drained = (myhostname: string): SmtpReply => disconnect('4.3.2', myhostname, 'Service not available: this node is drained')
 export const localError = (myhostname: string): SmtpReply => disconnect('4.3.0', myhostname, 'Server local error')
+/** Refuses mail above an hourly limit of a user or of a sender. */
+export const tooMuchMail = (from: string): SmtpReply => reply(450, '4.7.1', `Error: too much mail from ${echo(from)}`)
 export const tooManyConnections = (myhostname: string): SmtpReply => disconnect('4.7.0', myhostname, 'Error: too many connections')
 export const bareNewline = (myhostname: string): SmtpReply => reply(550, '5.5.2', `${myhostname} Error: bare <LF> received`)

@@ -6,10 +6,14 @@ import type { Random } from '../system/random.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
+import { AccessRules } from '../access/access-rules.ts'
+import type { AccessTables } from '../access/access-tables.ts'
+import { PolicyClient } from '../access/policy-client.ts'
 import { ClientLimits } from './client-limits.ts'
 import type { ServerContext } from './connection.ts'
 import { listenAt, openPort } from '../config/values/endpoints.ts'
 import type { ListenerBlock } from '../config/values/values.ts'
+import { HourlyLimits } from './hourly-limits.ts'
 import { OpenConnections } from './open-connections.ts'
 import { blocksOf, readCertificate } from './listeners.ts'
 import type { FlushDomain } from './session.ts'
@@ -28,6 +32,8 @@ export interface SmtpdDeps {
   readonly events: Events
   readonly intake: Pick<Intake, 'refusal'>
   readonly flushDomain: FlushDomain
+  /** Opened access tables. */
+  readonly access: AccessTables
 }
 
 export interface Smtpd {
@@ -37,7 +43,7 @@ export interface Smtpd {
    * Applies new settings to later connections: opens added listeners, closes removed ones, and reads the certificate again. Rejects
    * like startSmtpd, without effect.
    */
-  reload(changed: Pick<SmtpdDeps, 'config' | 'acceptor'>): Promise<void>
+  reload(changed: Pick<SmtpdDeps, 'config' | 'acceptor' | 'access'>): Promise<void>
   /** Closes listeners and idle connections. A message that is being received has `grace` ms to be completed. */
   close(grace: Duration): Promise<void>
 }
@@ -47,21 +53,27 @@ export interface Smtpd {
  * port is then left open.
  */
 export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
+  const { net, clock } = deps
+  let { config } = deps
   const connections = new OpenConnections()
-  let context = contextOf(deps, connections)
-  const ports = new Ports(deps.net, { connections, context: () => context })
-  await ports.apply(deps.config)
+  const policies = new PolicyClient({ net, clock, timeout: () => config.smtpd_policy_service_timeout })
+  const lasting = { connections, policies, hourly: new HourlyLimits(clock) }
+  let context = contextOf(deps, lasting)
+  const ports = new Ports(net, { connections, context: () => context })
+  await ports.apply(config)
   return {
     get listeners() {
       return ports.listeners
     },
     reload: async (changed) => {
       await ports.apply(changed.config)
-      context = contextOf({ ...deps, ...changed }, connections)
+      ;({ config } = changed)
+      context = contextOf({ ...deps, ...changed }, lasting)
     },
     close: async (grace) => {
       await ports.close()
-      await connections.drain(grace, deps.clock)
+      await connections.drain(grace, clock)
+      policies.close()
     },
   }
 }
@@ -141,13 +153,33 @@ function keyed(blocks: readonly ListenerBlock[]): ReadonlyMap<string, ListenerBl
   )
 }
 
-function contextOf({ config, net, clock, acceptor, events, intake, flushDomain }: SmtpdDeps, connections: OpenConnections): ServerContext {
-  const limits = new ClientLimits(config, clock)
+/** Parts that a reload keeps. */
+interface LastingParts {
+  readonly connections: OpenConnections
+  readonly policies: PolicyClient
+  readonly hourly: HourlyLimits
+}
+
+function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { connections, policies, hourly }: LastingParts): ServerContext {
+  const { events, intake, flushDomain, access: tables } = deps
+  const warn = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
+  const startedAt = clock.now().toString(36)
+  let transactions = 0
   return {
     settings: config,
     clock,
     acceptor,
-    sessions: { settings: config, access: new RelayPolicy(config), events, limits, refusal: (size) => intake.refusal(size), flushDomain },
+    sessions: {
+      settings: config,
+      access: new RelayPolicy(config),
+      events,
+      limits: new ClientLimits(config, clock),
+      refusal: (size) => intake.refusal(size),
+      flushDomain,
+      restrictions: AccessRules.of({ config, tables, net, policies, warn }),
+      hourly,
+      nextInstance: () => `${startedAt}.${(++transactions).toString(36)}`,
+    },
     nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
     bareNewlineExclusions: new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
     hasRoom: () => connections.haveRoom(config.smtpd_process_limit, clock.monotonic()),

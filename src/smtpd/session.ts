@@ -2,10 +2,13 @@
  * State of one SMTP session (RFC 5321 §3 and §4.1). It takes command lines and returns replies, each with the action to take
  * after it. It has no socket: the connection sends the replies and takes the actions.
  */
+import type { AccessRequest } from '../access/access-request.ts'
+import type { AccessDecision, AccessRules } from '../access/access-rules.ts'
+import { describeAction } from '../access/action-text.ts'
 import type { Config } from '../config/options.ts'
 import type { EhloKeyword, ListenerBlock } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
-import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { ClientName, Events, UpstreamMessage } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
@@ -13,6 +16,7 @@ import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules
 import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
 import { neutered, parseXclient, parseXforward, type ClientOverride, type ForwardedAttributes } from './client-attributes.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
+import type { HourlyLimits, HourlyLimitSettings } from './hourly-limits.ts'
 import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
 import { UNKNOWN } from './peer-name.ts'
@@ -22,6 +26,7 @@ import { Transaction } from './transaction.ts'
 
 export type SessionSettings = CommandStatsSettings &
   EtrnSettings &
+  HourlyLimitSettings &
   ExtensionFacts['settings'] &
   Pick<
     Config,
@@ -44,6 +49,11 @@ export interface SessionContext extends PeerRules {
   /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
+  /** Restrictions of recipients; null when no list has one. */
+  readonly restrictions: AccessRules | null
+  readonly hourly: HourlyLimits
+  /** Returns the identity of a new transaction, for policy servers. */
+  readonly nextInstance: () => string
 }
 
 /**
@@ -134,12 +144,12 @@ export class Session implements CommandHandler {
   /** Envelope and client of the content that follows DATA. */
   submission(): Submission {
     if (this.#transaction === null) throw new Error('content without a mail transaction')
-    const { envelope, declaredSize } = this.#transaction
+    const { envelope, declaredSize, handling } = this.#transaction
     const { name: saslUsername, method: saslMethod } = this.#login ?? {}
     const session = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
     const local = this.#forwarded?.isLocal ?? this.#isLocal
     const own = this.#forwarded?.isLocal ?? this.#mayRelay
-    return { envelope, declaredSize, client: { ...this.client, ...session, local, own, upstream: this.#upstream } }
+    return { envelope, declaredSize, handling, client: { ...this.client, ...session, local, own, upstream: this.#upstream } }
   }
 
   /** Returns the reply to the end of the content. */
@@ -181,6 +191,11 @@ export class Session implements CommandHandler {
   /** True for a client that may relay: in mynetworks, or authenticated. */
   get #mayRelay(): boolean {
     return this.peer.isTrusted || this.#isAuthenticated
+  }
+
+  /** The login that counts for permissions. */
+  get #user(): Login | undefined {
+    return this.#isAuthenticated ? this.#login : undefined
   }
 
   /** True for a client that has logged in. A login by XCLIENT counts where clients may log in (Postfix permit_sasl_authenticated). */
@@ -249,16 +264,17 @@ export class Session implements CommandHandler {
     const { sender, parameters } = parsed.value
     const { message_size_limit: limit } = this.#context.settings
     if (limit > 0 && parameters.size > limit) return this.#refuseMail(replies.SIZE_EXCEEDED, sender)
-    const refusal = this.peer.count('message') ?? this.#context.refusal(parameters.size)
+    const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#user?.name, this.#context.settings)
+    const refusal = tooMany ?? this.#context.refusal(parameters.size)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refuseMail(why, sender)
-      this.#transaction = new Transaction(sender, parameters)
+      this.#transaction = new Transaction(sender, parameters, this.#context.nextInstance())
       return { reply: replies.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
   }
 
-  rcpt(argument: string): Response {
+  rcpt(argument: string): Answer {
     const transaction = this.#transaction
     if (transaction === null) return { reply: replies.badSequence('need MAIL command') }
     if (this.#chunks.inProgress) return { reply: replies.badSequence('RCPT after BDAT') }
@@ -372,7 +388,7 @@ export class Session implements CommandHandler {
     return { origin: this.#context.settings.myorigin, withDsn: !this.#discards('dsn'), withUtf8: !this.#discards('smtputf8') }
   }
 
-  #recipient(transaction: Transaction, argument: string): Response {
+  #recipient(transaction: Transaction, argument: string): Answer {
     const { smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#context.settings
     const parsed = parseRecipient(argument, this.#argumentRules)
     if ('refusal' in parsed) return this.#notParsed('RCPT', parsed)
@@ -381,11 +397,51 @@ export class Session implements CommandHandler {
     if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
-    if (!this.#mayRelay && !this.#context.access.isOpen(address)) {
-      return this.#refused('RCPT', replies.relayDenied(path), { sender: transaction.sender, recipient: address })
+    const { access, restrictions } = this.#context
+    const accept = (): Response => {
+      transaction.accept({ address, ...parameters })
+      return { reply: replies.RECIPIENT_OK }
     }
-    transaction.accept({ address, ...parameters })
-    return { reply: replies.RECIPIENT_OK }
+    const refuse = (reply: SmtpReply): Response => this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
+    // A message that is discarded needs no further decision, as in Postfix smtpd.
+    if (restrictions !== null && transaction.handling?.discard !== true) {
+      return restrictions.decide(this.#accessRequest(transaction, address)).then((decision) => {
+        this.#report(decision, transaction, address)
+        if (decision.outcome === 'relay-denied') return refuse(replies.relayDenied(path))
+        if (decision.outcome !== 'permit') return refuse(decision.outcome)
+        transaction.take(decision.taken)
+        return accept()
+      })
+    }
+    const isDiscarded = transaction.handling?.discard === true
+    return isDiscarded || this.#mayRelay || access.isOpen(address) ? accept() : refuse(replies.relayDenied(path))
+  }
+
+  #accessRequest({ sender, declaredSize, instance }: Transaction, recipient: string): AccessRequest {
+    const { peer } = this
+    return {
+      client: this.client,
+      helo: this.#helo,
+      protocol: this.#protocol,
+      sender,
+      recipient,
+      size: declaredSize,
+      login: this.#user,
+      isTrusted: peer.isTrusted,
+      isOpen: this.#context.access.isOpen(recipient),
+      encryption: this.#encryption,
+      instance,
+    }
+  }
+
+  /** Logs the actions for a recipient. A message is held once. */
+  #report({ taken, warnings }: AccessDecision, { sender, handling }: Transaction, recipient: string): void {
+    const session = { client: this.client, sender, recipient, protocol: this.#protocol, helo: this.#helo }
+    const { events } = this.#context
+    for (const one of taken) {
+      if (one.action.kind !== 'hold' || handling?.hold !== true) events.emit({ kind: 'access-action', ...session, ...describeAction(one) })
+    }
+    for (const reply of warnings) events.emit({ kind: 'access-action', ...session, action: 'reject_warning', text: formatReply(reply) })
   }
 
   /** Refuses an argument. Logs a path that is no address. */

@@ -1,23 +1,35 @@
 /** One mail transaction (RFC 5321 §3.3): sender, ESMTP parameters and the recipients accepted so far. */
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
+import type { TakenAction } from '../access/access-rules.ts'
+import type { Handling } from '../queue/intake/acceptor.ts'
 import type { MailParameters } from './esmtp-parameters.ts'
+
+const ORDINARY: Handling = { hold: false, discard: false, redirect: undefined, prepended: [] }
 
 export class Transaction {
   readonly sender: string
+  readonly instance: string
   readonly #parameters: MailParameters
   readonly #recipients: EnvelopeRecipient[] = []
   readonly #addresses = new Set<string>()
   #accepted = 0
+  #handling: Handling | undefined
+  /** Addresses that get a copy by the action BCC. */
+  readonly #copies = new Set<string>()
   #overshoot = 0
 
-  constructor(sender: string, parameters: MailParameters) {
+  /** `instance` identifies the transaction for policy servers. */
+  constructor(sender: string, parameters: MailParameters, instance: string) {
     this.sender = sender
+    this.instance = instance
     this.#parameters = parameters
   }
 
   get envelope(): Envelope {
     const { ret, envid, smtputf8, body } = this.#parameters
-    return { sender: this.sender, recipients: this.#recipients, ret, envid, smtputf8, body }
+    const copies = [...this.#copies].map((address): EnvelopeRecipient => ({ address, notify: 'never' }))
+    const recipients = copies.length === 0 ? this.#recipients : [...this.#recipients, ...copies]
+    return { sender: this.sender, recipients, ret, envid, smtputf8, body }
   }
 
   /** SIZE parameter of MAIL (RFC 1870), in bytes; 0 for none. */
@@ -43,6 +55,37 @@ export class Transaction {
     const key = recipient.address.toLowerCase()
     if (!this.#addresses.has(key)) this.#recipients.push(recipient)
     this.#addresses.add(key)
+  }
+
+  /** Records actions of access restrictions. They concern the whole message, whichever recipient they were taken for. */
+  take(taken: readonly TakenAction[]): void {
+    for (const { action } of taken) {
+      const handling = this.#handling ?? ORDINARY
+      switch (action.kind) {
+        case 'hold':
+          this.#handling = { ...handling, hold: true }
+          break
+        case 'discard':
+          this.#handling = { ...handling, discard: true }
+          break
+        case 'redirect':
+          this.#handling = { ...handling, redirect: action.address }
+          break
+        case 'prepend':
+          this.#handling = { ...handling, prepended: [...handling.prepended, action.field] }
+          break
+        case 'bcc':
+          this.#copies.add(action.address)
+          break
+        case 'note':
+          break
+      }
+    }
+  }
+
+  /** Treatment of the message; undefined for ordinary treatment. */
+  get handling(): Handling | undefined {
+    return this.#handling
   }
 
   /** Counts a recipient beyond smtpd_recipient_limit. Returns the number of such recipients, this one included. */

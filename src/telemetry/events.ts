@@ -33,6 +33,9 @@ export interface ContentOrigin {
   readonly helo: string | undefined
 }
 
+/** Actions of access tables and policy servers that are logged; `reject_warning` is a refusal after warn_if_reject. */
+export type AccessActionName = 'hold' | 'discard' | 'redirect' | 'bcc' | 'prepend' | 'warn' | 'info' | 'reject_warning'
+
 /** An event of the relay: SMTP server, queue, destinations, store. New kinds and members may be added. */
 export type QueueEvent =
   // the SMTP server
@@ -71,7 +74,19 @@ export type QueueEvent =
       readonly text: string
       readonly from?: ContentOrigin | undefined
     }
-  /** A message was accepted and discarded by an action of header_checks or body_checks. */
+  /** An action of an access table or of a policy server that did not refuse the recipient. */
+  | {
+      readonly kind: 'access-action'
+      readonly client: ClientName
+      readonly action: AccessActionName
+      /** `<ann@example.com>: Sender address triggers HOLD action` */
+      readonly text: string
+      readonly sender: string
+      readonly recipient: string
+      readonly protocol: string
+      readonly helo: string
+    }
+  /** A message was accepted and discarded by an action of header_checks, body_checks or an access table. */
   | {
       readonly kind: 'discarded'
       readonly queueId: string

@@ -43,9 +43,14 @@ export const RECORDS = {
     about: 'an action of header_checks, body_checks or smtp_header_checks; `part` is `header` or `body`, `content` the field or line',
     members: ['queue_id', 'during', 'action', 'part', 'content', 'text', 'client_name', 'client_address', 'sender', 'recipient'],
   },
+  'access-action': {
+    level: 'info',
+    about: 'an action of an access table or of a policy server that did not refuse the recipient; `reject_warning` after warn_if_reject',
+    members: ['action', 'text', 'client_name', 'client_address', 'sender', 'recipient', 'protocol', 'helo'],
+  },
   discarded: {
     level: 'info',
-    about: 'a message was accepted and discarded by an action of header_checks or body_checks',
+    about: 'a message was accepted and discarded by an action of header_checks, body_checks or an access table',
     members: ['queue_id', 'sender', 'message_id', 'client_name', 'client_address', 'uid'],
   },
   accepted: {
@@ -243,6 +248,16 @@ function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'win
       return refused(event)
     case 'client-failure':
       return { ...aboutClient(event.client), text: event.what } satisfies Members<'client-failure'>
+    case 'access-action':
+      return {
+        action: event.action,
+        text: event.text,
+        ...aboutClient(event.client),
+        sender: event.sender,
+        recipient: event.recipient,
+        protocol: event.protocol,
+        helo: event.helo,
+      } satisfies Members<'access-action'>
     case 'content-checked':
       return contentChecked(event)
     case 'discarded':

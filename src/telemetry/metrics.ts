@@ -103,6 +103,11 @@ function counters(set: MetricSet) {
       'Actions of header_checks, body_checks and smtp_header_checks, by action and part.',
       ['action', 'part'],
     ),
+    accessActions: set.counter(
+      'access_actions_total',
+      'Actions of access tables and policy servers that did not refuse the recipient, by action.',
+      ['action'],
+    ),
     accepted: set.counter('accepted_messages_total', 'Messages accepted into the queue; “received” in pflogsumm.'),
     acceptedBytes: set.counter('accepted_bytes_total', 'Bytes of accepted messages.'),
     attempts: set.counter(
@@ -182,6 +187,8 @@ function counting(set: MetricSet): Listen {
         return count.fenced.inc()
       case 'note':
         return event.level === 'info' ? undefined : count.reports.inc({ level: event.level })
+      case 'access-action':
+        return count.accessActions.inc({ action: event.action })
       case 'content-checked':
         return count.contentActions.inc({ action: event.action, part: event.part })
       case 'discarded':

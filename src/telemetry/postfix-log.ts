@@ -45,6 +45,11 @@ function refused(event: Of<'refused'>): readonly LogLine[] {
   return line('smtpd', `${queueId}: reject: ${stage} from ${aboutClient(client)}: ${formatReply(reply)}; ${about.join(' ')}`)
 }
 
+function accessAction({ action, client, text, sender, recipient, protocol, helo }: Of<'access-action'>): readonly LogLine[] {
+  const about = `from=<${sender}> to=<${recipient}> proto=${protocol}${helo === '' ? '' : ` helo=<${helo}>`}`
+  return line('smtpd', `NOQUEUE: ${action}: RCPT from ${aboutClient(client)}: ${maskControls(text)}; ${about}`)
+}
+
 function clientFailure({ client, what }: Of<'client-failure'>): readonly LogLine[] {
   // fail2ban's filter for Postfix recognizes failed logins by this form of the line (postfix smtpd_sasl_glue).
   if (what.startsWith('SASL ')) return line('smtpd', `warning: ${aboutClient(client)}: ${what}`)
@@ -192,6 +197,8 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
       return refused(event)
     case 'client-failure':
       return clientFailure(event)
+    case 'access-action':
+      return accessAction(event)
     case 'content-checked':
       return contentChecked(event)
     case 'discarded':

@@ -82,6 +82,7 @@ export class RecipientLog {
       case 'disconnected':
       case 'refused':
       case 'client-failure':
+      case 'access-action':
       case 'content-checked':
       case 'discarded':
       case 'activated':

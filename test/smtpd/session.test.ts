@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../src/config/load.ts'
 import { RelayPolicy } from '../../src/smtpd/relay-policy.ts'
+import { HourlyLimits } from '../../src/smtpd/hourly-limits.ts'
 import { ClientLimits } from '../../src/smtpd/client-limits.ts'
 import type { Response } from '../../src/smtpd/commands.ts'
 import { Session } from '../../src/smtpd/session.ts'
@@ -17,6 +18,9 @@ const context = {
   limits: new ClientLimits(config, new VirtualClock()),
   refusal: () => undefined,
   flushDomain: () => true,
+  restrictions: null,
+  hourly: new HourlyLimits(new VirtualClock()),
+  nextInstance: () => 'x',
 }
 
 const newSession = () => new Session(context, { name: 'unknown', address: '127.0.0.1' }, { tls: 'none', auth: 'none' })

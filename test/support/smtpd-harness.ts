@@ -9,13 +9,14 @@ import type { Net } from '../../src/system/net.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import type { SmtpReply } from '../../src/mail/smtp-reply.ts'
 import { seededRandom } from '../../src/system/random.ts'
+import { openAccess } from '../../src/access/access-tables.ts'
 import { Acceptor } from '../../src/queue/intake/acceptor.ts'
 import type { Intake } from '../../src/queue/intake/intake.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { startSmtpd, type Smtpd } from '../../src/smtpd/server.ts'
 import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
-import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
+import { MemoryNet, type RemoteHosts } from '../../src/testkit/virtual/memory-net.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 type Entry = Parameters<Intake['take']>[0]
@@ -149,16 +150,28 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
   const acceptor = new Acceptor({ intake, config, clock, events })
   const flushed: string[] = []
   const flushDomain = (domain: string): boolean => flushed.push(domain) > 0
-  const smtpd = await startSmtpd({ config, net, clock, random: seededRandom(1), acceptor, events, intake, flushDomain })
+  const smtpd = await startSmtpd({
+    config,
+    net,
+    clock,
+    random: seededRandom(1),
+    acceptor,
+    events,
+    intake,
+    flushDomain,
+    access: openAccess(config).access,
+  })
   return { smtpd, intake, flushed, events: seen }
 }
 
-export async function openSmtpd(settings: Partial<Config> = {}): Promise<SmtpdHarness> {
+/** `dns` answers look-ups; no name has records by default. */
+export async function openSmtpd(settings: Partial<Config> = {}, dns: Partial<Pick<RemoteHosts, 'lookupMx'>> = {}): Promise<SmtpdHarness> {
   const clock = new VirtualClock()
   const net = new MemoryNet(clock, {
     lookupMx: () => ({ kind: 'none', nxdomain: false }),
     lookupAddresses: () => ({ kind: 'none', nxdomain: false }),
     dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
+    ...dns,
   })
   const driver = new TimeDriver(clock, { net })
   const { smtpd, intake, flushed, events } = await startSmtpdOn(net, clock, settings)

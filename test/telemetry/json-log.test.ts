@@ -10,6 +10,7 @@ const events: readonly QueueEvent[] = [
   { kind: 'refused', client, stage: 'RCPT', reply: { code: 550, text: 'no' }, protocol: 'ESMTP', helo: 'x' },
   { kind: 'client-failure', client, what: 'x' },
   { kind: 'content-checked', during: 'arrival', queueId: 'x', action: 'warn', part: 'header', octets: 'a: b', text: '' },
+  { kind: 'access-action', client, action: 'hold', text: 'x', sender: '', recipient: 'a@b.example', protocol: 'ESMTP', helo: 'x' },
   { kind: 'discarded', queueId: 'x', sender: '', messageId: undefined, client: null },
   { kind: 'accepted', message, recipients: [], client: null },
   { kind: 'activated', message, recipientCount: 1 },

@@ -16,7 +16,7 @@ import type { Shell } from '../shell/shell.ts'
 const NOT_FOUND = 1
 
 /** Parameters that name lookup tables. */
-const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES]
+const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'] as const
 
 const sourcesOf = (config: Config, name: string) => {
   const known = NAMES.find((parameter) => parameter === name)

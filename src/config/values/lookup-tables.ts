@@ -33,7 +33,7 @@ export const tables: Kind<readonly TableSource[]> = (given) => {
 
 /** Parses the value of a parameter. Throws an Error that quotes a malformed table. */
 export function parseTables(given: unknown): readonly TableSource[] {
-  if (typeof given === 'string') return members(given).map(parseTable)
+  if (typeof given === 'string') return splitOutsideBraces(given).map(parseTable)
   if (Array.isArray(given)) return given.flatMap((one: unknown) => parseTables(one))
   if (typeof given === 'object' && given !== null) return [{ kind: 'inline', entries: tomlEntries(given) }]
   throw new Error(`expected lookup tables, got ${JSON.stringify(given)}; ${FORMS}`)
@@ -74,7 +74,7 @@ function parseTable(text: string): TableSource {
 }
 
 function patternSource(kind: PatternSource['kind'], whole: string, rest: string): PatternSource {
-  if (rest.startsWith('{') && rest.endsWith('}')) return { kind, rules: members(rest.slice(1, -1)).map(stripped) }
+  if (rest.startsWith('{') && rest.endsWith('}')) return { kind, rules: splitOutsideBraces(rest.slice(1, -1)).map(stripped) }
   if (rest === '') throw new Error(`${JSON.stringify(whole)} has no path; write ${kind}:/PATH`)
   return { kind, path: rest }
 }
@@ -83,7 +83,7 @@ function inlineEntries(whole: string, text: string): ReadonlyMap<string, string>
   const entries = new Map<string, string>()
   const wrong = `${JSON.stringify(whole)} is malformed; write inline:{key=value, {key = value with blanks}}`
   if (!text.startsWith('{') || !text.endsWith('}')) throw new Error(wrong)
-  for (const member of members(text.slice(1, -1))) {
+  for (const member of splitOutsideBraces(text.slice(1, -1))) {
     const pair = stripped(member)
     const equals = pair.indexOf('=')
     const key = pair.slice(0, Math.max(0, equals)).trim()
@@ -98,7 +98,7 @@ function inlineEntries(whole: string, text: string): ReadonlyMap<string, string>
 const stripped = (text: string): string => (text.startsWith('{') && text.endsWith('}') ? text.slice(1, -1).trim() : text)
 
 /** The parts of a text between commas and blanks outside braces. Throws an Error when a brace has no counterpart. */
-function members(text: string): readonly string[] {
+export function splitOutsideBraces(text: string): readonly string[] {
   const found: string[] = []
   let member = ''
   let depth = 0

@@ -6,8 +6,8 @@
 const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
 const NO_FILTER =
   'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd; mail is signed by [dkim."example.com"] tables (docs/dkim.md)'
-const RELAY_RULES =
-  'deferd has no restriction lists; remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
+const RELAY_RULES = 'remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
+const AT_RCPT = 'write smtpd_client_restrictions, smtpd_sender_restrictions or smtpd_recipient_restrictions, which apply at RCPT'
 const TLS_VERSIONS = 'remove it: TLS 1.2 or newer with the ciphers of Node (node --tls-min-v1.3 for more)'
 const IN_MEMORY = 'remove it: deferd keeps TLS sessions in memory'
 const BUILT_IN = 'remove it: deferd always does so'
@@ -61,10 +61,9 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
     'virtual_alias_domains',
     'remove it: virtual_alias_maps apply to all recipients; clients may send to mynetworks and relay_domains as before',
   ],
-  ['smtpd_recipient_restrictions smtpd_relay_restrictions smtpd_client_restrictions smtpd_helo_restrictions', RELAY_RULES],
-  ['smtpd_sender_restrictions smtpd_data_restrictions smtpd_end_of_data_restrictions', RELAY_RULES],
-  ['smtpd_delay_reject smtpd_helo_required strict_rfc821_envelopes smtpd_restriction_classes', RELAY_RULES],
-  ['smtpd_sender_login_maps smtpd_reject_unlisted_recipient relay_recipient_maps', RELAY_RULES],
+  ['smtpd_relay_restrictions smtpd_reject_unlisted_recipient relay_recipient_maps', RELAY_RULES],
+  ['smtpd_helo_restrictions smtpd_data_restrictions smtpd_end_of_data_restrictions', AT_RCPT],
+  ['smtpd_delay_reject smtpd_helo_required strict_rfc821_envelopes smtpd_restriction_classes', AT_RCPT],
   ['relay_transport default_transport', ROUTES],
   ['smtp_destination_concurrency_limit relay_destination_concurrency_limit', 'write default_destination_concurrency_limit'],
   ['smtp_destination_recipient_limit relay_destination_recipient_limit', 'write default_destination_recipient_limit'],

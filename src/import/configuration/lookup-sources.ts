@@ -48,7 +48,7 @@ export function lookupSources(
 }
 
 /** The parts of a list between commas and blanks outside braces. */
-const membersOf = (value: string): readonly string[] => value.match(/(?:[^\s,{}]|\{(?:[^{}]|\{[^{}]*\})*\})+/g) ?? []
+export const membersOf = (value: string): readonly string[] => value.match(/(?:[^\s,{}]|\{(?:[^{}]|\{[^{}]*\})*\})+/g) ?? []
 
 function sourceOf(member: string, type: string, { rest, files }: { readonly rest: string; readonly files: PostfixFiles }): LookupSource {
   const extension = INDEXED[type]

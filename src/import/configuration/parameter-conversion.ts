@@ -5,7 +5,9 @@ import { postfixOnly } from '../../config/values/postfix-parameters.ts'
 import { CHECK_NAMES } from '../../checks/check-tables.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
+import { LIST_NAMES } from '../../access/access-tables.ts'
 import type { PostfixParameters } from './main-cf.ts'
+import { convertRestrictions } from './restriction-conversion.ts'
 import { entriesOf, lookupSources } from './lookup-sources.ts'
 import { serverLevel } from './listener-conversion.ts'
 import { convertLogins, convertTlsPolicies, tlsLevel } from './secret-conversion.ts'
@@ -56,7 +58,12 @@ const tablesOf =
     convertTables(name, value, context)
 
 const CONVERSIONS: Readonly<Record<string, Conversion>> = {
-  ...Object.fromEntries([...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES].map((name) => [name, tablesOf(name)])),
+  ...Object.fromEntries(
+    [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'].map((name) => [name, tablesOf(name)]),
+  ),
+  ...Object.fromEntries(
+    LIST_NAMES.map((name) => [name, (value: string, context: ParameterContext) => convertRestrictions(name, value, context)]),
+  ),
   ...Object.fromEntries(LISTS.map((name) => [name, (value: string, context: ParameterContext) => convertList(name, value, context)])),
   smtp_sasl_password_maps: (_, context) => convertLogins(context.parameters, context),
   smtp_tls_policy_maps: convertTlsPolicies,

@@ -14,13 +14,17 @@ export interface TableContext {
   readonly configDirectory: string
 }
 
+/** The tables of a value in deferd's syntax. Those that deferd cannot read are left out, with a comment. */
+export function convertedTables(name: string, value: string, context: TableContext): readonly string[] {
+  const { sources, words } = lookupSources(value, context.files)
+  for (const word of words) context.draft.note(`${name}: ${word} is no lookup table`)
+  return sources.flatMap((source) => tableOf(name, source, context) ?? [])
+}
+
 /** Sets a parameter to its tables. Texts of tables that deferd cannot read become comments. */
 export function convertTables(name: string, value: string, context: TableContext): void {
-  const { draft, files } = context
-  const { sources, words } = lookupSources(value, files)
-  for (const word of words) draft.note(`${name}: ${word} is no lookup table`)
-  const tables = sources.flatMap((source) => tableOf(name, source, context) ?? [])
-  if (tables.length > 0) draft.set(name, tables)
+  const tables = convertedTables(name, value, context)
+  if (tables.length > 0) context.draft.set(name, tables)
 }
 
 /** The table in deferd's syntax; null when it is left out. */

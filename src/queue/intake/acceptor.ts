@@ -20,12 +20,13 @@ import {
   MessageReceiver,
   type Acceptance,
   type ContentChecks,
+  type Handling,
   type IntakePort,
   type ReceiverFacts,
   type MessageReceiverDeps,
 } from './message-receiver.ts'
 
-export type { Acceptance } from './message-receiver.ts'
+export type { Acceptance, Handling } from './message-receiver.ts'
 export type { LocalUser, SmtpClient } from './received-header.ts'
 
 /** A submission: the envelope of a message, and the client or user who submitted it. */
@@ -34,6 +35,8 @@ export interface Submission {
   readonly client: SmtpClient | LocalUser
   /** Size that the client declared, in bytes; 0 or absent for none. */
   readonly declaredSize?: number | undefined
+  /** Absent for ordinary treatment. */
+  readonly handling?: Handling | undefined
 }
 
 type AcceptSettings = Pick<
@@ -87,13 +90,15 @@ export class Acceptor {
         hops: config.hopcount_limit,
         dropped: new Set(config.message_drop_headers.map((name) => name.toLowerCase())),
       },
+      discarded: ({ identity: { queueId }, envelope: { sender }, submitter: { client, uid } }, messageId) =>
+        events.emit({ kind: 'discarded', queueId, sender, messageId, client, uid }),
       report: (what, error) =>
         events.emit({ kind: 'note', level: 'error', text: `${what}: ${error instanceof Error ? error.message : String(error)}` }),
     }
   }
 
   /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
-  open({ envelope: given, client, declaredSize = 0 }: Submission): MessageReceiver {
+  open({ envelope: given, client, declaredSize = 0, handling }: Submission): MessageReceiver {
     const { config } = this.#deps
     // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
     const received = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
@@ -124,6 +129,7 @@ export class Acceptor {
       signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null,
       submitter: submitterOf(client),
       checks: this.#checks(identity.queueId, envelope, client),
+      handling: handling ?? null,
     }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)
@@ -134,12 +140,11 @@ export class Acceptor {
   #checks(queueId: string, { sender, recipients }: Envelope, client: SmtpClient | LocalUser): ContentChecks | null {
     const { checks: rules, events } = this.#deps
     if (rules === null || rules === undefined) return null
-    const { client: name, uid } = submitterOf(client)
+    const { client: name } = submitterOf(client)
     const session = 'uid' in client ? { protocol: undefined, helo: undefined } : { protocol: client.protocol, helo: client.helo }
     const from = { client: name, sender, recipient: recipients.at(-1)?.address ?? '', ...session }
     return {
       rules,
-      discarded: (messageId) => events.emit({ kind: 'discarded', queueId, sender, messageId, client: name, uid }),
       report: {
         took: (action, part, octets, text) =>
           events.emit({ kind: 'content-checked', during: 'arrival', queueId, action, part, octets, text, from }),

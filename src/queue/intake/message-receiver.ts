@@ -7,7 +7,7 @@ import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
 import { HeaderEditor, type BodyStart } from '../../mail/header-editor.ts'
-import { CheckedContent, NO_VERDICT, redirected, type ArrivalChecks, type CheckedSink } from '../../checks/checked-content.ts'
+import { CheckedContent, NO_VERDICT, redirected, type ArrivalChecks, type CheckedSink, type Verdict } from '../../checks/checked-content.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
@@ -37,6 +37,12 @@ export interface ReceiverLimits {
   readonly dropped: ReadonlySet<string>
 }
 
+/** Treatment of a message that access restrictions of its session ask for (Postfix access(5)). */
+export interface Handling extends Readonly<Verdict> {
+  /** Header fields to add before all others, without line ends. */
+  readonly prepended: readonly string[]
+}
+
 export interface ReceiverFacts {
   readonly identity: ReturnType<Intake['begin']>
   readonly envelope: Envelope
@@ -52,6 +58,8 @@ export interface ReceiverFacts {
   readonly signing: ArrivingMessage | null
   /** Checks of the content; null without any. */
   readonly checks: ContentChecks | null
+  /** Null for ordinary treatment. */
+  readonly handling: Handling | null
   readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
 
@@ -59,13 +67,13 @@ export interface ReceiverFacts {
 export interface ContentChecks {
   readonly rules: ArrivalChecks
   readonly report: Pick<CheckedSink, 'took' | 'warn'>
-  /** Records that the message is discarded. */
-  readonly discarded: (messageId: string | undefined) => void
 }
 
 export interface MessageReceiverDeps {
   readonly intake: IntakePort
   readonly limits: ReceiverLimits
+  /** Records that a message is discarded. */
+  readonly discarded: (facts: ReceiverFacts, messageId: string | undefined) => void
   /** Logs internal errors: bugs, and staged content that could not be deleted. */
   readonly report: (what: string, error: unknown) => void
 }
@@ -114,6 +122,7 @@ export class MessageReceiver {
     const { dropped, headerField: fieldLimit } = deps.limits
     this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#addHeader(piece))
     this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#sink(facts.checks))
+    for (const field of facts.handling?.prepended ?? []) this.#addHeader(Buffer.from(`${field}\r\n`))
     if (this.#checked === null) this.#chunker.add(Buffer.from(facts.trace))
     else this.#checked.trace(facts.trace)
   }
@@ -288,7 +297,7 @@ export class MessageReceiver {
       bodyType: this.#eightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
       messageId: this.#messageId,
     }
-    const { hold, discard, redirect } = this.#checked?.verdict ?? NO_VERDICT
+    const { hold, discard, redirect } = this.#verdict
     if (discard) return this.#discard()
     const recipients = redirect === undefined ? envelope.recipients : redirected(envelope.recipients, redirect)
     try {
@@ -300,8 +309,18 @@ export class MessageReceiver {
     }
   }
 
+  /** Treatment that the session and the content ask for. An address that the content asks for takes precedence. */
+  get #verdict(): Readonly<Verdict> {
+    const [session, content] = [this.#facts.handling ?? NO_VERDICT, this.#checked?.verdict ?? NO_VERDICT]
+    return {
+      hold: session.hold || content.hold,
+      discard: session.discard || content.discard,
+      redirect: content.redirect ?? session.redirect,
+    }
+  }
+
   async #discard(): Promise<void> {
-    this.#facts.checks?.discarded(this.#messageId)
+    this.#deps.discarded(this.#facts, this.#messageId)
     await this.abandon()
   }
 

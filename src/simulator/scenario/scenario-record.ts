@@ -94,6 +94,7 @@ export class ScenarioRecord {
       case 'disconnected':
       case 'refused':
       case 'client-failure':
+      case 'access-action':
       case 'content-checked':
       case 'discarded':
       case 'accepted':

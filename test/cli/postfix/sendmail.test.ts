@@ -8,6 +8,7 @@ import type { Config } from '../../../src/config/options.ts'
 import { Acceptor } from '../../../src/queue/intake/acceptor.ts'
 import { Maildrop } from '../../../src/queue/intake/maildrop.ts'
 import { prepareMaildrop } from '../../../src/queue/intake/maildrop-writer.ts'
+import { openAccess } from '../../../src/access/access-tables.ts'
 import { startSmtpd, type Smtpd } from '../../../src/smtpd/server.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { SystemNet } from '../../../src/system/system-net.ts'
@@ -68,7 +69,8 @@ async function daemon(settings: Partial<Config> = {}): Promise<string> {
     clock: systemClock,
     random: systemRandom,
   }
-  smtpd = await startSmtpd({ ...parts, events: events(), acceptor: acceptor(), intake, flushDomain: () => false })
+  const access = openAccess(parts.config).access
+  smtpd = await startSmtpd({ ...parts, events: events(), acceptor: acceptor(), intake, flushDomain: () => false, access })
   return `127.0.0.1:${smtpd.listeners[0]?.port}`
 }
 

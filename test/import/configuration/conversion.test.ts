@@ -186,3 +186,28 @@ test('values that deferd refuses become comments with its reason', () => {
   expect(toml).toContain('# smtp_helo_name: { has no counterpart')
   expect(toml).toContain('# main.cf:6: nonsense: this is no parameter')
 })
+
+test('access restrictions are taken over in their order, and those that deferd does not have become comments', () => {
+  const { toml } = convert(
+    `smtpd_client_restrictions = check_client_access hash:CONFIG/clients, reject_rbl_client zen.example
+smtpd_sender_restrictions = hash:CONFIG/senders, warn_if_reject reject_unknown_sender_domain, check_sender_access ldap:x
+smtpd_recipient_restrictions = permit_mynetworks, reject_unlisted_recipient, defer_unauth_destination, check_policy_service unix:private/policy,
+  check_policy_service inet:127.0.0.1:10031
+smtpd_sender_login_maps = hash:CONFIG/logins
+`,
+    '',
+    { clients: '192.0.2.1 REJECT\n', senders: 'a@b.example OK\n', logins: 'a@b.example a\n' },
+  )
+  const values = parse(toml)
+  expect(values).toMatchObject({
+    smtpd_client_restrictions: ['check_client_access texthash:/etc/deferd/clients'],
+    smtpd_sender_restrictions: ['texthash:/etc/deferd/senders', 'warn_if_reject reject_unknown_sender_domain'],
+    smtpd_recipient_restrictions: ['permit_mynetworks', 'check_policy_service inet:127.0.0.1:10031'],
+    smtpd_sender_login_maps: ['texthash:/etc/deferd/logins'],
+  })
+  expect(() => configFrom(values, 'machine')).not.toThrow()
+  expect(toml).toContain('reject_rbl_client zen.example is left out: deferd does not query block lists')
+  expect(toml).toContain('reject_unlisted_recipient is left out: deferd relays all mail')
+  expect(toml).toContain('check_policy_service unix:private/policy is left out: "unix:private/policy" is not a policy server')
+  expect(toml).toContain('ldap:x is left out: deferd does not read ldap: tables')
+})

@@ -1,0 +1,44 @@
+/** Parameters of access control: which mail of which clients is taken. */
+import { tables } from './values/lookup-tables.ts'
+import { option } from './values/option.ts'
+import { restrictions } from './values/restrictions.ts'
+import * as is from './values/values.ts'
+
+export const ACCESS_OPTIONS = {
+  smtpd_client_restrictions: option(
+    restrictions('check_client_access'),
+    '',
+    'Restrictions by client, applied at each RCPT before the other lists, see docs/access.md.',
+  ),
+  smtpd_sender_restrictions: option(
+    restrictions('check_sender_access'),
+    '',
+    'Restrictions by sender, applied at each RCPT after smtpd_client_restrictions.',
+  ),
+  smtpd_recipient_restrictions: option(
+    restrictions('check_recipient_access'),
+    '',
+    'Restrictions by recipient, applied at each RCPT to recipients that the client may send to.',
+  ),
+  smtpd_sender_login_maps: option(
+    tables,
+    '',
+    'Lookup tables of the users that own a sender address, for reject_sender_login_mismatch and its variants.',
+  ),
+  smtpd_policy_service_timeout: option(is.duration, '100s', 'Time limit for a connection to a policy server, and for its answer.'),
+  smtpd_policy_service_default_action: option(
+    is.text,
+    '451 4.3.5 Server configuration problem',
+    'Action when a policy server does not answer twice.',
+  ),
+  smtpd_user_hourly_message_limit: option(
+    is.count(),
+    '0',
+    'Maximum messages of one authenticated user in an hour, above which MAIL gets 450; 0 for no limit.',
+  ),
+  smtpd_sender_hourly_message_limit: option(
+    is.count(),
+    '0',
+    'Maximum messages of one envelope sender in an hour, above which MAIL gets 450; 0 for no limit.',
+  ),
+} as const

@@ -1,0 +1,69 @@
+/** Access restrictions: deferd and Postfix reply alike, and treat accepted mail alike. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
+import { reasonToSkip } from '../support/required.ts'
+import { ACCESS_SETTINGS, accessInputs, TREATED, type AccessInput } from './access-inputs.ts'
+import { play } from './dialogue.ts'
+import { startPair, type Pair, type System } from './systems.ts'
+
+const reason = reasonToSkip('interop', await postfixIsMissing())
+/** Recipients that are compared. */
+const INPUTS = 250
+
+/** Replies to MAIL and to each RCPT. */
+async function repliesTo({ port }: System, { xclient, sender, recipients }: AccessInput): Promise<readonly string[]> {
+  const lines = ['EHLO a.example', xclient, 'EHLO b.example', `MAIL FROM:<${sender}>`, ...recipients.map((one) => `RCPT TO:<${one}>`)]
+  return play(port, lines, { quiet: 4 })
+}
+
+/**
+ * Lines of smtpd about actions of restrictions. Postfix names the queue file after the first recipient, where deferd has none yet, and does
+ * not log PREPEND.
+ */
+const actionsIn = (system: System): readonly string[] =>
+  system
+    .log()
+    .flatMap((line) => /^smtpd: \w+: ((?:bcc|discard|hold|redirect|reject_warning|warn): RCPT .*)$/.exec(line)?.[1] ?? [])
+    .toSorted()
+
+async function untilReceived(system: System, count: number): Promise<void> {
+  for (let tries = 0; system.received.length < count && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+describe.skipIf(reason !== null)(`access restrictions${reason === null ? '' : ` (${reason})`}`, () => {
+  let pair: Pair
+  beforeAll(async () => {
+    pair = await startPair({ settings: ACCESS_SETTINGS })
+  }, 60_000)
+  afterAll(() => pair.stop(), 60_000)
+
+  test(`${INPUTS} generated transactions get the same replies`, async () => {
+    const differences: string[] = []
+    for (const input of accessInputs(INPUTS, 19)) {
+      const [own, reference] = await Promise.all([repliesTo(pair.deferd, input), repliesTo(pair.postfix, input)])
+      if (own.join('\n') !== reference.join('\n')) differences.push(JSON.stringify({ input, own, reference }))
+    }
+    expect(differences).toEqual([])
+    expect(actionsIn(pair.deferd)).toEqual(actionsIn(pair.postfix))
+  })
+
+  test('mail that is held, discarded, redirected, copied or gets a field is treated alike', async () => {
+    const observe = async (system: System): Promise<readonly string[]> => {
+      const before = system.received.length
+      for (const sender of TREATED)
+        await play(system.port, ['EHLO a.example', `MAIL FROM:<${sender}>`, 'RCPT TO:<ann@far.test>', 'RCPT TO:<bob@far.test>', 'DATA'])
+      // One message each of head, other and plain for one next hop, and one of blind with a copy.
+      await untilReceived(system, before + 4)
+      return system.received
+        .slice(before)
+        .map(({ sender, recipients, content }) => {
+          const [first = ''] = content.toString('latin1').split('\r\n')
+          return `${sender}: ${[...new Set(recipients)].toSorted().join()}: ${first.replace(/^(Received: from \S+).*/, '$1')}`
+        })
+        .toSorted()
+    }
+    const [own, reference] = await Promise.all([observe(pair.deferd), observe(pair.postfix)])
+    expect(own).toEqual(reference)
+    expect(actionsIn(pair.deferd)).toEqual(actionsIn(pair.postfix))
+  })
+})
