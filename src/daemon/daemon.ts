@@ -10,6 +10,7 @@ import { type Duration, seconds, sleep } from '../system/clock.ts'
 import { SpareFiles } from '../store/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
 import { createQueueFolder } from '../store/queue-folder.ts'
+import { RecentMail } from '../store/postgres/writing/recent-mail.ts'
 import type { StoreFailed } from '../store/queue-store.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -80,6 +81,7 @@ export class Daemon {
   readonly #closing: (() => Promise<void> | void)[] = []
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
+  readonly #recent = new RecentMail(this.#clock)
   #opening: Opening
   /** Opens the queue again with the settings in effect. */
   #reopen: (opening: Opening) => Promise<void> = () => Promise.reject(new Error('the daemon was not started'))
@@ -169,7 +171,15 @@ export class Daemon {
     const { queueDirectory: directory } = this
     const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
     if (config.queue_database === '') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
-    return openSharedQueue({ directory, clock, events, loaded: this.#loaded, fenced: () => void (this.#rejoining ??= this.#rejoin()) })
+    return openSharedQueue({
+      directory,
+      clock,
+      events,
+      loaded: this.#loaded,
+      recent: this.#recent,
+      fenced: () => void (this.#rejoining ??= this.#rejoin()),
+      transacted: (took) => this.#monitoring.transacted(took),
+    })
   }
 
   /**

@@ -1,7 +1,7 @@
 /** Metrics and health checks of the daemon at http_listen. They outlast an opening of the queue, so that no counter starts again. */
 import type { Config } from '../config/options.ts'
 import { completeTally } from '../store/queue-tally.ts'
-import { MINUTE, type Clock, type Timer } from '../system/clock.ts'
+import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import type { Events } from '../telemetry/events.ts'
 import { openMetrics } from '../telemetry/metrics.ts'
 import { HttpPort } from '../http/http-port.ts'
@@ -22,6 +22,7 @@ export class Monitoring {
   readonly #port = new HttpPort(() => this.#newServer())
   #servers: (() => HttpServer) | null = null
   #stopChecks: () => void = () => undefined
+  #transacted: (took: Duration) => void = () => undefined
 
   constructor(deps: MonitoringDeps) {
     this.#deps = deps
@@ -35,6 +36,11 @@ export class Monitoring {
   /** Opens, moves or closes the port as configured. Rejects with CannotListen, and the former port then stays open. */
   apply(config: Config): Promise<void> {
     return this.#port.apply(config)
+  }
+
+  /** Counts a transaction of PostgreSQL, once HTTP is in use. */
+  transacted(took: Duration): void {
+    this.#transacted(took)
   }
 
   async close(): Promise<void> {
@@ -62,7 +68,9 @@ export class Monitoring {
       tally: async (largest) => parts().store.tally(largest),
       destinations: () => this.#deps.parts()?.relay.schedulerControl.snapshot() ?? [],
       nodes: () => this.#deps.parts()?.node?.view() ?? null,
+      database: () => this.#deps.parts()?.node?.database() ?? null,
     })
+    this.#transacted = metrics.transacted
     events.listen(metrics.listen)
     // Not measured by a scrape, because a commit costs a sync of the disk, and anyone who reaches the port may scrape.
     const check = async (): Promise<void> => {

@@ -12,6 +12,7 @@ import type { NodesView } from '../store/membership/node-table.ts'
 import type { QuestionTable } from '../store/membership/questions.ts'
 import type { SoleMember } from '../store/membership/sole-member.ts'
 import type { MoveStore } from '../store/move-store.ts'
+import type { DatabaseState } from '../store/postgres/database-state.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Duration } from '../system/clock.ts'
@@ -37,6 +38,8 @@ export interface SharingNode {
   /** True after `deferd node drain`: the node gives its shards away and refuses mail. */
   readonly isDraining: () => boolean
   readonly questions: QuestionTable
+  /** The database of the queue, as seen last; null before. */
+  readonly database: () => DatabaseState | null
   /** Begins to beat and to take shards. */
   start(): void
   /** Begins to give all shards away, before the node leaves. */

@@ -12,6 +12,9 @@ import { queueFile } from '../store/sqlite/file/database.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
+import type { RecentMail } from '../store/postgres/writing/recent-mail.ts'
+import type { WritingEvent } from '../store/postgres/writing/writing-events.ts'
+import { DatabaseReport } from './node/database-report.ts'
 import type { OpenedQueue } from './opening.ts'
 import { ShardReport } from './node/shard-report.ts'
 import { sharedSettings } from './node/shared-settings.ts'
@@ -27,6 +30,10 @@ export interface SharedQueueDeps {
   readonly loaded: LoadedConfig
   /** Called when another node has taken this one over. */
   readonly fenced: () => void
+  /** Mail that this process has queued lately, as this node or as one before it. */
+  readonly recent: RecentMail
+  /** Called with the duration of each transaction. */
+  readonly transacted: (took: Duration) => void
 }
 
 /**
@@ -40,13 +47,17 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     warnOfFile(directory, events)
     const { config } = loaded
     const labels = { name: config.node_name, program: VERSION, settings: sharedSettings(loaded), draining: false }
-    const joined = await openPostgresStore({ ...databaseOf(config), labels, clock })
+    const onWriting = (event: WritingEvent): void => reportWriting(event, deps)
+    const joined = await openPostgresStore({ ...databaseOf(config), labels, clock, recent: deps.recent, onEvent: onWriting })
     if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
     events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
     const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock })
     const shards = new ShardReport(clock, events)
     const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
     const member = new Member({ nodes, clock, lease: config.node_lease, onEvent })
+    const reports = (): boolean => member.view?.mine.includes(0) === true
+    const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
+    joined.watch((state) => database.seen(state))
     const close = async (): Promise<void> => {
       await leave(member, clock, events)
       shards.flush()
@@ -59,6 +70,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       questions: nodes,
       start: () => member.start(),
       drain: () => member.drain(),
+      database: () => database.state,
     }
     return { store: joined.store, reader: joined.reader, membership: member, node, movable: null, close }
   } catch (error) {
@@ -89,6 +101,21 @@ function warnOfFile(directory: string, events: Events): void {
   if (!existsSync(file)) return
   const text = `${file} is not used, since queue_database names the queue: run deferd without queue_database until its mail is delivered`
   events.emit({ kind: 'note', level: 'warning', text })
+}
+
+function reportWriting(event: WritingEvent, { events, transacted }: SharedQueueDeps): void {
+  switch (event.kind) {
+    case 'committed':
+      return transacted(event.took)
+    case 'in-doubt':
+      return events.emit({ kind: 'commit-in-doubt', resolution: event.resolution })
+    case 'failover': {
+      const { timeline, lost } = event
+      if (lost.length > 0) return events.emit({ kind: 'mail-lost', queueIds: lost, timeline })
+      const text = `the database is another server after a failover (timeline ${timeline}); it has all mail that this node queued lately`
+      return events.emit({ kind: 'note', level: 'info', text })
+    }
+  }
 }
 
 function report(event: MembershipEvent, me: OwnerId, shards: ShardReport, { events, fenced }: SharedQueueDeps): void {

@@ -15,12 +15,26 @@ export class IdBuffer {
   readonly #reserve: ReserveIds
   #ids: readonly MessageId[]
   #used = 0
+  #highest: MessageId
   #reserving = false
   #failure: unknown
 
   constructor(reserve: ReserveIds, first: readonly MessageId[] = []) {
     this.#reserve = reserve
     this.#ids = first
+    this.#highest = first.at(-1) ?? 0
+  }
+
+  /** The highest id of all blocks so far. */
+  get highest(): MessageId {
+    return this.#highest
+  }
+
+  /** Drops the unused ids up to `last`, and reserves others. */
+  dropUpTo(last: MessageId): void {
+    this.#ids = this.#ids.slice(this.#used).filter((id) => id > last)
+    this.#used = 0
+    if (this.#ids.length <= ID_BLOCK / 2) this.#refill()
   }
 
   /** Throws StoreUnavailable when no ids are left because the store has not committed a new block. */
@@ -52,6 +66,7 @@ export class IdBuffer {
     this.#reserving = false
     this.#ids = [...this.#ids.slice(this.#used), ...ids]
     this.#used = 0
+    this.#highest = ids.at(-1) ?? this.#highest
   }
 
   #failed(error: unknown): void {

@@ -6,6 +6,7 @@ import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
 import type { NoticeDue, DeliveryRequest, DestinationName, Message, MessageSummary, OwnerId, RecipientId } from '../mail/message.ts'
 import type { Suspension } from '../store/destination-status.ts'
+import type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 
 /** Name and address of a client of the SMTP server. */
@@ -171,6 +172,18 @@ export type QueueEvent =
     }
   /** This node was taken over by another one. */
   | { readonly kind: 'fenced'; readonly node: OwnerId }
+  /**
+   * The answer to a commit was lost. The node looked it up: `committed` or `not-committed`, and then repeated; `unknown` when it could
+   * not, so that clients were disconnected without a reply.
+   */
+  | { readonly kind: 'commit-in-doubt'; readonly resolution: DoubtResolution }
+  /** Acknowledged messages are missing in the database after a failover. */
+  | {
+      readonly kind: 'mail-lost'
+      readonly queueIds: readonly string[]
+      /** Number of promotions of a standby (timeline of PostgreSQL); null where the server does not tell. */
+      readonly timeline: number | null
+    }
   // the daemon and its store
   | { readonly kind: 'store-unavailable'; readonly why: string }
   | { readonly kind: 'store-recovered' }

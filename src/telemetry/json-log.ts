@@ -141,6 +141,17 @@ export const RECORDS = {
     members: ['node', 'name', 'shards', 'leases', 'corrupt'],
   },
   fenced: { level: 'error', about: 'another node took this one over; it abandons its deliveries and joins again', members: ['node'] },
+  'commit-in-doubt': {
+    level: 'warn',
+    about:
+      'the answer to a commit was lost: it was found `committed` or `not-committed` (and repeated), or stays `unknown`, and clients got no reply',
+    members: ['resolution'],
+  },
+  'mail-lost': {
+    level: 'error',
+    about: 'acknowledged messages are missing in the database after a failover to a standby that had not received them',
+    members: ['queue_ids', 'timeline'],
+  },
   'store-unavailable': { level: 'error', about: 'a commit failed: mail is refused and not delivered', members: ['text'] },
   'store-recovered': { level: 'info', about: 'commits succeed again', members: [] },
   note: { level: 'info', about: 'any other line; its level is that of the line', members: ['text'] },
@@ -319,6 +330,10 @@ function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'win
     }
     case 'fenced':
       return { node: event.node } satisfies Members<'fenced'>
+    case 'commit-in-doubt':
+      return { resolution: event.resolution } satisfies Members<'commit-in-doubt'>
+    case 'mail-lost':
+      return { queue_ids: event.queueIds, timeline: event.timeline } satisfies Members<'mail-lost'>
     case 'store-unavailable':
       return { text: event.why } satisfies Members<'store-unavailable'>
     case 'store-recovered':

@@ -7,6 +7,8 @@ import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
 import type { LoginFailure } from '../delivery/delivery-agent.ts'
 import type { NodesView } from '../store/membership/node-table.ts'
+import { isSynchronous, type DatabaseState } from '../store/postgres/database-state.ts'
+import type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { SHARDS } from '../store/membership/shards.ts'
 import { balanceOf } from '../store/queue-balance.ts'
@@ -22,12 +24,16 @@ export interface MetricSources {
   readonly destinations: () => readonly LiveDestination[]
   /** The nodes that share the queue, at the last beat; null without other nodes, as when absent. */
   readonly nodes?: () => NodesView | null
+  /** The database of the queue, as seen last; null when it was not seen, and for a queue in a folder. */
+  readonly database?: () => DatabaseState | null
 }
 
 export interface Metrics {
   readonly listen: Listen
-  /** Records the duration of a commit. */
+  /** Records the duration of a commit that was made to measure it. */
   readonly committed: (took: Duration) => void
+  /** Records the duration of a transaction of PostgreSQL. */
+  readonly transacted: (took: Duration) => void
   readonly contentType: string
   /** The metrics of deferd, for docs/monitoring.md. */
   readonly texts: readonly MetricText[]
@@ -133,6 +139,12 @@ function counters(set: MetricSet) {
     storeUnavailable: set.counter('store_unavailable_total', 'Times that the store became unavailable because a commit failed.'),
     takeovers: set.counter('node_takeovers_total', 'Silent nodes that this node has taken over.'),
     fenced: set.counter('node_fenced_total', 'Times that this node was taken over by another one.'),
+    inDoubt: set.counter(
+      'commits_in_doubt_total',
+      'Commits to PostgreSQL whose answer was lost, by what the look-up found (committed, not-committed, unknown).',
+      ['resolution'],
+    ),
+    lost: set.counter('lost_messages_total', 'Acknowledged messages that were missing in PostgreSQL after a failover.'),
     reports: set.counter('log_reports_total', 'Log lines of level warning, error, fatal or panic.', ['level']),
   }
 }
@@ -153,6 +165,8 @@ function counting(set: MetricSet): Listen {
   const count = counters(set)
   // Prometheus sees no increase in a series that begins with its first failure.
   for (const reason of ['refused', 'missing'] as const satisfies readonly LoginFailure[]) count.logins.inc({ reason }, 0)
+  for (const resolution of ['committed', 'not-committed', 'unknown'] as const satisfies readonly DoubtResolution[])
+    count.inDoubt.inc({ resolution }, 0)
   return (event) => {
     switch (event.kind) {
       case 'connected':
@@ -185,6 +199,10 @@ function counting(set: MetricSet): Listen {
         return count.takeovers.inc()
       case 'fenced':
         return count.fenced.inc()
+      case 'commit-in-doubt':
+        return count.inDoubt.inc({ resolution: event.resolution })
+      case 'mail-lost':
+        return count.lost.inc(event.queueIds.length)
       case 'note':
         return event.level === 'info' ? undefined : count.reports.inc({ level: event.level })
       case 'access-action':
@@ -284,16 +302,54 @@ function destinationGauges(set: MetricSet, { destinations }: MetricSources): () 
 
 function nodeGauges(set: MetricSet, { nodes }: MetricSources): () => void {
   const known = set.gauge('nodes', 'Nodes that share the queue, by state (active, draining), at the last beat of this node.', ['state'])
+  const beats = set.gauge('node_beat_seconds', 'Age of the last beat of each node, at the last beat of this node.', ['node'])
   const shards = set.gauge('shards', 'Shards of destinations, by owner (own, other, free), at the last beat of this node.', ['owner'])
   return () => {
     const view = nodes?.() ?? null
     if (view === null) return
-    const draining = view.nodes.filter((node) => node.draining).length
-    known.set({ state: 'active' }, view.nodes.length - draining)
+    // A command that changes the queue is a node without settings.
+    const daemons = view.nodes.filter(({ settings }) => settings !== '')
+    const draining = daemons.filter((node) => node.draining).length
+    known.set({ state: 'active' }, daemons.length - draining)
     known.set({ state: 'draining' }, draining)
+    beats.reset()
+    for (const { name, beatAge } of daemons) beats.set({ node: name }, beatAge / 1000)
     shards.set({ owner: 'own' }, view.mine.length)
     shards.set({ owner: 'other' }, SHARDS - view.mine.length - view.freeShards)
     shards.set({ owner: 'free' }, view.freeShards)
+  }
+}
+
+function databaseGauges(set: MetricSet, { database }: MetricSources): () => void {
+  const oldest = set.gauge(
+    'database_oldest_transaction_seconds',
+    'Age of the oldest transaction that holds a snapshot in PostgreSQL; dead rows are kept until its end.',
+  )
+  const horizon = set.gauge(
+    'database_horizon_transactions',
+    'Transactions since the oldest one whose rows PostgreSQL must keep (xmin), for sessions, standbys and replication slots.',
+  )
+  const dead = set.gauge('database_dead_rows', 'Dead rows in PostgreSQL, by table.', ['table'])
+  const standbys = set.gauge('database_standbys', 'Connected standbys of PostgreSQL, by kind of replication (synchronous, asynchronous).', [
+    'replication',
+  ])
+  const lag = set.gauge('database_standby_lag_seconds', 'Time by which the log of a standby is behind.', ['standby'])
+  const behind = set.gauge('database_standby_lag_bytes', 'Bytes of log that a standby has not stored.', ['standby'])
+  return () => {
+    const state = database?.() ?? null
+    for (const gauge of [dead, standbys, lag, behind]) gauge.reset()
+    if (state === null) return
+    oldest.set((state.oldest?.age ?? 0) / 1000)
+    horizon.set(state.horizon)
+    for (const { table, rows } of state.deadRows) dead.set({ table }, rows)
+    if (state.standbys === null) return
+    const synchronous = state.standbys.filter(isSynchronous).length
+    standbys.set({ replication: 'synchronous' }, synchronous)
+    standbys.set({ replication: 'asynchronous' }, state.standbys.length - synchronous)
+    for (const one of state.standbys) {
+      lag.set({ standby: one.name }, one.lag / 1000)
+      behind.set({ standby: one.name }, one.behind)
+    }
   }
 }
 
@@ -304,21 +360,29 @@ export function openMetrics(sources: MetricSources): Metrics {
     .gauge('build_info', 'Always 1; the labels are the versions of deferd and Node.', ['version', 'node'])
     .set({ version: VERSION, node: process.version }, 1)
   const listen = counting(set)
-  const [readQueue, readDestinations, readNodes] = [queueGauges(set, sources), destinationGauges(set, sources), nodeGauges(set, sources)]
+  const [readQueue, readDestinations] = [queueGauges(set, sources), destinationGauges(set, sources)]
+  const [readNodes, readDatabase] = [nodeGauges(set, sources), databaseGauges(set, sources)]
   const commits = set.histogram(
     'store_commit_seconds',
     'Time of one commit with its sync, measured by each health check and once a minute.',
     COMMIT_BUCKETS,
   )
+  const transactions = set.histogram(
+    'database_transaction_seconds',
+    'Time of each transaction of this node in PostgreSQL, from its first statement to the answer to its commit.',
+    COMMIT_BUCKETS,
+  )
   return {
     listen,
     committed: (took) => commits.observe(took / 1000),
+    transacted: (took) => transactions.observe(took / 1000),
     contentType: set.registry.contentType,
     texts: set.texts,
     render: async () => {
       await readQueue()
       readDestinations()
       readNodes()
+      readDatabase()
       return set.registry.metrics()
     },
   }

@@ -233,6 +233,8 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
     case 'shards-released':
     case 'node-taken-over':
     case 'fenced':
+    case 'commit-in-doubt':
+    case 'mail-lost':
       return nodeLines(event)
     case 'window':
     case 'died':
@@ -248,7 +250,16 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
 
 type OwnEvent = Of<'window' | 'died' | 'revived' | 'suspended' | 'resumed' | 'store-unavailable' | 'store-recovered' | 'note'>
 
-type NodeEvent = Of<'node-joined' | 'shards-taken' | 'shards-released' | 'node-taken-over' | 'fenced'>
+type NodeEvent = Of<'node-joined' | 'shards-taken' | 'shards-released' | 'node-taken-over' | 'fenced' | 'commit-in-doubt' | 'mail-lost'>
+
+const RESOLUTIONS: Readonly<Record<Of<'commit-in-doubt'>['resolution'], string>> = {
+  committed: 'it was committed',
+  'not-committed': 'it was not committed, and is repeated',
+  unknown: 'it could not be looked up in time, so that clients get no reply and repeat their messages',
+}
+
+/** Maximum number of queue ids in a line. */
+const SHOWN_IDS = 20
 
 /** Lines about the nodes that share the queue. */
 function nodeLines(event: NodeEvent): readonly LogLine[] {
@@ -266,6 +277,15 @@ function nodeLines(event: NodeEvent): readonly LogLine[] {
     }
     case 'fenced':
       return line('master', `error: this node (${event.node}) was taken over by another one: it abandons its deliveries and joins again`)
+    case 'commit-in-doubt':
+      return line('master', `warning: the answer to a commit was lost; ${RESOLUTIONS[event.resolution]}`)
+    case 'mail-lost': {
+      const { queueIds, timeline } = event
+      const server = timeline === null ? 'the database' : `the database (timeline ${timeline})`
+      const more = queueIds.length > SHOWN_IDS ? ` and ${queueIds.length - SHOWN_IDS} more` : ''
+      const ids = `${queueIds.slice(0, SHOWN_IDS).join(', ')}${more}`
+      return line('master', `error: ${server} does not have ${queueIds.length} acknowledged messages, which a failover has lost: ${ids}`)
+    }
   }
 }
 

@@ -60,6 +60,8 @@ const events: readonly QueueEvent[] = [
   { kind: 'shards-released', shards: 4 },
   { kind: 'node-taken-over', node: 6, name: 'n2', shards: 128, leases: 20, corrupt: ['x'] },
   { kind: 'fenced', node: 7 },
+  { kind: 'commit-in-doubt', resolution: 'unknown' },
+  { kind: 'mail-lost', queueIds: ['x'], timeline: 2 },
   { kind: 'store-unavailable', why: 'x' },
   { kind: 'store-recovered' },
   { kind: 'note', level: 'info', text: 'x' },

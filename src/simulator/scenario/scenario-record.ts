@@ -112,6 +112,8 @@ export class ScenarioRecord {
       case 'shards-released':
       case 'node-taken-over':
       case 'fenced':
+      case 'commit-in-doubt':
+      case 'mail-lost':
       case 'store-unavailable':
       case 'store-recovered':
       case 'note':

@@ -7,7 +7,7 @@
  * stated.
  */
 import type { MessageId, OwnerId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { Duration, Instant } from '../../system/clock.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import type { Shard } from './shards.ts'
 
@@ -21,6 +21,8 @@ export interface NodeState {
    * value means nothing else.
    */
   readonly beat: number
+  /** Time since the last beat, by the clock of the database. No takeover depends on it. */
+  readonly beatAge: Duration
   /** Number of shards that the node owns. */
   readonly shards: number
   /** Number of recipients that the node leases. */

@@ -24,7 +24,7 @@ export function joinMemoryQueue(
   { name, program = '', settings = '', draining = false, now }: JoiningNode,
 ): { readonly store: QueueStore; readonly reader: QueueReader; readonly nodes: NodeTable } {
   const id = ++queue.openings
-  queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, joinedAt: now(), hint: () => undefined })
+  queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, beatAt: now(), joinedAt: now(), hint: () => undefined })
   return { ...openShared(queue, id), nodes: new MemoryNodeTable(queue, id, now) }
 }
 
@@ -43,6 +43,7 @@ class MemoryNodeTable implements NodeTable {
     const own = this.#queue.nodes.get(this.me)
     if (own === undefined) return null
     own.beat++
+    own.beatAt = this.#now()
     const owned = new Map<OwnerId | null, Shard[]>()
     for (const [shard, owner] of this.#queue.shards.entries()) {
       const shards = owned.get(owner)
@@ -107,8 +108,8 @@ class MemoryNodeTable implements NodeTable {
   }
 
   #stateOf(held: HeldNode, shards: number): NodeState {
-    const { hint: _, ...node } = held
-    return { ...node, shards, leased: this.#leasedBy(node.id) }
+    const { hint: _, beatAt, ...node } = held
+    return { ...node, beatAge: this.#now() - beatAt, shards, leased: this.#leasedBy(node.id) }
   }
 
   #remove(node: OwnerId): Takeover {

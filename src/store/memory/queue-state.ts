@@ -42,7 +42,8 @@ export interface HeldMessage {
 }
 
 /** A node that has joined the queue. */
-export interface HeldNode extends Mutable<Omit<NodeState, 'shards' | 'leased'>> {
+export interface HeldNode extends Mutable<Omit<NodeState, 'shards' | 'leased' | 'beatAge'>> {
+  beatAt: Instant
   hint: () => void
 }
 

@@ -9,7 +9,8 @@ export const beat = `
   on conflict (node) do update set beat = pulse.beat + 1, at = clock_timestamp() returning beat`
 
 export const nodes = `
-  select n.id, n.name, coalesce(p.beat, 0) as beat, coalesce(s.shards, 0)::int as shards,
+  select n.id, n.name, coalesce(p.beat, 0) as beat,
+    (extract(epoch from clock_timestamp() - coalesce(p.at, n.joined_at)) * 1000)::bigint as "beatAge", coalesce(s.shards, 0)::int as shards,
     (select count(*) from recipient where leased_by = n.id)::int as leased, n.program, n.settings, n.draining,
     (extract(epoch from n.joined_at) * 1000)::bigint as "joinedAt"
   from node n left join pulse p on p.node = n.id

@@ -17,7 +17,11 @@ import { createPostgresReader } from './postgres-reader.ts'
 import { ARRIVALS_CHANNEL } from './postgres-node-table.ts'
 import { createStore } from './writing/postgres-store.ts'
 import { ReadingSession } from './session/reading-session.ts'
+import type { DatabaseState } from './database-state.ts'
+import { DatabaseWatch } from './database-watch.ts'
 import { Vacuum, VACUUM_FROM } from './vacuum.ts'
+import { RecentMail } from './writing/recent-mail.ts'
+import type { WritingEvent } from './writing/writing-events.ts'
 import { KEPT_FOR } from './writing/tally-query.ts'
 
 export interface PostgresOptions {
@@ -27,6 +31,10 @@ export interface PostgresOptions {
   readonly clock: Clock
   /** Called once, when another node has taken this one over. */
   readonly onFenced?: (() => void) | undefined
+  /** Receives facts about transactions. */
+  readonly onEvent?: ((event: WritingEvent) => void) | undefined
+  /** Mail that this process has queued as a node that was taken over. */
+  readonly recent?: RecentMail | undefined
   /** Time for which a tally is used again. */
   readonly tallyKeptFor?: Duration | undefined
   /** Number of dead rows from which a table is vacuumed. */
@@ -40,6 +48,8 @@ export interface PostgresQueue {
   readonly reader: QueueReader
   /** True when the tables were created by this opening. */
   readonly created: boolean
+  /** Reads the state of the database from now on, every 15 s. */
+  readonly watch: (seen: (state: DatabaseState) => void) => void
   /** Closes the reader and the store. The node stays until it leaves or is taken over. */
   readonly close: () => Promise<void>
   /** Closes the sessions at once, like the end of the process. */
@@ -51,7 +61,8 @@ const READER_SETTINGS = { statement_timeout: '15s' }
 
 /** Rejects with DatabaseAway, DatabaseUnusable or QueueTooNew. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresQueue> {
-  const { url, durability, labels, clock, onFenced = () => undefined, tallyKeptFor = KEPT_FOR, vacuumFrom = VACUUM_FROM } = options
+  const { url, durability, labels, clock, onFenced = () => undefined, onEvent = () => undefined } = options
+  const { tallyKeptFor = KEPT_FOR, vacuumFrom = VACUUM_FROM, recent = new RecentMail(clock) } = options
   const connect = async (application: string, settings: Readonly<Record<string, string>> = {}): Promise<Connection> =>
     new Connection(await openSession({ url, durability, application, pipeline: true, settings }))
   const writing = await connect('deferd w')
@@ -65,12 +76,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       // A hint in a transaction of its own: one with a change would hold a lock of the whole server during its commit.
       reading.query('select pg_notify($1, $2)', [ARRIVALS_CHANNEL, shards.join()]).catch(() => undefined)
     }
-    const deps = { node, name: labels.name, clock, connect: () => connect(names.writing), reading, wake, onFenced, tallyKeptFor }
-    const { store, destroy } = await createStore(writing, deps)
+    const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
+    const { store, destroy } = await createStore(writing, { ...base, wake, recent, onFenced, onEvent, tallyKeptFor })
     const reader = createPostgresReader(reading, async () => undefined)
     const vacuum = new Vacuum({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
+    let watch: DatabaseWatch | null = null
     const closeReading = async () => {
-      await vacuum.stop()
+      await Promise.all([vacuum.stop(), watch?.stop()])
       await reading.close()
     }
     return {
@@ -78,6 +90,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       store,
       reader,
       created,
+      watch: (seen) => {
+        watch = new DatabaseWatch({ clock, reading, seen })
+      },
       close: async () => {
         await store.close()
         await closeReading()

@@ -6,6 +6,7 @@ import { takeOverNode } from '../../../src/store/postgres/node.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
+import type { DoubtResolution } from '../../../src/store/postgres/writing/writing-events.ts'
 import { Fenced, OutcomeUnknown, StoreUnavailable, type DestinationRecord } from '../../../src/store/queue-store.ts'
 import type { Clock } from '../../../src/system/clock.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
@@ -39,12 +40,14 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
   let direct: Connection
   let opened: PostgresQueue[] = []
   let fenced = 0
+  let doubts: DoubtResolution[] = []
 
   beforeEach(async () => {
     url = await emptyQueue()
     proxy = await startLossyProxy(server().port)
     direct = await connectTo(url)
     fenced = 0
+    doubts = []
   })
   afterEach(async () => {
     for (const one of opened) await one.destroy()
@@ -60,6 +63,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
       labels: LABELS,
       clock,
       onFenced: () => fenced++,
+      onEvent: (event) => event.kind === 'in-doubt' && doubts.push(event.resolution),
       tallyKeptFor: 0,
     })
     opened.push(one)
@@ -88,6 +92,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     const id = entry.message.id
     expect(await settleOne(store, id, delivered(first(id), T0))).toEqual({ removed: true, noticeDue: false })
     expect([await count('message'), await count('history')]).toEqual([0, 1])
+    expect(doubts).toEqual(['committed'])
   })
 
   test('a message whose transaction never arrived is queued by the next session', async () => {
@@ -98,6 +103,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     await expect.poll(() => count('message')).toBe(0)
     proxy.cut()
     await answers
+    expect(doubts).toEqual(['not-committed'])
     expect(await count('message')).toBe(2)
   })
 
@@ -155,7 +161,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     const id = await queue(store, { leased: true })
     proxy.holdStatements()
     const settled = store.settle({ owner: ownerOf(store), message: id, recipients: [delivered(first(id), T0)], attempts: [] })
-    const refused = expect(settled).rejects.toThrow(Fenced)
+    const refused = expect(settled).rejects.toThrow(OutcomeUnknown)
     expect(await takeOverNode(direct, node, 0)).toMatchObject({ leases: 1 })
     proxy.cut()
     await refused
@@ -163,6 +169,17 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     proxy.deliver()
     expect(fenced).toBe(1)
     expect(await direct.query('select state from recipient')).toEqual([{ state: 'waiting' }])
+  })
+
+  test('a message stays in doubt when its node was taken over before the look-up', async () => {
+    const { store, node } = await open()
+    proxy.dropAnswers('now')
+    const answer = expect(store.enqueue(mail(store))).rejects.toThrow(OutcomeUnknown)
+    await expect.poll(() => count('message')).toBe(1)
+    expect(await takeOverNode(direct, node, 0)).not.toBeNull()
+    proxy.cut()
+    await answer
+    expect(doubts).toEqual(['unknown'])
   })
 
   test('calls are refused while the database is away, and accepted when it is back', async () => {

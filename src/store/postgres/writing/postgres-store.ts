@@ -17,7 +17,10 @@ import { Outcomes } from './outcomes.ts'
 import { OwnLeases } from './own-leases.ts'
 import { TallyQuery } from './tally-query.ts'
 import type { PendingWrite, ReadMethod, WriteMethod, Writers } from './write-batch.ts'
+import { FailoverCheck } from './failover-check.ts'
+import type { RecentMail } from './recent-mail.ts'
 import { Writer } from './writer.ts'
+import type { WritingEvent } from './writing-events.ts'
 
 export interface PostgresStoreDeps {
   readonly node: OwnerId
@@ -31,6 +34,8 @@ export interface PostgresStoreDeps {
   readonly onFenced: () => void
   /** Time for which a tally is used again. */
   readonly tallyKeptFor: Duration
+  readonly recent: RecentMail
+  readonly onEvent: (event: WritingEvent) => void
 }
 
 export interface PostgresStore {
@@ -48,7 +53,13 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   const terms: LeaseTerms = { owner: node, until: Infinity }
   const leases = new OwnLeases()
   const parts = partsOf(deps, terms, leases)
-  const writer = new Writer(connection, { ...deps, leases, writers: writersOf(parts) })
+  const check = new FailoverCheck(deps.recent, () => ids)
+  const examine = async (statements: Statements): Promise<void> => {
+    const failover = await check.run(statements)
+    if (failover !== null) deps.onEvent({ kind: 'failover', ...failover })
+  }
+  await examine(connection)
+  const writer = new Writer(connection, { ...deps, leases, examine, writers: writersOf(parts) })
   const readers = readersOf(parts, deps.reading, new TallyQuery(clock, deps.tallyKeptFor))
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
   const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {

@@ -14,6 +14,8 @@ import { DatabaseAway } from '../session/database-errors.ts'
 import { answersAfterCommit, wasCommitted } from './doubt.ts'
 import { fence } from '../session/node-queries.ts'
 import type { OwnLeases } from './own-leases.ts'
+import type { RecentMail } from './recent-mail.ts'
+import type { WritingEvent } from './writing-events.ts'
 import * as sql from './queries.ts'
 import { databaseAway, failureKind } from '../session/sql-errors.ts'
 import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
@@ -46,6 +48,8 @@ export interface WriterDeps extends WritingSessionDeps {
   readonly wake: (shards: readonly Shard[]) => void
   /** Called once, when another node has taken this one over. */
   readonly onFenced: () => void
+  readonly recent: RecentMail
+  readonly onEvent: (event: WritingEvent) => void
 }
 
 export class Writer {
@@ -118,11 +122,14 @@ export class Writer {
     await this.#repeat(batch, tried)
   }
 
-  #try(batch: readonly PendingWrite[]): Promise<Tried> {
-    const { node, writers } = this.#deps
+  async #try(batch: readonly PendingWrite[]): Promise<Tried> {
+    const { node, writers, clock, onEvent } = this.#deps
     const terms = { node, session: this.#session.number, number: ++this.#number, writers }
     const calls = batch.map(({ call }) => call)
-    return this.#session.limited((connection) => tryBatch(connection, calls, terms))
+    const begun = clock.monotonic()
+    const tried = await this.#session.limited((connection) => tryBatch(connection, calls, terms))
+    if (tried.outcome === 'committed') onEvent({ kind: 'committed', took: clock.monotonic() - begun })
+    return tried
   }
 
   /** Repeats a failed call that may succeed, and rejects it otherwise. */
@@ -140,6 +147,7 @@ export class Writer {
     switch (tried.outcome) {
       case 'committed':
         if (tried.told.length > 0) this.#deps.wake(tried.told)
+        batch.forEach(({ call }, n) => this.#deps.recent.committed(call, tried.answers[n]))
         return answer(batch, (n) => ({ ok: true, value: tried.answers[n] }))
       case 'fenced':
         return this.#fenced(batch)
@@ -156,23 +164,30 @@ export class Writer {
   /** Finds out whether a batch was committed. Answers it, or puts it back. */
   async #resolve(batch: readonly PendingWrite[], tried: InDoubt): Promise<void> {
     const doubt = { ...tried, batch, isCommitted: null as boolean | null }
-    const limit = this.#deps.clock.after(DOUBT_LIMIT, () => {
-      answer(doubt.batch, () => ({ ok: false, error: new OutcomeUnknown('the database ended the session before it answered a commit') }))
-      doubt.batch = []
-    })
+    const limit = this.#deps.clock.after(DOUBT_LIMIT, () => this.#giveUp(doubt))
     try {
       while (!(await this.#isResolved(doubt)));
     } finally {
       limit.cancel()
     }
+    if (doubt.batch.length > 0)
+      this.#deps.onEvent({ kind: 'in-doubt', resolution: doubt.isCommitted === true ? 'committed' : 'not-committed' })
+  }
+
+  /** Rejects the calls of a batch that stays in doubt. */
+  #giveUp(doubt: Doubt): void {
+    const error = new OutcomeUnknown('the database ended the session before it answered a commit')
+    answer(doubt.batch, () => ({ ok: false, error }))
+    doubt.batch = []
+    this.#deps.onEvent({ kind: 'in-doubt', resolution: 'unknown' })
   }
 
   /** One try to resolve a batch. */
   async #isResolved(doubt: Doubt): Promise<boolean> {
     if (!(await this.#reconnected({ patient: true }))) {
       if (this.#failure === null) return false
-      const error = this.#failure
-      answer(doubt.batch, () => ({ ok: false, error }))
+      // The commit may have preceded the takeover, so that a refusal would be wrong.
+      if (doubt.batch.length > 0) this.#giveUp(doubt)
       return true
     }
     try {
@@ -199,7 +214,12 @@ export class Writer {
     await this.#giveBackUnknown()
     const { batch } = doubt
     this.#waiting.unshift(...batch.filter((_, n) => !found.has(n)))
-    for (const [n, value] of found) batch[n]?.settle({ ok: true, value } as Outcome)
+    for (const [n, value] of found) {
+      const one = batch[n]
+      if (one === undefined) continue
+      this.#deps.recent.committed(one.call, value)
+      one.settle({ ok: true, value } as Outcome)
+    }
   }
 
   /** Gives back what a claim has leased whose answer was lost. */

@@ -12,6 +12,8 @@ export interface WritingSessionDeps {
   readonly node: OwnerId
   readonly clock: Clock
   readonly connect: () => Promise<Connection>
+  /** Examines the database in a new session, before it is used. A rejection ends the session. */
+  readonly examine: (connection: Connection) => Promise<void>
 }
 
 export class WritingSession {
@@ -58,6 +60,7 @@ export class WritingSession {
       // A warning says that the commit may not be on the standby.
       if (connection.takeWarning() !== null) throw new Error('the new session may not be replicated')
       if (row !== undefined) {
+        await this.limited(() => this.#deps.examine(connection), connection)
         this.#connection = connection
         this.#number = row.session
         return 'open'

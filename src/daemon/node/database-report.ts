@@ -1,0 +1,65 @@
+/**
+ * Reports a database that needs an operator: a transaction that keeps dead rows, and synchronous standbys that are absent. The owner of
+ * shard 0 reports for all nodes.
+ */
+import { MINUTE, SECOND, type Duration } from '../../system/clock.ts'
+import { isSynchronous, type DatabaseState } from '../../store/postgres/database-state.ts'
+import type { Events } from '../../telemetry/events.ts'
+
+/** Age of a transaction from which it is reported. */
+const LONG: Duration = MINUTE
+
+export interface DatabaseReportDeps {
+  readonly events: Events
+  /** True while this node reports. */
+  readonly reports: () => boolean
+  /** True when a commit waits for a standby (`queue_database_durability = "replicated"`). */
+  readonly replicated: boolean
+}
+
+export class DatabaseReport {
+  readonly #deps: DatabaseReportDeps
+  #state: DatabaseState | null = null
+  /** The transaction that was reported. */
+  #reported: string | null = null
+  #reportedStandbys = false
+
+  constructor(deps: DatabaseReportDeps) {
+    this.#deps = deps
+  }
+
+  /** The state that was seen last; null before the first. */
+  get state(): DatabaseState | null {
+    return this.#state
+  }
+
+  seen(state: DatabaseState): void {
+    this.#state = state
+    if (!this.#deps.reports()) return
+    this.#compareTransaction(state)
+    this.#compareStandbys(state)
+  }
+
+  #compareTransaction({ oldest }: DatabaseState): void {
+    const long = oldest !== null && oldest.age >= LONG ? oldest : null
+    if (long?.of === this.#reported || (long === null && this.#reported === null)) return
+    if (long === null) this.#note('info', `${this.#reported} has ended: dead rows can be removed`)
+    else {
+      const age = Math.floor(long.age / SECOND)
+      this.#note('warning', `a transaction is open for ${age} s, and dead rows of the queue are kept until its end: ${long.of}`)
+    }
+    this.#reported = long?.of ?? null
+  }
+
+  #compareStandbys({ standbys }: DatabaseState): void {
+    const areAbsent = this.#deps.replicated && standbys !== null && !standbys.some(isSynchronous)
+    if (areAbsent === this.#reportedStandbys) return
+    this.#reportedStandbys = areAbsent
+    if (areAbsent) this.#note('warning', 'no synchronous standby is connected to the database: commits, and so clients, wait for one')
+    else this.#note('info', 'a synchronous standby is connected to the database again')
+  }
+
+  #note(level: 'info' | 'warning', text: string): void {
+    this.#deps.events.emit({ kind: 'note', level, text })
+  }
+}
