@@ -140,14 +140,62 @@ create table destination (
   check (suspended_by is not null or (suspended_until is null and suspend_reason is null))
 ) strict, without rowid;
 
+-- Actions of operators. An operation on many messages is running until it has ended.
 create table audit (
   id        integer primary key,
   at        integer not null,
+  last_at   integer not null, -- time of the last round, or of the end
   who       text    not null,
   action    text    not null,
   arguments text    not null,
-  changed   integer not null
+  changed   integer not null, -- number of changed messages
+  matched   integer not null default 0, -- number of selected messages
+  unknown   integer not null default 0, -- number of ids that were not found
+  expected  integer, -- number of messages that it is expected to select
+  state     text    not null check (state = 'running' or state = 'done' or state = 'failed' or state = 'cancelled'),
+  reason    text,    -- the operator's reason
+  error     text,    -- why it failed, or who cancelled it
+  undo_until integer, -- time until which it can be undone
+  undoes    integer  -- the operation that this one undoes
 ) strict;
+
+create index audit_running on audit (id) where state = 'running';
+create index audit_undoes on audit (undoes) where undoes is not null;
+
+-- Messages that operations have changed, each with its placement before.
+create table operated (
+  operation integer not null,
+  message   integer not null,
+  was       text    not null check (was = 'queued' or was = 'hold' or was = 'corrupt' or was = 'trash'),
+  primary key (operation, message)
+) strict, without rowid;
+
+create index operated_message on operated (message, operation);
+
+-- Requests that were carried out, so that a repeated one has no second effect.
+create table kept_request (
+  key    text    primary key,
+  digest text    not null, -- SHA-256 of the request
+  at     integer not null,
+  answer text    not null
+) strict, without rowid;
+
+create index kept_request_at on kept_request (at);
+
+-- Tokens of programs that use the HTTP interface.
+create table access_token (
+  name         text    primary key,
+  role         text    not null check (role = 'viewer' or role = 'operator' or role = 'sender' or role = 'admin'),
+  content      integer not null check (content in (0, 1)), -- 1: may read header and body of messages
+  destinations text,    -- pattern of the destinations that it is limited to
+  hash         text    not null, -- SHA-256 of the secret
+  added_at     integer not null,
+  added_by     text    not null,
+  expires_at   integer,
+  last_used_at integer  -- begin of an hour
+) strict, without rowid;
+
+create unique index access_token_hash on access_token (hash);
 
 create table meta (
   name  text primary key,

@@ -25,6 +25,7 @@ const LAYERS = [
   'store/postgres/writing',
   'store/postgres',
   'store/sqlite/file',
+  'store/sqlite/audit',
   'store/sqlite',
   'delivery',
   'delivery/tls',

@@ -183,14 +183,59 @@ create table arrival (
 );
 create index arrival_shard on arrival (shard);
 
+-- Actions of operators. An operation on many messages is running until it has ended.
 create table audit (
   id        bigint generated always as identity primary key,
   at        bigint not null,
+  last_at   bigint not null, -- time of the last round, or of the end
+  runner    bigint,          -- the node that carries it out; null unless it is running
+  undo_until bigint,         -- time until which it can be undone
+  undoes    bigint,          -- the operation that this one undoes
+  changed   int    not null, -- number of changed messages
+  matched   int    not null default 0, -- number of selected messages
+  unknown   int    not null default 0, -- number of ids that were not found
+  expected  int,             -- number of messages that it is expected to select
+  state     text   not null check (state in ('running', 'done', 'failed', 'cancelled')),
   node      text   not null, -- node_name
   who       text   not null,
   action    text   not null,
   arguments text   not null,
-  changed   int    not null
+  reason    text,            -- the operator's reason
+  error     text,            -- why it failed, or who cancelled it
+  check ((state = 'running') = (runner is not null))
+);
+create index audit_runner on audit (runner) where state = 'running';
+create index audit_undoes on audit (undoes) where undoes is not null;
+
+-- Messages that operations have changed, each with its placement before.
+create table operated (
+  operation bigint not null,
+  message   bigint not null,
+  was       text   not null check (was in ('queued', 'hold', 'corrupt', 'trash')),
+  primary key (operation, message)
+);
+create index operated_message on operated (message, operation);
+
+-- Requests that were carried out, so that a repeated one has no second effect.
+create table kept_request (
+  key    text   primary key,
+  digest text   not null, -- SHA-256 of the request
+  at     bigint not null,
+  answer text   not null
+);
+create index kept_request_at on kept_request (at);
+
+-- Tokens of programs that use the HTTP interface.
+create table access_token (
+  name         text    collate "C" primary key,
+  role         text    not null check (role in ('viewer', 'operator', 'sender', 'admin')),
+  content      boolean not null, -- true: may read header and body of messages
+  destinations text,             -- pattern of the destinations that it is limited to
+  hash         text    not null unique, -- SHA-256 of the secret
+  added_at     bigint  not null,
+  added_by     text    not null,
+  expires_at   bigint,
+  last_used_at bigint            -- begin of an hour
 );
 
 -- Questions of a command to a node, and the answers.

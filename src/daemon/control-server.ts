@@ -7,14 +7,8 @@ import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { z } from 'zod'
 import type { Clock, Duration } from '../system/clock.ts'
-import {
-  OPERATIONS,
-  type Operations,
-  type BulkOperation,
-  type Progress,
-  type OperationSummary,
-  type SuspensionRequest,
-} from '../queue/operations.ts'
+import type { Operations, SuspensionRequest } from '../queue/operations.ts'
+import { OPERATIONS, type BulkOperation, type Progress, type OperationSummary } from '../queue/operation-request.ts'
 import { MoveRefused } from '../queue/queue-mover.ts'
 import type { QueueFilter } from '../store/queue-reader.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'

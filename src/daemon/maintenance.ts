@@ -3,7 +3,7 @@
  * not depend on it. A run begins a minute after the end of the one before: none overlaps, and a missed one is not made up for.
  */
 import type { Config } from '../config/options.ts'
-import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { HOUR, MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { Scheduler } from '../queue/scheduler/scheduler.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
@@ -18,6 +18,8 @@ export interface MaintenanceDeps {
 }
 
 const INTERVAL: Duration = MINUTE
+/** Time for which a request with a key is kept. */
+const REQUESTS_KEPT: Duration = 24 * HOUR
 
 export class Maintenance {
   readonly #deps: MaintenanceDeps
@@ -72,6 +74,7 @@ export class Maintenance {
       historyBefore: clock.now() - history_retention,
       historyCount: history_limit,
       trashBefore: clock.now() - trash_lifetime,
+      requestsBefore: clock.now() - REQUESTS_KEPT,
     }
     for (let { more } = await store.prune(limits); more && !this.#stopped;) ({ more } = await store.prune(limits))
   }

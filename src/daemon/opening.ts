@@ -163,6 +163,7 @@ export class Opening {
       reader,
       clock,
       policies: () => relay.policies,
+      retention: () => relay.config,
       events,
       scheduler:
         node === null ? relay.schedulerControl : sharedScheduler(relay.schedulerControl, storedScheduler(store, reader), membership),
@@ -175,7 +176,7 @@ export class Opening {
     this.#closing.push(() => {
       throttle.end()
       moves?.stop()
-      return control.stop()
+      return Promise.all([control.stop(), operations.jobs.stop()]).then(() => undefined)
     })
     return operations
   }

@@ -25,7 +25,7 @@ import { Acceptor } from '../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../mail/message.ts'
-import type { SchedulerControl } from '../queue/operations.ts'
+import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { Scheduler } from '../queue/scheduler/scheduler.ts'
 import { Matching } from '../patterns/matching.ts'
 import { GenericMaps } from '../rewriting/generic.ts'
@@ -221,6 +221,11 @@ export class Relay {
       sizeLimit: () => this.#rules.config.message_size_limit,
       returnToSender: (rejected) => this.#submissions.return(rejected),
     })
+  }
+
+  /** Configuration as of the last reload. */
+  get config(): Config {
+    return this.#rules.config
   }
 
   /** Settings and retry policies of destinations, as of the last reload. */

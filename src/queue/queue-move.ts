@@ -5,7 +5,7 @@
 import { queueIdOf, type MessageId } from '../mail/message.ts'
 import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
-import type { AuditId } from '../store/queue-store.ts'
+import type { AuditId } from '../store/audit-log.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
 import { MoveRefused, QueueMover, type MovableQueue, type QueueMoverDeps } from './queue-mover.ts'
 

@@ -7,7 +7,7 @@ import type { Membership } from '../store/membership/membership.ts'
 import type { Suspension } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
-import type { SchedulerControl } from './operations.ts'
+import type { SchedulerControl } from './operation-rounds.ts'
 
 export function storedScheduler(
   store: Pick<QueueStore, 'saveDestination'>,

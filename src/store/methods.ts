@@ -107,6 +107,11 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   move: { room: 'neither', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
   tally: { room: 'neither', changes: nothing },
   audit: { room: 'reserve', changes: nothing },
+  beginOperation: { room: 'reserve', changes: nothing },
+  endOperation: { room: 'reserve', changes: nothing },
+  addToken: { room: 'neither', changes: nothing },
+  removeToken: { room: 'neither', changes: nothing },
+  tokenUsed: { room: 'neither', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },

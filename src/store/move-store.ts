@@ -8,7 +8,8 @@
 import { isLive, RECIPIENTS_PER_MESSAGE, type Message, type MessageId, type Placement, type Recipient } from '../mail/message.ts'
 import type { Instant } from '../system/clock.ts'
 import type { HistoryRecord } from './history-record.ts'
-import type { AttemptRecord, AuditId, AuditRecord, DestinationDue, DestinationRecord, QueueStore } from './queue-store.ts'
+import type { AuditEntry, AuditId } from './audit-log.ts'
+import type { AttemptRecord, DestinationDue, DestinationRecord, QueueStore } from './queue-store.ts'
 
 /** Identity of a queue, given at its creation. Copies and backups of a queue have the same. */
 export type QueueIdentity = string
@@ -95,7 +96,7 @@ export interface NumberedHistory {
 /** Records that move once, when a queue moves as a whole. */
 export interface MovedRecords {
   readonly history: readonly NumberedHistory[]
-  readonly audit: readonly (AuditRecord & { readonly id: AuditId })[]
+  readonly audit: readonly AuditEntry[]
   readonly destinations: readonly DestinationRecord[]
 }
 

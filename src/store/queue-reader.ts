@@ -6,7 +6,10 @@ import type { Duration, Instant } from '../system/clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
-import type { AttemptRecord, AuditId, AuditRecord, DestinationRecord } from './queue-store.ts'
+import type { TokenReader } from './access-token.ts'
+import type { AuditReader } from './audit-log.ts'
+import { matchesPattern } from './filter-pattern.ts'
+import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
 import type { Traffic, TrafficMinute } from './traffic.ts'
 import type { DestinationName, Message, MessageId, MessageSummary, QueueName, Recipient, RecipientId, FinalState } from '../mail/message.ts'
@@ -88,12 +91,6 @@ export function departedRecipients(
   )
 }
 
-/** Whether a text matches a filter pattern, case-insensitively. `*` is the only wildcard. */
-export function matchesPattern(pattern: string, text: string): boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 'is').test(text)
-}
-
 /** A recipient as a listing shows it. */
 export type ListedRecipient = Omit<Recipient, 'notify' | 'deliveryStarts' | 'settledAt' | 'noticeDue'>
 
@@ -172,7 +169,7 @@ export interface ListPage {
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
  * next call, may show a later state.
  */
-export interface QueueReader {
+export interface QueueReader extends AuditReader, TokenReader {
   /** One page of messages, in the order of arrival. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */
@@ -202,7 +199,6 @@ export interface QueueReader {
   destinationRecords(): Promise<readonly DestinationRecord[]>
   /** Record of the queue's clock, as saved by the last owner; null when there is none. */
   clockRecord(): Promise<ClockRecord | null>
-  audit(page: { readonly after: AuditId; readonly limit: number }): Promise<readonly (AuditRecord & { readonly id: AuditId })[]>
   /**
    * Live recipients of messages in these queues, in order of arrival. `after` is the cursor of the previous page's last
    * recipient.

@@ -9,6 +9,8 @@
 import type { Duration, Instant } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { TokenStore } from './access-token.ts'
+import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
 import type { Suspension } from './destination-status.ts'
 import type { QueueTally } from './queue-tally.ts'
 import type {
@@ -92,6 +94,11 @@ export interface NewMessage {
    * message with the same key until the key is forgotten.
    */
   readonly maildropFile?: string | undefined
+  /**
+   * The request that queues the message, with the answer to it. The store keeps both with the message, and rejects a second message of the
+   * same request with RequestRepeated.
+   */
+  readonly request?: (IdempotentRequest & { readonly answer: string }) | undefined
 }
 
 /** Limits of a claim of due mail for one destination. */
@@ -223,6 +230,7 @@ export type Operation =
   | { readonly kind: 'expire' }
   /** Moves the message to the trash. With `purge`, deletes it permanently. */
   | { readonly kind: 'delete'; readonly now: Instant; readonly purge: boolean }
+  /** Takes the message out of the trash. A message that was on hold when an operation deleted it is on hold again. */
   | { readonly kind: 'restore' }
 
 /** An operation with the message it applies to. */
@@ -253,24 +261,12 @@ export interface Move {
   readonly expiresAt: Instant
 }
 
-/** Id of an audit log record; ids ascend. */
-export type AuditId = number
-
-/** A record of the audit log: an operator's action that changed the queue. */
-export interface AuditRecord {
-  readonly at: Instant
-  readonly who: string
-  readonly action: string
-  readonly arguments: string
-  readonly changed: number
-}
-
 /**
  * On a queue that several nodes share, the methods that select work (claims, queries of the scheduler and of MAILER-DAEMON) see the
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore {
+export interface QueueStore extends AuditLog, TokenStore {
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.
@@ -353,16 +349,17 @@ export interface QueueStore {
 
   /**
    * Applies operations to messages in one commit and returns one result per operation, in order. A recipient in delivery is not
-   * changed; when its outcome is recorded and it remains live, it is parked if its message is held or deleted. The number of
-   * changed messages is added to the audit record `auditedAs` in the same commit.
+   * changed; when its outcome is recorded and it remains live, it is parked if its message is held or deleted.
+   *
+   * With `round`, the changed messages are counted and recorded for the operation in the same commit. Resolves with null, without a change,
+   * when the operation has ended.
    */
-  operate(operations: readonly MessageOperation[], auditedAs?: AuditId): Promise<readonly OperationResult[]>
+  operate(operations: readonly MessageOperation[], round?: OperationRound): Promise<readonly OperationResult[] | null>
   /**
    * Changes destination and expiry of waiting and parked recipients. A due time after the new expiry is set to the expiry.
    * Recipients in delivery are not changed. Returns the new destinations that have waiting mail, each with its earliest due time.
    */
   move(moves: readonly Move[]): Promise<readonly DestinationDue[]>
-  audit(record: AuditRecord): Promise<AuditId>
 
   /**
    * Counts of the queue, with at most `largest` destinations: those with the most waiting recipients. The store counts changed
@@ -374,13 +371,15 @@ export interface QueueStore {
   saveClock(record: ClockRecord): Promise<void>
 
   /**
-   * Deletes a slice of the history and of the trash: rows older than a limit, and history rows in excess of `historyCount`. `more`
-   * is true while work may be left; the caller then calls again.
+   * Deletes a slice of the history and of the trash: rows older than a limit, and history rows in excess of `historyCount`. Also forgets
+   * which messages operations before `historyBefore` have changed, and requests before `requestsBefore`. `more` is true while work may be
+   * left; the caller then calls again.
    */
   prune(limits: {
     readonly historyBefore: Instant
     readonly historyCount: number
     readonly trashBefore: Instant
+    readonly requestsBefore: Instant
   }): Promise<{ readonly more: boolean }>
   /**
    * Compares the recipients after an id with the indexes by which deliveries, expiries and notices find them, a slice at a time, so that

@@ -6,6 +6,8 @@ import type { Duration, Instant, MachineClock } from '../system/clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import type { MessageSummary, Recipient } from '../mail/message.ts'
 import { onClockAhead, type QueueFilter, type QueueReader } from './queue-reader.ts'
+import type { AccessToken } from './access-token.ts'
+import type { AuditEntry } from './audit-log.ts'
 import type { AttemptRecord } from './queue-store.ts'
 
 /** Returns `reader`, wrapped when the queue's clock differs from the wall clock. Reads the record of the clock once. */
@@ -27,6 +29,18 @@ function shifted(reader: QueueReader, offset: Duration): QueueReader {
     ...(one.settledAt === undefined ? {} : { settledAt: wall(one.settledAt) }),
   })
   const attempt = (one: AttemptRecord): AttemptRecord => ({ ...one, at: wall(one.at) })
+  const entry = (one: AuditEntry): AuditEntry => ({
+    ...one,
+    at: wall(one.at),
+    lastAt: wall(one.lastAt),
+    undoUntil: wallOrNull(one.undoUntil),
+  })
+  const token = (one: AccessToken): AccessToken => ({
+    ...one,
+    addedAt: wall(one.addedAt),
+    expiresAt: wallOrNull(one.expiresAt),
+    lastUsedAt: wallOrNull(one.lastUsedAt),
+  })
   const filterOf = (filter: QueueFilter): QueueFilter => onClockAhead(filter, offset)
   return {
     ...reader,
@@ -56,7 +70,25 @@ function shifted(reader: QueueReader, offset: Duration): QueueReader {
       return { ...one, nextDueAt: wallOrNull(one.nextDueAt) }
     },
     destinationRecords: async () => (await reader.destinationRecords()).map((one) => ({ ...one, deadUntil: wallOrNull(one.deadUntil) })),
-    audit: async (page) => (await reader.audit(page)).map((one) => ({ ...one, at: wall(one.at) })),
+    audit: async (page) => (await reader.audit(page)).map(entry),
+    auditBefore: async (filter, page) => {
+      const since = filter.since === null ? null : filter.since + offset
+      return (await reader.auditBefore({ ...filter, since }, page)).map(entry)
+    },
+    operation: async (id) => {
+      const found = await reader.operation(id)
+      return found === undefined ? undefined : entry(found)
+    },
+    operationsOn: async (id) => (await reader.operationsOn(id)).map(entry),
+    keptRequest: async (key) => {
+      const found = await reader.keptRequest(key)
+      return found === undefined ? undefined : { ...found, at: wall(found.at) }
+    },
+    tokens: async () => (await reader.tokens()).map(token),
+    tokenByHash: async (hash) => {
+      const found = await reader.tokenByHash(hash)
+      return found === undefined ? undefined : token(found)
+    },
     ages: async (page) => (await reader.ages(page)).map((one) => ({ ...one, arrivedAt: wall(one.arrivedAt) })),
   }
 }

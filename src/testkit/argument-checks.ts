@@ -1,6 +1,6 @@
 /** Checks of the arguments of the test kit. A mistake throws a TypeError with the valid form, before the world changes. */
 import { nearest } from '../config/values/problem.ts'
-import { OPERATIONS, type OperationName } from '../queue/operations.ts'
+import { OPERATIONS, type OperationName } from '../queue/operation-request.ts'
 
 const shown = (value: unknown): string => JSON.stringify(value) ?? String(value)
 

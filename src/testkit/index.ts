@@ -38,7 +38,7 @@ export type {
   RecipientId,
 } from '../mail/message.ts'
 export type { DeliveryStatus, SmtpReply, Stage } from '../mail/smtp-reply.ts'
-export type { OperationName, OperationSummary } from '../queue/operations.ts'
+export type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 export type { DestinationState, LiveDestination, Suspension } from '../store/destination-status.ts'
 export type { AttemptRecord } from '../store/queue-store.ts'
 export type { Clock, Duration, Instant, Timer } from '../system/clock.ts'

@@ -13,7 +13,8 @@ import type { Endpoint, Listener } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 import { seededRandom } from '../system/random.ts'
-import { Operations, type OperationName, type OperationSummary } from '../queue/operations.ts'
+import { Operations } from '../queue/operations.ts'
+import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
@@ -286,7 +287,16 @@ export class World implements AsyncDisposable {
     const { reader } = this
     const { relay } = this.#lives
     const { store, clock, events } = this.#lives.life
-    const operations = new Operations({ store, reader, clock, events, policies: () => relay.policies, scheduler: relay.schedulerControl })
+    const scheduler = relay.schedulerControl
+    const operations = new Operations({
+      store,
+      reader,
+      clock,
+      events,
+      policies: () => relay.policies,
+      retention: () => relay.config,
+      scheduler,
+    })
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
     return this.#driven(
       operations.perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }),

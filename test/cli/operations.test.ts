@@ -7,13 +7,15 @@ import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
-import { Operations, type SchedulerControl } from '../../src/queue/operations.ts'
+import { Operations } from '../../src/queue/operations.ts'
+import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import type { DestinationDue } from '../../src/store/queue-store.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
+import { RETENTION } from '../support/operate.ts'
 import { NOW, Operator } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
 
@@ -345,7 +347,15 @@ describe('with a daemon', () => {
         if (event.kind === 'operated') operated.push(`${event.operation} ${event.queueId} by ${event.by}`)
         if (event.kind === 'accepted') operated.push(`${queueIdOf(event.message)} to ${event.recipients.join()} was ${event.originalId}`)
       })
-      const operations = new Operations({ store, reader, events, clock: operator.clock, policies: () => policies, scheduler })
+      const operations = new Operations({
+        store,
+        reader,
+        events,
+        clock: operator.clock,
+        policies: () => policies,
+        retention: () => RETENTION,
+        scheduler,
+      })
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
@@ -441,6 +451,7 @@ describe('with a daemon', () => {
         events,
         clock: operator.clock,
         policies: () => policies,
+        retention: () => RETENTION,
         scheduler: failing,
       })
       const control = new ControlServer({
@@ -460,7 +471,15 @@ describe('with a daemon', () => {
     await operator.own(async (store) => {
       const reader = openQueueReader(operator.directory)
       const throttle = () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 }))
-      const parts = { store, reader, events: new Events(() => NOW), clock: operator.clock, policies: () => policies, scheduler }
+      const parts = {
+        store,
+        reader,
+        events: new Events(() => NOW),
+        clock: operator.clock,
+        policies: () => policies,
+        retention: () => RETENTION,
+        scheduler,
+      }
       const operations = new Operations({ ...parts, throttle })
       const control = new ControlServer({
         queueDirectory: operator.directory,

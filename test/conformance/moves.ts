@@ -247,7 +247,7 @@ export function movable(subject: () => Subject): void {
     ]
     expect(await moves().originsOf('a', known)).toEqual([queueIds[0]?.[0], null])
     expect(await moves().originsOf('b', known)).toEqual([null, null])
-    await store.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0 })
+    await store.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0, requestsBefore: 0 })
     expect(await moves().originsOf('a', known)).toEqual([null, null])
   })
 
@@ -304,12 +304,20 @@ export function movable(subject: () => Subject): void {
     expect(rows).toMatchObject([{ message: id, leftAt: T0, record: { recipients: [{ state: 'delivered' }] } }])
     expect(await moves().historyAfter(rows[0]?.seq ?? 0, 10)).toEqual([])
     const theirs = rows.map((row) => ({ ...row, seq: 7, message: id + 500 }))
-    const audit = [{ id: 5, at: T0, who: 'them', action: 'flush', arguments: 'X', changed: 1 }]
+    const unset = { node: null, expected: null, reason: null, error: null, undoUntil: null, undoes: null, undoneBy: null }
+    const counts = { changed: 1, matched: 2, unknown: 0 }
+    const audit = [
+      { ...unset, ...counts, id: 5, at: T0, lastAt: T0 + 1, who: 'them', action: 'flush', arguments: 'X', state: 'running' as const },
+    ]
     for (let repeated = 0; repeated < 2; repeated++) await moves().takeRecords('a', { history: theirs, audit, destinations: [] })
     expect(await moves().recordsTaken('a')).toEqual({ history: 7, audit: 5 })
     expect(await moves().recordsTaken('b')).toEqual({ history: 0, audit: 0 })
     expect((await moves().historyAfter(0, 10)).map(({ message }) => message)).toEqual([id, id + 500])
-    expect((await subject().reader.audit({ after: 0, limit: 10 })).map(({ who }) => who)).toEqual(['op', 'them'])
+    // No process carries out the operations of another queue any more.
+    expect(await subject().reader.audit({ after: 0, limit: 10 })).toMatchObject([
+      { who: 'op' },
+      { who: 'them', matched: 2, state: 'failed' },
+    ])
   })
 }
 

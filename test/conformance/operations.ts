@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/mail/message.ts'
 import { operate } from '../support/operate.ts'
+import { begin } from './audit.ts'
 import {
   bounced,
   claim,
@@ -113,7 +114,7 @@ export function operators(subject: () => Subject): void {
     await operate(store, fresh, { kind: 'delete', now: T0 + MIN, purge: false })
     await operate(store, busy, { kind: 'delete', now: T0, purge: false })
     const prune = async () => {
-      while ((await store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN })).more);
+      while ((await store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN, requestsBefore: 0 })).more);
     }
     await prune()
     expect((await Promise.all([old, fresh, busy].map(stateOf))).map((state) => state?.queue)).toEqual(['gone', 'trash', 'trash'])
@@ -253,12 +254,14 @@ export function operators(subject: () => Subject): void {
   test('the audit log counts changes in the same commit', async () => {
     const { store, reader } = subject()
     const ids = [await queue(store), await queue(store), await queue(store)]
-    const line = await store.audit({ at: T0, who: 'root', action: 'delete', arguments: '--all', changed: 0 })
+    const operation = await store.beginOperation(begin('delete'))
     const remove = (id: number) => ({ message: id, operation: { kind: 'delete', now: T0, purge: false } as const })
-    await store.operate(ids.slice(0, 2).map(remove), line)
-    expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([{ id: line, changed: 2 }])
-    await store.operate(ids.map(remove), line)
-    expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([{ id: line, changed: 3 }])
+    await store.operate(ids.slice(0, 2).map(remove), { operation, at: T0 + 1, matched: 2 })
+    expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([
+      { id: operation, state: 'running', changed: 2, matched: 2, lastAt: T0 + 1 },
+    ])
+    await store.operate(ids.map(remove), { operation, at: T0 + 2, matched: 3 })
+    expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([{ id: operation, changed: 3, matched: 3 }])
   })
 
   test('destinations that are not open are stored until they are open', async () => {

@@ -2,6 +2,7 @@
  * Contract of every QueueStore, independent of the engine. A new engine must pass this suite.
  */
 import { afterEach, beforeEach, describe } from 'vitest'
+import { auditing, operationsAcrossRestarts } from './audit.ts'
 import { comingIn } from './enqueue.ts'
 import { noticesDue } from './notices-due.ts'
 import { leases } from './leases.ts'
@@ -42,10 +43,12 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes, 
     describe('settlements', () => outcomes(subject))
     describe('notices due', () => noticesDue(subject))
     describe('operations', () => operators(subject))
+    describe('audit log', () => auditing(subject))
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))
     if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
+    if (survivesCrashes) describe('operations and restarts', () => operationsAcrossRestarts(subject, (next) => (current = next)))
     if (moves) describe('moves', () => movable(subject))
     if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
     if (shared) describe('two owners', () => twoOwners(subject))

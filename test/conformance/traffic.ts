@@ -7,7 +7,7 @@ import { NO_TRAFFIC, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
 import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 
-const NEVER = { historyBefore: 0, historyCount: 1_000_000, trashBefore: 0 }
+const NEVER = { historyBefore: 0, historyCount: 1_000_000, trashBefore: 0, requestsBefore: 0 }
 
 export function traffic(subject: () => Subject): void {
   test('each minute holds its recipients by kind', async () => {

@@ -6,13 +6,15 @@ import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { controlPath } from '../../src/daemon/control-socket-path.ts'
 import { ControlServer } from '../../src/daemon/control-server.ts'
-import { Operations, type BulkOperation } from '../../src/queue/operations.ts'
+import { Operations } from '../../src/queue/operations.ts'
+import type { BulkOperation } from '../../src/queue/operation-request.ts'
 import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { queue } from '../conformance/mail.ts'
+import { RETENTION } from '../support/operate.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
 const policies = new DestinationPolicies(defaultConfig('h').config)
@@ -34,6 +36,7 @@ beforeEach(async () => {
     clock,
     events,
     policies: () => policies,
+    retention: () => RETENTION,
     scheduler: storedScheduler(store, reader),
   })
   server = new ControlServer({ queueDirectory: directory, operations, status: () => Promise.reject(new Error('no relay')), clock })

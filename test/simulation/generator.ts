@@ -3,7 +3,7 @@
  */
 import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { mulberry32 } from '../../src/system/random.ts'
-import type { OperationName } from '../../src/queue/operations.ts'
+import type { OperationName } from '../../src/queue/operation-request.ts'
 import type { RuleText } from '../../src/testkit/index.ts'
 import { OWN_DOMAIN, type CommitCrash, type Mail, type Notify, type Scenario, type Step, type Value } from './scenario.ts'
 

@@ -47,6 +47,8 @@ export interface ModelMessage {
   forcedExpire: boolean
   warnings: number
   deletedForGood: boolean
+  /** Whether it was on hold when it was deleted. */
+  wasHeld: boolean
 }
 
 export class QueueModel {
@@ -142,7 +144,15 @@ export class QueueModel {
       }
     })
     const placement = hold ? 'hold' : 'queued'
-    this.messages.set(message.id, { message, recipients: entered, placement, forcedExpire: false, warnings: 0, deletedForGood: false })
+    this.messages.set(message.id, {
+      message,
+      recipients: entered,
+      placement,
+      forcedExpire: false,
+      warnings: 0,
+      deletedForGood: false,
+      wasHeld: false,
+    })
   }
 
   #lease({ recipients }: CommittedClaim, node: number): void {
@@ -216,8 +226,9 @@ export class QueueModel {
       case 'hold':
         return this.#place(held, 'hold')
       case 'release':
-      case 'restore':
         return this.#place(held, 'queued')
+      case 'restore':
+        return this.#place(held, held.wasHeld ? 'hold' : 'queued')
       case 'expire':
         held.forcedExpire = true
         return
@@ -255,6 +266,7 @@ export class QueueModel {
   }
 
   #discard(held: ModelMessage): void {
+    if (held.placement !== 'trash') held.wasHeld = held.placement === 'hold'
     this.#place(held, 'trash')
     for (const one of held.recipients) if (one.noticeDue === 'delay') one.noticeDue = undefined
   }

@@ -159,7 +159,7 @@ export function digest(method: QueueMethod, args: readonly unknown[], answer: un
     }
     case 'operate': {
       const results = answer as Awaited<ReturnType<QueueStore['operate']>>
-      return { method, operations: call<'operate'>()[0].filter((_, n) => results[n]?.changed === true) }
+      return { method, operations: call<'operate'>()[0].filter((_, n) => results?.[n]?.changed === true) }
     }
     case 'saveDestination':
       return { method, record: call<'saveDestination'>()[0] }

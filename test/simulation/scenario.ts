@@ -3,7 +3,7 @@
  * milliseconds since the start of the world.
  */
 import type { Duration } from '../../src/system/clock.ts'
-import type { OperationName } from '../../src/queue/operations.ts'
+import type { OperationName } from '../../src/queue/operation-request.ts'
 import type { RuleText } from '../../src/testkit/index.ts'
 
 export type Notify = 'NEVER' | 'SUCCESS' | 'FAILURE' | 'DELAY' | 'SUCCESS,FAILURE' | 'FAILURE,DELAY' | 'SUCCESS,FAILURE,DELAY'

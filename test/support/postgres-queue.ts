@@ -23,9 +23,10 @@ export function urlOf(text: string): DatabaseUrl {
 export const connectTo = async (url: DatabaseUrl, application = 'deferd test', pipeline = true): Promise<Connection> =>
   new Connection(await openSession({ url, durability: 'primary', application, pipeline }))
 
-const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, ask, traffic`
+const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
+  kept_request, access_token, ask, traffic`
 
-const EMPTY = [...TABLES.split(', ').map((table) => `delete from ${table}`), 'update shard set owner = null'].join(';')
+const EMPTY = [...TABLES.split(/,\s+/).map((table) => `delete from ${table}`), 'update shard set owner = null'].join(';')
 
 /** Starts a server before the tests of the describe block that calls it, and removes it after them. */
 export function usePostgres(): { readonly server: () => PostgresServer; readonly emptyQueue: () => Promise<DatabaseUrl> } {

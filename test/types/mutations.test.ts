@@ -132,7 +132,7 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a store method dropped in the SQLite engine',
     file: 'store/sqlite/store-core.ts',
-    replace: '  audit: (record) => operating.audit(record),\n',
+    replace: '  audit: (record) => audit.audit(record),\n',
     by: '',
     judge: 'tsc',
     report: "Property 'audit' is missing",

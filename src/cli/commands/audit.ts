@@ -4,7 +4,7 @@
 import type { Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'
-import type { AuditRecord } from '../../store/queue-store.ts'
+import type { AuditRecord } from '../../store/audit-log.ts'
 import { auditJson } from '../../presentation/audit-json.ts'
 import { isoTime, jsonLine, localTime, maskControls, plural } from '../../presentation/text.ts'
 

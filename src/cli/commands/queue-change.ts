@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import type { OperationName, BulkOperation, Selection, OperationSummary } from '../../queue/operations.ts'
+import type { OperationName, BulkOperation, Selection, OperationSummary } from '../../queue/operation-request.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { isFiltered, toFilter } from '../../queue/message-filter.ts'
 import { withFilters, type FilterOptions } from '../queue-client/filters.ts'

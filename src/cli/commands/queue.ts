@@ -1,6 +1,6 @@
 /** `deferd queue`: commands on queued mail. Only the module of the called command is loaded. */
 import type { Command } from 'commander'
-import { OPERATIONS } from '../../queue/operations.ts'
+import { OPERATIONS } from '../../queue/operation-request.ts'
 import type { Shell } from '../shell/shell.ts'
 
 interface Part {

@@ -2,7 +2,7 @@
  * `postsuper` with Postfix's options and output (postsuper(1)). Actions run in the given order. They select messages by id, by
  * ids from standard input (`-`), or all messages (ALL).
  */
-import type { OperationName, BulkOperation, Selection } from '../../queue/operations.ts'
+import type { OperationName, BulkOperation, Selection } from '../../queue/operation-request.ts'
 import { ANY_MESSAGE } from '../../store/queue-reader.ts'
 import { getopt } from './getopt.ts'
 import type { QueueClient } from '../shell/queue-client.ts'

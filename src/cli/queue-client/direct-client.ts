@@ -26,7 +26,7 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
   const events = new Events(() => clock.now())
   const policies = new DestinationPolicies(config)
   const scheduler = storedScheduler(store, reader)
-  const operations = new Operations({ store, reader, events, clock, policies: () => policies, scheduler })
+  const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
   const move = async (request: MoveRequest, progress: (soFar: MoveProgress) => void) =>
     moveAlone(config, { store, moves: store, reader, clock }, { request, progress, machine })
   return directClient(operations, { move, close })

@@ -84,7 +84,7 @@ export class SharedAccess {
     const policies = new DestinationPolicies(config)
     const events = new Events(() => clock.now())
     const scheduler = storedScheduler(store, reader)
-    const operations = new Operations({ store, reader, events, clock, policies: () => policies, scheduler })
+    const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
     return directClient(operations, {
       move: () => Promise.reject(new MoveRefused(64, 'this version moves mail between queue directories, not out of PostgreSQL')),
       close: async () => {

@@ -1,5 +1,6 @@
 /** QueueClient: changes to the queue. The running daemon makes them, or the command itself while no daemon runs. */
-import type { BulkOperation, Progress, OperationSummary, SuspensionRequest } from '../../queue/operations.ts'
+import type { SuspensionRequest } from '../../queue/operations.ts'
+import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 

@@ -19,7 +19,9 @@ import {
   type Origin,
   type QueueIdentity,
 } from '../move-store.ts'
-import type { AuditId, DestinationDue, DestinationRecord } from '../queue-store.ts'
+import type { AuditId } from '../audit-log.ts'
+import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
+import { takeEntry } from './held-operations.ts'
 import { inOrder, newMessage, noteTraffic, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 
 export class MemoryMoves implements MoveStore {
@@ -144,9 +146,9 @@ export class MemoryMoves implements MoveStore {
       this.#addHistory(message, { ...record, queue: 'gone', leftAt })
       taken.history = seq
     }
-    for (const { id, ...record } of audit.filter((one) => one.id > taken.audit)) {
-      this.#queue.audit.push(record)
-      taken.audit = id
+    for (const entry of audit.filter((one) => one.id > taken.audit)) {
+      takeEntry(this.#queue, entry)
+      taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
     this.#queue.recordsTaken.set(source, taken)

@@ -1,11 +1,15 @@
 /**
  * QueueReader over a queue in memory.
  */
+import { matchesPattern } from '../filter-pattern.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
 import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
+import type { AccessToken } from '../access-token.ts'
+import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
+import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
 import type { ReaderEngine } from '../reader-methods.ts'
 import { countsOf, trashOf } from './memory-tally.ts'
 import { inOrder, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
@@ -21,7 +25,6 @@ import {
 import {
   conditionsIn,
   departedRecipients,
-  matchesPattern,
   matchesReply,
   type DestinationLoad,
   type FoundMessage,
@@ -139,8 +142,36 @@ export class MemoryReader implements ReaderEngine {
     return this.#queue.clock
   }
 
-  audit({ after, limit }: { after: number; limit: number }) {
-    return this.#queue.audit.map((record, index) => ({ ...record, id: index + 1 })).slice(after, after + limit)
+  audit({ after, limit }: { after: number; limit: number }): AuditEntry[] {
+    return auditEntries(this.#queue).slice(after, after + limit)
+  }
+
+  auditBefore(filter: AuditFilter, page: { readonly before: AuditId | null; readonly limit: number }): AuditEntry[] {
+    return entriesBefore(this.#queue, filter, page)
+  }
+
+  operation(id: AuditId): AuditEntry | undefined {
+    return auditEntries(this.#queue)[id - 1]
+  }
+
+  operationsOn(message: MessageId): AuditEntry[] {
+    return operationsOn(this.#queue, message)
+  }
+
+  placedBy(operation: AuditId, page: { readonly after: MessageId; readonly limit: number }): PlacedPage {
+    return placedBy(this.#queue, operation, page)
+  }
+
+  keptRequest(key: string): KeptRequest | undefined {
+    return this.#queue.requests.get(key)
+  }
+
+  tokens(): AccessToken[] {
+    return [...this.#queue.tokens.values()].toSorted((a, b) => compare(a.name, b.name))
+  }
+
+  tokenByHash(hash: string): AccessToken | undefined {
+    return [...this.#queue.tokens.values()].find((token) => token.hash === hash)
   }
 
   ages({ after, limit, queues }: { after: number; limit: number; queues: readonly QueueName[] }) {

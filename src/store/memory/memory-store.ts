@@ -18,6 +18,9 @@ import {
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
+import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
+import type { AccessToken } from '../access-token.ts'
+import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
 import { isMethod } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
 import { enter, lease, settleOne } from './recipient-states.ts'
@@ -41,8 +44,6 @@ import { tallyOf } from './memory-tally.ts'
 import {
   Fenced,
   StoreUnavailable,
-  type AuditId,
-  type AuditRecord,
   type Claim,
   type DestinationDue,
   type DestinationRecord,
@@ -144,12 +145,13 @@ class MemoryStore implements QueueStore {
     return chunk === undefined ? undefined : new Uint8Array(chunk)
   }
 
-  #enter({ message, recipients, content, hold = false, maildropFile, warnings = 0 }: NewMessage): void {
+  #enter({ message, recipients, content, hold = false, maildropFile, request, warnings = 0 }: NewMessage): void {
     if (this.#queue.movedTo !== null) throw new StoreUnavailable('the queue was moved to another place: new mail is refused')
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
     assertChunks(content)
+    if (request !== undefined) keepRequest(this.#queue, request, message.createdAt, request.answer)
     const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold, this.#owner.id))
     const staged = this.#queue.staged.delete(message.contentId) ? (this.#queue.bodies.get(message.contentId) ?? []) : []
     this.#queue.bodies.set(message.contentId, [...staged, ...content])
@@ -342,14 +344,21 @@ class MemoryStore implements QueueStore {
 
   // --- operators and housekeeping
 
-  async operate(operations: readonly MessageOperation[], auditedAs?: AuditId) {
+  async operate(operations: readonly MessageOperation[], round?: OperationRound) {
+    const operation = round === undefined ? undefined : this.#queue.audit[round.operation - 1]
+    if (round !== undefined && operation?.state !== 'running') return null
     const results = operations.map((one) => {
+      const was = this.#queue.messages.get(one.message)?.placement ?? 'queued'
       const result = applyOperation(this.#queue, one)
       for (const due of result.woken) this.#owner.due({ ...due, revive: one.operation.kind === 'flush' })
+      if (result.changed && operation !== undefined) noteOperated(operation, one, was)
       return result
     })
-    const line = auditedAs === undefined ? undefined : this.#queue.audit[auditedAs - 1]
-    if (line !== undefined) line.changed += results.filter(({ changed }) => changed).length
+    if (round !== undefined && operation !== undefined) {
+      operation.changed += results.filter(({ changed }) => changed).length
+      operation.matched = round.matched
+      operation.lastAt = round.at
+    }
     return results
   }
 
@@ -370,11 +379,36 @@ class MemoryStore implements QueueStore {
   }
 
   async audit(record: AuditRecord): Promise<AuditId> {
-    return this.#queue.audit.push({ ...record })
+    return recordAction(this.#queue, this.#owner.id, record)
   }
 
-  async prune({ historyBefore, historyCount, trashBefore }: Parameters<QueueStore['prune']>[0]) {
+  async beginOperation(operation: NewOperation): Promise<AuditId> {
+    return beginOperation(this.#queue, this.#owner.id, operation)
+  }
+
+  async endOperation(id: AuditId, end: OperationEnd): Promise<boolean> {
+    return endOperation(this.#queue, id, end)
+  }
+
+  async addToken(token: AccessToken): Promise<boolean> {
+    const { tokens } = this.#queue
+    if ([...tokens.values()].some(({ name, hash }) => name === token.name || hash === token.hash)) return false
+    tokens.set(token.name, token)
+    return true
+  }
+
+  async removeToken(name: string): Promise<boolean> {
+    return this.#queue.tokens.delete(name)
+  }
+
+  async tokenUsed(name: string, hour: Instant): Promise<void> {
+    const token = this.#queue.tokens.get(name)
+    if (token !== undefined) this.#queue.tokens.set(name, { ...token, lastUsedAt: Math.max(token.lastUsedAt ?? 0, hour) })
+  }
+
+  async prune({ historyBefore, historyCount, trashBefore, requestsBefore }: Parameters<QueueStore['prune']>[0]) {
     pruneTraffic(this.#queue)
+    pruneOperations(this.#queue, { historyBefore, requestsBefore })
     for (const [key, { admittedAt }] of this.#queue.origins) if ((admittedAt ?? Infinity) < historyBefore) this.#queue.origins.delete(key)
     for (const held of this.#queue.messages.values()) {
       if (held.deletedAt === null || held.deletedAt >= trashBefore) continue

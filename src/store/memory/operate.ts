@@ -2,6 +2,7 @@
  * Operations on messages of a queue in memory. A recipient in delivery is not changed: it keeps its lease until its outcome is
  * recorded.
  */
+import { placementBefore } from './held-operations.ts'
 import type { Instant } from '../../system/clock.ts'
 import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
@@ -48,7 +49,7 @@ function apply(queue: MemoryQueue, held: HeldMessage, operation: Operation): boo
     case 'release':
       return (held.placement === 'hold' || held.placement === 'corrupt') && move(held, 'queued')
     case 'restore':
-      return held.placement === 'trash' && move(held, 'queued')
+      return held.placement === 'trash' && restore(queue, held)
     case 'expire':
       if (held.placement === 'trash' || held.forcedExpire) return false
       held.forcedExpire = true
@@ -79,6 +80,14 @@ function move(held: HeldMessage, placement: 'hold' | 'queued'): boolean {
     one.state = to
     if (to === 'waiting') one.deliveryStarts = 0
   }
+  return true
+}
+
+/** Takes a message out of the trash. One that was on hold when an operation deleted it stays parked. */
+function restore(queue: MemoryQueue, held: HeldMessage): boolean {
+  if (placementBefore(queue, held.message.id) !== 'hold') return move(held, 'queued')
+  held.placement = 'hold'
+  held.deletedAt = null
   return true
 }
 

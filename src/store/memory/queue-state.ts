@@ -14,7 +14,9 @@ import {
 } from '../../mail/message.ts'
 import type { MessageDetails } from '../queue-reader.ts'
 import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
-import type { AttemptRecord, AuditRecord, DestinationRecord } from '../queue-store.ts'
+import type { AccessToken } from '../access-token.ts'
+import type { AuditEntry, KeptRequest } from '../audit-log.ts'
+import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import type { Arrivals, NodeState } from '../membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
 import { minuteOf, NO_TRAFFIC, OLDER_MINUTES, sumOfTraffic, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
@@ -76,7 +78,12 @@ export interface MemoryQueue {
   clock: ClockRecord | null
   /** Traffic by minute. */
   readonly traffic: Map<Instant, Traffic>
-  readonly audit: (Omit<AuditRecord, 'changed'> & { changed: number })[]
+  /** The audit log; the id of a record is its position, counted from 1. */
+  readonly audit: HeldOperation[]
+  /** Requests that were carried out, by key. */
+  readonly requests: Map<string, KeptRequest>
+  /** Access tokens by name. */
+  readonly tokens: Map<string, AccessToken>
   readonly identity: QueueIdentity
   movedTo: string | null
   /** Messages that a move has taken out of the queue. */
@@ -84,6 +91,14 @@ export interface MemoryQueue {
   /** Messages that other queues have sent. */
   readonly origins: Map<string, HeldOrigin>
   readonly recordsTaken: Map<QueueIdentity, RecordsTaken>
+}
+
+/** A record of the audit log. */
+export interface HeldOperation extends Mutable<Omit<AuditEntry, 'undoneBy'>> {
+  /** The owner that carries it out, or that recorded it. */
+  readonly owner: OwnerId
+  /** Changed messages with their placement before, in the order of ids once it is read. */
+  readonly operated: Map<MessageId, Placement>
 }
 
 /** A message that another queue has sent; `moved` is null when it was added to the queue. */
@@ -113,6 +128,8 @@ export const emptyQueue = (): MemoryQueue => ({
   clock: null,
   traffic: new Map(),
   audit: [],
+  requests: new Map(),
+  tokens: new Map(),
   identity: `memory ${++queues}`,
   movedTo: null,
   moving: new Map(),

@@ -1,7 +1,8 @@
 /**
- * Ends the work of owners that have left a queue in memory: ends their leases, quarantines mail that was in delivery during too many
+ * Ends the work of owners that have left a queue in memory: ends their leases and operations, quarantines mail that was in delivery during too many
  * crashes, and deletes contents that belong to no message.
  */
+import { endAbandoned } from './held-operations.ts'
 import { type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
 
@@ -14,12 +15,14 @@ export interface RecoveryReport {
 /** Recovers a queue that its last owner has left. */
 export function recover(queue: MemoryQueue): RecoveryReport {
   const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(held, isLeased, STARTS_UNTIL_CORRUPT))
+  endAbandoned(queue, () => true)
   return { quarantined, swept: sweep(queue, () => true) }
 }
 
 /** Ends the leases and deletes the staged contents of one owner. `limit` is the number of starts after which mail is quarantined. */
 export function removeOwner(queue: MemoryQueue, owner: OwnerId, limit: number): RecoveryReport {
   const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(held, ({ leasedBy }) => leasedBy === owner, limit))
+  endAbandoned(queue, (by) => by === owner)
   return { quarantined, swept: sweep(queue, (by) => by === owner) }
 }
 

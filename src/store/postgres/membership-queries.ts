@@ -58,7 +58,8 @@ export const listedNodes = `
     (select count(*) from recipient where leased_by = n.id)::int as leased
   from node n left join pulse p on p.node = n.id where n.settings <> '' order by n.name, n.id`
 
-export const addAudit = 'insert into audit (node, at, who, action, arguments, changed) values ($1, $2, $3, $4, $5, $6)'
+export const addAudit = `
+  insert into audit (node, at, last_at, who, action, arguments, changed, matched, state) values ($1, $2, $2, $3, $4, $5, $6, $6, 'done')`
 
 /** Owner of each shard, by number: the name of its node, or null. */
 export const shardOwners = `

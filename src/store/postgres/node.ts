@@ -38,7 +38,7 @@ export async function joinNode(connection: Connection, { name, program, settings
 export type Inheritance = Takeover & { readonly swept: number }
 
 /**
- * Removes a node that has not beaten since `seenBeat`, in one transaction: ends its leases, frees its shards and deletes its staged
+ * Removes a node that has not beaten since `seenBeat`, in one transaction: ends its leases and operations, frees its shards and deletes its staged
  * contents. Returns null, without a change, when the node has beaten or is gone. Rejects with Fenced when `taker`, the node that acts,
  * is gone itself, and with 55P03 when an open transaction of the node lasts longer than lock_timeout.
  */
@@ -78,6 +78,7 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
   }
   const shards = await connection.query(sql.freeShardsOf, [node])
   const [staged] = await connection.query<{ swept: number }>(sql.deleteStagedOf, [node])
+  await connection.query(sql.endOperationsOf, [node])
   await connection.query(sql.forgetPulse, [node])
   await connection.query(sql.forgetQuestions, [node])
   return { shards: shards.length, leases: ended.length, corrupt, swept: staged?.swept ?? 0 }

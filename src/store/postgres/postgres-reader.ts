@@ -17,10 +17,10 @@ import {
   type QueueReader,
   type RecipientAge,
 } from '../queue-reader.ts'
-import type { AuditId, AuditRecord } from '../queue-store.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { int8s } from './session/arrays.ts'
+import { auditReader } from './audit-reader.ts'
 import { readChunk } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { Listing } from './listing.ts'
@@ -68,7 +68,7 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     departed: (filter, page) => departed(reading, filter, page),
     destinationRecords: async () => (await reading.query<DestinationRow>(sql.destinations)).map(toDestination),
     clockRecord: async () => null,
-    audit: ({ after, limit }) => reading.query<AuditRecord & { readonly id: AuditId }>(sql.audit, [after, limit]),
+    ...auditReader(reading),
     ages: (page) => ages(reading, page),
     counts: () => counts(reading),
     trashCount: async () => (await reading.query<TrashCount>(sql.trashCount))[0] ?? { messages: 0, recipients: 0 },

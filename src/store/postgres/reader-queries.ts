@@ -252,8 +252,6 @@ export const departures = `
     and ($6::text is null or position($6 in record) > 0)
   order by seq desc limit $7`
 
-export const audit = 'select id, at, who, action, arguments, changed from audit where id > $1 order by id limit $2'
-
 export const ages = `
   select r.id as cursor, m.sender, r.address, m.arrived_at as "arrivedAt", m.id as message
   from recipient r cross join lateral (select message.id, sender, arrived_at, ${QUEUE_NAME.replaceAll('r.', 'x.').replaceAll('recipient r', 'recipient x')} as queue

@@ -8,6 +8,7 @@ import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } fro
 import { ContentUnreadable } from '../errors.ts'
 import { StoreUnavailable, type NewMessage, type NewRecipient, type Tried } from '../queue-store.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
+import type { RequestRows } from './audit/request-rows.ts'
 import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
@@ -27,10 +28,12 @@ export class Intake {
   readonly #maildropFiles
   readonly #forgetMaildropFile
   readonly #traffic: TrafficRows
+  readonly #requests: RequestRows
   #isRetired = false
 
-  constructor(db: Database, traffic: TrafficRows) {
-    this.#traffic = traffic
+  constructor(db: Database, parts: { readonly traffic: TrafficRows; readonly requests: RequestRows }) {
+    this.#traffic = parts.traffic
+    this.#requests = parts.requests
     this.#insertMessage = db.prepare(sql.insertMessage)
     this.#insertRecipient = db.prepare(sql.insertRecipient)
     this.#setTried = db.prepare(sql.settleLive)
@@ -50,10 +53,11 @@ export class Intake {
     this.#isRetired = isRetired
   }
 
-  enqueue({ message, recipients, content, hold = false, maildropFile, warnings = 0 }: NewMessage): void {
+  enqueue({ message, recipients, content, hold = false, maildropFile, request, warnings = 0 }: NewMessage): void {
     if (this.#isRetired) throw new StoreUnavailable('the queue was moved to another place: new mail is refused')
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
+    if (request !== undefined) this.#requests.keep(request, message.createdAt, request.answer)
     this.#insert(message, hold)
     if (warnings > 0) this.#setWarnings.run(warnings, null, message.id)
     if (maildropFile !== undefined) this.#insertMaildropFile.run(maildropFile)

@@ -7,6 +7,8 @@ import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
 import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
+import type { AuditRows } from './audit/audit-rows.ts'
+import type { RequestRows } from './audit/request-rows.ts'
 import { forgetOrigins } from './move-queries.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './queries.ts'
@@ -46,12 +48,22 @@ export class Housekeeping {
   readonly #forgetOrigins
   readonly #operating: Operating
   readonly #traffic: TrafficRows
+  readonly #audit: AuditRows
+  readonly #requests: RequestRows
   readonly #changed: (message: MessageId) => void
 
   constructor(
     db: Database,
-    parts: { readonly operating: Operating; readonly traffic: TrafficRows; readonly changed: (message: MessageId) => void },
+    parts: {
+      readonly operating: Operating
+      readonly traffic: TrafficRows
+      readonly audit: AuditRows
+      readonly requests: RequestRows
+      readonly changed: (message: MessageId) => void
+    },
   ) {
+    this.#audit = parts.audit
+    this.#requests = parts.requests
     this.#db = db
     this.#operating = parts.operating
     this.#traffic = parts.traffic
@@ -116,12 +128,14 @@ export class Housekeeping {
     this.#beat.run()
   }
 
-  prune({ historyBefore, historyCount, trashBefore }: Limits): { readonly more: boolean } {
+  prune({ historyBefore, historyCount, trashBefore, requestsBefore }: Limits): { readonly more: boolean } {
     this.#traffic.prune()
     const trash = this.emptyTrash(trashBefore)
     const history = this.#pruneHistory(historyBefore, historyCount)
     const origins = this.#forgetOrigins.run({ before: historyBefore, limit: HISTORY_SLICE }).changes === HISTORY_SLICE
-    return { more: trash || history || origins || this.#giveBackPages() }
+    const operated = this.#audit.forgetOperated(historyBefore)
+    const requests = this.#requests.forget(requestsBefore)
+    return { more: trash || history || origins || operated || requests || this.#giveBackPages() }
   }
 
   /** Permanently deletes one slice of the trash, oldest messages first. Returns whether the slice was full. */

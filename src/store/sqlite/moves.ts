@@ -27,10 +27,12 @@ import {
   type QueueIdentity,
   type RecordsTaken,
 } from '../move-store.ts'
-import type { AuditId, DestinationDue, DestinationRecord } from '../queue-store.ts'
+import { takenEntry, type AuditId } from '../audit-log.ts'
+import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { Intake } from './enqueue.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import * as auditing from './audit/audit-queries.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
 import { asMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
@@ -212,10 +214,10 @@ export class Moves implements Synchronous {
       this.#run.insertHistory.run(message, leftAt, encodeHistory(record))
       taken.history = seq
     }
-    for (const { id, at, who, action, arguments: words, changed } of audit) {
-      if (id <= taken.audit) continue
-      this.#run.insertAudit.run(at, who, action, words, changed)
-      taken.audit = id
+    for (const entry of audit) {
+      if (entry.id <= taken.audit) continue
+      this.#run.takeAudit.run(takenEntry(entry))
+      taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
     this.#run.saveRecordsTaken.run({ source, ...taken })
@@ -363,8 +365,8 @@ const statements = (db: Database) => ({
   otherWithContent: db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent),
   insertHistory: db.prepare<[MessageId, Instant, string]>(sql.insertHistory),
   insertAttempt: db.prepare(sql.insertAttempt),
-  insertAudit: db.prepare(sql.insertAudit),
-  countAudited: db.prepare<[number, AuditId]>(sql.countAudited),
+  takeAudit: db.prepare(auditing.takeAudit),
+  countAudited: db.prepare<[number, AuditId]>(auditing.countAudited),
   nextDue: db.prepare<{ destination: DestinationName }, Instant>(sql.nextDueAt).pluck(),
   reserveIds: db.prepare<{ count: number }, MessageId>(sql.reserveIds).pluck(),
 })

@@ -5,8 +5,10 @@
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../system/clock.ts'
 import type { DestinationName, MessageId, Placement, RecipientId } from '../../mail/message.ts'
-import type { AuditId, AuditRecord, DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../queue-store.ts'
+import type { OperationRound } from '../audit-log.ts'
+import type { DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
+import type { AuditRows, Operated } from './audit/audit-rows.ts'
 import { isSoundRecipient, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
 import type { Requeueing } from './requeueing.ts'
@@ -25,6 +27,14 @@ const NO_DESTINATIONS: readonly DestinationDue[] = []
 
 type Deletion = Extract<Operation, { readonly kind: 'delete' }>
 
+/** Parts that operations use. */
+interface OperatingParts {
+  readonly departures: HistoryWriter
+  readonly requeueing: Requeueing
+  readonly traffic: TrafficRows
+  readonly audit: AuditRows
+}
+
 const isForTrash = (operation: Operation): operation is Deletion => operation.kind === 'delete' && !operation.purge
 
 export class Operating {
@@ -37,20 +47,21 @@ export class Operating {
   readonly #park
   readonly #unpark
   readonly #expire
+  readonly #discardable
   readonly #discard
   readonly #discardRecipients
   readonly #remove
   readonly #hasLeased
   readonly #keepers
-  readonly #audit
-  readonly #countAudited
   readonly #reroute
   readonly #movable
   readonly #departures: HistoryWriter
   readonly #requeueing: Requeueing
   readonly #traffic: TrafficRows
+  readonly #audit: AuditRows
 
-  constructor(db: Database, parts: { readonly departures: HistoryWriter; readonly requeueing: Requeueing; readonly traffic: TrafficRows }) {
+  constructor(db: Database, parts: OperatingParts) {
+    this.#audit = parts.audit
     this.#departures = parts.departures
     this.#requeueing = parts.requeueing
     this.#traffic = parts.traffic
@@ -64,36 +75,35 @@ export class Operating {
     this.#park = db.prepare<Of>(sql.park)
     this.#unpark = db.prepare<Of>(sql.unpark)
     this.#expire = db.prepare<[MessageId]>(sql.forceExpire)
-    this.#discard = db.prepare<{ messages: string; deletedAt: Instant }, MessageId>(sql.discard).pluck()
+    this.#discardable = db.prepare<{ messages: string }, { id: MessageId; placement: Placement }>(sql.discardable)
+    this.#discard = db.prepare<{ messages: string; deletedAt: Instant }>(sql.discard)
     this.#discardRecipients = db.prepare<{ messages: string }>(sql.discardRecipients)
     this.#remove = db.prepare<Of & { at: Instant; last: string | null; lastCrc: number | null }>(sql.removeParked)
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
-    this.#audit = db.prepare(sql.insertAudit)
-    this.#countAudited = db.prepare<[number, AuditId]>(sql.countAudited)
     this.#reroute = db.prepare<[Move & { readonly crc: number }]>(sql.move)
     this.#movable = db.prepare<[RecipientId], RecipientRow>(sql.movable)
   }
 
-  operate(operations: readonly MessageOperation[], auditedAs?: AuditId): OperationResult[] {
-    const deleted = new Set(this.#delete(operations))
+  operate(operations: readonly MessageOperation[], round?: OperationRound): OperationResult[] | null {
+    if (round !== undefined && !this.#audit.isRunning(round.operation)) return null
+    const operated: Operated[] = []
+    const deleted = new Set(this.#delete(operations, operated))
     const results = operations.map(({ message, operation }) =>
-      isForTrash(operation) ? { changed: deleted.delete(message), woken: NO_DESTINATIONS } : this.#one(message, operation),
+      isForTrash(operation) ? { changed: deleted.delete(message), woken: NO_DESTINATIONS } : this.#one(message, operation, operated),
     )
-    if (auditedAs !== undefined) this.#countAudited.run(results.filter(({ changed }) => changed).length, auditedAs)
+    if (round !== undefined) this.#audit.count(round, results.filter(({ changed }) => changed).length, operated)
     return results
   }
 
-  #one(message: MessageId, operation: Operation): OperationResult {
+  #one(message: MessageId, operation: Operation, operated: Operated[]): OperationResult {
     const placement = this.#placement.get(message)
-    const changed = placement !== undefined && this.#apply(message, placement, operation)
-    if (!changed || ADDS_NO_DUE_MAIL.has(operation.kind)) return { changed, woken: NO_DESTINATIONS }
+    if (placement === undefined || !this.#apply(message, placement, operation)) return { changed: false, woken: NO_DESTINATIONS }
+    operated.push([message, placement])
+    if (operation.kind === 'requeue') operated.push([operation.newId, 'queued'])
+    if (ADDS_NO_DUE_MAIL.has(operation.kind)) return { changed: true, woken: NO_DESTINATIONS }
     const entry = operation.kind === 'requeue' ? operation.newId : message
-    return { changed, woken: this.#due(this.#destinations.all({ message: entry })) }
-  }
-
-  audit({ at, who, action, arguments: words, changed }: AuditRecord): AuditId {
-    return Number(this.#audit.run(at, who, action, words, changed).lastInsertRowid)
+    return { changed: true, woken: this.#due(this.#destinations.all({ message: entry })) }
   }
 
   move(moves: readonly Move[]): DestinationDue[] {
@@ -134,7 +144,7 @@ export class Operating {
       case 'release':
         return (placement === 'hold' || placement === 'corrupt') && this.#move(message, 'queued')
       case 'restore':
-        return placement === 'trash' && this.#move(message, 'queued')
+        return placement === 'trash' && this.#restore(message)
       case 'expire':
         return placement !== 'trash' && this.#expire.run(message).changes > 0
       case 'requeue':
@@ -157,15 +167,26 @@ export class Operating {
     return true
   }
 
+  /** Takes a message out of the trash. One that was on hold when it was deleted stays parked. */
+  #restore(message: MessageId): boolean {
+    if (this.#audit.placementBefore(message) !== 'hold') return this.#move(message, 'queued')
+    this.#place.run('hold', null, null, message)
+    return true
+  }
+
   /**
    * Moves messages to the trash, with one statement per deletion time, and returns their ids. Their delay warnings are dropped;
    * failure notices that are due remain due.
    */
-  #delete(operations: readonly MessageOperation[]): readonly MessageId[] {
+  #delete(operations: readonly MessageOperation[], operated: Operated[]): readonly MessageId[] {
     const deletions = operations.flatMap(({ message, operation }) => (isForTrash(operation) ? [{ message, at: operation.now }] : []))
     return [...Map.groupBy(deletions, ({ at }) => at)].flatMap(([deletedAt, those]) => {
-      const changed = this.#discard.all({ messages: JSON.stringify(those.map(({ message }) => message)), deletedAt })
-      this.#discardRecipients.run({ messages: JSON.stringify(changed) })
+      const found = this.#discardable.all({ messages: JSON.stringify(those.map(({ message }) => message)) })
+      for (const { id, placement } of found) operated.push([id, placement])
+      const changed = found.map(({ id }) => id)
+      const messages = JSON.stringify(changed)
+      this.#discard.run({ messages, deletedAt })
+      this.#discardRecipients.run({ messages })
       return changed
     })
   }

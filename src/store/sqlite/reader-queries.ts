@@ -3,6 +3,7 @@
  * write-ahead log. A walk through the whole queue consists of many statements.
  */
 
+import { likePattern, likeText } from '../filter-pattern.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { messageIdOf, recipientRange } from './queries.ts'
 
@@ -53,21 +54,21 @@ interface Condition<Value> {
 type Column = Exclude<keyof QueueFilter, 'queueId' | 'queue'>
 
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
-  sender: { on: 'message', sql: `sender like :sender escape '\\'`, bind: (sender) => ({ sender: pattern(sender) }) },
+  sender: { on: 'message', sql: `sender like :sender escape '\\'`, bind: (sender) => ({ sender: likePattern(sender) }) },
   arrivedBefore: { on: 'message', sql: 'arrived_at < :arrivedBefore', bind: (arrivedBefore) => ({ arrivedBefore }) },
   arrivedAfter: { on: 'message', sql: 'arrived_at > :arrivedAfter', bind: (arrivedAfter) => ({ arrivedAfter }) },
-  recipient: { on: 'recipient', sql: `address like :recipient escape '\\'`, bind: (recipient) => ({ recipient: pattern(recipient) }) },
+  recipient: { on: 'recipient', sql: `address like :recipient escape '\\'`, bind: (recipient) => ({ recipient: likePattern(recipient) }) },
   destination: {
     on: 'recipient',
     sql: `destination like :destination escape '\\'`,
-    bind: (destination) => ({ destination: pattern(destination) }),
+    bind: (destination) => ({ destination: likePattern(destination) }),
   },
   attemptsOver: { on: 'recipient', sql: 'attempts > :attemptsOver', bind: (attemptsOver) => ({ attemptsOver }) },
   status: {
     on: 'recipient',
     sql: `case when last like :statusInJson escape '\\' and json_valid(last) then last ->> 'status' like :status escape '\\' end`,
     // A pattern on the stored JSON excludes most rows before they are decoded, as for `reply`.
-    bind: (status) => ({ status: pattern(status), statusInJson: `%"${pattern(JSON.stringify(status).slice(1, -1))}"%` }),
+    bind: (status) => ({ status: likePattern(status), statusInJson: `%"${likePattern(JSON.stringify(status).slice(1, -1))}"%` }),
   },
   reply: {
     on: 'recipient',
@@ -75,8 +76,8 @@ const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[
     then last ->> 'reply' like :reply escape '\\' or last ->> 'reason' like :reply escape '\\' end`,
     // A pattern on the stored JSON excludes most rows before they are decoded.
     bind: (reply) => ({
-      reply: reply.includes('*') ? pattern(reply) : `%${literal(reply)}%`,
-      replyInJson: `%${pattern(JSON.stringify(reply).slice(1, -1))}%`,
+      reply: reply.includes('*') ? likePattern(reply) : `%${likeText(reply)}%`,
+      replyInJson: `%${likePattern(JSON.stringify(reply).slice(1, -1))}%`,
     }),
   },
 }
@@ -95,15 +96,6 @@ function bound<Key extends Column>(key: Key, filter: Pick<QueueFilter, Key>): Bo
   const value = filter[key]
   return value === null ? {} : CONDITIONS[key].bind(value)
 }
-
-/**
- * Converts a filter pattern to a LIKE pattern. `*` is the only wildcard; every other character matches itself,
- * case-insensitively.
- */
-const pattern = (text: string): string => literal(text).replaceAll('*', '%')
-
-/** Escapes text for LIKE, which ignores the case of ASCII letters. */
-const literal = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&')
 
 /** SQL condition on the placement. Messages in the trash are listed only when the filter names the trash. */
 const placementOf = (queue: QueueFilter['queue']): string =>
@@ -222,7 +214,7 @@ export const departures = `
   order by seq desc limit :limit`
 
 /** LIKE pattern for stored JSON with a string that matches the filter pattern `text`. */
-export const inJson = (text: string): string => `%"${pattern(JSON.stringify(text).slice(1, -1))}"%`
+export const inJson = (text: string): string => `%"${likePattern(JSON.stringify(text).slice(1, -1))}"%`
 
 export const historyOf = 'select left_at as leftAt, record from history where message = ? order by seq desc limit 1'
 
@@ -241,8 +233,6 @@ export const loadOf = `
     (select count(*) from recipient indexed by recipient_leased where state = 'leased' and destination = :destination) as leased,
     (select due_at from recipient indexed by recipient_due
       where state = 'waiting' and suspect = 0 and destination = :destination order by due_at limit 1) as nextDueAt`
-
-export const audit = 'select * from audit where id > :after order by id limit :limit'
 
 /** Highest id among the next `:size` recipients after `:after`; null when there are none. */
 export const sliceOfRecipients = 'select max(id) from (select id from recipient where id > :after order by id limit :size)'

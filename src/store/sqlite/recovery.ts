@@ -1,9 +1,10 @@
 /**
- * Recovers the queue that its last owner has left: ends the leases, quarantines mail that was in delivery during three crashes,
+ * Recovers the queue that its last owner has left: ends the leases and the running operations, quarantines mail that was in delivery during three crashes,
  * deletes contents that belong to no message, and continues ids above the highest used id.
  */
 import type { Database } from 'better-sqlite3'
 import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
+import { endAbandoned } from './audit/audit-rows.ts'
 import { Checkpoints } from './file/checkpoints.ts'
 import type { Repair } from './file/repair.ts'
 import type { Corrupt, Quarantined } from './quarantine.ts'
@@ -29,6 +30,7 @@ interface LeftLeased {
 export function recover(db: Database, corrupt: Corrupt): Omit<RecoveryReport, 'repair' | 'created'> {
   db.transaction(() => {
     endLeases(db, corrupt)
+    endAbandoned(db)
     skipUsedIds(db)
   }).immediate()
   return { quarantined: corrupt.takeQuarantined(), swept: sweep(db) }

@@ -18,13 +18,18 @@ import type {
   QueueReader,
   RecipientAge,
 } from '../queue-reader.ts'
-import type { AuditId, AuditRecord, DestinationRecord } from '../queue-store.ts'
+import type { AccessToken } from '../access-token.ts'
+import type { AuditEntry, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
+import type { DestinationRecord } from '../queue-store.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { directReader, type ReaderEngine } from '../reader-methods.ts'
 import { openForReading, type Database } from './file/database.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import { decodeHistory } from '../history-record.ts'
+import { AuditSearch } from './audit/audit-rows.ts'
+import { findRequest } from './audit/request-rows.ts'
+import { TokenSearch } from './audit/token-rows.ts'
 import { Contents } from './enqueue.ts'
 import { HistorySearch } from './history.ts'
 import { Listing } from './listing.ts'
@@ -58,6 +63,8 @@ export class SqliteReader implements ReaderEngine {
   readonly #attempts
   readonly #history
   readonly #search
+  readonly #audit: AuditSearch
+  readonly #tokens: TokenSearch
   readonly #destinations
   readonly #load
 
@@ -66,6 +73,8 @@ export class SqliteReader implements ReaderEngine {
     this.#contents = new Contents(db)
     this.#listing = new Listing(db)
     this.#search = new HistorySearch(db)
+    this.#audit = new AuditSearch(db)
+    this.#tokens = new TokenSearch(db)
     this.#slice = db.prepare<{ after: number; size: number }, number | null>(sql.sliceOfMessages).pluck()
     this.#message = db.prepare<{ message: MessageId }, Placed>(sql.messageWithQueue)
     this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(writing.recipientsOf)
@@ -171,8 +180,36 @@ export class SqliteReader implements ReaderEngine {
     return this.#db.prepare<[], ClockRecord>(sql.clockRecord).get() ?? null
   }
 
-  audit(page: { after: AuditId; limit: number }): (AuditRecord & { readonly id: AuditId })[] {
-    return this.#db.prepare<typeof page, AuditRecord & { id: AuditId }>(sql.audit).all(page)
+  audit(page: Parameters<AuditSearch['audit']>[0]): AuditEntry[] {
+    return this.#audit.audit(page)
+  }
+
+  auditBefore(...wanted: Parameters<AuditSearch['auditBefore']>): AuditEntry[] {
+    return this.#audit.auditBefore(...wanted)
+  }
+
+  operation(id: AuditId): AuditEntry | undefined {
+    return this.#audit.operation(id)
+  }
+
+  operationsOn(message: MessageId): AuditEntry[] {
+    return this.#audit.operationsOn(message)
+  }
+
+  placedBy(...wanted: Parameters<AuditSearch['placedBy']>): PlacedPage {
+    return this.#audit.placedBy(...wanted)
+  }
+
+  keptRequest(key: string): KeptRequest | undefined {
+    return findRequest(this.#db, key)
+  }
+
+  tokens(): AccessToken[] {
+    return this.#tokens.tokens()
+  }
+
+  tokenByHash(hash: string): AccessToken | undefined {
+    return this.#tokens.tokenByHash(hash)
   }
 
   ages({ after, limit, queues }: { after: RecipientId; limit: number; queues: readonly QueueName[] }): RecipientAge[] {

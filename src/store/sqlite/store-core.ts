@@ -4,6 +4,9 @@
 import type { Database } from 'better-sqlite3'
 import type { LeaseTerms, MessageId } from '../../mail/message.ts'
 import { dispatch, type Answers, type Call, type Handlers, type Method } from '../methods.ts'
+import { AuditRows } from './audit/audit-rows.ts'
+import { RequestRows } from './audit/request-rows.ts'
+import { TokenRows } from './audit/token-rows.ts'
 import { Contents, Intake } from './enqueue.ts'
 import { HistoryWriter } from './history.ts'
 import { Housekeeping } from './housekeeping.ts'
@@ -49,15 +52,19 @@ function openParts(db: Database, terms: LeaseTerms) {
   const traffic = new TrafficRows(db)
   const corrupt = new Corrupt(db, changed)
   const departures = new HistoryWriter(db)
-  const intake = new Intake(db, traffic)
-  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic })
+  const requests = new RequestRows(db)
+  const intake = new Intake(db, { traffic, requests })
+  const audit = new AuditRows(db, requests)
+  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit })
   return {
     shares,
     traffic,
     corrupt,
     intake,
     operating,
-    housekeeping: new Housekeeping(db, { operating, traffic, changed }),
+    audit,
+    tokens: new TokenRows(db),
+    housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
     outcomes: new Outcomes(db, { departures, traffic, owner: terms.owner }),
@@ -73,6 +80,8 @@ const handlersOf = (
     corrupt,
     intake,
     operating,
+    audit,
+    tokens,
     housekeeping,
     contents,
     leases,
@@ -105,13 +114,18 @@ const handlersOf = (
   nextDeadlines: () => housekeeping.nextDeadlines(),
   destinations: () => housekeeping.destinations(),
   saveDestination: (record) => housekeeping.saveDestination(record),
-  operate: (operations, auditedAs) => operating.operate(operations, auditedAs),
+  operate: (operations, round) => operating.operate(operations, round),
   move: (rerouted) => operating.move(rerouted),
   tally: (largest) => {
     const counted = shares.tally(largest)
     return counted === null ? null : { ...counted, traffic: traffic.total() }
   },
-  audit: (record) => operating.audit(record),
+  audit: (record) => audit.audit(record),
+  beginOperation: (operation) => audit.beginOperation(operation),
+  endOperation: (id, end) => audit.endOperation(id, end),
+  addToken: (token) => tokens.addToken(token),
+  removeToken: (name) => tokens.removeToken(name),
+  tokenUsed: (name, hour) => tokens.tokenUsed(name, hour),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
   verify: (after) => housekeeping.verify(after),

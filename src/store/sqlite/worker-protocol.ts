@@ -5,6 +5,7 @@
 import type { LeaseTerms } from '../../mail/message.ts'
 import { ContentUnreadable } from '../errors.ts'
 import type { Answers, Call, Method, Outcome } from '../methods.ts'
+import { RequestRepeated } from '../audit-log.ts'
 import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
 import { errorOf, failureOf, type ThreadFailure } from '../../system/worker-rpc.ts'
 import type { Repair } from './file/repair.ts'
@@ -34,6 +35,7 @@ export function storeErrorOf(failure: ThreadFailure): Error {
   const options = cause === undefined ? {} : { cause: new Error(cause) }
   if (name === 'StoreFailed') return new StoreFailed(message, options)
   if (name === 'StoreUnavailable') return new StoreUnavailable(message, options)
+  if (name === 'RequestRepeated') return new RequestRepeated(message)
   if (name === 'ContentUnreadable') return new ContentUnreadable(message, options)
   return errorOf(failure)
 }

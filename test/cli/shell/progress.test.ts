@@ -9,6 +9,7 @@ import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
 import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { queue } from '../../conformance/mail.ts'
+import { RETENTION } from '../../support/operate.ts'
 import { NOW, Operator } from '../../support/operator.ts'
 
 const ERASE = '\r\u001b[K'
@@ -81,6 +82,7 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
       events,
       clock,
       policies: () => policies,
+      retention: () => RETENTION,
       scheduler: storedScheduler(store, reader),
       throttle,
     })

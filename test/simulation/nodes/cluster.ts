@@ -5,7 +5,8 @@ import { configFrom } from '../../../src/config/load.ts'
 import { normalizeAddress } from '../../../src/mail/address.ts'
 import type { OwnerId } from '../../../src/mail/message.ts'
 import type { DeliveryAgent } from '../../../src/delivery/delivery-agent.ts'
-import { Operations, type OperationName } from '../../../src/queue/operations.ts'
+import { Operations } from '../../../src/queue/operations.ts'
+import type { OperationName } from '../../../src/queue/operation-request.ts'
 import { directReader } from '../../../src/store/reader-methods.ts'
 import { MemoryReader } from '../../../src/store/memory/memory-reader.ts'
 import { isMethod } from '../../../src/store/methods.ts'
@@ -270,7 +271,8 @@ export class Cluster {
   async operate(operation: OperationName, ids: readonly string[] | 'all'): Promise<void> {
     await this.#order(({ relay, incarnation: { store, clock, events } }) => {
       const { policies, schedulerControl: scheduler } = relay
-      const operations = new Operations({ store, reader: this.#reader, clock, events, policies: () => policies, scheduler })
+      const retention = () => relay.config
+      const operations = new Operations({ store, reader: this.#reader, clock, events, policies: () => policies, retention, scheduler })
       const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
       const request = { operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }
       return operations.perform(request)

@@ -59,5 +59,9 @@ export const deleteStagedOf = `
     c as (delete from chunk where content_id = any (array(select content_id from s)))
   select count(*) as swept from s`
 
+/** Ends the operations that a node which is gone carried out. */
+export const endOperationsOf = `
+  update audit set state = 'failed', error = 'the process that carried it out ended', runner = null where runner = $1 and state = 'running'`
+
 export const forgetPulse = 'delete from pulse where node = $1'
 export const forgetQuestions = 'delete from ask where node = $1'

@@ -31,6 +31,10 @@ export function failureKind(error: unknown): FailureKind {
   return AWAY.test(code) ? 'away' : 'call'
 }
 
+/** Whether a statement failed because the key of a request is kept (unique violation). */
+export const isRepetition = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.code === '23505' && error.constraint === 'kept_request_pkey'
+
 /** Messages of the client about a session that has ended. */
 const LOSS = /Connection terminated|not queryable|Query read timeout/
 

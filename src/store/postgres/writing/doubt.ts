@@ -3,11 +3,13 @@
  * trace decides for all.
  */
 import type { MessageId, OwnerId, RecipientId } from '../../../mail/message.ts'
-import { int8s } from '../session/arrays.ts'
+import type { AuditId } from '../../audit-log.ts'
+import { int8s, storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { recipientRange } from '../session/id-ranges.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
+import { begunOperation } from './audit-queries.ts'
 import type { WriteCall } from './write-batch.ts'
 
 /** Messages that were queued, in the queue or gone. */
@@ -29,6 +31,18 @@ function newMessages(call: WriteCall): readonly MessageId[] {
   return []
 }
 
+/** Ids of the operations that calls have begun, by the position of the call. */
+async function begunOperations(statements: Statements, node: OwnerId, calls: readonly WriteCall[]): Promise<ReadonlyMap<number, AuditId>> {
+  const begun = new Map<number, AuditId>()
+  for (const [n, call] of calls.entries()) {
+    if (call.method !== 'beginOperation') continue
+    const [{ at, who, action, arguments: words }] = call.args
+    const [row] = await statements.query<{ id: AuditId }>(begunOperation, [node, at, storableText(who), action, storableText(words)])
+    if (row !== undefined) begun.set(n, row.id)
+  }
+  return begun
+}
+
 /** Leases that end with a commit of the call. */
 function endedLeases(call: WriteCall): readonly RecipientId[] {
   if (call.method === 'settle') return call.args[0].recipients.map(({ recipient }) => recipient)
@@ -45,11 +59,12 @@ export async function wasCommitted(
   calls: readonly WriteCall[],
 ): Promise<boolean> {
   const [messages, recipients] = [calls.flatMap(newMessages), calls.flatMap(endedLeases).filter((id) => leases.has(id))]
-  const [known, leased] = await Promise.all([
+  const [known, begun, leased] = await Promise.all([
     statements.query(knownMessages, [int8s(messages)]),
+    begunOperations(statements, node, calls),
     statements.query(sql.ownLeasesAmong, [node, int8s(recipients)]),
   ])
-  if (known.length > 0) return true
+  if (known.length > 0 || begun.size > 0) return true
   return messages.length === 0 && recipients.length > 0 && leased.length === 0
 }
 
@@ -66,7 +81,7 @@ export async function answersAfterCommit(
   const messages = calls.flatMap((call) => (call.method === 'settle' ? [call.args[0].message] : []))
   const rows = await statements.query<{ id: MessageId; due: boolean }>(stateAfter, [owner, int8s(messages)])
   const due = new Map(rows.map((row) => [row.id, row.due]))
-  const answers = new Map(arrived)
+  const answers = new Map<number, unknown>([...arrived, ...(await begunOperations(statements, owner, calls))])
   for (const [n, call] of calls.entries()) {
     if (answers.has(n)) continue
     if (call.method === 'settle') {
@@ -86,5 +101,6 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'markDelayNoticeDue',
   'saveDestination',
   'forgetMaildropFiles',
+  'tokenUsed',
   'ping',
 ])

@@ -9,6 +9,7 @@ import { shardOf, type Shard } from '../../membership/shards.ts'
 import type { NewMessage, NewRecipient } from '../../queue-store.ts'
 import { fromNotify, fromStatus } from '../../stored-values.ts'
 import { booleans, byteas, int2s, int4s, int8s, texts } from '../session/arrays.ts'
+import type { AuditWriter } from './audit-rows.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
@@ -18,6 +19,7 @@ export interface IntakeDeps {
   /** Parameter `node_name`, by which maildrop files are kept. */
   readonly name: string
   readonly leases: OwnLeases
+  readonly audit: AuditWriter
 }
 
 interface Entered {
@@ -70,6 +72,7 @@ export class Intake {
       this.#insertChunks(tx, all),
       this.#tellOwners(tx, recipients),
       this.#insertMaildropFiles(tx, entries),
+      this.#deps.audit.keep(tx, requestsOf(entries)),
     ])
   }
 
@@ -134,6 +137,10 @@ export class Intake {
     }
   }
 }
+
+/** The requests that queue messages. */
+const requestsOf = (entries: readonly NewMessage[]) =>
+  entries.flatMap(({ message, request }) => (request === undefined ? [] : [{ ...request, at: message.createdAt }]))
 
 function recipientsOf({ entry: { message, recipients, hold = false }, home }: Entered): readonly EnteredRecipient[] {
   return recipients.map((one, position) => ({

@@ -6,6 +6,7 @@ import type { DestinationDue, DestinationRecord, QueueStore } from '../../queue-
 import { fromStatus } from '../../stored-values.ts'
 import { storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
+import type { AuditWriter } from './audit-rows.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './operation-queries.ts'
 import * as intake from './queries.ts'
@@ -24,6 +25,7 @@ export interface HousekeepingDeps {
   readonly terms: LeaseTerms
   readonly name: string
   readonly operating: Operating
+  readonly audit: AuditWriter
 }
 
 export class Housekeeping {
@@ -42,17 +44,6 @@ export class Housekeeping {
       }),
     )
   }
-
-  audit: Send<'audit'> = (tx, calls) =>
-    sent(
-      Promise.all(
-        calls.map(async ([{ at, who, action, arguments: words, changed }]) => {
-          const parameters = [this.#deps.name, at, storableText(who), action, storableText(words), changed]
-          const [row] = await tx.query<{ id: number }>(sql.insertAudit, parameters)
-          return row?.id ?? 0
-        }),
-      ),
-    )
 
   saveDestination: Send<'saveDestination'> = (tx, calls) => sent(Promise.all(calls.map(([record]) => this.#save(tx, record))))
 
@@ -91,10 +82,12 @@ export class Housekeeping {
     )
   }
 
-  async #prune(tx: Transaction, { historyBefore, historyCount, trashBefore }: Limits): Promise<{ readonly more: boolean }> {
-    const [trash, history] = await Promise.all([
+  async #prune(tx: Transaction, limits: Limits): Promise<{ readonly more: boolean }> {
+    const { historyBefore, historyCount, trashBefore } = limits
+    const [trash, history, more] = await Promise.all([
       tx.query<{ id: MessageId }>(sql.oldestTrash, [trashBefore, TRASH_SLICE]),
       tx.query(sql.pruneHistory, [historyBefore, historyCount, HISTORY_SLICE]),
+      this.#deps.audit.forget(tx, limits),
       tx.query(foldMinutes),
     ])
     if (trash.length > 0)
@@ -103,6 +96,6 @@ export class Housekeeping {
         trash.map(({ id }) => id),
         trashBefore,
       )
-    return { more: trash.length === TRASH_SLICE || history.length === HISTORY_SLICE }
+    return { more: more || trash.length === TRASH_SLICE || history.length === HISTORY_SLICE }
   }
 }

@@ -2,10 +2,12 @@
  * Operations on whole messages. A recipient in delivery keeps its lease; what becomes of it at the end of the lease stands in its row
  * (`parks`).
  */
-import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId } from '../../../mail/message.ts'
+import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId, type Placement } from '../../../mail/message.ts'
 import { shardOf, type Shard } from '../../membership/shards.ts'
-import type { AuditId, DestinationDue, MessageOperation, Move, OperationResult } from '../../queue-store.ts'
+import type { OperationRound } from '../../audit-log.ts'
+import type { DestinationDue, MessageOperation, Move, OperationResult } from '../../queue-store.ts'
 import { int2s, int8s, storableText, texts } from '../session/arrays.ts'
+import type { AuditWriter } from './audit-rows.ts'
 import { remove } from './departures.ts'
 import * as sql from './operation-queries.ts'
 import { changesOf, purged, wakes, type Change, type HeldMessage } from './operation-changes.ts'
@@ -20,6 +22,9 @@ const PLACEMENTS = [
   ['unpark', sql.unpark],
   ['discard', sql.discard],
 ] as const
+
+/** A changed message with its placement before. */
+type Operated = readonly [message: MessageId, was: Placement]
 
 const UNCHANGED: OperationResult = { changed: false, woken: [] }
 
@@ -38,14 +43,16 @@ export async function lock(tx: Transaction, messages: readonly MessageId[]): Pro
 export class Operating {
   readonly #owner: OwnerId
   readonly #leases: OwnLeases
+  readonly #audit: AuditWriter
 
-  constructor(owner: OwnerId, leases: OwnLeases) {
+  constructor(owner: OwnerId, leases: OwnLeases, audit: AuditWriter) {
+    this.#audit = audit
     this.#owner = owner
     this.#leases = leases
   }
 
   operate: Send<'operate'> = (tx, calls) => ({
-    answers: Promise.all(calls.map(([operations, auditedAs]) => this.#operate(tx, operations, auditedAs))),
+    answers: Promise.all(calls.map(([operations, round]) => this.#operate(tx, operations, round))),
     isLast: false,
   })
 
@@ -67,24 +74,35 @@ export class Operating {
     )
   }
 
-  async #operate(tx: Transaction, operations: readonly MessageOperation[], auditedAs?: AuditId): Promise<readonly OperationResult[]> {
+  async #operate(
+    tx: Transaction,
+    operations: readonly MessageOperation[],
+    round: OperationRound | undefined,
+  ): Promise<readonly OperationResult[] | null> {
+    if (round !== undefined && !(await this.#audit.locks(tx, round))) return null
     const results: OperationResult[] = []
-    for (const round of roundsOf(operations)) results.push(...(await this.#round(tx, round)))
+    const operated: Operated[] = []
+    for (const part of partsOf(operations)) results.push(...(await this.#part(tx, part, operated)))
     const changed = results.filter((one) => one.changed).length
-    if (auditedAs !== undefined) await tx.query(sql.countAudited, [auditedAs, changed])
+    if (round !== undefined) await this.#audit.count(tx, round, changed, operated)
     return results
   }
 
-  /** Applies operations on different messages. */
-  async #round(tx: Transaction, operations: readonly MessageOperation[]): Promise<readonly OperationResult[]> {
+  /** Applies operations on different messages. Adds the changed messages to `operated`. */
+  async #part(tx: Transaction, operations: readonly MessageOperation[], operated: Operated[]): Promise<readonly OperationResult[]> {
     const held = await lock(
       tx,
       operations.map(({ message }) => message),
     )
+    const restored = operations.filter(({ operation }) => operation.kind === 'restore').map(({ message }) => message)
+    const heldBefore = await this.#audit.heldBefore(tx, restored)
     const decided = operations.map(({ message, operation }) => {
-      const one = held.get(message)
+      const found = held.get(message)
+      const one = found === undefined ? undefined : { ...found, wasHeld: heldBefore.has(message) }
       const changes = one === undefined ? [] : changesOf(one, operation)
       const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation).map(({ destination }) => destination)
+      if (one !== undefined && changes.length > 0) operated.push([message, one.row.placement])
+      if (changes.length > 0 && operation.kind === 'requeue') operated.push([operation.newId, 'queued'])
       return { changes, woken, revive: operation.kind === 'flush' }
     })
     await this.#change(
@@ -169,18 +187,18 @@ export class Operating {
 }
 
 /** Splits operations so that no part has two on one message. */
-function roundsOf(operations: readonly MessageOperation[]): readonly (readonly MessageOperation[])[] {
-  const rounds: MessageOperation[][] = []
+function partsOf(operations: readonly MessageOperation[]): readonly (readonly MessageOperation[])[] {
+  const parts: MessageOperation[][] = []
   let seen = new Set<MessageId>()
   for (const one of operations) {
-    if (rounds.length === 0 || seen.has(one.message)) {
-      rounds.push([])
+    if (parts.length === 0 || seen.has(one.message)) {
+      parts.push([])
       seen = new Set()
     }
     seen.add(one.message)
-    rounds.at(-1)?.push(one)
+    parts.at(-1)?.push(one)
   }
-  return rounds
+  return parts
 }
 
 const messagesOf = (changes: readonly { readonly held: HeldMessage }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))

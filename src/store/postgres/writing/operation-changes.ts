@@ -11,6 +11,8 @@ import type { MessageRow, RecipientRow } from './rows.ts'
 export interface HeldMessage {
   readonly row: MessageRow
   readonly recipients: readonly RecipientRow[]
+  /** True for a message in the trash that was on hold when an operation deleted it. */
+  readonly wasHeld?: boolean
 }
 
 /**
@@ -52,7 +54,8 @@ export function changesOf(held: HeldMessage, operation: Operation): readonly Cha
     case 'release':
       return placement === 'hold' || placement === 'corrupt' ? queued(held) : []
     case 'restore':
-      return placement === 'trash' ? queued(held) : []
+      if (placement !== 'trash') return []
+      return held.wasHeld === true ? [placed(held, 'hold')] : queued(held)
     case 'expire':
       return placement === 'trash' || held.row.forced_expire ? [] : [{ kind: 'expire', held }]
     case 'requeue':
@@ -69,8 +72,9 @@ export function wakes(held: HeldMessage, operation: Operation): readonly Recipie
     case 'flush':
     case 'expire':
       return held.recipients.filter(isWaiting)
-    case 'release':
     case 'restore':
+      return held.wasHeld === true ? [] : held.recipients.filter(isIdle)
+    case 'release':
     case 'requeue':
       return held.recipients.filter(isIdle)
     case 'hold':

@@ -82,10 +82,6 @@ export const move = `
   from (${rowsOf('id bigint $1, destination text $2, shard smallint $3, expires_at bigint $4')}) as new
   where r.id = new.id and r.id = any ($1::bigint[])`
 
-export const insertAudit = `
-  insert into audit (node, at, who, action, arguments, changed) values ($1, $2, $3, $4, $5, $6) returning id`
-export const countAudited = 'update audit set changed = changed + $2 where id = $1'
-
 // --- notices and warnings
 
 export const clearNoticesDue = 'update recipient set notice_due = null where id = any ($1::bigint[])'

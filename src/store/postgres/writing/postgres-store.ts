@@ -8,6 +8,7 @@ import { pending, remoteMethods, type Answers, type Arguments, type Call, type M
 import type { QueueStore } from '../../queue-store.ts'
 import { readChunk } from './contents.ts'
 import type { Connection, Statements } from '../session/database-connection.ts'
+import { AuditWriter } from './audit-rows.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { assertEntry, Intake } from './enqueue.ts'
 import { Leases } from './leases.ts'
@@ -80,21 +81,23 @@ function assertCall(call: Call): void {
 }
 
 function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases) {
-  const intake = new Intake({ owner: node, name, leases })
-  const operating = new Operating(node, leases)
+  const audit = new AuditWriter({ owner: node, name })
+  const intake = new Intake({ owner: node, name, leases, audit })
+  const operating = new Operating(node, leases, audit)
   return {
     intake,
     operating,
+    audit,
     leases: new Leases(terms, leases),
     outcomes: new Outcomes(node, leases),
     noticesDue: new NoticesDue(node, intake),
-    housekeeping: new Housekeeping({ terms, name, operating }),
+    housekeeping: new Housekeeping({ terms, name, operating, audit }),
   }
 }
 
 type Parts = ReturnType<typeof partsOf>
 
-const writersOf = ({ intake, operating, leases, outcomes, noticesDue, housekeeping }: Parts): Writers =>
+const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, housekeeping }: Parts): Writers =>
   ({
     nextIds: housekeeping.nextIds,
     stage: intake.stage,
@@ -113,7 +116,12 @@ const writersOf = ({ intake, operating, leases, outcomes, noticesDue, housekeepi
     saveDestination: housekeeping.saveDestination,
     operate: operating.operate,
     move: operating.move,
-    audit: housekeeping.audit,
+    audit: audit.audit,
+    beginOperation: audit.beginOperation,
+    endOperation: audit.endOperation,
+    addToken: audit.addToken,
+    removeToken: audit.removeToken,
+    tokenUsed: audit.tokenUsed,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
   }) satisfies { readonly [M in WriteMethod]: unknown }

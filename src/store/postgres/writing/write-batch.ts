@@ -44,7 +44,7 @@ export interface PendingWrite extends PendingCall {
 /** Methods that take several round trips, or change many rows: each call has a transaction of its own. */
 const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune'])
 
-/** Messages, contents and destinations of a call, which no other call of the batch may have. */
+/** Messages, contents, destinations and other names of a call, which no other call of the batch may have. */
 function keysOf(call: WriteCall): readonly string[] {
   switch (call.method) {
     case 'enqueue':
@@ -61,6 +61,13 @@ function keysOf(call: WriteCall): readonly string[] {
       return [`m${call.args[0]}`]
     case 'claimDue':
       return [`d${call.args[0].destination}`]
+    case 'beginOperation':
+      return [`b${call.args[0].at} ${call.args[0].who}`]
+    case 'addToken':
+      return [`t${call.args[0].name}`]
+    case 'removeToken':
+    case 'tokenUsed':
+      return [`t${call.args[0]}`]
     case 'saveDestination':
       return [`n${call.args[0].name}`]
     case 'claimSuspect':
@@ -69,6 +76,7 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'nextIds':
     case 'forgetMaildropFiles':
     case 'audit':
+    case 'endOperation':
     case 'ping':
     case 'operate':
     case 'move':

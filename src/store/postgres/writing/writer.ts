@@ -17,7 +17,8 @@ import type { OwnLeases } from './own-leases.ts'
 import type { RecentMail } from './recent-mail.ts'
 import type { WritingEvent } from './writing-events.ts'
 import * as sql from './queries.ts'
-import { databaseAway, failureKind } from '../session/sql-errors.ts'
+import { RequestRepeated } from '../../audit-log.ts'
+import { databaseAway, failureKind, isRepetition } from '../session/sql-errors.ts'
 import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
 import { batchOf, tryBatch, type PendingWrite, type Tried, type Writers } from './write-batch.ts'
 
@@ -296,6 +297,7 @@ function answer(
 }
 
 function rejectionOf({ kind, error }: Extract<Tried, { outcome: 'failed' }>): Error {
+  if (isRepetition(error)) return new RequestRepeated('a request with the same key was carried out before', { cause: error })
   if (kind !== 'call') return databaseAway(error)
   return error instanceof Error ? error : new Error(String(error))
 }

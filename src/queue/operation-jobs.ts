@@ -1,0 +1,168 @@
+/**
+ * Operations on many messages as jobs: each has an id and a durable record from its begin on, which every node sees, and can be cancelled
+ * and undone from any node. The rounds of a job run at the node that began it, whether or not its client waits.
+ */
+import { errorMessage } from '../system/caught-error.ts'
+import { SECOND, sleep, type Duration } from '../system/clock.ts'
+import { TaskSet } from '../system/task-set.ts'
+import type { AuditEntry, AuditId, OperationEnd } from '../store/audit-log.ts'
+import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
+import { assertNotOutdated } from './operation-plan.ts'
+import type { OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
+import { carryOut, type RoundDeps } from './operation-rounds.ts'
+import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
+import { selectedRounds, type RoundsOf } from './selected-messages.ts'
+
+export interface JobDeps extends RoundDeps {
+  /** Times for which operations can be undone. */
+  readonly retention: () => Retention
+  /** Called after each round with the number of its messages. The operation waits for the promise, so that mail has priority. */
+  readonly throttle?: ((messages: number) => Promise<void>) | undefined
+}
+
+/** An operation that was begun. */
+export interface StartedOperation {
+  readonly id: AuditId
+  /** Resolves at the end. Rejects with the error that ended it, or with OperationCancelled. */
+  readonly ended: Promise<OperationSummary>
+}
+
+/** The operation was cancelled (EX_TEMPFAIL). */
+export class OperationCancelled extends Error {
+  override readonly name = 'OperationCancelled'
+  readonly exitCode = 75
+}
+
+/** Pause between two tries to record the end of an operation. */
+const PAUSE: Duration = SECOND
+
+interface Job extends Omit<OperationRequest, 'selection'> {
+  readonly selection: RoundsOf
+  readonly expected: number | null
+  readonly undoes: AuditId | null
+}
+
+const noProgress = (): void => undefined
+
+export class OperationJobs {
+  readonly #deps: JobDeps
+  /** Running operations, and ends that are not recorded yet. */
+  readonly #tasks = new TaskSet((error) => {
+    throw error
+  })
+  #isStopped = false
+
+  constructor(deps: JobDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Begins an operation and resolves when its record is on disk. Rejects with RequestRepeated when the request was carried out before, and
+   * with PlanOutdated.
+   */
+  async start(request: OperationRequest, progress: (soFar: Progress) => void = noProgress): Promise<StartedOperation> {
+    if (request.plan !== null) await assertNotOutdated(this.#deps, request, request.plan)
+    return this.#begin({ ...request, expected: request.plan?.matched ?? null, undoes: null }, progress)
+  }
+
+  /** Begins the undo of an operation: changes those of its messages that are still as it has placed them. Rejects with NotUndoable. */
+  async undo(request: UndoRequest, progress: (soFar: Progress) => void = noProgress): Promise<StartedOperation> {
+    const { reader, clock } = this.#deps
+    const entry = await reader.operation(request.operation)
+    if (entry === undefined) throw new NotUndoable(`there is no operation ${request.operation}`)
+    const operation = undoingOf(entry, clock.now())
+    const selection = { kind: 'placed', by: entry.id } as const
+    const whole = { queues: null, purge: false, plan: null }
+    return this.#begin({ ...request, ...whole, operation, selection, expected: entry.changed, undoes: entry.id }, progress)
+  }
+
+  /** Cancels an operation of any node. Messages of the rounds that are committed stay changed. */
+  async cancel(id: AuditId, by: string): Promise<'cancelled' | 'ended' | 'unknown'> {
+    const { store, reader, clock } = this.#deps
+    if ((await reader.operation(id)) === undefined) return 'unknown'
+    const end = { state: 'cancelled', at: clock.now(), error: `cancelled by ${by}` } as const
+    return (await store.endOperation(id, end)) ? 'cancelled' : 'ended'
+  }
+
+  /** Resolves when all operations have ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#tasks.settled()
+  }
+
+  async #begin(job: Job, progress: (soFar: Progress) => void): Promise<StartedOperation> {
+    const { store, clock, retention } = this.#deps
+    const { operation: action, commandLine, who, reason, expected, undoes, request } = job
+    const at = clock.now()
+    const record = {
+      at,
+      who,
+      action,
+      arguments: commandLine,
+      reason,
+      expected,
+      undoUntil: undoUntil(job, retention(), at),
+      undoes,
+      request,
+    }
+    const id = await store.beginOperation(record)
+    const ended = this.#run(id, job, progress)
+    this.#tasks.add(ended.then(noProgress, noProgress))
+    return { id, ended }
+  }
+
+  async #run(id: AuditId, job: Job, progress: (soFar: Progress) => void): Promise<OperationSummary> {
+    try {
+      const summary = await this.#rounds(id, job, progress)
+      const { matched, unknown } = summary
+      if (!(await this.#end(id, { state: 'done', matched, unknown: unknown.length, error: null }))) throw await this.#cancelled(id)
+      return summary
+    } catch (error) {
+      // Nothing is recorded for an operation that was cancelled, because it has ended.
+      if (!(error instanceof OperationCancelled)) this.#endLater(id, { state: 'failed', error: errorMessage(error) })
+      throw error
+    }
+  }
+
+  async #rounds(id: AuditId, job: Job, progress: (soFar: Progress) => void): Promise<OperationSummary> {
+    const { clock, throttle } = this.#deps
+    const unknown: string[] = []
+    let [matched, changed] = [0, 0]
+    for await (const messages of selectedRounds(this.#deps, { ...job, through: job.plan?.through ?? null }, unknown)) {
+      matched += messages.length
+      const ids = await carryOut(this.#deps, job, messages, { operation: id, at: clock.now(), matched })
+      if (ids === null) throw await this.#cancelled(id)
+      changed += ids.length
+      progress({ matched, changed, unknown, ids })
+      await throttle?.(messages.length)
+    }
+    return { matched, changed, unknown }
+  }
+
+  /** The error of an operation that was ended by another call. */
+  async #cancelled(id: AuditId): Promise<OperationCancelled> {
+    const entry: AuditEntry | undefined = await this.#deps.reader.operation(id)
+    const { error = null, changed = 0 } = entry ?? {}
+    return new OperationCancelled(`operation ${id} was ${error ?? 'ended'}; changed messages: ${changed}`)
+  }
+
+  #end(id: AuditId, end: Omit<OperationEnd, 'at'>): Promise<boolean> {
+    return this.#deps.store.endOperation(id, { ...end, at: this.#deps.clock.now() })
+  }
+
+  /** Records the end as soon as the store can commit. The next opening of the queue records the end of an operation that has none. */
+  #endLater(id: AuditId, end: Omit<OperationEnd, 'at'>): void {
+    const record = async () => {
+      for (;;) {
+        try {
+          return await this.#end(id, end)
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error
+          if (this.#isStopped || error instanceof StoreFailed || error instanceof Fenced) return false
+        }
+        await sleep(this.#deps.clock, PAUSE)
+      }
+    }
+    this.#tasks.add(record().then(noProgress))
+  }
+}

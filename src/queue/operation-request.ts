@@ -1,0 +1,73 @@
+/** Operations on queued messages, as the command line, the page and the HTTP interface ask for them. */
+import type { MessageId, QueueName } from '../mail/message.ts'
+import type { AuditId, IdempotentRequest } from '../store/audit-log.ts'
+import type { QueueFilter } from '../store/queue-reader.ts'
+
+export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'] as const
+/** Operation on queued messages. */
+export type OperationName = (typeof OPERATIONS)[number]
+
+/** Selection of messages: by id, or by a filter. */
+export type Selection =
+  | { readonly kind: 'ids'; readonly ids: readonly string[] }
+  | { readonly kind: 'filter'; readonly filter: QueueFilter; readonly limit: number | null }
+
+/** An operation on many messages. Every key is required, so that a layer that omits a new one does not compile. */
+export interface BulkOperation {
+  readonly operation: OperationName
+  readonly selection: Selection
+  /** Queues whose messages may be changed; null for all queues. */
+  readonly queues: readonly QueueName[] | null
+  /** True to delete permanently, without the trash. */
+  readonly purge: boolean
+  /** True to count and list messages without changing them. */
+  readonly dryRun: boolean
+  /** Name of the operator, for the audit log. */
+  readonly who: string
+  /** Command with its arguments, for the audit log. */
+  readonly commandLine: string
+}
+
+/** The plan that an operator was shown before the operation. */
+export interface ShownPlan {
+  /** Highest message id that existed then. Messages with higher ids are not changed. */
+  readonly through: MessageId
+  /** Number of messages that were selected then. */
+  readonly matched: number
+  /** True to carry the operation out also when many more messages are selected now. */
+  readonly acceptsGrowth: boolean
+}
+
+/** An operation that is to be carried out. */
+export interface OperationRequest extends Omit<BulkOperation, 'dryRun'> {
+  /** The operator's reason. */
+  readonly reason: string | null
+  /** Null for an operation without a plan. */
+  readonly plan: ShownPlan | null
+  /** Null for a request that may have its effect each time it is sent. */
+  readonly request: IdempotentRequest | null
+}
+
+/** An undo of an operation. */
+export interface UndoRequest extends Pick<OperationRequest, 'who' | 'commandLine' | 'reason' | 'request'> {
+  readonly operation: AuditId
+}
+
+/** Result of an operation. */
+export interface OperationSummary {
+  /** Number of selected messages. */
+  readonly matched: number
+  /** Number of changed messages. */
+  readonly changed: number
+  /** Ids found neither in the queue nor in the trash. */
+  readonly unknown: readonly string[]
+}
+
+/** Progress of an operation, after each round. */
+export interface Progress extends OperationSummary {
+  /**
+   * Queue ids of the messages that this round changed, or of those selected in a dry run. A requeued message has its former id
+   * here.
+   */
+  readonly ids: readonly string[]
+}

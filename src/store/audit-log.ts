@@ -1,0 +1,178 @@
+/**
+ * The audit log: one row per action of an operator. An operation on many messages is a row that is `running` until it has ended; each of its
+ * rounds is one commit that changes messages and counts them, so that the counts are exact after a crash too.
+ */
+import { matchesPattern } from './filter-pattern.ts'
+import type { Instant } from '../system/clock.ts'
+import type { Message, MessageId } from '../mail/message.ts'
+
+/** Id of a record of the audit log; ids ascend. It is also the id of the operation. */
+export type AuditId = number
+
+/** An operator's action that changed the queue, recorded when it is done. */
+export interface AuditRecord {
+  readonly at: Instant
+  readonly who: string
+  readonly action: string
+  readonly arguments: string
+  /** Number of changed messages or destinations. */
+  readonly changed: number
+}
+
+/**
+ * State of an operation. `failed`: an error ended it, or the process that ran it ended. What it has changed until then stays changed and
+ * is counted, in every state.
+ */
+export type OperationState = 'running' | 'done' | 'failed' | 'cancelled'
+
+export const OPERATION_STATES = ['running', 'done', 'failed', 'cancelled'] as const satisfies readonly OperationState[]
+
+/** A request that must have its effect only once, however often it is sent. */
+export interface IdempotentRequest {
+  /** The key that the client chose, with the name of the client, so that two clients share no key. */
+  readonly key: string
+  /** SHA-256 of the request, in hexadecimal digits. */
+  readonly digest: string
+}
+
+/** A request whose effect is committed. Kept until `prune` is called with a later time. */
+export interface KeptRequest extends IdempotentRequest {
+  readonly at: Instant
+  /** Answer to the request; of an operation its id, in decimal digits. */
+  readonly answer: string
+}
+
+/** A request with the same key was carried out before. The call had no effect. */
+export class RequestRepeated extends Error {
+  override readonly name = 'RequestRepeated'
+}
+
+/** An operation that begins. */
+export interface NewOperation extends Omit<AuditRecord, 'changed'> {
+  /** The operator's reason. */
+  readonly reason: string | null
+  /** Number of messages that the operation is expected to select, for a display of its progress. */
+  readonly expected: number | null
+  /** Time until which the operation can be undone; null when it cannot. */
+  readonly undoUntil: Instant | null
+  /** The operation that this one undoes. */
+  readonly undoes: AuditId | null
+  readonly request: IdempotentRequest | null
+}
+
+/** One round of an operation, which is one commit. */
+export interface OperationRound {
+  readonly operation: AuditId
+  readonly at: Instant
+  /** Number of messages selected so far, with those of this round. */
+  readonly matched: number
+}
+
+/** End of an operation. */
+export interface OperationEnd {
+  readonly state: Exclude<OperationState, 'running'>
+  readonly at: Instant
+  /** Number of selected messages; absent when the caller does not run the operation, and leaves the number unchanged. */
+  readonly matched?: number | undefined
+  /** Number of ids found neither in the queue nor in the trash. */
+  readonly unknown?: number | undefined
+  /** Why it failed, or who cancelled it. */
+  readonly error: string | null
+}
+
+/** A record of the audit log, as it is read. */
+export interface AuditEntry extends AuditRecord {
+  readonly id: AuditId
+  /** Name of the node (`node_name`) at which the action took place; null for a queue with one owner. */
+  readonly node: string | null
+  readonly state: OperationState
+  /** Number of messages selected so far. */
+  readonly matched: number
+  readonly unknown: number
+  readonly expected: number | null
+  readonly reason: string | null
+  /** Time of the last round, or of the end. */
+  readonly lastAt: Instant
+  readonly error: string | null
+  /** Time until which the operation can be undone; null when it cannot. */
+  readonly undoUntil: Instant | null
+  readonly undoes: AuditId | null
+  /** The last operation that undoes this one; null when there is none. */
+  readonly undoneBy: AuditId | null
+}
+
+/** A record as another queue takes it over, where its id is another one and where it is not carried out any more. */
+export const takenEntry = ({ at, lastAt, who, action, arguments: words, changed, matched, unknown, state, reason, error }: AuditEntry) => ({
+  at,
+  lastAt,
+  who,
+  action,
+  arguments: words,
+  changed,
+  matched,
+  unknown,
+  state: state === 'running' ? ('failed' as const) : state,
+  reason,
+  error,
+})
+
+/** Conditions on records of the audit log, all of which must hold. A null key is no condition. */
+export interface AuditFilter {
+  /** Pattern; `*` matches any text, here and in `action`. */
+  readonly who: string | null
+  readonly action: string | null
+  readonly state: OperationState | null
+  /** Records of this time or later. */
+  readonly since: Instant | null
+}
+
+export const ANY_ENTRY: AuditFilter = { who: null, action: null, state: null, since: null }
+
+/** Whether a record meets a filter. */
+export const matchesEntry = ({ who, action, state, since }: AuditFilter, entry: AuditEntry): boolean =>
+  (who === null || matchesPattern(who, entry.who)) &&
+  (action === null || matchesPattern(action, entry.action)) &&
+  (state === null || entry.state === state) &&
+  (since === null || entry.at >= since)
+
+/** Maximum number of operations that `operationsOn` returns. */
+export const OPERATIONS_PER_MESSAGE = 100
+
+/** Actions that place messages. The last of them on a message is the one that an undo may take back. */
+export const PLACING_ACTIONS: readonly string[] = ['hold', 'release', 'delete', 'restore']
+
+/** Methods of QueueStore for the audit log. */
+export interface AuditLog {
+  /** Records an action that is done. */
+  audit(record: AuditRecord): Promise<AuditId>
+  /** Records an operation that begins. Rejects with RequestRepeated, without effect, when the key of the request is kept. */
+  beginOperation(operation: NewOperation): Promise<AuditId>
+  /**
+   * Ends an operation, so that no further round of it has an effect. Returns false, without effect, when it had ended before. Any node may
+   * end the operation of another one.
+   */
+  endOperation(id: AuditId, end: OperationEnd): Promise<boolean>
+}
+
+/** Methods of QueueReader for the audit log. */
+export interface AuditReader {
+  /** Records with ids above `after`, oldest first. */
+  audit(page: { readonly after: AuditId; readonly limit: number }): Promise<readonly AuditEntry[]>
+  /** Records with ids below `before` (null for no limit), newest first. */
+  auditBefore(filter: AuditFilter, page: { readonly before: AuditId | null; readonly limit: number }): Promise<readonly AuditEntry[]>
+  operation(id: AuditId): Promise<AuditEntry | undefined>
+  /** Operations that changed a message, newest first, at most OPERATIONS_PER_MESSAGE. */
+  operationsOn(message: MessageId): Promise<readonly AuditEntry[]>
+  /**
+   * Messages with ids above `after` that the operation placed and that no later operation has placed elsewhere, in the order of ids; those
+   * that have left the queue are omitted. `next` is the value of `after` for the next page; null after the last one.
+   */
+  placedBy(operation: AuditId, page: { readonly after: MessageId; readonly limit: number }): Promise<PlacedPage>
+  /** A request that was carried out; undefined when the key is not kept. */
+  keptRequest(key: string): Promise<KeptRequest | undefined>
+}
+
+export interface PlacedPage {
+  readonly messages: readonly Pick<Message, 'id' | 'createdAt'>[]
+  readonly next: MessageId | null
+}

@@ -1,0 +1,121 @@
+/** The audit log of a queue in memory, with the operations that change messages and the requests that were carried out. */
+import type { Instant } from '../../system/clock.ts'
+import type { MessageId, OwnerId, Placement } from '../../mail/message.ts'
+import {
+  matchesEntry,
+  OPERATIONS_PER_MESSAGE,
+  PLACING_ACTIONS,
+  RequestRepeated,
+  takenEntry,
+  type AuditEntry,
+  type AuditFilter,
+  type AuditId,
+  type AuditRecord,
+  type IdempotentRequest,
+  type NewOperation,
+  type OperationEnd,
+  type PlacedPage,
+} from '../audit-log.ts'
+import type { MessageOperation } from '../queue-store.ts'
+import type { HeldOperation, MemoryQueue } from './queue-state.ts'
+
+const OF_ACTION = { node: null, unknown: 0, expected: null, reason: null, error: null, undoUntil: null, undoes: null }
+
+function add({ audit }: MemoryQueue, entry: Omit<HeldOperation, 'id' | 'operated'>): AuditId {
+  return audit.push({ ...entry, id: audit.length + 1, operated: new Map() })
+}
+
+/** Records an action that is done. */
+export const recordAction = (queue: MemoryQueue, owner: OwnerId, record: AuditRecord): AuditId =>
+  add(queue, { ...OF_ACTION, ...record, owner, lastAt: record.at, matched: record.changed, state: 'done' })
+
+/** Adds a record of another queue. */
+export const takeEntry = (queue: MemoryQueue, entry: AuditEntry): AuditId => add(queue, { ...OF_ACTION, ...takenEntry(entry), owner: 0 })
+
+export function beginOperation(queue: MemoryQueue, owner: OwnerId, { request, ...operation }: NewOperation): AuditId {
+  if (request !== null) keepRequest(queue, request, operation.at, String(queue.audit.length + 1))
+  return add(queue, { ...OF_ACTION, ...operation, owner, lastAt: operation.at, changed: 0, matched: 0, state: 'running' })
+}
+
+export function endOperation({ audit }: MemoryQueue, id: AuditId, { state, at, matched, unknown, error }: OperationEnd): boolean {
+  const operation = audit[id - 1]
+  if (operation?.state !== 'running') return false
+  const { matched: before, unknown: unknownBefore } = operation
+  Object.assign(operation, { state, lastAt: at, error, matched: matched ?? before, unknown: unknown ?? unknownBefore })
+  return true
+}
+
+/** Ends the operations of owners that have left the queue. */
+export function endAbandoned({ audit }: MemoryQueue, hasLeft: (owner: OwnerId) => boolean): void {
+  for (const operation of audit) {
+    if (operation.state === 'running' && hasLeft(operation.owner))
+      Object.assign(operation, { state: 'failed', error: 'the process that carried it out ended' })
+  }
+}
+
+/** Records that an operation has changed a message, and which message a requeue has added. */
+export function noteOperated({ operated }: HeldOperation, { message, operation }: MessageOperation, was: Placement): void {
+  operated.set(message, was)
+  if (operation.kind === 'requeue') operated.set(operation.newId, 'queued')
+}
+
+/** Keeps a request. Throws RequestRepeated when its key is kept. */
+export function keepRequest({ requests }: MemoryQueue, { key, digest }: IdempotentRequest, at: Instant, answer: string): void {
+  if (requests.has(key)) throw new RequestRepeated(`a request with the key ${key} was carried out before`)
+  requests.set(key, { key, digest, at, answer })
+}
+
+/** Forgets the messages that operations have changed, and requests, before a time. */
+export function pruneOperations(
+  { audit, requests }: MemoryQueue,
+  { historyBefore, requestsBefore }: { readonly historyBefore: Instant; readonly requestsBefore: Instant },
+): void {
+  for (const { at, operated } of audit) if (at < historyBefore) operated.clear()
+  for (const [key, { at }] of requests) if (at < requestsBefore) requests.delete(key)
+}
+
+/** Placement of a message in the trash before it was deleted; undefined when no operation has deleted it. */
+export const placementBefore = ({ audit }: MemoryQueue, message: MessageId): Placement | undefined =>
+  audit.flatMap(({ operated }) => operated.get(message) ?? []).findLast((was) => was !== 'trash')
+
+// --- reading
+
+/** The audit log as readers see it, oldest first. */
+export const auditEntries = ({ audit }: MemoryQueue): AuditEntry[] =>
+  audit.map(({ owner: _owner, operated: _operated, ...entry }) => ({
+    ...entry,
+    undoneBy: audit.findLast(({ undoes }) => undoes === entry.id)?.id ?? null,
+  }))
+
+export const entriesBefore = (
+  queue: MemoryQueue,
+  filter: AuditFilter,
+  { before, limit }: { readonly before: AuditId | null; readonly limit: number },
+): AuditEntry[] =>
+  auditEntries(queue)
+    .filter((entry) => (before === null || entry.id < before) && matchesEntry(filter, entry))
+    .toReversed()
+    .slice(0, limit)
+
+export const operationsOn = (queue: MemoryQueue, message: MessageId): AuditEntry[] =>
+  auditEntries(queue)
+    .filter(({ id }) => queue.audit[id - 1]?.operated.has(message) === true)
+    .toReversed()
+    .slice(0, OPERATIONS_PER_MESSAGE)
+
+export function placedBy(
+  { audit, messages }: MemoryQueue,
+  operation: AuditId,
+  { after, limit }: { readonly after: MessageId; readonly limit: number },
+): PlacedPage {
+  const later = audit.slice(operation).filter(({ action }) => PLACING_ACTIONS.includes(action))
+  const operated = [...(audit[operation - 1]?.operated.keys() ?? [])].toSorted((a, b) => a - b)
+  const page = operated.filter((message) => message > after).slice(0, limit)
+  return {
+    messages: page
+      .filter((message) => !later.some((other) => other.operated.has(message)))
+      .flatMap((message) => messages.get(message)?.message ?? [])
+      .map(({ id, createdAt }) => ({ id, createdAt })),
+    next: page.length < limit ? null : (page.at(-1) ?? null),
+  }
+}

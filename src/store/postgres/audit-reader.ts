@@ -1,0 +1,30 @@
+/** Reads the audit log, requests that were carried out, and access tokens. */
+import type { MessageId } from '../../mail/message.ts'
+import type { Instant } from '../../system/clock.ts'
+import type { AccessToken, TokenReader } from '../access-token.ts'
+import { OPERATIONS_PER_MESSAGE, PLACING_ACTIONS, type AuditEntry, type AuditReader, type KeptRequest } from '../audit-log.ts'
+import { likePattern } from '../filter-pattern.ts'
+import { storableText, texts } from './session/arrays.ts'
+import type { Statements } from './session/database-connection.ts'
+import * as sql from './writing/audit-queries.ts'
+
+const patternOf = (text: string | null): string | null => (text === null ? null : likePattern(storableText(text)))
+
+export const auditReader = (reading: Statements): AuditReader & TokenReader => ({
+  audit: ({ after, limit }) => reading.query<AuditEntry>(sql.auditAfter, [after, limit]),
+  auditBefore: ({ who, action, state, since }, { before, limit }) => {
+    const wanted = [before ?? Number.MAX_SAFE_INTEGER, since ?? 0, state, patternOf(who), patternOf(action), limit]
+    return reading.query<AuditEntry>(sql.auditBefore, wanted)
+  },
+  operation: async (id) => (await reading.query<AuditEntry>(sql.operation, [id]))[0],
+  operationsOn: (message) => reading.query<AuditEntry>(sql.operationsOn, [message, OPERATIONS_PER_MESSAGE]),
+  placedBy: async (operation, { after, limit }) => {
+    const parameters = [operation, after, limit, texts(PLACING_ACTIONS)]
+    const rows = await reading.query<{ id: MessageId; createdAt: Instant | null; isLast: boolean }>(sql.placedBy, parameters)
+    const messages = rows.flatMap(({ id, createdAt, isLast }) => (isLast && createdAt !== null ? [{ id, createdAt }] : []))
+    return { messages, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
+  },
+  keptRequest: async (key) => (await reading.query<KeptRequest>(sql.keptRequest, [storableText(key)]))[0],
+  tokens: () => reading.query<AccessToken>(sql.tokens),
+  tokenByHash: async (hash) => (await reading.query<AccessToken>(sql.tokenByHash, [hash]))[0],
+})

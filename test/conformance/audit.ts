@@ -1,0 +1,246 @@
+/** Contract of the store: audit log, operations as durable records, requests and access tokens. */
+import { expect, test } from 'vitest'
+import type { AccessToken } from '../../src/store/access-token.ts'
+import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/audit-log.ts'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import type { Operation } from '../../src/store/queue-store.ts'
+import { claim, mail, MIN, queue, T0, type Subject } from './mail.ts'
+
+/** An operation that begins. */
+export const begin = (action: string, more: Partial<NewOperation> = {}): NewOperation => ({
+  at: T0,
+  who: 'root',
+  action,
+  arguments: '--all',
+  reason: null,
+  expected: null,
+  undoUntil: null,
+  undoes: null,
+  request: null,
+  ...more,
+})
+
+const TOKEN: AccessToken = {
+  name: 'ci',
+  role: 'operator',
+  content: false,
+  destinations: 'far.*',
+  hash: 'a'.repeat(64),
+  addedAt: T0,
+  addedBy: 'root',
+  expiresAt: T0 + MIN,
+  lastUsedAt: null,
+}
+
+const REMOVE: Operation = { kind: 'delete', now: T0, purge: false }
+
+export function auditing(subject: () => Subject): void {
+  /** Carries out one round on messages. */
+  const round = (operation: number, messages: readonly number[], kind: Operation) =>
+    subject().store.operate(
+      messages.map((message) => ({ message, operation: kind })),
+      { operation, at: T0, matched: messages.length },
+    )
+  const operated = async (action: string, messages: readonly number[], kind: Operation) => {
+    const id = await subject().store.beginOperation(begin(action))
+    await round(id, messages, kind)
+    return id
+  }
+  const placed = async (id: number) => (await subject().reader.placedBy(id, { after: 0, limit: 10 })).messages.map((one) => one.id)
+  const queueOf = async (id: number) => (await subject().reader.find(ANY_MESSAGE, { after: id - 1, through: id, limit: 1 }))[0]?.queue
+
+  test('an operation is running until it ends, and then changes nothing', async () => {
+    const { store, reader } = subject()
+    const [one, two] = [await queue(store), await queue(store)]
+    const terms = { reason: 'too old', expected: 2, undoUntil: T0 + MIN }
+    const id = await store.beginOperation(begin('hold', terms))
+    const counts = { changed: 0, matched: 0, unknown: 0 }
+    const record = { id, at: T0, lastAt: T0, who: 'root', action: 'hold', arguments: '--all', undoes: null, undoneBy: null, error: null }
+    const node = expect.toSatisfy((name) => name === null || name !== '')
+    expect(await reader.operation(id)).toEqual({ ...terms, ...counts, ...record, node, state: 'running' })
+    expect(await round(id, [one], { kind: 'hold' })).toMatchObject([{ changed: true }])
+    expect(await store.endOperation(id, { state: 'cancelled', at: T0 + MIN, error: 'cancelled by eve' })).toBe(true)
+    expect(await store.endOperation(id, { state: 'done', at: T0 + 2 * MIN, matched: 9, unknown: 9, error: null })).toBe(false)
+    expect(await round(id, [two], { kind: 'hold' })).toBeNull()
+    expect([await queueOf(one), await queueOf(two)]).toEqual(['hold', 'incoming'])
+    const end = { state: 'cancelled', lastAt: T0 + MIN, changed: 1, matched: 1, unknown: 0, error: 'cancelled by eve' }
+    expect(await reader.operation(id)).toMatchObject(end)
+    expect(await reader.operation(id + 1)).toBeUndefined()
+  })
+
+  test('the end of an operation has its counts', async () => {
+    const { store, reader } = subject()
+    const id = await store.beginOperation(begin('hold'))
+    expect(await store.endOperation(id, { state: 'done', at: T0 + 1, matched: 5, unknown: 2, error: null })).toBe(true)
+    expect(await reader.operation(id)).toMatchObject({ state: 'done', matched: 5, unknown: 2, lastAt: T0 + 1, error: null })
+  })
+
+  test('an action that is done has its counts from the begin on', async () => {
+    const { store, reader } = subject()
+    const id = await store.audit({ at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
+    expect(await reader.operation(id)).toMatchObject({ state: 'done', matched: 1, changed: 1, lastAt: T0, undoUntil: null })
+  })
+
+  test('the messages of an operation are those that it changed', async () => {
+    const { store, reader } = subject()
+    const [one, two, gone, untouched] = [await queue(store), await queue(store), await queue(store), await queue(store)]
+    await round(await store.beginOperation(begin('hold')), [two], { kind: 'hold' })
+    const id = await operated('hold', [one, two, gone], { kind: 'hold' })
+    await operated('delete', [gone], { kind: 'delete', now: T0, purge: true })
+    expect(await placed(id)).toEqual([one])
+    expect(await reader.placedBy(id, { after: 0, limit: 1 })).toEqual({ messages: [{ id: one, createdAt: T0 }], next: one })
+    expect(await placed(id + 10)).toEqual([])
+    expect((await reader.operationsOn(two)).map(({ action }) => action)).toEqual(['hold'])
+    expect((await reader.operationsOn(gone)).map(({ action }) => action)).toEqual(['delete', 'hold'])
+    expect(await reader.operationsOn(untouched)).toEqual([])
+  })
+
+  test('a message that a later operation has placed is not that of an earlier one any more', async () => {
+    const { store } = subject()
+    const [one, two, three] = [await queue(store), await queue(store), await queue(store)]
+    const id = await operated('delete', [one, two, three], REMOVE)
+    await operated('restore', [two], { kind: 'restore' })
+    const later = await operated('delete', [two], REMOVE)
+    expect(await placed(id)).toEqual([one, three])
+    expect(await placed(later)).toEqual([two])
+    const undo = await store.beginOperation(begin('restore', { undoes: id }))
+    await round(undo, [one, three], { kind: 'restore' })
+    expect(await placed(id)).toEqual([])
+    expect(await subject().reader.operation(id)).toMatchObject({ undoneBy: undo })
+    expect(await subject().reader.operation(undo)).toMatchObject({ undoes: id, undoneBy: null, changed: 2 })
+  })
+
+  test('an operation that places no message does not end the undo of an earlier one', async () => {
+    const { store } = subject()
+    const one = await queue(store)
+    const id = await operated('hold', [one], { kind: 'hold' })
+    await operated('expire', [one], { kind: 'expire' })
+    expect(await placed(id)).toEqual([one])
+  })
+
+  test('restored mail is on hold again when it was on hold', async () => {
+    const { store } = subject()
+    const [held, waiting] = [await queue(store), await queue(store)]
+    await operated('hold', [held], { kind: 'hold' })
+    await operated('delete', [held, waiting], REMOVE)
+    expect(await round(await store.beginOperation(begin('restore')), [held, waiting], { kind: 'restore' })).toEqual([
+      { changed: true, woken: [] },
+      { changed: true, woken: [{ destination: 'far.example', dueAt: T0 }] },
+    ])
+    expect([await queueOf(held), await queueOf(waiting)]).toEqual(['hold', 'incoming'])
+    expect((await claim(store, T0)).requests.map(({ message }) => message.id)).toEqual([waiting])
+    await operated('release', [held], { kind: 'release' })
+    expect(await queueOf(held)).toBe('incoming')
+    await operated('delete', [held], REMOVE)
+    await operated('restore', [held], { kind: 'restore' })
+    expect(await queueOf(held)).toBe('incoming')
+  })
+
+  test('a requeue is an operation on both messages', async () => {
+    const { store, reader } = subject()
+    const [old, newId] = [await queue(store), store.nextId()]
+    const id = await operated('requeue', [old], { kind: 'requeue', now: T0, newId, expiresAt: T0 + MIN })
+    expect(await reader.operation(id)).toMatchObject({ changed: 1 })
+    for (const message of [old, newId]) expect(await reader.operationsOn(message)).toMatchObject([{ id }])
+  })
+
+  test('the newest records come first, by filter', async () => {
+    const { store, reader } = subject()
+    for (const [n, who] of ['ann', 'page:bob', 'page:eve'].entries())
+      await store.audit({ at: T0 + n, who, action: n === 1 ? 'hold' : 'flush', arguments: '', changed: 0 })
+    const running = await store.beginOperation(begin('delete', { at: T0 + 3 }))
+    const found = async (filter: Partial<typeof ANY_ENTRY>, before: number | null = null, limit = 10) =>
+      (await reader.auditBefore({ ...ANY_ENTRY, ...filter }, { before, limit })).map(({ who }) => who)
+    expect(await found({})).toEqual(['root', 'page:eve', 'page:bob', 'ann'])
+    expect(await found({}, running, 2)).toEqual(['page:eve', 'page:bob'])
+    expect(await found({ who: 'PAGE:*' })).toEqual(['page:eve', 'page:bob'])
+    expect(await found({ action: 'flush', since: T0 + 1 })).toEqual(['page:eve'])
+    expect(await found({ state: 'running' })).toEqual(['root'])
+    expect(await found({ who: '100%' })).toEqual([])
+  })
+
+  test('a request has its effect once', async () => {
+    const { store, reader } = subject()
+    const request = { key: 'ci 1', digest: 'b'.repeat(64) }
+    const id = await store.beginOperation(begin('hold', { request }))
+    expect(await reader.keptRequest('ci 1')).toEqual({ ...request, at: T0, answer: String(id) })
+    expect(await reader.keptRequest('ci 2')).toBeUndefined()
+    await expect(store.beginOperation(begin('delete', { request }))).rejects.toBeInstanceOf(RequestRepeated)
+    expect(await reader.auditBefore(ANY_ENTRY, { before: null, limit: 10 })).toHaveLength(1)
+    const entry = { ...mail(store), request: { ...request, answer: 'no' } }
+    await expect(store.enqueue(entry)).rejects.toBeInstanceOf(RequestRepeated)
+    expect(await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).toEqual([])
+  })
+
+  test('a request is kept with its message', async () => {
+    const { store, reader } = subject()
+    const request = { key: 'ci 1', digest: 'c'.repeat(64), answer: '{"queue_id": "X"}' }
+    const [first, second] = [mail(store), mail(store)]
+    const results = await Promise.allSettled([first, second].map((entry) => store.enqueue({ ...entry, request })))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    expect(await reader.keptRequest('ci 1')).toEqual({ ...request, at: T0 })
+    expect((await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).map(({ message }) => message.id)).toEqual([first.message.id])
+  })
+
+  test('old requests and the messages of old operations are forgotten', async () => {
+    const { store, reader } = subject()
+    const message = await queue(store)
+    const request = { key: 'old', digest: 'd'.repeat(64) }
+    const id = await store.beginOperation(begin('hold', { request }))
+    await round(id, [message], { kind: 'hold' })
+    const prune = async (historyBefore: number, requestsBefore: number) => {
+      while ((await store.prune({ historyBefore, requestsBefore, historyCount: 1_000, trashBefore: 0 })).more);
+    }
+    await prune(T0, T0)
+    expect(await placed(id)).toEqual([message])
+    expect(await reader.keptRequest('old')).toBeDefined()
+    await prune(T0 + 1, T0 + 1)
+    expect(await placed(id)).toEqual([])
+    expect(await reader.keptRequest('old')).toBeUndefined()
+    expect(await reader.operation(id)).toMatchObject({ changed: 1 })
+  })
+
+  test('tokens are found by hash until they are removed', async () => {
+    const { store, reader } = subject()
+    expect(await store.addToken(TOKEN)).toBe(true)
+    expect(await store.addToken({ ...TOKEN, hash: 'e'.repeat(64) })).toBe(false)
+    expect(await store.addToken({ ...TOKEN, name: 'other' })).toBe(false)
+    const second: AccessToken = { ...TOKEN, name: 'app', content: true, destinations: null, expiresAt: null, hash: 'f'.repeat(64) }
+    expect(await store.addToken(second)).toBe(true)
+    expect(await reader.tokens()).toEqual([second, TOKEN])
+    expect(await reader.tokenByHash(TOKEN.hash)).toEqual(TOKEN)
+    expect(await reader.tokenByHash('0'.repeat(64))).toBeUndefined()
+    await store.tokenUsed('ci', T0 + MIN)
+    await store.tokenUsed('ci', T0)
+    await store.tokenUsed('nobody', T0)
+    expect(await reader.tokenByHash(TOKEN.hash)).toEqual({ ...TOKEN, lastUsedAt: T0 + MIN })
+    expect(await store.removeToken('ci')).toBe(true)
+    expect(await store.removeToken('ci')).toBe(false)
+    expect(await reader.tokens()).toEqual([second])
+  })
+}
+
+/** Contract of operations across a crash. */
+export function operationsAcrossRestarts(subject: () => Subject, replace: (next: Subject) => void): void {
+  test('an operation that a crash has ended is failed, with what it has changed', async () => {
+    const { store, crash } = subject()
+    const [one, two] = [await queue(store), await queue(store)]
+    const ended = await store.beginOperation(begin('hold'))
+    await store.endOperation(ended, { state: 'done', at: T0, matched: 0, unknown: 0, error: null })
+    const id = await store.beginOperation(begin('delete', { expected: 2 }))
+    await store.operate([{ message: one, operation: REMOVE }], { operation: id, at: T0 + 1, matched: 1 })
+    if (crash === undefined) throw new Error('this store dies with its owner')
+    replace(await crash())
+    const { reader, store: next } = subject()
+    expect(await reader.operation(id)).toMatchObject({
+      state: 'failed',
+      changed: 1,
+      matched: 1,
+      lastAt: T0 + 1,
+      error: expect.stringContaining('ended'),
+    })
+    expect(await reader.operation(ended)).toMatchObject({ state: 'done', error: null })
+    expect(await next.operate([{ message: two, operation: REMOVE }], { operation: id, at: T0 + 2, matched: 2 })).toBeNull()
+    expect(await reader.placedBy(id, { after: 0, limit: 10 })).toEqual({ messages: [{ id: one, createdAt: T0 }], next: null })
+  })
+}
