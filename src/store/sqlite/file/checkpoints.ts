@@ -16,14 +16,12 @@ const RESTART_FACTOR = 4
 /** Maximum wait for readers in ms. No call is answered during the wait. */
 const READERS_WAIT = 100
 
-interface LogState {
-  /** 1 when a reader or another process prevented the checkpoint from completing. */
-  readonly busy: number
-  /** Number of frames in the log; -1 without a log. */
-  readonly log: number
-  /** Number of frames that were copied to the database file; -1 without a log. */
-  readonly checkpointed: number
-}
+/**
+ * Columns of `pragma wal_checkpoint`: 1 when a reader or another process prevented the checkpoint from completing; frames in the log;
+ * frames that were copied to the database file. The last two are -1 without a log. The row is an array, because SQLite compiles the
+ * pragma at each use, and better-sqlite3 then compiles a function that makes an object of the row.
+ */
+type LogState = readonly [busy: number, log: number, checkpointed: number]
 
 export class Checkpoints {
   readonly #db: Database.Database
@@ -36,13 +34,13 @@ export class Checkpoints {
     this.#db = db
     this.#dueFrom = dueFrom
     this.#restartFrom = RESTART_FACTOR * dueFrom
-    this.#state = db.prepare<[], LogState>('pragma wal_checkpoint(noop)')
-    this.#passive = db.prepare<[], LogState>('pragma wal_checkpoint(passive)')
+    this.#state = db.prepare<[], LogState>('pragma wal_checkpoint(noop)').raw()
+    this.#passive = db.prepare<[], LogState>('pragma wal_checkpoint(passive)').raw()
   }
 
   /** Runs a checkpoint if one is due, and takes 3 µs otherwise. Throws StoreFailed. No transaction may be open. */
   runIfDue(): void {
-    const { log, checkpointed } = attempt(() => this.#state.get())
+    const [, log, checkpointed] = attempt(() => this.#state.get())
     if (log < this.#dueFrom || checkpointed === log) return
     this.run()
     const restartFrom = RESTART_FACTOR * this.#dueFrom
@@ -55,7 +53,7 @@ export class Checkpoints {
    * the log. Throws StoreFailed.
    */
   run(): boolean {
-    const { log, checkpointed } = attempt(() => this.#passive.get())
+    const [, log, checkpointed] = attempt(() => this.#passive.get())
     return log === checkpointed
   }
 
@@ -64,7 +62,7 @@ export class Checkpoints {
     const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }))
     this.#db.pragma(`busy_timeout = ${READERS_WAIT}`)
     try {
-      attempt(() => this.#db.prepare<[], LogState>('pragma wal_checkpoint(restart)').get())
+      attempt(() => this.#db.prepare<[], LogState>('pragma wal_checkpoint(restart)').raw().get())
     } finally {
       this.#db.pragma(`busy_timeout = ${timeout}`)
     }
@@ -73,7 +71,7 @@ export class Checkpoints {
 }
 
 /** State of a log that could not be moved. */
-const UNMOVED: LogState = { busy: 1, log: 0, checkpointed: -1 }
+const UNMOVED: LogState = [1, 0, -1]
 
 /**
  * Runs a checkpoint. A full disk is not an error here: outcomes are written to the log while it has room. Throws StoreFailed for
