@@ -4,7 +4,7 @@
 -- A CHECK lists its alternatives with `or`, because for `in (…)` SQLite builds a temporary table at every write of a row.
 
 create table message (
-  id            integer primary key autoincrement, -- never reused, not even after the newest message has left
+  id            integer primary key, -- reserved in `meta` before use, so that no id is used twice, not even after the newest message has left
   created_at    integer not null,
   arrived_at    integer not null,
   sender        text    not null, -- '' is the null reverse-path
@@ -120,7 +120,7 @@ create table attempt (
 
 -- One row per message that has left the queue, with its recipients and all attempts.
 create table history (
-  seq     integer primary key autoincrement, -- order of leaving, without gaps, so that a subtraction gives the number of rows
+  seq     integer primary key, -- order of leaving, without gaps, so that a subtraction gives the number of rows; never used twice
   message integer not null,
   left_at integer not null,
   record  text    not null -- JSON

@@ -295,6 +295,20 @@ export function movable(subject: () => Subject): void {
     expect(await moves().markMoved('/srv/new')).toBe(false)
   })
 
+  test('numbers of the history ascend, also after all of it was pruned', async () => {
+    const { store } = subject()
+    const depart = async () => {
+      const id = await queue(store, { leased: true })
+      await settleOne(store, id, delivered(first(id), T0))
+    }
+    for (let round = 1; round <= 3; round++) {
+      await depart()
+      await depart()
+      expect((await moves().historyAfter(0, 10)).map(({ seq }) => seq)).toEqual([2 * round - 1, 2 * round])
+      await store.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0, requestsBefore: 0 })
+    }
+  })
+
   test('history and audit log of another queue are added once', async () => {
     const { store } = subject()
     const id = await queue(store, { leased: true })

@@ -40,6 +40,7 @@ export class Housekeeping {
   readonly #oldest
   readonly #newest
   readonly #deleteThrough
+  readonly #savePruned
   readonly #trash
   readonly #beat
   readonly #reserveIds
@@ -77,6 +78,7 @@ export class Housekeeping {
     this.#oldest = db.prepare<{ limit: number }, { seq: number; left_at: Instant }>(sql.oldestHistory)
     this.#newest = db.prepare<[], number | null>(sql.newestHistory).pluck()
     this.#deleteThrough = db.prepare<[number]>(sql.deleteHistoryThrough)
+    this.#savePruned = db.prepare<[number]>(sql.savePrunedHistory)
     this.#trash = db.prepare<{ before: Instant; limit: number }, MessageRow>(sql.oldestTrash)
     this.#beat = db.prepare(sql.beatHeart)
     this.#forgetOrigins = db.prepare<{ before: Instant; limit: number }>(forgetOrigins)
@@ -158,7 +160,10 @@ export class Housekeeping {
     const rows = this.#oldest.all({ limit: HISTORY_SLICE })
     const keptFrom = rows.findIndex(({ seq, left_at }) => left_at >= before && seq > surplus)
     const last = rows[keptFrom < 0 ? rows.length - 1 : keptFrom - 1]
-    if (last !== undefined) this.#deleteThrough.run(last.seq)
+    if (last !== undefined) {
+      this.#deleteThrough.run(last.seq)
+      this.#savePruned.run(last.seq)
+    }
     return keptFrom < 0 && rows.length === HISTORY_SLICE
   }
 

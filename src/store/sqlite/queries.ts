@@ -133,7 +133,10 @@ export const insertAttempt = `
 export const attemptsOf = `
   select * from attempt where recipient ${recipientRange(':message')} order by at, recipient, number`
 
-export const insertHistory = 'insert into history (message, left_at, record) values (?, ?, ?)'
+/** The number follows that of the newest row, also when that row was pruned. */
+export const insertHistory = `
+  insert into history (seq, message, left_at, record) values (
+    coalesce((select max(seq) from history), (select value from meta where name = 'history_pruned'), 0) + 1, ?, ?, ?)`
 export const deleteMessage = 'delete from message where id = ?'
 export const deleteRecipients = `delete from recipient where ${OF_MESSAGE}`
 export const deleteAttempts = `delete from attempt where recipient ${recipientRange(':message')}`
@@ -255,6 +258,8 @@ export const destinationsOf = `select distinct destination from recipient where 
 export const oldestHistory = 'select seq, left_at from history order by seq limit :limit'
 export const newestHistory = 'select max(seq) from history'
 export const deleteHistoryThrough = 'delete from history where seq <= ?'
+export const savePrunedHistory = `
+  insert into meta (name, value) values ('history_pruned', ?) on conflict (name) do update set value = excluded.value`
 export const oldestTrash = `
   select * from message indexed by message_trash
   where deleted_at is not null and deleted_at < :before
@@ -307,6 +312,6 @@ export const unlease = `
 
 export const highestId = `
   select max(
-    coalesce((select seq from sqlite_sequence where name = 'message'), 0),
+    coalesce((select max(id) from message), 0),
     coalesce((select ${contentIdOf('max(id)')} from chunk), 0),
     coalesce((select max(content_id) from staged), 0))`
