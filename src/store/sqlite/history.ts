@@ -10,7 +10,7 @@ import { decodeHistory, encodeHistory } from '../history-record.ts'
 import { departedRecipients, type HistoryFilter, type HistoryPage, type MessageDetails } from '../queue-reader.ts'
 import * as sql from './queries.ts'
 import * as reading from './reader-queries.ts'
-import { asMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+import { asDeparted, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
 
 /** Outcomes and attempts of the current settlement, which are not in the rows of the message yet. */
 export interface UnsavedOutcomes {
@@ -51,9 +51,7 @@ export class HistoryWriter {
     const attempts = this.#attempts.all({ message })
     const history = [...attempts.map(toAttempt), ...unsaved.attempts]
     const leftAt = recipients.reduce((latest, one) => Math.max(latest, one.settledAt ?? 0), 0)
-    // The history record omits the prepended header fields, because they belong to the deleted content.
-    const { prependedHeaders: _, ...gone } = asMessage(row)
-    const record = { message: gone, forcedExpire: row.forced_expire === 1, warnings: row.warnings, recipients, history }
+    const record = { message: asDeparted(row), forcedExpire: row.forced_expire === 1, warnings: row.warnings, recipients, history }
     this.#remember.run(message, leftAt, encodeHistory(record))
     this.#deleteRecipients.run({ message })
     if (attempts.length > 0) this.#deleteAttempts.run({ message })
@@ -67,8 +65,8 @@ export class HistoryWriter {
 function withOutcome(recipient: Recipient, { settled }: UnsavedOutcomes): Recipient {
   const outcome = settled.get(recipient.id)
   if (outcome === undefined) return recipient
-  const { noticeDue: _, ...rest } = recipient
-  return { ...rest, state: outcome.state, settledAt: outcome.at, attempts: outcome.attempts, last: outcome.last, deliveryStarts: 0 }
+  const { state, at: settledAt, attempts, last } = outcome
+  return { ...recipient, state, settledAt, attempts, last, deliveryStarts: 0, noticeDue: undefined }
 }
 
 /**

@@ -111,8 +111,12 @@ export function assertSound(row: RecipientRow): void {
   if (!isSoundRecipient(row)) throw new Undecodable(`the envelope or schedule of recipient ${row.id} does not match its checksum`)
 }
 
-/** Decodes a message for the history, without validation. */
-export const asMessage = (row: MessageRow): Message => ({
+/** Decodes a message without validation. */
+export const asMessage = (row: MessageRow): Message =>
+  row.prepended_headers === null ? asDeparted(row) : { ...asDeparted(row), prependedHeaders: row.prepended_headers }
+
+/** Decodes a message for the history, without the prepended header fields, which belong to the deleted content. */
+export const asDeparted = (row: MessageRow): Message => ({
   id: row.id,
   createdAt: row.created_at,
   arrivedAt: row.arrived_at,
@@ -120,7 +124,6 @@ export const asMessage = (row: MessageRow): Message => ({
   size: row.size,
   contentId: row.content_id,
   smtputf8: row.smtputf8 === 1,
-  ...(row.prepended_headers === null ? {} : { prependedHeaders: row.prepended_headers }),
   ...(row.ret === null ? {} : { ret: row.ret }),
   ...(row.envid === null ? {} : { envid: row.envid }),
   ...(row.body_type === null ? {} : { bodyType: row.body_type }),
