@@ -26,6 +26,8 @@ import { ClockWatch } from './clock-watch.ts'
 import { ControlServer } from './control-server.ts'
 import { IndexCheck } from './index-check.ts'
 import { Maintenance } from './maintenance.ts'
+import { memoryAnswers } from './live-queue.ts'
+import type { Peers } from './node/peers.ts'
 import { QuestionWatch } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
@@ -40,6 +42,8 @@ export interface SharingNode {
   readonly questions: QuestionTable
   /** The database of the queue, as seen last; null before. */
   readonly database: () => DatabaseState | null
+  /** All running nodes. */
+  readonly peers: Peers
   /** Begins to beat and to take shards. */
   start(): void
   /** Begins to give all shards away, before the node leaves. */
@@ -148,8 +152,9 @@ export class Opening {
     node.start()
     // A node that was taken over has no time for its deliveries, and no shards.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
-    const answers = { destinations: () => operations.destinations(), status: () => relay.status() }
-    const watch = new QuestionWatch({ clock: this.#deps.clock, table: node.questions, answers })
+    const { clock } = this.#deps
+    const answers = { destinations: () => operations.destinations(), status: () => relay.status(), ...memoryAnswers(relay, clock) }
+    const watch = new QuestionWatch({ clock, table: node.questions, answers })
     this.#closing.push(() => watch.stop())
   }
 

@@ -45,7 +45,7 @@ import { disconnect } from '../smtpd/replies.ts'
 import type { FlushDomain } from '../smtpd/session.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
-import { LastOutcomes } from '../telemetry/last-outcomes.ts'
+import { LastOutcomes, type RecentAttempts } from '../telemetry/last-outcomes.ts'
 import { Meter } from '../telemetry/meter.ts'
 import { arrivalChecks, headerChecks } from './check-rules.ts'
 import { activeLimits } from './active-limits.ts'
@@ -200,6 +200,20 @@ export class Relay {
     const tally = await completeTally(() => this.#deps.store.tally(LARGEST))
     const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.scheduler.snapshot(), recent }
+  }
+
+  /** The same, with the destinations only that have the most waiting mail. Its cost does not grow with their number. */
+  async glance(): Promise<LiveStatus> {
+    const tally = await completeTally(() => this.#deps.store.tally(LARGEST))
+    const names = tally.waiting.map(({ destination }) => destination)
+    const destinations = names.flatMap((name) => this.scheduler.status(name) ?? [])
+    const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
+    return { version: VERSION, tally, rates: this.#meter.rates(), destinations, recent }
+  }
+
+  /** Outcomes of the last attempts at a destination. */
+  recentAttempts(destination: DestinationName): RecentAttempts {
+    return this.#lastOutcomes.of(destination)
   }
 
   /** Accepts mail that does not arrive by SMTP. */

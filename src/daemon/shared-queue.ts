@@ -4,7 +4,9 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { OwnerId } from '../mail/message.ts'
 import { Member, type MembershipEvent } from '../store/membership/member.ts'
 import { takeOwnership } from '../store/owner-lock.ts'
-import { databaseOf } from '../store/postgres/session/client.ts'
+import { NodeDirectory } from '../store/postgres/node-directory.ts'
+import { databaseOf, openSession } from '../store/postgres/session/client.ts'
+import { Connection } from '../store/postgres/session/database-connection.ts'
 import { openPostgresStore } from '../store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../store/postgres/postgres-node-table.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
@@ -16,6 +18,7 @@ import type { RecentMail } from '../store/postgres/writing/recent-mail.ts'
 import type { WritingEvent } from '../store/postgres/writing/writing-events.ts'
 import { DatabaseReport } from './node/database-report.ts'
 import type { OpenedQueue } from './opening.ts'
+import { Peers } from './node/peers.ts'
 import { ShardReport } from './node/shard-report.ts'
 import { sharedSettings } from './node/shared-settings.ts'
 
@@ -58,7 +61,11 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     const reports = (): boolean => member.view?.mine.includes(0) === true
     const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
     joined.watch((state) => database.seen(state))
+    const open = async (): Promise<NodeDirectory> =>
+      new NodeDirectory(new Connection(await openSession({ ...databaseOf(config), application: 'deferd questions' })), clock)
+    const peers = new Peers({ clock, open })
     const close = async (): Promise<void> => {
+      await withTimeout(peers.close(), clock, LEAVE_LIMIT, new AbortController().signal)
       await leave(member, clock, events)
       shards.flush()
       await joined.close()
@@ -68,6 +75,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       view: () => member.view,
       isDraining: () => member.isDraining,
       questions: nodes,
+      peers,
       start: () => member.start(),
       drain: () => member.drain(),
       database: () => database.state,

@@ -13,15 +13,17 @@ export interface ListOrder {
   readonly through?: MessageId | undefined
   /** Maximum number of messages; no limit when absent. */
   readonly limit?: number | undefined
+  /** Number of messages per page; PAGE when absent. */
+  readonly size?: number | undefined
 }
 
 export async function* pages(
   reader: QueueReader,
-  { filter, limit = Infinity, after: from = 0, through }: ListOrder,
+  { filter, limit = Infinity, after: from = 0, through, size: most = PAGE }: ListOrder,
 ): AsyncGenerator<readonly ListedMessage[]> {
   let after = from
   for (let left = limit; left > 0;) {
-    const size = Math.min(PAGE, left)
+    const size = Math.min(most, left)
     const page = await reader.list(filter, { after, through, limit: size })
     if (page.length > 0) yield page
     if (page.length < size) return

@@ -64,33 +64,85 @@ async function tallyFrom(reader: QueueReader): Promise<QueueTally> {
   return { queues, trash, traffic: total, waiting: waiting.toSorted((a, b) => b.recipients - a.recipients) }
 }
 
+/** The part of the status that is read from the store. */
+export interface StoredStatus {
+  readonly lastHour: Traffic
+  readonly records: ReadonlyMap<DestinationName, DestinationRecord>
+  /** Waiting recipients of the dead and suspended destinations. */
+  readonly closedLoads: ReadonlyMap<DestinationName, number>
+}
+
+/** Reads the stored part. Destinations that `counted` has are not counted again. */
+export async function readStored(reader: QueueReader, now: Instant, counted: ReadonlyMap<DestinationName, number>): Promise<StoredStatus> {
+  const { minutes } = await reader.traffic(now - HOUR)
+  const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
+  const closed = [...records.values()].filter(isClosed).map(({ name }) => name)
+  const loads = await Promise.all(
+    closed.map(async (name) => [name, counted.get(name) ?? (await reader.destinationLoad(name)).waiting] as const),
+  )
+  return { lastHour: sumOfTraffic(minutes), records, closedLoads: new Map(loads) }
+}
+
+const waitingIn = ({ waiting }: QueueTally): ReadonlyMap<DestinationName, number> =>
+  new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
+
 /** The status as of `now`; `live` is null when no daemon runs. */
 export async function readStatus(reader: QueueReader, live: LiveStatus | null, now: Instant): Promise<QueueStatus> {
   const tally = live?.tally ?? (await tallyFrom(reader))
-  const { minutes } = await reader.traffic(now - HOUR)
-  const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
+  return statusOf({ tally, live, stored: await readStored(reader, now, waitingIn(tally)), now })
+}
+
+/** The status of facts that were read before. */
+export function statusOf({
+  tally,
+  live,
+  stored: { lastHour, records, closedLoads },
+  now,
+}: {
+  readonly tally: QueueTally
+  readonly live: LiveStatus | null
+  readonly stored: StoredStatus
+  readonly now: Instant
+}): QueueStatus {
   const inMemory = new Map(live?.destinations.map((one) => [one.destination, one]))
   const recent = new Map(live?.recent.map((one) => [one.destination, one]))
-  const counted = new Map(tally.waiting.map(({ destination, recipients }) => [destination, recipients]))
-  const named = async (destination: DestinationName): Promise<StatusDestination> => ({
+  const counted = waitingIn(tally)
+  const named = (destination: DestinationName): StatusDestination => ({
     destination,
-    waiting: counted.get(destination) ?? (await reader.destinationLoad(destination)).waiting,
+    waiting: counted.get(destination) ?? closedLoads.get(destination) ?? 0,
     live: inMemory.get(destination),
     record: records.get(destination),
     recent: recent.get(destination),
   })
-  const closed = await Promise.all([...records.values()].filter(isClosed).map(({ name }) => named(name)))
   return {
     at: now,
     running: live === null ? null : { version: live.version, rates: live.rates },
     queues: tally.queues,
     trash: tally.trash,
     oldestArrival: tally.queues.reduce<Instant | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
-    lastHour: sumOfTraffic(minutes),
-    closed: closed.toSorted((a, b) => b.waiting - a.waiting),
-    largest: await Promise.all(tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination))),
+    lastHour,
+    closed: [...closedLoads.keys()].map(named).toSorted((a, b) => b.waiting - a.waiting),
+    largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
     balance: balanceOf(tally),
   }
 }
 
 const isClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null
+
+/** One status of several nodes: the sums of their rates, and the destinations of all. */
+export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
+  const [first] = all
+  if (first === undefined) return null
+  const ownRecent = all.flatMap(({ destinations, recent }) => {
+    const own = new Set(destinations.map(({ destination }) => destination))
+    return recent.filter(({ destination }) => own.has(destination))
+  })
+  const rates = (name: keyof LiveStatus['rates']) => sumOfTraffic(all.map((one) => one.rates[name]))
+  return {
+    version: first.version,
+    tally: first.tally,
+    rates: { last10s: rates('last10s'), last5min: rates('last5min') },
+    destinations: all.flatMap(({ destinations }) => destinations),
+    recent: ownRecent,
+  }
+}

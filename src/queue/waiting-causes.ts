@@ -24,11 +24,16 @@ const SHORTEST = 6
 
 /**
  * Reads the whole queue and returns the causes, those with the most recipients first; only those of `destination` unless it is
- * null.
+ * null. Rejects when `signal` aborts.
  */
-export async function waitingCauses(reader: QueueReader, destination: DestinationName | null): Promise<readonly WaitingCause[]> {
+export async function waitingCauses(
+  reader: QueueReader,
+  destination: DestinationName | null,
+  signal?: AbortSignal,
+): Promise<readonly WaitingCause[]> {
   const groups = new CauseGroups()
   for (let after: number | null = 0; after !== null;) {
+    signal?.throwIfAborted()
     const slice = await reader.causes({ after, size: SLICE, destination })
     for (const group of slice.groups) groups.add(group)
     after = slice.through

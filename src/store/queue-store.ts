@@ -30,6 +30,8 @@ import type {
 /** The store cannot commit now; `cause` holds the reason. Until it can commit again, mail is refused and no delivery starts. */
 export class StoreUnavailable extends Error {
   override readonly name: string = 'StoreUnavailable'
+  /** EX_TEMPFAIL (sysexits(3)). */
+  readonly exitCode: number = 75
 }
 
 /** Another node has taken this one over: its leases have ended, and it cannot change the queue any more. */
@@ -51,7 +53,7 @@ export class OutcomeUnknown extends StoreUnavailable {
  */
 export class StoreFailed extends StoreUnavailable {
   override readonly name: string = 'StoreFailed'
-  readonly exitCode = 74
+  override readonly exitCode = 74
 }
 
 /** A recipient of a new message. A recipient's position is its index in the list, counted from 0. */

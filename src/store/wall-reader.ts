@@ -15,11 +15,12 @@ export async function onWallClock(reader: QueueReader, machine: MachineClock): P
   const clock = new QueueClock(machine)
   clock.resume(await reader.clockRecord(), 0)
   const offset = clock.wallOffset()
-  return offset === 0 ? reader : shifted(reader, offset)
+  return offset === 0 ? reader : onOffset(reader, () => offset)
 }
 
-function shifted(reader: QueueReader, offset: Duration): QueueReader {
-  const wall = (at: Instant): Instant => at - offset
+/** Returns `reader` with times of a clock that is behind that of the queue by `offset` ms. */
+export function onOffset(reader: QueueReader, offset: () => Duration): QueueReader {
+  const wall = (at: Instant): Instant => at - offset()
   const wallOrNull = (at: Instant | null): Instant | null => (at === null ? null : wall(at))
   const message = <M extends MessageSummary>(one: M): M => ({ ...one, arrivedAt: wall(one.arrivedAt) })
   const recipient = <R extends Pick<Recipient, 'dueAt' | 'expiresAt'> & { readonly settledAt?: Instant | undefined }>(one: R): R => ({
@@ -41,7 +42,7 @@ function shifted(reader: QueueReader, offset: Duration): QueueReader {
     expiresAt: wallOrNull(one.expiresAt),
     lastUsedAt: wallOrNull(one.lastUsedAt),
   })
-  const filterOf = (filter: QueueFilter): QueueFilter => onClockAhead(filter, offset)
+  const filterOf = (filter: QueueFilter): QueueFilter => onClockAhead(filter, offset())
   return {
     ...reader,
     list: async (filter, page) =>
@@ -72,7 +73,7 @@ function shifted(reader: QueueReader, offset: Duration): QueueReader {
     destinationRecords: async () => (await reader.destinationRecords()).map((one) => ({ ...one, deadUntil: wallOrNull(one.deadUntil) })),
     audit: async (page) => (await reader.audit(page)).map(entry),
     auditBefore: async (filter, page) => {
-      const since = filter.since === null ? null : filter.since + offset
+      const since = filter.since === null ? null : filter.since + offset()
       return (await reader.auditBefore({ ...filter, since }, page)).map(entry)
     },
     operation: async (id) => {

@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander'
 import { parseQueueId } from '../../mail/queue-id.ts'
+import { messageContent } from '../../queue/content-parts.ts'
 import { isLive, queueIdOf } from '../../mail/message.ts'
 import type { MessageDetails, QueueReader } from '../../store/queue-reader.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -24,50 +25,6 @@ export interface ContentParts {
   readonly envelope: boolean
   readonly header: boolean
   readonly body: boolean
-}
-
-const LF = 10
-const CR = 13
-
-/** Finds the end of the header, which includes the empty line after it. Lines may extend over several chunks. */
-class HeaderEnd {
-  /** True while the current line is empty. */
-  #lineEmpty = true
-  #found = false
-
-  /** Number of bytes in the chunk that belong to the header. */
-  take(chunk: Uint8Array): number {
-    if (this.#found) return 0
-    for (const [at, byte] of chunk.entries()) {
-      if (byte === LF) {
-        if (this.#lineEmpty) {
-          this.#found = true
-          return at + 1
-        }
-        this.#lineEmpty = true
-      } else if (byte !== CR) this.#lineEmpty = false
-    }
-    return chunk.length
-  }
-}
-
-/** Yields the message as it is sent, or only its header or body, chunk by chunk. */
-export async function* contentOf(
-  reader: QueueReader,
-  story: MessageDetails,
-  parts: Pick<ContentParts, 'header' | 'body'>,
-): AsyncGenerator<Uint8Array> {
-  const { prependedHeaders = '' } = story.message
-  if (parts.header && prependedHeaders !== '') yield Buffer.from(prependedHeaders)
-  const end = new HeaderEnd()
-  for (let index = 0; ; index++) {
-    const chunk = await reader.readChunk(story.message, index)
-    if (chunk === undefined) return
-    const split = end.take(chunk)
-    if (parts.header && split > 0) yield chunk.subarray(0, split)
-    if (parts.body && split < chunk.length) yield chunk.subarray(split)
-    if (!parts.body && split < chunk.length) return
-  }
 }
 
 /** Writes content unchanged to a pipe. On a terminal, masks every control character except the line end. */
@@ -122,7 +79,7 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
     if ((await reader.readChunk(story.message, 0)) === undefined) {
       throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
     }
-    await writeContent(shell.stdout, contentOf(reader, story, parts))
+    await writeContent(shell.stdout, messageContent(reader, story, parts))
   } finally {
     await reader.close()
   }

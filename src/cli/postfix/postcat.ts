@@ -10,7 +10,8 @@ import type { Shell } from '../shell/shell.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
 import { ctime, maskControls } from '../../presentation/text.ts'
 import { configFor } from './postqueue.ts'
-import { contentOf, writeContent } from '../commands/queue-cat.ts'
+import { messageContent } from '../../queue/content-parts.ts'
+import { writeContent } from '../commands/queue-cat.ts'
 
 /** Exit code of postcat(1) for every error. */
 const FATAL = 1
@@ -71,7 +72,7 @@ async function print(shell: Shell, id: string, config: Parameters<Shell['openRea
     const parts = { header: all || chosen.has('h'), body: all || chosen.has('b') }
     if (parts.header || parts.body) {
       await say('MESSAGE CONTENTS')
-      await writeContent(shell.stdout, withoutCarriageReturns(contentOf(reader, story, parts)))
+      await writeContent(shell.stdout, withoutCarriageReturns(messageContent(reader, story, parts)))
     }
     if (all || chosen.has('e')) {
       await say('HEADER EXTRACTED')

@@ -6,7 +6,7 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { Operations } from '../../queue/operations.ts'
 import { MoveRefused } from '../../queue/queue-mover.ts'
-import type { LiveStatus } from '../../queue/queue-status.ts'
+import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import { Member } from '../../store/membership/member.ts'
@@ -18,7 +18,6 @@ import { PostgresNodeTable } from '../../store/postgres/postgres-node-table.ts'
 import { openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { openPostgresStore } from '../../store/postgres/open-store.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
-import { sumOfTraffic } from '../../store/traffic.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
 import { VERSION } from '../../system/version.ts'
@@ -104,23 +103,5 @@ export class SharedAccess {
     } finally {
       await nodes.close()
     }
-  }
-}
-
-/** One status of several nodes: the sums of their rates, and the destinations of all. */
-function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
-  const [first] = all
-  if (first === undefined) return null
-  const ownRecent = all.flatMap(({ destinations, recent }) => {
-    const own = new Set(destinations.map(({ destination }) => destination))
-    return recent.filter(({ destination }) => own.has(destination))
-  })
-  const rates = (name: keyof LiveStatus['rates']) => sumOfTraffic(all.map((one) => one.rates[name]))
-  return {
-    version: first.version,
-    tally: first.tally,
-    rates: { last10s: rates('last10s'), last5min: rates('last5min') },
-    destinations: all.flatMap(({ destinations }) => destinations),
-    recent: ownRecent,
   }
 }

@@ -7,8 +7,8 @@ import { StoreUnavailable } from '../../store/queue-store.ts'
 export interface QuestionWatchDeps {
   readonly clock: Clock
   readonly table: QuestionTable
-  /** Answers by question. An unknown question is answered with null. */
-  readonly answers: Readonly<Record<string, () => unknown>>
+  /** Answers by the first word of a question; they get the rest of it. An unknown question is answered with null. */
+  readonly answers: Readonly<Record<string, (rest: string) => unknown>>
 }
 
 export class QuestionWatch {
@@ -53,7 +53,8 @@ export class QuestionWatch {
   async #answerAll(): Promise<void> {
     const { table, answers } = this.#deps
     for (const question of await table.questions()) {
-      const answer = await answers[question.what]?.()
+      const [, word = '', rest = ''] = /^(\S*) ?(.*)$/s.exec(question.what) ?? []
+      const answer = await answers[word]?.(rest)
       await table.answer(question, JSON.stringify(answer ?? null))
     }
   }

@@ -326,6 +326,11 @@ export class Scheduler {
     return access?.kind === 'dead' ? access.siteStatus : undefined
   }
 
+  /** A destination in memory; undefined when it is not. */
+  status(name: DestinationName): LiveDestination | undefined {
+    return this.#table.known(name)?.status()
+  }
+
   /** Destinations in memory, for operators and metrics. */
   snapshot(): readonly LiveDestination[] {
     return Array.from(this.#table.all, (destination) => destination.status())

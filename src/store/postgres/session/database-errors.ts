@@ -4,11 +4,11 @@ import { StoreUnavailable } from '../../queue-store.ts'
 /** No server of the queue accepts connections or writes now (EX_TEMPFAIL). */
 export class DatabaseAway extends StoreUnavailable {
   override readonly name = 'DatabaseAway'
-  readonly exitCode = 75
+  override readonly exitCode = 75
 }
 
 /** The database cannot hold a queue until an operator has changed it or the configuration (EX_CONFIG). */
 export class DatabaseUnusable extends StoreUnavailable {
   override readonly name = 'DatabaseUnusable'
-  readonly exitCode = 78
+  override readonly exitCode = 78
 }

@@ -1,0 +1,92 @@
+/**
+ * Routes of /api/v1 with what their documentation needs. From one definition follow the route, its part of the OpenAPI document and
+ * its section of docs/api.md.
+ */
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import { invalid, type RequestBody } from '../http/request-body.ts'
+import type { Requester, Role } from '../http/requester.ts'
+import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
+
+/** Base of all paths. */
+export const BASE = '/api/v1'
+
+/** A documented response. */
+export interface AnswerDescription {
+  readonly about: string
+  /** Media type; JSON when absent. */
+  readonly type?: string
+  /** Shape of a JSON response, or of each line or event. */
+  readonly shape?: z.ZodType
+}
+
+/** A request to the API, with its checked query. */
+export interface ApiRequest<Query, Body> extends Omit<RouteRequest<Body>, 'query' | 'requester'> {
+  readonly query: Query
+  /** The parameters as the client has written them. */
+  readonly written: URLSearchParams
+  readonly requester: Requester
+}
+
+interface Definition<Query, Body> {
+  readonly method: Route['method']
+  /** Path below BASE. */
+  readonly path: string
+  readonly role: Exclude<Role, 'anyone' | 'local'>
+  readonly summary: string
+  readonly about?: string
+  readonly query?: z.ZodType<Query>
+  readonly body?: RequestBody<Body>
+  /** Shapes of the body by media type, for the documentation; that of `body` for JSON when absent. */
+  readonly bodies?: Readonly<Record<string, z.ZodType | null>>
+  /** Header fields of the request, with their meaning. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly answers: Readonly<Record<number, AnswerDescription | readonly AnswerDescription[]>>
+  /** Problems of this route, in addition to those of any request. */
+  readonly problems?: readonly ProblemKind[]
+  readonly isSearch?: true
+  handler(request: ApiRequest<Query, Body>): Answer | Promise<Answer>
+}
+
+/** A route with its documentation. */
+export interface ApiRoute extends Route {
+  readonly about: Omit<Definition<unknown, unknown>, 'handler'>
+}
+
+/** Defines a route of the API. A query with unknown or invalid parameters is refused. */
+export function apiRoute<Query = unknown, Body = undefined>(definition: Definition<Query, Body>): ApiRoute {
+  const { method, path, role, query = z.strictObject({}), body, isSearch } = definition
+  return {
+    method,
+    path: `${BASE}${path}`,
+    role,
+    ...(body === undefined ? {} : { body }),
+    ...(isSearch === undefined ? {} : { isSearch }),
+    about: definition,
+    handler: (request) => {
+      const { requester } = request
+      if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'this resource needs a token or a session')
+      const parsed = query.safeParse(valuesOf(request.query))
+      if (!parsed.success) throw invalid(parsed.error)
+      return definition.handler({ ...request, requester, body: request.body as Body, query: parsed.data as Query, written: request.query })
+    },
+  }
+}
+
+/** The parameters of a query. One that occurs several times is a list. */
+function valuesOf(query: URLSearchParams): Readonly<Record<string, string | readonly string[]>> {
+  const values: Record<string, string | readonly string[]> = Object.create(null) as Record<string, string | readonly string[]>
+  for (const name of new Set(query.keys())) {
+    const all = query.getAll(name)
+    values[name] = all.length === 1 ? (all[0] ?? '') : all
+  }
+  return { ...values }
+}
+
+/** A JSON response. */
+export const json = (value: unknown, headers?: Readonly<Record<string, string>>): Answer => ({
+  kind: 'json',
+  status: 200,
+  value,
+  ...(headers === undefined ? {} : { headers }),
+})

@@ -1,0 +1,170 @@
+/** The OpenAPI 3.1 document of the API, made from the routes. */
+import { z } from 'zod'
+import { HTTP_PROBLEMS, type ProblemKind } from '../http/problem-details.ts'
+import { VERSION } from '../system/version.ts'
+import { apiRoute, BASE, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
+import { problem } from './values/answer-shapes.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+const PROBLEM_TYPE = 'application/problem+json'
+
+/** Problems that every route may answer with. */
+export const COMMON_PROBLEMS: readonly ProblemKind[] = [
+  HTTP_PROBLEMS.unauthenticated,
+  HTTP_PROBLEMS.notPermitted,
+  HTTP_PROBLEMS.wrongHost,
+  HTTP_PROBLEMS.invalid,
+  HTTP_PROBLEMS.tooManyFailures,
+  HTTP_PROBLEMS.internal,
+  HTTP_PROBLEMS.unavailable,
+]
+
+/** Collects the shapes that have a name. */
+class Shapes {
+  readonly named = new Map<string, Json>()
+
+  /** JSON Schema of a shape; a reference for a shape with a name. */
+  of(shape: z.ZodType): Json {
+    const { id } = shape.meta() ?? {}
+    const { $schema: _schema, id: _id, $defs = {}, ...schema } = z.toJSONSchema(shape, { io: 'input', target: 'draft-2020-12' }) as Json
+    for (const [name, definition] of Object.entries($defs as Readonly<Record<string, Json>>)) this.#name(name, definition)
+    const own = inComponents(schema) as Json
+    if (id === undefined) return own
+    if (own['$ref'] === undefined) this.#name(id, own)
+    return { $ref: `#/components/schemas/${id}` }
+  }
+
+  #name(name: string, { $schema: _schema, id: _id, ...definition }: Json): void {
+    this.named.set(name, inComponents(definition) as Json)
+  }
+}
+
+/** Replaces references to definitions by references to components. */
+function inComponents(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inComponents)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : inComponents(inner),
+    ]),
+  )
+}
+
+/** All routes of a path, and the name of a path in the document. */
+const pathOf = ({ path }: ApiRoute): string => path.replace(/:(\w+)/g, '{$1}')
+
+/** Alternatives of an answer. */
+export const alternatives = (answer: AnswerDescription | readonly AnswerDescription[]): readonly AnswerDescription[] =>
+  Array.isArray(answer) ? (answer as readonly AnswerDescription[]) : [answer as AnswerDescription]
+
+function contentOf(answers: readonly AnswerDescription[], shapes: Shapes): Json {
+  const typed = answers.filter(({ type, shape }) => type !== undefined || shape !== undefined)
+  return Object.fromEntries(
+    typed.map(({ type = 'application/json', shape }) => [type, { schema: shape === undefined ? { type: 'string' } : shapes.of(shape) }]),
+  )
+}
+
+function responses({ about }: ApiRoute, shapes: Shapes): Json {
+  const own = Object.entries(about.answers).map(([status, answer]) => {
+    const all = alternatives(answer)
+    const content = contentOf(all, shapes)
+    const description = all.map((one) => one.about).join('; or ')
+    return [status, { description, ...(Object.keys(content).length === 0 ? {} : { content }) }]
+  })
+  const kinds = [...(about.problems ?? []), ...COMMON_PROBLEMS]
+  const failed = [...Map.groupBy(kinds, ({ status }) => status)].map(([status, those]) => [
+    String(status),
+    {
+      description: [...new Set(those.map(({ title }) => title))].join('; or '),
+      content: { [PROBLEM_TYPE]: { schema: shapes.of(problem) } },
+    },
+  ])
+  return Object.fromEntries([...failed, ...own]) as Json
+}
+
+function parameters({ path, about }: ApiRoute, shapes: Shapes): readonly Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+  const inHeader = Object.entries(about.headers ?? {}).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }))
+  if (about.query === undefined) return [...inPath, ...inHeader]
+  const { properties = {}, required = [] } = shapes.of(about.query) as {
+    properties?: Readonly<Record<string, Json>>
+    required?: readonly string[]
+  }
+  const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema,
+  }))
+  return [...inPath, ...inQuery, ...inHeader.filter(({ name }) => name !== 'Accept')]
+}
+
+function requestBody({ body, about }: ApiRoute, shapes: Shapes): Json {
+  if (body === undefined) return {}
+  const byType = about.bodies ?? Object.fromEntries(body.types.map((type) => [type, body.shape]))
+  const content = Object.fromEntries(
+    Object.entries(byType).map(([type, shape]) => [type, { schema: shape === null ? { type: 'string' } : shapes.of(shape) }]),
+  )
+  return { requestBody: { required: true, content } }
+}
+
+const operationOf = (route: ApiRoute, shapes: Shapes): Json => ({
+  operationId: `${route.method.toLowerCase()}${route.path.slice(BASE.length).replaceAll(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+  summary: route.about.summary,
+  description: [route.about.about ?? '', `Role: ${route.role}.`].filter((text) => text !== '').join(' '),
+  parameters: parameters(route, shapes),
+  ...requestBody(route, shapes),
+  responses: responses(route, shapes),
+})
+
+/** The document of routes. */
+export function openApiDocument(routes: readonly ApiRoute[]): Json {
+  const shapes = new Shapes()
+  const paths = Object.fromEntries(
+    [...Map.groupBy(routes, pathOf)].map(([path, those]) => [
+      path,
+      Object.fromEntries(those.map((one) => [one.method.toLowerCase(), operationOf(one, shapes)])),
+    ]),
+  )
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'deferd',
+      version: VERSION,
+      description: 'Administration of a deferd relay. Times are seconds since 1970.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ token: [] }, { session: [] }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(shapes.named),
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'a token of `deferd token add`' },
+        session: { type: 'apiKey', in: 'cookie', name: 'deferd-PORT', description: 'the session of a browser' },
+      },
+    },
+  }
+}
+
+/** The route of the document, which describes itself too. */
+export function openApiRoute(routes: readonly ApiRoute[]): ApiRoute {
+  let document: Json | null = null
+  const self: ApiRoute = apiRoute({
+    method: 'GET',
+    path: '/openapi.json',
+    role: 'known',
+    summary: 'This description',
+    answers: { 200: { about: 'the OpenAPI 3.1 document', shape: z.record(z.string(), z.unknown()) } },
+    handler: () => json((document ??= openApiDocument([...routes, self]))),
+  })
+  return self
+}

@@ -1,0 +1,104 @@
+/** Queries for the history and the traffic of the queue. */
+import { historyJson, type HistoryJson } from '../../presentation/history-json.ts'
+import { epochSeconds, jsonLines } from '../../presentation/text.ts'
+import type { FinalState, Recipient } from '../../mail/message.ts'
+import { addressPattern, senderPattern } from '../../queue/message-filter.ts'
+import { departedRecipients, type HistoryFilter, type MessageDetails } from '../../store/queue-reader.ts'
+import { sumOfTraffic, type Traffic, type TrafficMinute } from '../../store/traffic.ts'
+import { HOUR, MINUTE, type Duration, type Instant } from '../../system/clock.ts'
+import { cursorPosition, cursorText } from '../values/cursor.ts'
+import { maySee } from '../values/message-query.ts'
+import type { Visible } from './messages.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+export interface HistoryQuery {
+  readonly sender?: string | undefined
+  readonly recipient?: string | undefined
+  readonly outcome?: FinalState | undefined
+  readonly since?: Duration | undefined
+}
+
+export interface HistoryPageQuery extends HistoryQuery {
+  readonly limit: number
+  readonly before?: string | undefined
+}
+
+export interface HistoryPageJson {
+  readonly messages: readonly HistoryJson[]
+  readonly next: string | null
+  readonly as_of: number
+}
+
+/** Number of messages per page of a whole listing. */
+const STREAM_PAGE = 50
+/** Maximum number of pages that one request reads for messages of which the client may see a recipient. */
+const PAGES = 20
+
+const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: Instant): HistoryFilter => ({
+  sender: sender === undefined ? null : senderPattern(sender),
+  recipient: recipient === undefined ? null : addressPattern(recipient),
+  outcome: outcome ?? null,
+  since: since === undefined ? null : now - since,
+})
+
+const seenRecipients = (filter: HistoryFilter, message: MessageDetails, visible: Visible): readonly Recipient[] =>
+  departedRecipients(filter, message).filter(({ destination }) => maySee(visible, destination))
+
+const entriesOf = (messages: readonly MessageDetails[], filter: HistoryFilter, visible: Visible): readonly HistoryJson[] =>
+  messages.flatMap((message) => {
+    const recipients = seenRecipients(filter, message, visible)
+    return recipients.length === 0 ? [] : [historyJson(message, recipients)]
+  })
+
+/** One page of mail that has left the queue, the last one first. A page without messages may have a next page. */
+export async function historyPage(
+  view: QueueView,
+  { limit, before, ...query }: HistoryPageQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): Promise<HistoryPageJson> {
+  const now = wallNow(view)
+  const filter = filterOf(query, now)
+  const conditions = ['history', query, visible]
+  const messages: HistoryJson[] = []
+  let position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
+  for (let page = 0; page < PAGES && !signal.aborted; page++) {
+    const departed = await view.reader.departed(filter, { before: position, limit: limit - messages.length })
+    messages.push(...entriesOf(departed.messages, filter, visible))
+    position = departed.next
+    if (position === null || messages.length >= limit) break
+  }
+  return { messages, next: position === null ? null : cursorText([position], conditions), as_of: epochSeconds(now) }
+}
+
+/** The whole history as the lines of `deferd history list --json`. */
+export async function* historyLines(
+  view: QueueView,
+  query: HistoryQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  const filter = filterOf(query, wallNow(view))
+  for (let before: number | null | undefined; before !== null && !signal.aborted;) {
+    const { messages, next } = await view.reader.departed(filter, { before: before ?? null, limit: STREAM_PAGE })
+    before = next
+    yield jsonLines(entriesOf(messages, filter, visible))
+  }
+}
+
+/** Spans of a series of traffic, with the length of an interval. */
+export const SERIES = {
+  '60min': { span: HOUR, interval: MINUTE },
+  '6h': { span: 6 * HOUR, interval: 5 * MINUTE },
+  '24h': { span: 24 * HOUR, interval: 15 * MINUTE },
+} as const
+export type SeriesSpan = keyof typeof SERIES
+
+/** Traffic of the queue in intervals that have ended, oldest first. Intervals without traffic have zeros. */
+export async function trafficSeries(view: QueueView, name: SeriesSpan) {
+  const { span, interval } = SERIES[name]
+  const end = Math.floor(view.clock.now() / MINUTE) * MINUTE
+  const start = end - span
+  const { minutes } = await view.reader.traffic(start)
+  const byInterval = Map.groupBy(minutes, ({ at }: TrafficMinute) => Math.floor((at - start) / interval))
+  const counts: readonly Traffic[] = Array.from({ length: span / interval }, (_, n) => sumOfTraffic(byInterval.get(n) ?? []))
+  return { span: name, interval: interval / 1_000, begin: epochSeconds(start - view.clock.wallOffset()), counts }
+}

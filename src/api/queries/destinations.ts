@@ -1,0 +1,176 @@
+/** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
+import { globalNameOf, type SettingName } from '../../config/destination-settings.ts'
+import { causeJson } from '../../presentation/cause-json.ts'
+import { destinationJson, type DestinationJson } from '../../presentation/destination-json.ts'
+import { destinationRow, destinationRows, type DestinationRow } from '../../presentation/destination-list.ts'
+import { epochSeconds, jsonLines } from '../../presentation/text.ts'
+import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { maskControls } from '../../mail/smtp-reply.ts'
+import { waitingCauses } from '../../queue/waiting-causes.ts'
+import { matchesPattern } from '../../store/filter-pattern.ts'
+import { seconds, type Duration } from '../../system/clock.ts'
+import { cursorPosition, cursorText } from '../values/cursor.ts'
+import { maySee } from '../values/message-query.ts'
+import type { Visible } from './messages.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+export const UNKNOWN_DESTINATION: ProblemKind = {
+  slug: 'unknown-destination',
+  status: 404,
+  title: 'Unknown destination',
+  about: 'The destination has no queued mail and no recorded state, or the token may not see it. `GET /destinations` has all names.',
+}
+
+export interface DestinationQuery {
+  readonly order: 'waiting' | 'name'
+  readonly name?: string | undefined
+  readonly limit: number
+  readonly after?: string | undefined
+}
+
+export interface DestinationPage {
+  readonly destinations: readonly DestinationJson[]
+  readonly next: string | null
+  readonly as_of: number
+}
+
+/** Throws Problem for a destination that the client may not see. */
+export function assertVisible(name: DestinationName, visible: Visible): void {
+  if (maySee(visible, name)) return
+  throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible ?? ''}`)
+}
+
+async function* rowsOf(view: QueueView): AsyncGenerator<DestinationRow> {
+  yield* destinationRows(view.reader, await view.live.destinations())
+}
+
+/** All destinations as the lines of `deferd destination list --json`. */
+export async function* destinationLines(
+  view: QueueView,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  const nodeOf = await view.live.owners()
+  for await (const row of rowsOf(view)) {
+    if (signal.aborted) return
+    if (maySee(visible, row.name)) yield jsonLines([destinationJson(row, nodeOf(row.name))])
+  }
+}
+
+/** One page of destinations. */
+export async function destinationPage(
+  view: QueueView,
+  { limit, after, order, name }: DestinationQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): Promise<DestinationPage> {
+  const conditions = ['destinations', order, name, visible]
+  const [from = 0] = after === undefined ? [] : cursorPosition(after, conditions)
+  const begin = from ?? 0
+  const shown = (one: DestinationName): boolean => maySee(visible, one) && (name === undefined || matchesPattern(name.toLowerCase(), one))
+  const isAll = visible === null && name === undefined
+  const names = await namesOf(view, { order, most: begin + limit + 1, isAll, shown, signal })
+  const nodeOf = await view.live.owners()
+  const asked = names.slice(begin, begin + limit)
+  const live = new Map((await view.live.named(asked)).map((one) => [one.destination, one]))
+  const records = new Map((await view.reader.destinationRecords()).map((record) => [record.name, record]))
+  const destinations: DestinationJson[] = []
+  for (const one of asked) {
+    const row = { name: one, load: await view.reader.destinationLoad(one), record: records.get(one), live: live.get(one) }
+    destinations.push(destinationJson(row, nodeOf(one)))
+  }
+  const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
+  return { destinations, next, as_of: epochSeconds(wallNow(view)) }
+}
+
+interface NameQuery {
+  readonly order: DestinationQuery['order']
+  readonly most: number
+  /** True when all names are shown. */
+  readonly isAll: boolean
+  readonly shown: (name: DestinationName) => boolean
+  readonly signal: AbortSignal
+}
+
+/** The first names of an order. */
+async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: NameQuery): Promise<readonly DestinationName[]> {
+  const names = new Set<DestinationName>()
+  if (order === 'waiting') {
+    for (const { destination } of (await view.tally(isAll ? most : MOST_NAMES)).waiting) {
+      if (names.size === most) break
+      if (shown(destination)) names.add(destination)
+    }
+  }
+  if (names.size === most) return [...names]
+  for await (const { name } of rowsOf(view)) {
+    if (signal.aborted || names.size === most) break
+    if (shown(name)) names.add(name)
+  }
+  return [...names]
+}
+
+/** Maximum number of destinations that are ordered by their waiting mail; further ones follow by name. */
+const MOST_NAMES = 10_000
+
+/** Settings of a destination with the heading of the table that applies. */
+function settingsJson({ policies, loaded }: QueueView, name: DestinationName) {
+  const { settings, table } = policies().for(name)
+  const { written, writtenTables } = loaded()
+  const own = table === null ? undefined : writtenTables.get(table)
+  const names = Object.keys(settings) as SettingName[]
+  return { table, values: Object.fromEntries(names.map((one) => [one, own?.get(one) ?? written.get(globalNameOf(one)) ?? ''])) }
+}
+
+/** One destination. Throws Problem when nothing is known of it. */
+export async function destinationDetails(view: QueueView, asked: string, visible: Visible) {
+  const name = asked.toLowerCase()
+  assertVisible(name, visible)
+  const known = await view.live.destination(name)
+  const row = await destinationRow(view.reader, name, known?.live)
+  if (row === undefined)
+    throw new Problem(
+      UNKNOWN_DESTINATION,
+      `no queued mail and no recorded state for ${maskControls(asked)}; GET /destinations has all names`,
+    )
+  const nodeOf = await view.live.owners()
+  return {
+    ...destinationJson(row, nodeOf(name)),
+    last_outcomes: known?.recent.outcomes ?? [],
+    last_causes: known?.recent.causes ?? [],
+    settings: settingsJson(view, name),
+    as_of: epochSeconds(wallNow(view)),
+  }
+}
+
+/** Age at which counted causes are counted again. */
+const CAUSES_AGE: Duration = seconds(30)
+/** Maximum number of destinations whose causes are kept. */
+const CAUSES_KEPT = 64
+
+type CausesJson = { readonly causes: readonly ReturnType<typeof causeJson>[]; readonly as_of: number }
+
+/** Counts causes, which reads the waiting mail of a destination. Results are kept for CAUSES_AGE. */
+export class Causes {
+  readonly #view: QueueView
+  readonly #kept = new Map<DestinationName, { readonly at: Duration; readonly causes: CausesJson }>()
+
+  constructor(view: QueueView) {
+    this.#view = view
+  }
+
+  /** The causes of a destination. Rejects when `signal` aborts. */
+  async of(asked: string, { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal }): Promise<CausesJson> {
+    const name = asked.toLowerCase()
+    assertVisible(name, visible)
+    const { clock, reader } = this.#view
+    const kept = this.#kept.get(name)
+    if (kept !== undefined && clock.monotonic() - kept.at < CAUSES_AGE) return kept.causes
+    const at = clock.monotonic()
+    const as_of = epochSeconds(wallNow(this.#view))
+    const causes = { causes: (await waitingCauses(reader, name, signal)).map(causeJson), as_of }
+    this.#kept.delete(name)
+    this.#kept.set(name, { at, causes })
+    const [oldest] = this.#kept.size > CAUSES_KEPT ? this.#kept.keys() : []
+    if (oldest !== undefined) this.#kept.delete(oldest)
+    return causes
+  }
+}

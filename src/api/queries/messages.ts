@@ -1,0 +1,187 @@
+/** Queries for messages: pages, whole listings, counts, one message, and its content. */
+import { messageJson } from '../../presentation/message-json.ts'
+import type { DestinationRecords } from '../../presentation/recipient-status.ts'
+import { submissionJson } from '../../presentation/maildrop-json.ts'
+import { storyJson } from '../../presentation/story-json.ts'
+import { epochSeconds, jsonLines } from '../../presentation/text.ts'
+import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
+import { parseQueueId } from '../../mail/queue-id.ts'
+import { maskControls } from '../../mail/smtp-reply.ts'
+import { pages } from '../../queue/list-pages.ts'
+import { submissions } from '../../queue/intake/maildrop-listing.ts'
+import { messageContent } from '../../queue/content-parts.ts'
+import type { ListedMessage, MessageDetails, QueueFilter } from '../../store/queue-reader.ts'
+import { seconds } from '../../system/clock.ts'
+import { eventLoopTurn } from '../../system/event-loop.ts'
+import { cursorPosition, cursorText } from '../values/cursor.ts'
+import { filterOf, maySee, type MessageQuery } from '../values/message-query.ts'
+import { recordsOf, wallNow, type QueueView } from './queue-view.ts'
+
+/** Maximum number of recipients of a message in a page. */
+export const RECIPIENTS_SHOWN = 20
+/** Number of messages that are formatted between two turns of the event loop. */
+const SLICE = 25
+/** Number of messages that a whole listing reads at once. */
+const STREAM_PAGE = 50
+
+export const UNKNOWN_MESSAGE: ProblemKind = {
+  slug: 'unknown-message',
+  status: 404,
+  title: 'Unknown message',
+  about: 'Neither the queue nor its history has a message with this queue id, or the token may not see it.',
+}
+
+export const NO_CONTENT: ProblemKind = {
+  slug: 'content-removed',
+  status: 410,
+  title: 'Content removed',
+  about: 'The message has left the queue, and its content is not stored any more.',
+}
+
+/** Pattern of the destinations that a client may see; null for all. */
+export type Visible = string | null
+
+export interface PageQuery extends MessageQuery {
+  readonly limit: number
+  readonly after?: string | undefined
+}
+
+/** Leaves out the recipients that a client may not see. */
+function seen<M extends ListedMessage>(listed: M, visible: Visible): M {
+  if (visible === null) return listed
+  return { ...listed, recipients: listed.recipients.filter(({ destination }) => maySee(visible, destination)) }
+}
+
+function pageEntry(listed: ListedMessage, records: DestinationRecords, visible: Visible) {
+  const shown = seen(listed, visible)
+  const { recipients, ...message } = messageJson(shown, records)
+  return { ...message, recipients: recipients.slice(0, RECIPIENTS_SHOWN), recipient_count: recipients.length }
+}
+
+export type MessagePageEntry = ReturnType<typeof pageEntry>
+
+export interface MessagePage {
+  readonly messages: readonly MessagePageEntry[]
+  /** Cursor of the next page; null after the last one. */
+  readonly next: string | null
+  readonly as_of: number
+}
+
+/** One page of messages, in the order of arrival. The pages of one listing show no message that arrived after the first of them was read. */
+export async function messagePage(view: QueueView, { limit, after, ...query }: PageQuery, visible: Visible): Promise<MessagePage> {
+  const now = wallNow(view)
+  const conditions = [query, visible]
+  const [from = 0, through = view.end()] = after === undefined ? [] : cursorPosition(after, conditions)
+  const listed = await view.reader.list(filterOf(query, visible, now), { after: from ?? 0, through: through ?? undefined, limit })
+  const records = await recordsOf(view)
+  const messages: MessagePageEntry[] = []
+  for (const [n, one] of listed.entries()) {
+    if (n > 0 && n % SLICE === 0) await eventLoopTurn()
+    messages.push(pageEntry(one, records, visible))
+  }
+  const last = listed.length < limit ? undefined : listed.at(-1)
+  const next = last === undefined ? null : cursorText([last.message.id, through], conditions)
+  return { messages, next, as_of: epochSeconds(now) }
+}
+
+/**
+ * All messages as the lines of `deferd queue list --json`, with the entries of the maildrop first when no condition names a queue. Ends
+ * early when `signal` aborts.
+ */
+export async function* messageLines(
+  view: QueueView,
+  query: MessageQuery & { readonly limit?: number | undefined },
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  const { limit = Infinity, ...conditions } = query
+  const now = wallNow(view)
+  const filter = filterOf(conditions, visible, now)
+  let left = limit
+  if (filter.queue === null && visible === null) {
+    for await (const batch of submissions(view.loaded().config.queue_directory, filter, now)) {
+      const listed = batch.slice(0, left)
+      left -= listed.length
+      yield jsonLines(listed.map(submissionJson))
+      if (left === 0) return
+    }
+  }
+  const records = await recordsOf(view)
+  for await (const page of pages(view.reader, { filter, limit: left, size: STREAM_PAGE })) {
+    if (signal.aborted) return
+    yield jsonLines(page.map((listed) => messageJson(seen(listed, visible), records)))
+  }
+}
+
+/** Number at which a count ends, and time after which it ends. */
+const COUNTED = 100_000
+const COUNT_TIME = seconds(0.2)
+const COUNT_PAGE = 5_000
+
+export interface MessageCount {
+  readonly count: number
+  /** True when there may be more than `count`. */
+  readonly at_least: boolean
+}
+
+/** Counts the messages of a filter, up to COUNTED and for COUNT_TIME. */
+export async function countMessages(
+  view: Pick<QueueView, 'reader' | 'clock'>,
+  filter: QueueFilter,
+  signal: AbortSignal,
+): Promise<MessageCount> {
+  const deadline = view.clock.monotonic() + COUNT_TIME
+  let count = 0
+  for (let after = 0; count < COUNTED;) {
+    const size = Math.min(COUNT_PAGE, COUNTED - count)
+    const found = await view.reader.find(filter, { after, limit: size })
+    count += found.length
+    if (found.length < size) return { count, at_least: false }
+    if (signal.aborted || view.clock.monotonic() >= deadline) break
+    after = found.at(-1)?.id ?? after
+  }
+  return { count, at_least: true }
+}
+
+export const messageCount = (
+  view: QueueView,
+  query: MessageQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+) => countMessages(view, filterOf(query, visible, wallNow(view)), signal)
+
+/** A message in the queue or in the history. Throws Problem when there is none that the client may see. */
+export async function messageDetails(view: QueueView, queueId: string, visible: Visible): Promise<MessageDetails> {
+  const story = parseQueueId(queueId) === undefined ? undefined : await view.reader.details(queueId)
+  const shown = story === undefined || visible === null ? story : withSeen(story, visible)
+  if (shown !== undefined) return shown
+  throw new Problem(UNKNOWN_MESSAGE, `there is no message ${maskControls(queueId)}, neither in the queue nor in its history`)
+}
+
+function withSeen(story: MessageDetails, visible: string): MessageDetails | undefined {
+  const recipients = story.recipients.filter(({ destination }) => maySee(visible, destination))
+  if (recipients.length === 0) return undefined
+  const ids = new Set(recipients.map(({ id }) => id))
+  return { ...story, recipients, history: story.history.filter(({ recipient }) => ids.has(recipient)) }
+}
+
+/** One message with its attempts, as `deferd queue show --json` prints it. */
+export async function messageStory(view: QueueView, queueId: string, visible: Visible) {
+  const story = await messageDetails(view, queueId, visible)
+  return storyJson({ story, records: await recordsOf(view), policies: view.policies() })
+}
+
+/** Parts of a content. */
+export type ContentPart = 'all' | 'header' | 'body'
+
+/** The content as it would be sent. Throws Problem when it is not stored any more. */
+export async function contentOf(
+  view: QueueView,
+  queueId: string,
+  { visible, part }: { readonly visible: Visible; readonly part: ContentPart },
+): Promise<AsyncGenerator<Uint8Array>> {
+  const story = await messageDetails(view, queueId, visible)
+  if (visible !== null && (await messageDetails(view, queueId, null)).recipients.some(({ destination }) => !maySee(visible, destination)))
+    throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible}, and the message has others too`)
+  if (story.queue === 'gone' || (await view.reader.readChunk(story.message, 0)) === undefined)
+    throw new Problem(NO_CONTENT, `the content of ${queueId} is no longer stored: the message has left the queue`)
+  return messageContent(view.reader, story, { header: part !== 'body', body: part !== 'header' })
+}

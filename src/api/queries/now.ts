@@ -1,0 +1,143 @@
+/**
+ * The state of the queue now: rates, queues, the largest destinations, and what needs attention. It is made at most once a second, from
+ * memory; parts that are read from the store are read again in the background.
+ */
+import { statusJson } from '../../presentation/status-json.ts'
+import { queueIdOf } from '../../mail/message.ts'
+import { readStored, statusOf, type StoredStatus } from '../../queue/queue-status.ts'
+import { ANY_MESSAGE } from '../../store/queue-reader.ts'
+import { SECOND, seconds, type Duration, type Timer } from '../../system/clock.ts'
+import { maySee } from '../values/message-query.ts'
+import type { Visible } from './messages.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+/** Age at which the figures are made again. */
+const AGE: Duration = SECOND
+/** Age at which the stored part is read again. */
+const STORED_AGE: Duration = seconds(5)
+
+interface Stored extends StoredStatus {
+  readonly oldest: { readonly queue_id: string; readonly arrival_time: number } | null
+}
+
+async function read(view: QueueView): Promise<Stored> {
+  const { waiting } = await view.tally(0)
+  const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
+  const stored = await readStored(view.reader, view.clock.now(), counted)
+  const [oldest] = await view.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
+  return {
+    ...stored,
+    oldest:
+      oldest === undefined ? null : { queue_id: queueIdOf(oldest.message), arrival_time: Math.floor(oldest.message.arrivedAt / 1000) },
+  }
+}
+
+async function figures(view: QueueView, stored: Stored) {
+  const live = await view.live.glance()
+  const { tally } = live
+  const { config } = view.loaded()
+  return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest: stored.oldest }
+}
+
+export type NowJson = Awaited<ReturnType<typeof figures>>
+
+/** Leaves out the destinations that a client may not see. */
+function seen(now: NowJson, visible: Visible): NowJson {
+  if (visible === null) return now
+  const isShown = ({ destination }: { readonly destination: string }): boolean => maySee(visible, destination)
+  return {
+    ...now,
+    oldest: null,
+    closed_destinations: now.closed_destinations.filter(isShown),
+    largest_destinations: now.largest_destinations.filter(isShown),
+  }
+}
+
+/** A value that is made at most once in a time. */
+class Kept<T> {
+  readonly #view: QueueView
+  readonly #age: Duration
+  readonly #make: () => Promise<T>
+  #last: { readonly at: Duration; readonly value: Promise<T> } | null = null
+
+  constructor(view: QueueView, age: Duration, make: () => Promise<T>) {
+    this.#view = view
+    this.#age = age
+    this.#make = make
+  }
+
+  value(): Promise<T> {
+    const at = this.#view.clock.monotonic()
+    if (this.#last !== null && at - this.#last.at < this.#age) return this.#last.value
+    const value = this.#make()
+    this.#last = { at, value }
+    // A failed value is made again at the next call.
+    value.catch(() => (this.#last = this.#last?.value === value ? null : this.#last))
+    return value
+  }
+}
+
+type Send = (event: string) => void
+
+/** Serves the figures to all clients. */
+export class Now {
+  readonly #view: QueueView
+  readonly #stored: Kept<Stored>
+  readonly #figures: Kept<NowJson>
+  /** The last stored part that was read; null before the first. */
+  #known: Stored | null = null
+  readonly #subscribers = new Map<Send, Visible>()
+  #timer: Timer | null = null
+
+  constructor(view: QueueView) {
+    this.#view = view
+    this.#stored = new Kept(view, STORED_AGE, async () => (this.#known = await read(view)))
+    this.#figures = new Kept(view, AGE, async () => figures(view, await this.#storedPart()))
+  }
+
+  async value(visible: Visible): Promise<NowJson> {
+    return seen(await this.#figures.value(), visible)
+  }
+
+  /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */
+  subscribe(visible: Visible, send: Send): () => void {
+    this.#subscribers.set(send, visible)
+    this.#timer ??= this.#tickAfter(0)
+    return () => void this.#subscribers.delete(send)
+  }
+
+  /** Ends the ticks. */
+  close(): void {
+    this.#timer?.cancel()
+    this.#timer = null
+    this.#subscribers.clear()
+  }
+
+  /** The stored part as last read, while it is read again in the background. */
+  async #storedPart(): Promise<Stored> {
+    const next = this.#stored.value()
+    if (this.#known === null) return next
+    next.catch(() => undefined)
+    return this.#known
+  }
+
+  #tickAfter(delay: Duration): Timer {
+    return this.#view.clock.after(delay, () => {
+      void this.#tick().finally(() => {
+        if (this.#timer !== null) this.#timer = this.#subscribers.size === 0 ? null : this.#tickAfter(SECOND)
+      })
+    })
+  }
+
+  /** One text for all clients that see the same. */
+  async #tick(): Promise<void> {
+    const all = await this.#figures.value().catch(() => null)
+    if (all === null) return
+    const texts = new Map<Visible, string>()
+    for (const [send, visible] of this.#subscribers) {
+      const text = texts.get(visible) ?? `event: now\ndata: ${JSON.stringify(seen(all, visible))}\n\n`
+      texts.set(visible, text)
+      send(text)
+    }
+  }
+}

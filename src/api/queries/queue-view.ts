@@ -1,0 +1,50 @@
+/** The queue as the queries of the API see it. All times are of the wall clock. */
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import type { DestinationName, MessageId } from '../../mail/message.ts'
+import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
+import type { LiveStatus } from '../../queue/queue-status.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { QueueTally } from '../../store/queue-tally.ts'
+import type { Clock, Instant } from '../../system/clock.ts'
+import type { RecentAttempts } from '../../telemetry/last-outcomes.ts'
+
+/** A destination in the memory of a node. */
+export interface KnownInMemory {
+  readonly live: LiveDestination | undefined
+  readonly recent: RecentAttempts
+}
+
+/** State in the memory of the nodes of a queue. */
+export interface LiveQueue {
+  /** Figures of all nodes, with the destinations that have the most waiting mail. */
+  glance(): Promise<LiveStatus>
+  /** Destinations in the memory of all nodes. */
+  destinations(): Promise<readonly LiveDestination[]>
+  /** Those of these destinations that are in the memory of their owners. */
+  named(names: readonly DestinationName[]): Promise<readonly LiveDestination[]>
+  /** One destination as its owner holds it; undefined when no owner answers. */
+  destination(name: DestinationName): Promise<KnownInMemory | undefined>
+  /** Names the node that schedules a destination; null for a queue with one owner, and while no node does. */
+  owners(): Promise<(destination: DestinationName) => string | null>
+}
+
+export interface QueueView {
+  readonly reader: QueueReader
+  readonly clock: Clock
+  readonly live: LiveQueue
+  readonly policies: () => DestinationPolicies
+  readonly loaded: () => LoadedConfig
+  /** Counts of the queue, with at most `largest` destinations. */
+  readonly tally: (largest: number) => Promise<QueueTally>
+  /** An id above those of all queued messages. */
+  readonly end: () => MessageId
+}
+
+/** The time of the wall clock. */
+export const wallNow = ({ clock }: Pick<QueueView, 'clock'>): Instant => clock.now() - clock.wallOffset()
+
+/** Recorded states of destinations. */
+export const recordsOf = async ({ reader }: Pick<QueueView, 'reader'>): Promise<DestinationRecords> =>
+  recordsByName(await reader.destinationRecords())

@@ -1,0 +1,327 @@
+/** Routes of the API that read. */
+import { z } from 'zod'
+import { defaultConfig } from '../config/load.ts'
+import { OPTIONS, type Config, type OptionName } from '../config/options.ts'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { jsonBody } from '../http/request-body.ts'
+import type { Answer } from '../http/route-table.ts'
+import { apiRoute, json, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { Causes, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
+import {
+  contentOf,
+  messageCount,
+  messageLines,
+  messagePage,
+  messageStory,
+  NO_CONTENT,
+  UNKNOWN_MESSAGE,
+  type Visible,
+} from './queries/messages.ts'
+import type { Now } from './queries/now.ts'
+import type { QueueView } from './queries/queue-view.ts'
+import { historyLines, historyPage, SERIES, trafficSeries, type SeriesSpan } from './queries/departed-mail.ts'
+import { retryPlans } from './queries/retry-plans.ts'
+import * as shapes from './values/answer-shapes.ts'
+import { CURSOR_PROBLEM } from './values/cursor.ts'
+import { conditionShape, durationText } from './values/message-query.ts'
+
+export interface ReadDeps {
+  readonly view: QueueView
+  readonly now: Now
+}
+
+/** Maximum number of entries of a page. */
+const MOST = 500
+const NDJSON = 'application/x-ndjson'
+/** Maximum size of a body that asks for plans. */
+const SMALL_BODY = 64 * 1024
+
+const limit = z.coerce.number().int().min(1).max(MOST).default(50).describe('entries per page')
+const cursor = z.string().max(500).optional().describe('cursor of the former page')
+const address = z.string().min(1).max(1_000).optional()
+
+/** The destinations that a client sees, and the end of its request. */
+const viewerOf = ({ requester, signal }: ApiRequest<unknown, unknown>): { readonly visible: Visible; readonly signal: AbortSignal } => ({
+  visible: requester.destinations,
+  signal,
+})
+
+/** True when a client prefers one value per line. */
+const wantsLines = ({ headers }: ApiRequest<unknown, unknown>): boolean =>
+  (headers.accept ?? '').split(',').some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === NDJSON)
+
+const lines = (chunks: AsyncIterable<Uint8Array>): Answer => ({ kind: 'stream', contentType: NDJSON, chunks })
+
+/** A page with the field Link of RFC 8288 for the next one. */
+function page(value: { readonly next: string | null }, written: URLSearchParams, parameter: 'after' | 'before'): Answer {
+  if (value.next === null) return json(value)
+  const words = new URLSearchParams(written)
+  words.set(parameter, value.next)
+  return json(value, { link: `<?${words.toString()}>; rel="next"` })
+}
+
+/** Throws Problem for a client that is limited to some destinations. */
+function assertUnlimited({ requester }: ApiRequest<unknown, unknown>): void {
+  if (requester.destinations === null) return
+  throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${requester.destinations}`)
+}
+
+const contentQuery = z.strictObject({ part: z.enum(['all', 'header', 'body']).default('all') })
+
+const planBody = z.strictObject({
+  policies: z.array(z.string().min(1).max(1_000)).min(1).max(4).optional(),
+  minimal_backoff_time: z.number().min(1).max(31_536_000).optional(),
+  maximal_backoff_time: z.number().min(1).max(31_536_000).optional(),
+  maximal_queue_lifetime: z.number().min(0).max(31_536_000).optional(),
+  retry_jitter: z.number().min(0).max(1).optional(),
+  outages: z.array(z.number().min(1).max(31_536_000)).max(20).optional(),
+  seed: z.int().min(0).optional(),
+})
+
+const NAMES = Object.keys(OPTIONS).toSorted() as OptionName[]
+
+function configuration({ loaded }: QueueView) {
+  const { written, writtenTables, writtenDkim, given, file } = loaded()
+  const defaults = defaultConfig()
+  const tables = (all: ReadonlyMap<string, ReadonlyMap<string, string>>) =>
+    Object.fromEntries([...all].map(([heading, table]) => [heading, Object.fromEntries(table)]))
+  return {
+    file,
+    parameters: NAMES.map((name: keyof Config & OptionName) => ({
+      name,
+      value: written.get(name) ?? '',
+      default: defaults.written.get(name) ?? '',
+      given: given.has(name),
+    })),
+    destinations: tables(writtenTables),
+    dkim: tables(writtenDkim),
+  }
+}
+
+function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
+  return [
+    apiRoute({
+      method: 'GET',
+      path: '/now',
+      role: 'viewer',
+      summary: 'State of the queue now',
+      about:
+        'The members of `deferd status --json`, with the name of the server and the oldest message. Figures are at most some seconds old.',
+      answers: { 200: { about: 'the state', shape: shapes.now } },
+      handler: async ({ requester }) => json(await now.value(requester.destinations)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/now/stream',
+      role: 'viewer',
+      summary: 'State of the queue, once a second',
+      about: 'Server-sent events named `now`, each with the value of `GET /now`.',
+      answers: { 200: { about: 'events', type: 'text/event-stream', shape: shapes.now } },
+      problems: [HTTP_PROBLEMS.busy],
+      handler: ({ requester }) => ({ kind: 'events', subscribe: (send) => now.subscribe(requester.destinations, send) }),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/now/series',
+      role: 'viewer',
+      summary: 'Traffic in intervals',
+      query: z.strictObject({ span: z.enum(Object.keys(SERIES) as [SeriesSpan, ...SeriesSpan[]]).default('60min') }),
+      answers: { 200: { about: 'recipients per interval, exact over all nodes', shape: shapes.series } },
+      handler: async ({ query }) => json(await trafficSeries(view, query.span)),
+    }),
+  ]
+}
+
+function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
+  const listQuery = conditionShape.extend({ limit, after: cursor })
+  return [
+    apiRoute({
+      method: 'GET',
+      path: '/messages',
+      role: 'viewer',
+      summary: 'Messages, in the order of arrival',
+      about:
+        'Conditions are those of `deferd queue list`; a message must match all of them. The pages of a listing contain no message that arrived after the first page was read, and a message that stays in the queue is listed exactly once. With `Accept: application/x-ndjson`, all messages as the lines of `deferd queue list --json`.',
+      query: listQuery,
+      headers: { Accept: 'application/json, or application/x-ndjson for all messages' },
+      answers: {
+        200: [
+          { about: 'a page', shape: shapes.messagePage },
+          { about: 'all messages', type: NDJSON, shape: shapes.messageLine },
+        ],
+      },
+      problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+      isSearch: true,
+      handler: async (request) => {
+        const { limit: most, after, ...conditions } = request.query
+        if (wantsLines(request)) return lines(messageLines(view, conditions, viewerOf(request)))
+        return page(
+          await messagePage(view, { ...conditions, limit: most, after }, request.requester.destinations),
+          request.written,
+          'after',
+        )
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/messages/count',
+      role: 'viewer',
+      summary: 'Number of messages',
+      about: 'Counting ends at 100,000 messages and after 200 ms; `at_least` is then true.',
+      query: conditionShape,
+      answers: { 200: { about: 'the count', shape: shapes.messageCount } },
+      problems: [HTTP_PROBLEMS.busy],
+      isSearch: true,
+      handler: async (request) => json(await messageCount(view, request.query, viewerOf(request))),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/messages/:id',
+      role: 'viewer',
+      summary: 'One message with its attempts',
+      about: 'The members of `deferd queue show --json`, also for a message that has left the queue, for `history_retention`.',
+      answers: { 200: { about: 'the message', shape: shapes.messageStory } },
+      problems: [UNKNOWN_MESSAGE],
+      handler: async ({ parameters, requester }) => json(await messageStory(view, parameters['id'] ?? '', requester.destinations)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/messages/:id/content',
+      role: 'viewer',
+      summary: 'Content of a message',
+      about: 'The bytes as they are sent. Needs the right `content` of a token or session.',
+      query: contentQuery,
+      answers: { 200: { about: 'the bytes', type: 'text/plain; charset=utf-8' } },
+      problems: [UNKNOWN_MESSAGE, NO_CONTENT],
+      handler: async ({ parameters, query, requester }) => {
+        if (!requester.content)
+          throw new Problem(HTTP_PROBLEMS.notPermitted, 'the content of messages needs the right `content` of the token or session')
+        const chunks = await contentOf(view, parameters['id'] ?? '', { visible: requester.destinations, part: query.part })
+        return {
+          kind: 'stream',
+          contentType: 'text/plain; charset=utf-8',
+          chunks,
+          headers: { 'content-disposition': `attachment; filename="${parameters['id'] ?? ''}.txt"`, 'x-content-type-options': 'nosniff' },
+        }
+      },
+    }),
+  ]
+}
+
+function destinationRoutes({ view }: ReadDeps): readonly ApiRoute[] {
+  const causes = new Causes(view)
+  return [
+    apiRoute({
+      method: 'GET',
+      path: '/destinations',
+      role: 'viewer',
+      summary: 'Destinations',
+      about:
+        'Destinations with mail, with a recorded state, or in memory. With `Accept: application/x-ndjson`, all of them as the lines of `deferd destination list --json`.',
+      query: z.strictObject({
+        order: z.enum(['waiting', 'name']).default('waiting').describe('most waiting mail first, or by name'),
+        name: address.describe('name; * matches any text'),
+        limit,
+        after: cursor,
+      }),
+      answers: {
+        200: [
+          { about: 'a page', shape: shapes.destinationPage },
+          { about: 'all destinations', type: NDJSON, shape: shapes.destination },
+        ],
+      },
+      problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+      isSearch: true,
+      handler: async (request) => {
+        if (wantsLines(request)) return lines(destinationLines(view, viewerOf(request)))
+        return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/destinations/:name',
+      role: 'viewer',
+      summary: 'One destination',
+      about: 'The members of `deferd destination show --json`, with the outcomes of the last attempts and the settings in effect.',
+      answers: { 200: { about: 'the destination', shape: shapes.destinationDetails } },
+      problems: [UNKNOWN_DESTINATION],
+      handler: async ({ parameters, requester }) => json(await destinationDetails(view, parameters['name'] ?? '', requester.destinations)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/destinations/:name/causes',
+      role: 'viewer',
+      summary: 'Causes for which mail of a destination waits',
+      about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time of the count.',
+      answers: { 200: { about: 'the causes, those with the most recipients first', shape: shapes.causes } },
+      problems: [HTTP_PROBLEMS.busy],
+      isSearch: true,
+      handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
+    }),
+  ]
+}
+
+function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
+  const historyQuery = z.strictObject({
+    sender: address.describe('envelope sender; * matches any text, <> is the null sender'),
+    recipient: address.describe('recipient; * matches any text'),
+    outcome: z.enum(['delivered', 'bounced', 'expired', 'removed']).optional().describe('outcome of the recipient'),
+    since: durationText.optional().describe('left the queue less than this ago: 30m, 2h, 1d'),
+    limit,
+    before: cursor,
+  })
+  return [
+    apiRoute({
+      method: 'GET',
+      path: '/history',
+      role: 'viewer',
+      summary: 'Mail that has left the queue, the last one first',
+      about:
+        'A page may have fewer messages than `limit`, or none, and still have a next page. With `Accept: application/x-ndjson`, the lines of `deferd history list --json`.',
+      query: historyQuery,
+      answers: {
+        200: [
+          { about: 'a page', shape: shapes.historyPage },
+          { about: 'all messages', type: NDJSON, shape: shapes.departedMessage },
+        ],
+      },
+      problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+      isSearch: true,
+      handler: async (request) => {
+        const { limit: _limit, before: _before, ...conditions } = request.query
+        if (wantsLines(request)) return lines(historyLines(view, conditions, viewerOf(request)))
+        return page(await historyPage(view, request.query, viewerOf(request)), request.written, 'before')
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/config',
+      role: 'viewer',
+      summary: 'Parameters in effect',
+      answers: { 200: { about: 'the parameters as in the configuration file', shape: shapes.configuration } },
+      handler: (request) => {
+        assertUnlimited(request)
+        return json(configuration(view))
+      },
+    }),
+    apiRoute({
+      method: 'POST',
+      path: '/plans',
+      role: 'viewer',
+      summary: 'Plan retry policies',
+      about:
+        'Attempt times of mail that is never accepted, and their consequences, as `deferd simulate schedule --plan --json`. Times are in seconds. Changes nothing.',
+      body: jsonBody(planBody, SMALL_BODY),
+      answers: { 200: { about: 'a plan for each policy', shape: shapes.plans } },
+      handler: ({ body }) => json(retryPlans(body, view.loaded().config)),
+    }),
+  ]
+}
+
+/** Routes that read, in the order of the documentation. */
+export const readRoutes = (deps: ReadDeps): readonly ApiRoute[] => [
+  ...nowRoutes(deps),
+  ...messageRoutes(deps),
+  ...destinationRoutes(deps),
+  ...recordRoutes(deps),
+]

@@ -1,0 +1,231 @@
+/** Shapes of answers, for the OpenAPI document. Members are only ever added. Times are seconds since 1970 with a fraction. */
+import { z } from 'zod'
+
+const time = z.number().describe('seconds since 1970')
+const timeOrNull = time.nullable()
+const textOrNull = z.string().nullable()
+const count = z.int().min(0)
+
+const traffic = z.object({
+  accepted: z.number(),
+  delivered: z.number(),
+  deferred: z.number(),
+  bounced: z.number(),
+  expired: z.number(),
+  deleted: z.number(),
+})
+
+const recipient = z.object({
+  orig_address: z.string().optional(),
+  address: z.string(),
+  bounce_reason: z.string().optional(),
+  delay_reason: z.string().optional(),
+  destination: z.string().nullable(),
+  state: z.enum(['waiting', 'leased', 'parked', 'delivered', 'bounced', 'expired', 'removed']),
+  attempts: count,
+  next_attempt_time: timeOrNull,
+  last_status: textOrNull,
+})
+
+const message = z.object({
+  queue_name: z.enum(['maildrop', 'incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash', 'gone']),
+  queue_id: z.string(),
+  arrival_time: z.int(),
+  message_size: count,
+  forced_expire: z.boolean(),
+  sender: z.string(),
+  recipients: z.array(recipient),
+  expire_time: timeOrNull,
+  attempts: count,
+  next_attempt_time: timeOrNull,
+})
+
+/** A line of the whole listing. */
+export const messageLine = message.extend({ delay_reason: z.string().optional() }).meta({ id: 'MessageLine' })
+
+const next = z.string().nullable().describe('cursor of the next page; null after the last one')
+
+export const messagePage = z
+  .object({
+    messages: z.array(message.extend({ recipient_count: count.describe('all recipients; the list has at most 20') })),
+    next,
+    as_of: time,
+  })
+  .meta({ id: 'MessagePage' })
+
+export const messageCount = z
+  .object({ count, at_least: z.boolean().describe('true when the count ended early') })
+  .meta({ id: 'MessageCount' })
+
+const attempt = z.object({
+  time,
+  recipient: z.string(),
+  host: textOrNull,
+  stage: z.string(),
+  reply: textOrNull,
+  status: z.string(),
+  outcome: z.string(),
+  delays: z.array(z.number()),
+  reason: z.string(),
+})
+
+export const messageStory = message
+  .extend({
+    history: z.array(attempt),
+    rule: textOrNull,
+    waits_for: z.enum(['due-time', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing']),
+  })
+  .meta({ id: 'Message' })
+
+export const destination = z
+  .object({
+    destination: z.string(),
+    node: textOrNull,
+    state: z.enum(['open', 'throttled', 'dead', 'suspended']),
+    window: z.number().nullable(),
+    in_flight: count,
+    waiting: count,
+    next_due_time: timeOrNull,
+    dead_until: timeOrNull,
+    probe_interval: z.number().nullable(),
+    suspended_by: textOrNull,
+    suspended_until: timeOrNull,
+    suspend_reason: textOrNull,
+    last_reply: textOrNull,
+  })
+  .meta({ id: 'Destination' })
+
+export const destinationPage = z.object({ destinations: z.array(destination), next, as_of: time }).meta({ id: 'DestinationPage' })
+
+const recentCause = z.object({ cause: z.string(), attempts: count })
+
+export const destinationDetails = destination
+  .extend({
+    last_outcomes: z.array(z.string()).describe('outcomes of the last attempts, oldest first'),
+    last_causes: z.array(recentCause),
+    settings: z.object({ table: textOrNull, values: z.record(z.string(), z.string()) }),
+    as_of: time,
+  })
+  .meta({ id: 'DestinationDetails' })
+
+const cause = z.object({
+  destination: z.string(),
+  cause: textOrNull,
+  recipients: count,
+  since: timeOrNull,
+  last_time: timeOrNull,
+  stage: textOrNull,
+  last_status: textOrNull,
+  example: z.object({ queue_id: z.string(), recipient: z.string(), reply: textOrNull, reason: z.string() }).nullable(),
+  filter: z.object({ destination: textOrNull, reply: textOrNull }).nullable(),
+  filter_is_exact: z.boolean(),
+  options: textOrNull,
+})
+
+export const causes = z.object({ causes: z.array(cause), as_of: time }).meta({ id: 'Causes' })
+
+/** A line of the whole history. */
+export const departedMessage = z
+  .object({
+    queue_id: z.string(),
+    arrival_time: z.int(),
+    left_time: time,
+    message_size: count,
+    sender: z.string(),
+    message_id: textOrNull,
+    recipients: z.array(
+      z.object({
+        address: z.string(),
+        destination: z.string(),
+        outcome: z.string(),
+        time,
+        attempts: count,
+        last_status: textOrNull,
+        reply: textOrNull,
+        reason: textOrNull,
+      }),
+    ),
+  })
+  .meta({ id: 'DepartedMessage' })
+
+export const historyPage = z.object({ messages: z.array(departedMessage), next, as_of: time }).meta({ id: 'HistoryPage' })
+
+const statusDestination = z.object({
+  destination: z.string(),
+  state: z.string(),
+  waiting: count,
+  window: z.number().nullable(),
+  in_flight: z.number().nullable(),
+  dead_until: timeOrNull,
+  suspended_by: textOrNull,
+  suspended_until: timeOrNull,
+  suspend_reason: textOrNull,
+  last_reply: textOrNull,
+  last_outcomes: z.array(z.string()).nullable(),
+  last_causes: z.array(recentCause).nullable(),
+})
+
+export const now = z
+  .object({
+    name: z.string().describe('myhostname'),
+    time,
+    running: z.boolean(),
+    version: textOrNull,
+    rates: z.object({ last_10s: traffic, last_5min: traffic }).nullable().describe('recipients per second'),
+    last_hour: traffic,
+    queues: z.array(z.object({ queue_name: z.string(), messages: count, recipients: count, oldest_arrival_time: z.int() })),
+    trash: z.object({ messages: count, recipients: count }),
+    oldest_arrival_time: z.int().nullable(),
+    oldest: z.object({ queue_id: z.string(), arrival_time: z.int() }).nullable(),
+    closed_destinations: z.array(statusDestination),
+    largest_destinations: z.array(statusDestination),
+    balance: z.record(z.string(), z.number()),
+  })
+  .meta({ id: 'Now' })
+
+export const series = z
+  .object({
+    span: z.string(),
+    interval: z.number().describe('length of an interval in seconds'),
+    begin: time,
+    counts: z.array(traffic).describe('recipients per interval, oldest first'),
+  })
+  .meta({ id: 'Series' })
+
+const planned = z.object({
+  policy: z.string(),
+  attempts: z.array(z.number().nullable()),
+  tries: z.object({ by_1h: count, by_24h: count, lifetime: count }),
+  greylisting: z.array(z.object({ delay: z.number().nullable(), extra_wait: z.number().nullable() })),
+  outages: z.array(
+    z.object({
+      outage: z.number().nullable(),
+      mean_extra_wait: z.number().nullable(),
+      worst_extra_wait: z.number().nullable(),
+      share_lost: z.number(),
+    }),
+  ),
+  warning: z.number().nullable(),
+  bounce: z.number().nullable(),
+})
+
+export const plans = z.object({ plans: z.array(planned) }).meta({ id: 'Plans' })
+
+export const configuration = z
+  .object({
+    file: textOrNull,
+    parameters: z.array(z.object({ name: z.string(), value: z.string(), default: z.string(), given: z.boolean() })),
+    destinations: z.record(z.string(), z.record(z.string(), z.string())),
+    dkim: z.record(z.string(), z.record(z.string(), z.string())),
+  })
+  .meta({ id: 'Configuration' })
+
+export const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' })

@@ -1,0 +1,56 @@
+/** Asks the running nodes of a shared queue, this one included, over one session that is opened again when it is lost. */
+import type { Answers, NodeDirectory } from '../../store/postgres/node-directory.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
+
+export interface PeersDeps {
+  readonly clock: Clock
+  readonly open: () => Promise<NodeDirectory>
+}
+
+/** Time for which the answers of the other nodes are awaited. */
+const PATIENCE: Duration = SECOND
+/** Age at which the owners of destinations are looked up again. */
+const OWNERS_AGE: Duration = SECOND
+
+export class Peers {
+  readonly #deps: PeersDeps
+  #directory: Promise<NodeDirectory> | null = null
+  #owners: { readonly at: Duration; readonly nameOf: (destination: DestinationName) => string | null } | null = null
+
+  constructor(deps: PeersDeps) {
+    this.#deps = deps
+  }
+
+  /** Answers of the nodes that answer in time. */
+  async ask(what: string): Promise<readonly unknown[]> {
+    const { answers } = await this.#with<Answers>((directory) => directory.ask(what, PATIENCE))
+    return answers.map(({ answer }) => answer).filter((answer) => answer !== null)
+  }
+
+  /** Names the node that schedules a destination; null while no node does. */
+  async owners(): Promise<(destination: DestinationName) => string | null> {
+    const at = this.#deps.clock.monotonic()
+    if (this.#owners === null || at - this.#owners.at >= OWNERS_AGE) {
+      const nameOf = await this.#with((directory) => directory.owners())
+      this.#owners = { at, nameOf }
+    }
+    return this.#owners.nameOf
+  }
+
+  async close(): Promise<void> {
+    const directory = await this.#directory?.catch(() => null)
+    await directory?.close()
+  }
+
+  async #with<T>(work: (directory: NodeDirectory) => Promise<T>): Promise<T> {
+    const opened = (this.#directory ??= this.#deps.open())
+    try {
+      return await work(await opened)
+    } catch (error) {
+      if (this.#directory === opened) this.#directory = null
+      await opened.then((directory) => directory.close()).catch(() => undefined)
+      throw error
+    }
+  }
+}

