@@ -27,7 +27,7 @@ environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the co
 ## Tables
 
 \`\`\`toml
-# recipient domain, .parent or * → transport:nexthop, as in Postfix
+# recipient domain, .parent or * → transport:nexthop, as in Postfix; or one text: texthash:/path, regexp:/path, pcre:/path
 [transport_maps]
 "example.com" = "smtp:[127.0.0.1]:2526" # [host] for no MX lookup
 ".example.com" = "lmtp:unix:/run/lmtp.sock"

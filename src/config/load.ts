@@ -8,6 +8,7 @@ import { readDkimTable } from './values/dkim-tables.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
+import { tables } from './values/lookup-tables.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
@@ -37,6 +38,8 @@ export interface LoadedConfig {
   readonly file: string | null
   /** All parameters in the syntax of the file, with `$name` expanded. */
   readonly written: ReadonlyMap<OptionName, string>
+  /** transport_maps in the syntax of the file, where it is no TOML table; empty otherwise. */
+  readonly writtenTransports: string
   /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
@@ -64,6 +67,15 @@ function readTransportMaps(raw: RawSettings, problems: Problem[]): Config['trans
     else problems.push({ where, text: `transport_maps."${key}": expected "transport:nexthop"` })
   }
   return maps
+}
+
+/** The lookup tables of transport_maps where it is a text or a list. */
+function readTransportTables({ transportTables: given }: RawSettings, problems: Problem[]): Config['transport_tables'] {
+  if (given === null) return []
+  const reading = tables(given.value)
+  if ('value' in reading) return reading.value
+  problems.push({ where: given.where, text: `transport_maps: ${reading.wrong}` })
+  return []
 }
 
 type Table = { -readonly [K in keyof DestinationSettings]: unknown }
@@ -103,7 +115,13 @@ function throwProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(inLineOrder(problems))
 }
 
-const emptySettings = (): RawSettings => ({ parameters: new Map(), transportMaps: new Map(), destinations: new Map(), dkim: new Map() })
+const emptySettings = (): RawSettings => ({
+  parameters: new Map(),
+  transportMaps: new Map(),
+  transportTables: null,
+  destinations: new Map(),
+  dkim: new Map(),
+})
 
 /**
  * Loads the configuration from `sources`. Reads at most one file. Throws ConfigError (exit code 78) with all problems, each
@@ -150,8 +168,9 @@ function interpret(
 ): LoadedConfig {
   const expansion = new Expansion(raw.parameters, facts.hostname, problems)
   const { values, malformed } = readAll(expansion, problems)
-  const tables = [...raw.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
+  const ownTables = [...raw.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
   const maps = readTransportMaps(raw, problems)
+  const transportTables = readTransportTables(raw, problems)
   const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
   const queueTimes = new QueueTimes(problems)
   // Times are compared with each other only if all of them are valid.
@@ -164,7 +183,7 @@ function interpret(
     written.set('bounce_queue_lifetime', written.get('maximal_queue_lifetime') ?? '')
   }
   const destination = new Map(
-    tables.map(([heading, table]) => [
+    ownTables.map(([heading, table]) => [
       heading.toLowerCase(),
       timed ? fitTable(heading, table as DestinationSettings, { relay: parameters, raw, queueTimes }) : (table as DestinationSettings),
     ]),
@@ -175,10 +194,11 @@ function interpret(
       return [lower, readDkimTable(lower, table, parameters.maximal_queue_lifetime, problems)] as const
     }),
   )
-  const config: Config = { ...parameters, transport_maps: maps, destination, dkim }
+  const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, dkim }
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
+    transportTables: raw.transportTables?.where ?? 'transport_maps',
     table: (heading, name) => [...raw.destinations].find(([given]) => given.toLowerCase() === heading)?.[1].get(name)?.where,
     malformed,
   }
@@ -189,6 +209,7 @@ function interpret(
     whereOf: (name) => raw.parameters.get(name)?.where ?? '',
     file: facts.file,
     written,
+    writtenTransports: raw.transportTables === null ? '' : asText(raw.transportTables.value),
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
     writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
     warnings: queueTimes.warnings,

@@ -24,6 +24,8 @@ import { parseNextHops, parseTransport, type Transport } from './transport-map.t
 export interface Origins {
   readonly parameter: (name: OptionName) => string | undefined
   readonly transport: (key: string) => string
+  /** Position of transport_maps where it is no TOML table. */
+  readonly transportTables: string
   /** Position in the table of a destination; undefined when the table does not have the parameter. */
   readonly table: (heading: string, name: SettingName) => string | undefined
   /** Parameters whose value is replaced by the default, because it is malformed. */
@@ -154,7 +156,11 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     where: transport(key),
     read: () => assertTransportFamilies(parseTransport(text, config), config),
   }))
-  return [...given, ...maps, ...wrapperTrials(config, origins)]
+  const values = valuesOf(config.transport_tables).map((text) => ({
+    where: origins.transportTables,
+    read: () => assertTransportFamilies(parseTransport(text, config), config),
+  }))
+  return [...given, ...maps, ...values, ...wrapperTrials(config, origins)]
 }
 
 /** The levels of smtp_tls_wrappermode. Where the level of the relay is malformed, none is checked. */

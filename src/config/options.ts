@@ -4,6 +4,7 @@
  * table. Names and defaults are Postfix's where Postfix has the parameter (postconf(5)).
  */
 import { ACCESS_OPTIONS } from './access-options.ts'
+import type { TableSource } from './values/lookup-tables.ts'
 import type { DkimTable } from './values/dkim-tables.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
@@ -40,6 +41,8 @@ export type DestinationSettings = { readonly [K in PerDestinationName as Without
 export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
   /** Recipient domain, `.parent` or `*`, mapped to `transport:nexthop`. */
   readonly transport_maps: ReadonlyMap<string, string>
+  /** Lookup tables of transport_maps, where it is not a TOML table. */
+  readonly transport_tables: readonly TableSource[]
   /** Domain, `.parent` or next hop, mapped to the parameters of its table. */
   readonly destination: ReadonlyMap<string, DestinationSettings>
   /** Domain or `.parent`, in lower case, mapped to its keys. */

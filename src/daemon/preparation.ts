@@ -15,7 +15,7 @@ import { loadDkimKeys } from '../dkim/keys.ts'
 import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
-import { openSenderTables } from '../delivery/routing/sender-tables.ts'
+import { openRoutingTables } from '../delivery/routing/routing-tables.ts'
 import { openAccess } from '../access/access-tables.ts'
 import { openChecks } from '../checks/check-tables.ts'
 import { openTables } from '../rewriting/tables.ts'
@@ -132,19 +132,19 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
   steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded))
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
-  const senderTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openSenderTables(config))
+  const routingTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openRoutingTables(config))
   const checks = steps.take('lookup tables', 'header_checks', () => openChecks(config))
   const access = steps.take('lookup tables', 'smtpd_recipient_restrictions', () => openAccess(config))
-  steps.warn('lookup tables', ...[tables, senderTables, checks, access].flatMap((opened) => opened?.warnings ?? []))
+  steps.warn('lookup tables', ...[tables, routingTables, checks, access].flatMap((opened) => opened?.warnings ?? []))
   const dkimKeys = steps.take('DKIM keys', 'dkim_sign', () => loadDkimKeys(config))
   if (dkimKeys !== undefined) steps.warn('DKIM keys', ...keyWarnings(dkimKeys), ...signingWarnings(config, dkimKeys))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
-  if (tables === undefined || senderTables === undefined || dkimKeys === undefined || checks === undefined) return undefined
+  if (tables === undefined || routingTables === undefined || dkimKeys === undefined || checks === undefined) return undefined
   if (access === undefined) return undefined
-  const lookups = { tables: tables.tables, senderTables: senderTables.tables, checks: checks.checks, access: access.access }
+  const lookups = { tables: tables.tables, routingTables: routingTables.tables, checks: checks.checks, access: access.access }
   const { smtp_sasl_oauth_token_command: command } = config
   const secrets = { passwords: passwords.text, tls, ...(command === '' ? {} : { runTokenCommand: tokenCommand(command) }) }
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }

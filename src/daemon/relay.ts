@@ -16,7 +16,7 @@ import { Signer } from '../dkim/signer.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { Router } from '../delivery/routing/router.ts'
-import { openSenderTables, type SenderTables } from '../delivery/routing/sender-tables.ts'
+import { openRoutingTables, type RoutingTables } from '../delivery/routing/routing-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import { signInThreadPool, type Signing } from '../system/signing.ts'
@@ -58,7 +58,7 @@ export interface RelaySettings {
   /** Passwords, and the private keys of TLS client certificates, for next hops. */
   readonly secrets?: DeliverySecrets | undefined
   /** Opened lookup tables for routes by sender; opened by the relay when absent. */
-  readonly senderTables?: SenderTables | undefined
+  readonly routingTables?: RoutingTables | undefined
   /** Opened lookup tables for addresses; opened by the relay when absent. */
   readonly tables?: Tables | undefined
   /** Keys of the DKIM tables; read by the relay when absent. */
@@ -252,9 +252,9 @@ export class Relay {
     return this.#rules.notices
   }
 
-  #compile({ config, templates, secrets, tables, senderTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
+  #compile({ config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
-    const router = new Router(config, senderTables ?? openSenderTables(config).tables)
+    const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
     const policies = new DestinationPolicies(config)
     const opened = tables ?? openTables(config).tables
     const rewriting = Rewriting.of(config, opened)

@@ -153,10 +153,18 @@ describe('tables', () => {
     })
   })
 
+  test('transport_maps of the command line replace those of the file', () => {
+    const { config } = configFrom({ transport_maps: { 'a.example': 'discard:' } }, 'relay.example', {
+      overrides: ['transport_maps=static:discard:'],
+    })
+    expect(config.transport_maps.size).toBe(0)
+    expect(config.transport_tables).toEqual([{ kind: 'static', value: 'discard:' }])
+  })
+
   test('cannot be given by environment or command line', () => {
-    const said = problems(null, { env: { DEFERD_TRANSPORT_MAPS: 'x' }, overrides: ['destination=x'] })
+    const said = problems(null, { env: { DEFERD_DKIM: 'x' }, overrides: ['destination=x'] })
     expect(said).toEqual([
-      'environment: DEFERD_TRANSPORT_MAPS: tables are allowed in a file only',
+      'environment: DEFERD_DKIM: tables are allowed in a file only',
       '-o: destination: tables are allowed in a file only',
     ])
   })
@@ -241,7 +249,7 @@ describe('a bad configuration', () => {
     ['myhostname = "a"\nmyhostname = "b"', /^given\.toml:2: /],
     ['myhostname = unquoted', /^given\.toml:1: /],
     ['[destination]\n"a.example" = 5', /^given\.toml:2: expected a table: \[destination\."a\.example"\]$/],
-    ['\ntransport_maps = "x"', /^given\.toml:2: transport_maps must be a table: \[transport_maps\]$/],
+    ['\ntransport_maps = "x"', /^given\.toml:2: transport_maps: "x" is not a lookup table; /],
     ['myorigin = "$myhost"', /^given\.toml:1: \$myhost: unknown parameter myhost$/],
     ['myorigin = "$smtp_helo_name"\nsmtp_helo_name = "$myorigin"', /myorigin → smtp_helo_name → myorigin is a circular reference$/],
     ['mail_name = 2026-11-20', /^given\.toml:1: mail_name: expected a text/],

@@ -9,7 +9,7 @@ import { freePort, greeted } from '../../scripts/bench/child.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatNextHop, parseNextHop } from '../../src/config/values/next-hop.ts'
 import { Router } from '../../src/delivery/routing/router.ts'
-import { openSenderTables } from '../../src/delivery/routing/sender-tables.ts'
+import { openRoutingTables } from '../../src/delivery/routing/routing-tables.ts'
 import { parseMainCf } from '../../src/import/configuration/main-cf.ts'
 import { CONFIGURATIONS } from '../support/postfix-configurations.ts'
 import { reasonToSkip } from '../support/required.ts'
@@ -85,7 +85,7 @@ test.skipIf(reason !== null).each(Object.keys(CONFIGURATIONS))(
       })
       expect((await deferd('check', '--config', file)).out.split('\n').filter((line) => line.startsWith('error'))).toEqual([])
       const loaded = loadConfig({ file, env: {}, overrides: [], uid: 0, calledAs: 'deferd' }).config
-      const router = new Router(loaded, openSenderTables(loaded).tables)
+      const router = new Router(loaded, openRoutingTables(loaded).tables)
       const routes = pairs().map(([sender, recipient]) => routeOf(router, sender, recipient))
       const different = pairs().flatMap((pair, i) =>
         PROGRAMS[expected[i]?.transport ?? ''] === undefined || routes[i] === inWords(expected[i]!)

@@ -9,7 +9,7 @@ import type { AttemptResult, DeliveryOptions, RecipientOutcome } from '../../src
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { ForwardingNet, type Lookup, type MxRecord, type Net } from '../../src/system/net.ts'
 import { Router } from '../../src/delivery/routing/router.ts'
-import { openSenderTables } from '../../src/delivery/routing/sender-tables.ts'
+import { openRoutingTables } from '../../src/delivery/routing/routing-tables.ts'
 import { SmtpAgent, type SmtpAgentDeps } from '../../src/delivery/smtp/smtp-agent.ts'
 import type { TlsConnection } from '../../src/delivery/tls/tls-connection.ts'
 import type { Duration } from '../../src/system/clock.ts'
@@ -110,7 +110,7 @@ export class SmtpAgentHarness {
       },
     })
     this.driver = new TimeDriver(this.clock, { net: this.net })
-    this.router = new Router(config, openSenderTables(config).tables)
+    this.router = new Router(config, openRoutingTables(config).tables)
     this.policies = new DestinationPolicies(config)
     this.agent = new SmtpAgent({
       config,

@@ -16,7 +16,7 @@ import { isOwned } from '../../store/owner-lock.ts'
 import { repairLines, signOfDamage } from '../../store/sqlite/file/repair.ts'
 import { ANY_MESSAGE } from '../../store/queue-reader.ts'
 import { parseUsers } from '../../smtpd/users.ts'
-import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
+import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { EX } from '../shell/exit.ts'
@@ -85,7 +85,8 @@ function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding 
       return path === '' ? null : ok(part, plural(parseUsers(readFileSync(path, 'utf8')).size, 'user'))
     }
     case 'lookup tables': {
-      const used = [...TABLE_NAMES, ...SENDER_TABLE_NAMES].filter((name) => config[name].length > 0)
+      const named = [...TABLE_NAMES, ...SENDER_TABLE_NAMES].filter((name) => config[name].length > 0)
+      const used = config.transport_tables.length === 0 ? named : ['transport_maps', ...named]
       return used.length === 0 ? null : ok(part, used.join(', '))
     }
     case 'DKIM keys': {

@@ -30,7 +30,8 @@ function chosen(names: readonly string[]): readonly OptionName[] {
 const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
   JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
 
-function* tables({ config, writtenTables, writtenDkim }: LoadedConfig): Generator<string> {
+function* tables({ config, writtenTransports, writtenTables, writtenDkim }: LoadedConfig): Generator<string> {
+  if (writtenTransports !== '') yield `transport_maps = ${writtenTransports}`
   if (config.transport_maps.size > 0) {
     yield '\n[transport_maps]'
     for (const [key, target] of config.transport_maps) yield `${JSON.stringify(key)} = ${target}`

@@ -4,7 +4,7 @@ import { parseTables } from '../../config/values/lookup-tables.ts'
 import type { Config } from '../../config/options.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
 import { CHECK_NAMES } from '../../checks/check-tables.ts'
-import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
+import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { openNamed, TABLE_NAMES } from '../../rewriting/tables.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -21,6 +21,7 @@ const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sen
 const sourcesOf = (config: Config, name: string) => {
   const known = NAMES.find((parameter) => parameter === name)
   if (known !== undefined) return config[known]
+  if (name === 'transport_maps') return config.transport_tables
   if (name.includes(':')) return parseTables(name)
   throw new Error(
     `${name} names no lookup tables; name one of ${['transport_maps', ...NAMES].join(', ')}, or a table such as texthash:/PATH`,
@@ -28,7 +29,7 @@ const sourcesOf = (config: Config, name: string) => {
 }
 
 function tableOf(config: Config, name: string): LookupTable['find'] {
-  if (name === 'transport_maps') return (key: string) => config.transport_maps.get(key)
+  if (name === 'transport_maps' && config.transport_tables.length === 0) return (key: string) => config.transport_maps.get(key)
   try {
     const { table } = openNamed(name, sourcesOf(config, name))
     return table.find

@@ -44,6 +44,7 @@ The mail ${queueId} is queued. List the queue, see why the mail waits, and try i
 const sendsToLiterals = (config: Config): boolean =>
   config.relayhost.length === 0 &&
   config.transport_maps.size === 0 &&
+  config.transport_tables.length === 0 &&
   config.sender_dependent_relayhost_maps.length === 0 &&
   config.sender_dependent_default_transport_maps.length === 0
 

@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { keyLines, keyPath } from './key-lines.ts'
-import { foreignTableType } from './postfix-parameters.ts'
 import { ConfigError, type Problem } from './problem.ts'
 
 /** A value of a source, not validated. */
@@ -19,7 +18,10 @@ export interface RawValue {
 /** Values by name. A later source overrides an earlier one. */
 export interface RawSettings {
   readonly parameters: Map<string, RawValue>
+  /** Entries of `[transport_maps]`. */
   readonly transportMaps: Map<string, RawValue>
+  /** Value of transport_maps where it is a text or a list of lookup tables; null for a table or none. */
+  transportTables: RawValue | null
   readonly destinations: Map<string, Map<string, RawValue>>
   readonly dkim: Map<string, Map<string, RawValue>>
 }
@@ -114,7 +116,8 @@ export function addTables(
 ): void {
   for (const [name, value] of Object.entries(tables)) {
     if (!TABLES.has(name)) raw.parameters.set(name, { value, where: where(name) })
-    else if (!isTable(value)) problems.push({ where: where(name), text: `${name} must be a table: [${name}]${instead(value)}` })
+    else if (name === 'transport_maps' && !isTable(value)) raw.transportTables = { value, where: where(name) }
+    else if (!isTable(value)) problems.push({ where: where(name), text: `${name} must be a table: [${name}]` })
     else if (name === 'transport_maps') {
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
@@ -130,12 +133,6 @@ export function addTables(
   }
 }
 
-/** Hint in the problem of a text in place of a table; empty unless the text names one of Postfix's lookup tables (`hash:/path`). */
-function instead(value: unknown): string {
-  const type = typeof value === 'string' ? foreignTableType(value) : undefined
-  return type === undefined ? '' : `; deferd does not read ${type}: tables, write its lines as entries, "example.com" = "smtp:[host]:25"`
-}
-
 /** Matches variables that are parameters: all except DEFERD_CONFIG and those of the test suite (`DEFERD_TEST_REQUIRE`). */
 const SETTING = /^DEFERD_(?!CONFIG$|TEST_)/
 
@@ -144,15 +141,23 @@ export function addEnvironment(env: ConfigSources['env'], raw: RawSettings, prob
   for (const [variable, value] of Object.entries(env)) {
     if (!SETTING.test(variable) || value === undefined) continue
     const name = variable.slice('DEFERD_'.length).toLowerCase()
-    if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
+    if (name === 'transport_maps') overrideTransports(raw, { value, where: 'environment' })
+    else if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
     else raw.parameters.set(name, { value, where: 'environment' })
   }
+}
+
+/** Replaces the entries or tables of the file. */
+function overrideTransports(raw: RawSettings, tables: RawValue): void {
+  raw.transportMaps.clear()
+  raw.transportTables = tables
 }
 
 export function addOverrides(overrides: readonly string[], raw: RawSettings, problems: Problem[]): void {
   for (const override of overrides) {
     const [, name, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/s.exec(override) ?? []
     if (name === undefined || value === undefined) problems.push({ where: '-o', text: `expected name=value, got "${override}"` })
+    else if (name === 'transport_maps') overrideTransports(raw, { value, where: '-o' })
     else if (TABLES.has(name)) problems.push({ where: '-o', text: `${name}: tables are allowed in a file only` })
     else raw.parameters.set(name, { value, where: '-o' })
   }

@@ -10,8 +10,10 @@ import type { DestinationName } from '../../mail/message.ts'
 import { formatNextHop, parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
 import type { KnownTransport } from '../../config/sender-routes.ts'
-import { SenderRouting, type SenderOverride } from './sender-routing.ts'
-import type { SenderTables } from './sender-tables.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import type { LookupTable } from '../../rewriting/lookup-table.ts'
+import { MALFORMED, SenderRouting, type SenderOverride } from './sender-routing.ts'
+import type { RoutingTables } from './routing-tables.ts'
 
 interface RouteBase {
   readonly destination: DestinationName
@@ -38,7 +40,11 @@ const CACHE_SIZE = 10_000
 export class Router {
   readonly #config: Config
   readonly #transports: ReadonlyMap<string, Transport>
-  /** True when transport_maps has entries for full addresses, which are looked up first (transport(5)). */
+  /** The tables that transport_maps names; absent where it is a TOML table. */
+  readonly #tables: LookupTable | undefined
+  /** Values of these tables that were parsed. */
+  readonly #parsed = new Map<string, Transport>()
+  /** True when transport_maps may have entries for full addresses, which are looked up first (transport(5)). */
   readonly #hasAddresses: boolean
   readonly #relayhost: readonly NextHop[]
   readonly #fallback: readonly NextHop[]
@@ -49,13 +55,14 @@ export class Router {
   readonly #bySender: SenderRouting
 
   /** Throws an error for the operator when a next hop or a transport in the configuration is malformed. */
-  constructor(config: Config, senderTables: SenderTables) {
+  constructor(config: Config, routingTables: RoutingTables) {
     const port = config.smtp_tcp_port
     this.#config = config
-    this.#bySender = new SenderRouting(config, senderTables)
+    this.#bySender = new SenderRouting(config, routingTables)
     this.#doubleBounce = `${config.double_bounce_sender}@${config.myhostname}`.toLowerCase()
     this.#transports = new Map([...config.transport_maps].map(([key, text]) => [key, parseTransport(text, config)]))
-    this.#hasAddresses = [...this.#transports.keys()].some((key) => key.includes('@'))
+    this.#tables = routingTables.get('transport_maps')
+    this.#hasAddresses = this.#tables !== undefined || [...this.#transports.keys()].some((key) => key.includes('@'))
     this.#relayhost = parseNextHops(config.relayhost, 'relayhost', port, true)
     this.#fallback = parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', port, true)
   }
@@ -64,7 +71,7 @@ export class Router {
   route(address: string, sender: string): Route {
     const domain = domainOf(address) || this.#config.myorigin.toLowerCase()
     if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#discard(domain)
-    const own = this.#hasAddresses ? this.#transports.get(address.toLowerCase()) : undefined
+    const own = this.#hasAddresses ? this.#find(address.toLowerCase(), address) : undefined
     if (own !== undefined && own.kind !== 'unchanged') return this.#routeBy(own, domain, null)
     const ofSender = this.#bySender.find(sender, domain)
     const isOverruled = own === undefined && ofSender !== undefined && this.#transportOf(domain) !== undefined
@@ -110,10 +117,34 @@ export class Router {
     return { destination, domain, transport: 'discard', text: 'undeliverable postmaster notification' }
   }
 
+  /**
+   * The value of a key. `whole` is a full address, which tables of patterns match. Mail waits (4.3.5) where a table cannot be used, until it is
+   * corrected.
+   */
+  #find(key: string, whole?: string): Transport | undefined {
+    const entry = this.#transports.get(key)
+    if (entry !== undefined || this.#tables === undefined) return entry
+    try {
+      const text = this.#tables.find(key, whole)
+      return text === undefined ? undefined : this.#parse(text)
+    } catch (error) {
+      return { kind: 'error', status: MALFORMED, text: errorMessage(error) }
+    }
+  }
+
+  #parse(text: string): Transport {
+    const known = this.#parsed.get(text)
+    if (known !== undefined) return known
+    const transport = parseTransport(text, this.#config)
+    if (this.#parsed.size >= CACHE_SIZE) this.#parsed.clear()
+    this.#parsed.set(text, transport)
+    return transport
+  }
+
   /** The transport of a domain by transport_maps; undefined when the table does not change its route. */
   #transportOf(domain: string): KnownTransport | undefined {
     for (const key of lookupKeys(domain)) {
-      const transport = this.#transports.get(key)
+      const transport = this.#find(key)
       if (transport !== undefined) return transport.kind === 'unchanged' ? undefined : transport
     }
     return undefined

@@ -10,7 +10,7 @@ import { AddressMap } from '../../rewriting/address-map.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
 import { addressRules } from '../../rewriting/lookup-rules.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import type { SenderTables } from './sender-tables.ts'
+import type { RoutingTables } from './routing-tables.ts'
 
 /** Replacement of the route that mail of other senders takes. At least one of the members is defined. */
 export interface SenderOverride {
@@ -22,15 +22,15 @@ export interface SenderOverride {
 /** Key of the null sender (postconf(5), empty_address_relayhost_maps_lookup_key). */
 const NULL_SENDER = '<>'
 
-/** Status of mail whose sender has a malformed value. The mail waits for a corrected table. */
-const MALFORMED = '4.3.5'
+/** Status of mail whose route is malformed in a table. The mail waits for a corrected table. */
+export const MALFORMED = '4.3.5'
 
 export class SenderRouting {
   readonly #relayhosts: SenderLookup<readonly NextHop[]> | undefined
   readonly #transports: SenderLookup<KnownTransport> | undefined
   readonly #relayDomains: readonly string[]
 
-  constructor(config: Config, tables: SenderTables) {
+  constructor(config: Config, tables: RoutingTables) {
     this.#relayhosts = lookupIn(tables.get('sender_dependent_relayhost_maps'), config, (text) => parseSenderRelayhost(text, config))
     this.#transports = lookupIn(tables.get('sender_dependent_default_transport_maps'), config, (text) => parseSenderTransport(text, config))
     this.#relayDomains = config.relay_domains.map((domain) => domain.toLowerCase().replace(/^\.?/, '.'))

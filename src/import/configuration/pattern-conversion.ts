@@ -1,7 +1,7 @@
 /** Converts regexp: and pcre: tables. Rules that deferd refuses become comments. */
 import { CHECK_NAMES, openCheckTable } from '../../checks/check-tables.ts'
 import type { PatternSource } from '../../config/values/lookup-tables.ts'
-import { SENDER_TABLE_NAMES } from '../../delivery/routing/sender-tables.ts'
+import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { openAliasTable } from '../../rewriting/alias-table.ts'
 import { openTable } from '../../rewriting/lookup-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'

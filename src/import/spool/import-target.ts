@@ -2,7 +2,7 @@
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Account } from '../../daemon/account.ts'
 import type { RelaySettings } from '../../daemon/relay.ts'
-import { openSenderTables } from '../../delivery/routing/sender-tables.ts'
+import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
 import { Router } from '../../delivery/routing/router.ts'
 import type { Submitted } from '../../queue/intake/intake.ts'
 import { Rewriting } from '../../rewriting/rewriting.ts'
@@ -74,8 +74,8 @@ async function openAs(account: Account | null, directory: string): Promise<Owned
   }
 }
 
-function rulesOf({ config, senderTables }: RelaySettings, tables: Tables, random: Random): TakeOverRules {
-  const router = new Router(config, senderTables ?? openSenderTables(config).tables)
+function rulesOf({ config, routingTables }: RelaySettings, tables: Tables, random: Random): TakeOverRules {
+  const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
   const aliases = tables.get('alias_maps')
   // Postfix has rewritten the mail of its queues, except for aliases of local users, which it replaces at delivery.
   const atDelivery: Tables = aliases === undefined ? new Map() : new Map([['alias_maps', aliases]])

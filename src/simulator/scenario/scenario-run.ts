@@ -5,7 +5,7 @@
 import { loadTemplates } from '../../bounce/templates.ts'
 import { Relay } from '../../daemon/relay.ts'
 import { Router } from '../../delivery/routing/router.ts'
-import { openSenderTables } from '../../delivery/routing/sender-tables.ts'
+import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
 import { sleep } from '../../system/clock.ts'
 import { seededRandom } from '../../system/random.ts'
 import type { DestinationName } from '../../mail/message.ts'
@@ -71,7 +71,7 @@ class Run implements Busy {
     this.#remote = new RemoteNetwork({ clock, random, script: scenario.script })
     const net = new MemoryNet(clock, this.#remote)
     this.#driver = new TimeDriver(clock, { net, mail: this })
-    this.#router = new Router(config, openSenderTables(config).tables)
+    this.#router = new Router(config, openRoutingTables(config).tables)
     const { templates } = loadTemplates({ config, written })
     this.#relay = new Relay({ config, templates, clock, net, store, random, events: this.#events })
     this.#record = new ScenarioRecord(clock.now(), (destination) => this.#windowOf(destination))

@@ -55,7 +55,7 @@ describe('lookup tables', () => {
     [{ smtp_tls_policy_maps: 'lmdb:/etc/postfix/tls_policy' }, /does not read lmdb: tables; write its entries as a list/],
     [{ relay_domains: 'hash:/etc/postfix/relay_domains' }, /does not read hash: tables; write its entries as a list/],
     [{ mynetworks: 'hash:/etc/postfix/networks' }, /does not read hash: tables; write its entries as a list/],
-    [{ transport_maps: 'hash:/etc/postfix/transport' }, /must be a table: \[transport_maps\]; deferd does not read hash: tables/],
+    [{ transport_maps: 'hash:/etc/postfix/transport' }, /transport_maps: deferd does not read hash: tables; name the text file itself/],
   ])('%j is refused with the remedy', (values, expected) => {
     expect(problems(values)).toEqual([expect.stringMatching(expected)])
   })

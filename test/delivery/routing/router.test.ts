@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { configFrom } from '../../../src/config/load.ts'
 import { Router } from '../../../src/delivery/routing/router.ts'
+import { openRoutingTables } from '../../../src/delivery/routing/routing-tables.ts'
 import { SmtpAgentHarness, testConfig } from '../../support/smtp-agent-harness.ts'
 
 const router = (maps: Record<string, string> = {}, tables: readonly string[] = [], ...config: string[]) =>
@@ -33,6 +35,40 @@ describe('names of destinations', () => {
       'smtp:[relay.example]:25',
     ])
     expect(behind.route('a@gmail.com', '')).toMatchObject({ nexthops: [{ host: 'relay.example', mx: false }] })
+  })
+})
+
+describe('transport_maps as lookup tables', () => {
+  const ofTables = (text: string): Router => {
+    const config = configFrom({ transport_maps: text }, 'relay.example').config
+    return new Router(config, openRoutingTables(config).tables)
+  }
+
+  test('keys are those of the TOML table', () => {
+    const of = ofTables(
+      'inline:{{a.example = smtp:[one.example]} {.b.example = smtp:[two.example]} {ann@a.example = discard:} {* = smtp:[all.example]}}',
+    )
+    expect(names(of, 'x@a.example', 'x@sub.b.example', 'Ann@a.example', 'x@c.example')).toEqual([
+      'smtp:[one.example]:25',
+      'smtp:[two.example]:25',
+      'discard:a.example',
+      'smtp:[all.example]:25',
+    ])
+  })
+
+  test('patterns match the whole address only', () => {
+    const of = ofTables('regexp:{{/^vip-.*@a\\.example$/ smtp:[vip.example]} {/^b\\.example$/ discard:}}')
+    expect(names(of, 'vip-1@A.example', 'x@a.example', 'x@b.example')).toEqual(['smtp:[vip.example]:25', 'a.example', 'b.example'])
+  })
+
+  test('an entry of a pattern that is no transport defers its mail', () => {
+    const of = ofTables('regexp:{{/@a/ pigeon:coop}}')
+    expect(of.route('x@a.example', '')).toMatchObject({ transport: 'error', status: '4.3.5', text: expect.stringContaining('pigeon:coop') })
+    expect(of.route('x@b.example', '')).toMatchObject({ transport: 'smtp', destination: 'b.example' })
+  })
+
+  test('an entry of the configuration that is no transport refuses it', () => {
+    expect(() => ofTables('inline:{a.example=pigeon:coop}')).toThrow('names no transport')
   })
 })
 

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
 import { Router, type Route } from '../../../src/delivery/routing/router.ts'
-import { openSenderTables } from '../../../src/delivery/routing/sender-tables.ts'
+import { openRoutingTables } from '../../../src/delivery/routing/routing-tables.ts'
 import { SmtpAgentHarness } from '../../support/smtp-agent-harness.ts'
 
 const FAR = 'eve@far.example'
 
 function router(values: Readonly<Record<string, unknown>>): Router {
   const { config } = configFrom(values, 'relay.us.example')
-  return new Router(config, openSenderTables(config).tables)
+  return new Router(config, openRoutingTables(config).tables)
 }
 
 const destinations = (of: Router, senders: readonly string[], recipient = FAR) =>
