@@ -143,6 +143,7 @@ async function receive<Body>(body: RequestBody<Body>, { request, response, signa
     signal,
   )
   if (read !== undefined) return read.value
+  if (signal.aborted) throw new Error('the client has disconnected')
   throw new Problem(HTTP_PROBLEMS.timeout, `the body was not received within ${BODY_TIMEOUT / 1_000} s`, {
     headers: { connection: 'close' },
   })

@@ -1,0 +1,46 @@
+/** Authentication of a request by its session or token: the client as a Requester, with its name in the audit log. */
+import type { Client } from '../http/forwarded-client.ts'
+import type { Requester } from '../http/requester.ts'
+import type { Credential } from '../http/web-admission.ts'
+import type { Sessions } from './sessions.ts'
+import { tokenWith, type TokenDeps } from './tokens.ts'
+
+export interface AuthenticationDeps {
+  readonly sessions: Sessions
+  /** Throws while the queue is not open. */
+  readonly tokens: () => TokenDeps
+}
+
+/** True while the credential is valid, without a use of the session. */
+export const confirmation =
+  ({ sessions, tokens }: AuthenticationDeps) =>
+  async (credential: Credential): Promise<boolean> => {
+    switch (credential.kind) {
+      case 'session':
+        return sessions.isOpen(credential.id)
+      case 'token':
+        return (await tokenWith(credential.text, tokens())) !== null
+    }
+  }
+
+/**
+ * The client with this credential; null when there is none. A user whom a trusted proxy has authenticated gives the session its name,
+ * not its rights.
+ */
+export const authentication =
+  ({ sessions, tokens }: AuthenticationDeps) =>
+  async (credential: Credential, { address, user: forwardedUser }: Client): Promise<Requester | null> => {
+    switch (credential.kind) {
+      case 'session': {
+        const found = sessions.userOf(credential.id)
+        if (found === null) return null
+        return { name: `page:${forwardedUser ?? found.user}`, role: found.role, content: found.content, destinations: null, address }
+      }
+      case 'token': {
+        const found = await tokenWith(credential.text, tokens())
+        if (found === null) return null
+        const { role, content, destinations } = found
+        return { name: `token:${found.name}`, role, content: content || role === 'admin', destinations, address }
+      }
+    }
+  }

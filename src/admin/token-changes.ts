@@ -1,0 +1,57 @@
+/** Adds and removes tokens, and records it in the audit log. */
+import { z } from 'zod'
+import { CLIENT_ROLES } from '../http/requester.ts'
+import type { TokenStore } from '../store/access-token.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { Clock } from '../system/clock.ts'
+
+/** Form of the name of a token, because names appear in the log and in the audit log. */
+const NAME = /^[\w.@+-]{1,64}$/
+
+export const isTokenName = (name: string): boolean => NAME.test(name)
+
+const rightsShape = {
+  name: z.string().regex(NAME, 'expected 1 to 64 letters, digits or any of ._@+-'),
+  role: z.enum(CLIENT_ROLES),
+  content: z.boolean(),
+  /** Pattern of destinations; null for all. */
+  destinations: z.string().min(1).max(1_000).nullable(),
+  /** Time in ms after which the token expires; null for never. */
+  duration: z.number().int().positive().nullable(),
+}
+
+/** A token that is to be added, with the hash of its secret. */
+export const newTokenShape = z.strictObject({ ...rightsShape, hash: z.string().regex(/^[0-9a-f]{64}$/), who: z.string() })
+export type NewToken = z.infer<typeof newTokenShape>
+
+/** A change of tokens that is refused (EX_DATAERR). */
+export class TokenRefused extends Error {
+  override readonly name = 'TokenRefused'
+  readonly exitCode = 65
+}
+
+export interface TokenChangesDeps {
+  readonly store: Pick<TokenStore, 'addToken' | 'removeToken'> & Pick<QueueStore, 'audit'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Adds a token. Rejects with TokenRefused when there is one of this name. */
+export async function addToken(
+  { name, role, content, destinations, duration, hash, who }: NewToken,
+  { store, clock }: TokenChangesDeps,
+): Promise<void> {
+  const now = clock.now()
+  const expiresAt = duration === null ? null : now + duration
+  const added = await store.addToken({ name, role, content, destinations, hash, addedAt: now, addedBy: who, expiresAt, lastUsedAt: null })
+  if (!added) throw new TokenRefused(`there is a token ${name} already: remove it first, or choose another name`)
+  await store.audit({ at: now, who, action: 'token add', arguments: rightsText({ name, role, content, destinations }), changed: 1 })
+}
+
+/** Removes a token, which is refused from then on. Rejects with TokenRefused when there is none of this name. */
+export async function removeToken({ name, who }: Pick<NewToken, 'name' | 'who'>, { store, clock }: TokenChangesDeps): Promise<void> {
+  if (!(await store.removeToken(name))) throw new TokenRefused(`there is no token ${name}: deferd token list shows all names`)
+  await store.audit({ at: clock.now(), who, action: 'token remove', arguments: name, changed: 1 })
+}
+
+const rightsText = ({ name, role, content, destinations }: Pick<NewToken, 'name' | 'role' | 'content' | 'destinations'>): string =>
+  [name, '--role', role, ...(content ? ['--content'] : []), ...(destinations === null ? [] : ['--destination', destinations])].join(' ')

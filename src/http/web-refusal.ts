@@ -1,0 +1,41 @@
+/** Responses to refused and failed requests of browsers and programs: a page, a redirection to the login, or problem details. */
+import type { IncomingMessage } from 'node:http'
+import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-details.ts'
+import type { Requester } from './requester.ts'
+import type { Answer } from './route-table.ts'
+
+export interface RefusedRequest {
+  readonly path: string
+  readonly requester: Requester | null
+}
+
+/** Makes the page that shows a problem to a person. */
+export type RefusalPage = (problem: Problem, request: RefusedRequest) => Answer
+
+/** Path relative to `path` that leads to `name` at the root, also behind a proxy that strips a prefix. */
+export const fromRoot = (path: string, name: string): string => `${'../'.repeat(Math.max(0, path.split('/').length - 2))}${name}` || './'
+
+/** The response in problem details (RFC 9457). */
+export const problemAnswer = (problem: Problem): Answer => ({
+  kind: 'text',
+  status: problem.kind.status,
+  contentType: 'application/problem+json',
+  text: `${JSON.stringify(problemJson(problem))}\n`,
+  headers: problem.headers,
+})
+
+/** True for a request of a person who follows a link or sends a form. */
+export const isNavigation = ({ url = '', headers }: IncomingMessage): boolean =>
+  !url.startsWith('/api/') && (headers.accept ?? '').includes('text/html')
+
+/** Responses to refused requests. A screen without a session leads to the login. */
+export const webRefusal =
+  (page: RefusalPage) =>
+  (error: unknown, request: IncomingMessage, requester: Requester | null): Answer => {
+    const problem = problemOf(error)
+    const [path = ''] = (request.url ?? '').split('?', 1)
+    if (!isNavigation(request)) return problemAnswer(problem)
+    const isScreen = request.method === 'GET' || request.method === 'HEAD'
+    if (problem.kind === HTTP_PROBLEMS.unauthenticated && isScreen) return { kind: 'redirect', location: fromRoot(path, 'login') }
+    return page(problem, { path, requester })
+  }

@@ -1,0 +1,154 @@
+/**
+ * Server of the admin API and the page, at a port or a Unix socket: time limits, sizes and numbers, and responses to requests that
+ * node:http cannot parse.
+ */
+import { createServer, STATUS_CODES, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { errorCode } from '../system/caught-error.ts'
+import { seconds, sleep, type Clock, type Duration } from '../system/clock.ts'
+import type { Endpoint, ListenOptions } from '../system/net.ts'
+import { HTTP_PROBLEMS, Problem, problemJson, type ProblemKind } from './problem-details.ts'
+import type { Listener } from './route-listener.ts'
+import { WEB_HEADERS } from './web-headers.ts'
+
+/** Certificate with its chain, and its key, in PEM. */
+export interface WebCertificate {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** Time limits of receiving a header, and a whole request, with a large message. */
+const HEADER_TIMEOUT: Duration = seconds(10)
+const REQUEST_TIMEOUT: Duration = seconds(300)
+/** Time for which an idle connection is kept. */
+const KEEP_ALIVE: Duration = seconds(60)
+/** Interval at which node:http looks for connections beyond their time limit. */
+const TIMEOUT_CHECK: Duration = seconds(2)
+const HEADER_SIZE = 16 * 1024
+/** Maximum number of connections; further ones are closed on accept. 50 of them may be streams. */
+const CONNECTIONS = 256
+/** Time that running requests get when the server closes. */
+const GRACE: Duration = seconds(1)
+
+const OPTIONS: ServerOptions = {
+  headersTimeout: HEADER_TIMEOUT,
+  requestTimeout: REQUEST_TIMEOUT,
+  keepAliveTimeout: KEEP_ALIVE,
+  connectionsCheckingInterval: TIMEOUT_CHECK,
+  maxHeaderSize: HEADER_SIZE,
+  // A request without Host is refused by the admission, with the header fields of all responses.
+  requireHostHeader: false,
+  insecureHTTPParser: false,
+}
+
+export interface WebServerDeps {
+  readonly listener: Listener
+  readonly clock: Clock
+  /** Null for a server without TLS. */
+  readonly certificate: WebCertificate | null
+}
+
+export class WebServer {
+  readonly #server: Server | TlsServer
+  readonly #clock: Clock
+  /** Responses that have not ended, by connection. */
+  readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
+
+  constructor({ listener, clock, certificate }: WebServerDeps) {
+    const server = certificate === null ? createServer(OPTIONS) : createTlsServer({ ...OPTIONS, ...certificate })
+    server.maxConnections = CONNECTIONS
+    const answering: Listener = (request, response) => {
+      this.#note(request.socket, response)
+      listener(request, response)
+    }
+    server.on('request', answering)
+    server.on('checkContinue', answering)
+    server.on('checkExpectation', (_request, response) => void response.socket?.end(rawProblem(HTTP_PROBLEMS.expectation)))
+    server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
+    this.#server = server
+    this.#clock = clock
+  }
+
+  /** Opens the port and resolves with its address. Rejects with the system's error. */
+  async listen({ address, port, ipv6Only = false }: ListenOptions): Promise<Endpoint> {
+    await this.#listening(() => this.#server.listen({ port, host: address, ipv6Only }))
+    const bound = this.#server.address() as AddressInfo
+    return { address: bound.address, port: bound.port }
+  }
+
+  /** Opens a Unix socket of mode 0600. Rejects with the system's error. */
+  async listenAt(path: string): Promise<void> {
+    await this.#listening(() => {
+      // The umask gives the socket its mode at creation. A later chmod would leave time for other users to connect.
+      const mask = process.umask(0o177)
+      try {
+        this.#server.listen(path)
+      } finally {
+        process.umask(mask)
+      }
+    })
+  }
+
+  /** Uses another certificate for new connections. */
+  renew(certificate: WebCertificate): void {
+    if ('setSecureContext' in this.#server) this.#server.setSecureContext(certificate)
+  }
+
+  /** Closes the server. Running requests have GRACE to end; the caller ends streams before. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
+    this.#server.closeIdleConnections()
+    await Promise.race([closed, sleep(this.#clock, GRACE)])
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  #note(socket: Socket, response: ServerResponse): void {
+    const open = this.#responses.get(socket) ?? new Set()
+    this.#responses.set(socket, open.add(response))
+    response.on('close', () => open.delete(response))
+  }
+
+  /** Answers a request that was not parsed, after the responses to earlier ones of the connection. */
+  #refuse(error: Error, socket: Socket): void {
+    const open = [...(this.#responses.get(socket) ?? [])]
+    const earlier = open.findLast(({ req }) => req.complete)
+    const isAnswering = open.some(({ headersSent, req }) => headersSent && !req.complete)
+    if (errorCode(error) === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy()
+    else if (earlier !== undefined) earlier.once('close', () => this.#refuse(error, socket))
+    else socket.end(rawProblem(PARSE_PROBLEMS[errorCode(error)] ?? HTTP_PROBLEMS.malformed), () => socket.destroy())
+  }
+
+  #listening(listen: () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.once('listening', () => {
+        this.#server.off('error', reject)
+        resolve()
+      })
+      listen()
+    })
+  }
+}
+
+/** Kind of the problem of a request that was not parsed, by the code of its error. */
+const PARSE_PROBLEMS: Readonly<Record<string, ProblemKind>> = {
+  HPE_HEADER_OVERFLOW: HTTP_PROBLEMS.headerTooLarge,
+  ERR_HTTP_REQUEST_TIMEOUT: HTTP_PROBLEMS.timeout,
+}
+
+/** A whole response with a problem, after which the connection is closed. */
+function rawProblem(kind: ProblemKind): string {
+  const body = `${JSON.stringify(problemJson(new Problem(kind, kind.about)))}\n`
+  const fields = {
+    ...WEB_HEADERS,
+    'cache-control': 'no-store',
+    'content-type': 'application/problem+json',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${kind.status} ${STATUS_CODES[kind.status] ?? ''}`, ...lines, '', body].join('\r\n')
+}
