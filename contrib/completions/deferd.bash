@@ -4,11 +4,11 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd page'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit user dkim bounce simulate sink help --config -o --version -h --help' ;;
+    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit page token user dkim bounce simulate sink help --config -o --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
@@ -50,6 +50,11 @@ _deferd() {
     'deferd restore') words='--config -o -h --help' ;;
     'deferd salvage') words='--config -o --json -h --help' ;;
     'deferd audit') words='--config -o --tsv --json -h --help' ;;
+    'deferd page') words='--config -o --role --content --port -h --help' ;;
+    'deferd token') words='add list remove -h --help' ;;
+    'deferd token add') words='--config -o --role --content --destination --expires -h --help' ;;
+    'deferd token list') words='--config -o --json -h --help' ;;
+    'deferd token remove') words='--config -o -h --help' ;;
     'deferd user') words='add remove list -h --help' ;;
     'deferd user add') words='--config -o -h --help' ;;
     'deferd user remove') words='--config -o -h --help' ;;
@@ -243,6 +248,19 @@ _deferd() {
     'deferd salvage -o') words='' ;;
     'deferd audit --config') words='' ;;
     'deferd audit -o') words='' ;;
+    'deferd page --config') words='' ;;
+    'deferd page -o') words='' ;;
+    'deferd page --role') words='viewer operator admin' ;;
+    'deferd page --port') words='' ;;
+    'deferd token add --config') words='' ;;
+    'deferd token add -o') words='' ;;
+    'deferd token add --role') words='viewer operator sender admin' ;;
+    'deferd token add --destination') words='' ;;
+    'deferd token add --expires') words='' ;;
+    'deferd token list --config') words='' ;;
+    'deferd token list -o') words='' ;;
+    'deferd token remove --config') words='' ;;
+    'deferd token remove -o') words='' ;;
     'deferd user add --config') words='' ;;
     'deferd user add -o') words='' ;;
     'deferd user remove --config') words='' ;;

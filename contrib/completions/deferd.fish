@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -26,6 +26,8 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a backup -d 'copy th
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a restore -d 'replace the queue by a backup (queue restore brings back deleted mail)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a salvage -d 'recover the readable mail of a damaged queue into a new queue folder'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a audit -d 'print who changed the queue, when and how'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a page -d 'open the page of the running daemon: print a link that logs in once'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a token -d 'manage the tokens of programs that use the admin API'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a user -d 'manage SMTP AUTH users (smtpd_sasl_users_file)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a dkim -d 'DKIM keys, their records in DNS, and signatures'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a bounce -d 'the notices that MAILER-DAEMON sends'
@@ -341,6 +343,30 @@ complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -s o -r -d 'set a 
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l tsv -d 'exact tab-separated values, without headings'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l json -d 'one JSON object per action'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd page"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l role -x -a 'viewer operator admin' -d 'what the page may do (choices: "viewer", "operator", "admin", default: "admin")'
+complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l content -d 'also header and body of messages; the role admin may always read them'
+complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l port -r -d 'port on 127.0.0.1, while admin_listen is off (default: a free one)'
+complete -c deferd -n 'test (__deferd_path) = "deferd page"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd token"' -f -a add -d 'add a token, and print it once'
+complete -c deferd -n 'test (__deferd_path) = "deferd token"' -f -a list -d 'list tokens, with their rights and their last use'
+complete -c deferd -n 'test (__deferd_path) = "deferd token"' -f -a remove -d 'remove a token, which is refused from then on'
+complete -c deferd -n 'test (__deferd_path) = "deferd token"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -l role -x -a 'viewer operator sender admin' -d 'viewer reads; operator also acts on mail; sender only submits mail; admin does everything (choices: "viewer", "operator", "sender", "admin")'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -l content -d 'also header and body of messages; the role admin may always read them'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -l destination -r -d 'only mail of these destinations; * matches any text'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -l expires -r -d 'time after which the token is refused: 12h, 90d (default: never)'
+complete -c deferd -n 'test (__deferd_path) = "deferd token add"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd token list"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd token list"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd token list"' -l json -d 'one JSON object per token'
+complete -c deferd -n 'test (__deferd_path) = "deferd token list"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd token remove"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd token remove"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd token remove"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd user"' -f -a add -d 'add a user, or set a new password'
 complete -c deferd -n 'test (__deferd_path) = "deferd user"' -f -a remove -d 'remove a user'
 complete -c deferd -n 'test (__deferd_path) = "deferd user"' -f -a list -d 'print user names'

@@ -14,11 +14,7 @@ export const GENERAL_OPTIONS = {
     'Clients whose mail is local: missing Date, From and Message-Id fields are added, and header addresses are completed.',
   ),
   mail_name: option(is.text, 'Deferd', 'Name of the mail system in the greeting, in Received lines and in X-…-Queue-ID fields.'),
-  queue_directory: option(
-    is.text,
-    './deferd-queue',
-    'Folder of the queue: the SQLite file, the control socket, the maildrop and the lock.',
-  ),
+  queue_directory: option(is.text, './deferd-queue', 'Folder of the queue: the SQLite file, the sockets, the maildrop and the lock.'),
   smtpd_listen: option(is.list, '127.0.0.1:2525', 'Addresses and ports of the SMTP server.'),
   dns_servers: option(
     is.list,

@@ -8,6 +8,7 @@ import { addressesIn } from '../mail/address-list.ts'
 import { parseAddress } from '../mail/address-path.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { seconds, type Duration } from '../system/clock.ts'
+import { assertAdminHosts, assertReach } from './admin-reach.ts'
 import type { SettingName } from './destination-settings.ts'
 import { parseDatabaseUrl } from './values/database-url.ts'
 import { assertFamily, listenAt } from './values/endpoints.ts'
@@ -113,6 +114,12 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
   const readers: Partial<Record<OptionName, () => unknown>> = {
     smtpd_listen: () => config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
     smtpd: () => config.smtpd.map(({ address }) => listenAt(address, 'smtpd', families)),
+    admin_listen: () => {
+      if (config.admin_listen !== '') listenAt(config.admin_listen, 'admin_listen', families)
+      assertReach(config)
+    },
+    admin_hosts: () => assertAdminHosts(config.admin_hosts),
+    admin_proxies: () => new Networks(config.admin_proxies, 'admin_proxies'),
     http_listen: () => config.http_listen === '' || listenAt(config.http_listen, 'http_listen', families),
     // The default of smtpd_listen is an IPv4 address. A value of its own is checked above.
     inet_protocols: () => isDefault('smtpd_listen') && config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),

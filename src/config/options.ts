@@ -6,6 +6,7 @@
 import { ACCESS_OPTIONS } from './access-options.ts'
 import type { TableSource } from './values/lookup-tables.ts'
 import type { DkimTable } from './values/dkim-tables.ts'
+import { ADMIN_OPTIONS } from './admin-options.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
 import { NODE_OPTIONS } from './node-options.ts'
@@ -18,6 +19,7 @@ import { SMTPD_OPTIONS } from './smtpd-options.ts'
 /** All parameters, in the order of the documentation. */
 export const OPTIONS = {
   ...GENERAL_OPTIONS,
+  ...ADMIN_OPTIONS,
   ...NODE_OPTIONS,
   ...SMTPD_OPTIONS,
   ...ACCESS_OPTIONS,

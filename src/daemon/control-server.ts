@@ -13,7 +13,7 @@ import { MoveRefused } from '../queue/queue-mover.ts'
 import type { QueueFilter } from '../store/queue-reader.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
-import { controlPath } from './control-socket-path.ts'
+import { controlPath } from './admin/socket-path.ts'
 import type { MoveService } from './move-service.ts'
 import type { Failure } from '../http/failure-line.ts'
 import { jsonBody } from '../http/request-body.ts'
@@ -92,9 +92,11 @@ export interface ControlServerDeps {
   readonly operations: Operations
   /** Null or absent where the queue cannot be moved. */
   readonly moves?: Pick<MoveService, 'perform'> | null
+  /** Further routes. */
+  readonly routes?: readonly Route[]
+  readonly clock: Clock
   /** State of the running daemon. */
   readonly status: () => Promise<LiveStatus>
-  readonly clock: Clock
 }
 
 export class ControlServer {
@@ -136,6 +138,7 @@ export class ControlServer {
     const destinationBody = jsonBody(destinationShape, BODY_LIMIT)
     const done: Answer = { kind: 'json', status: 200, value: {} }
     return [
+      ...(this.#deps.routes ?? []),
       route({
         method: 'GET',
         path: '/destinations',

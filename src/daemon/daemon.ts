@@ -18,9 +18,11 @@ import { SystemNet } from '../system/system-net.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import type { Events } from '../telemetry/events.ts'
 import { Account } from './account.ts'
+import type { Admin } from './admin/admin.ts'
 import { openFileQueue } from './file-queue.ts'
 import { Monitoring } from './monitoring.ts'
 import { LastingPorts } from './lasting-ports.ts'
+import { queueAdmin } from './queue-admin.ts'
 import { Opening, type OpenedQueue } from './opening.ts'
 import { openSharedQueue } from './shared-queue.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
@@ -82,6 +84,7 @@ export class Daemon {
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
   readonly #recent = new RecentMail(this.#clock)
+  readonly #admin: Admin
   #opening: Opening
   /** Opens the queue again with the settings in effect. */
   #reopen: (opening: Opening) => Promise<void> = () => Promise.reject(new Error('the daemon was not started'))
@@ -98,6 +101,7 @@ export class Daemon {
     this.#events = events
     this.#ports = new LastingPorts(net)
     this.queueDirectory = loaded.config.queue_directory
+    this.#admin = queueAdmin({ config: loaded.config, clock: this.#clock, events, parts: () => this.#opening.partsIfOpen })
     this.#opening = this.#newOpening()
     this.#monitoring = new Monitoring({
       clock: this.#clock,
@@ -125,6 +129,11 @@ export class Daemon {
     return this.#monitoring.bound
   }
 
+  /** URL of the page; null while admin_listen is off. */
+  get page(): string | null {
+    return this.#admin.url
+  }
+
   /** True when the queue had never held mail when it was opened. */
   get isNewQueue(): boolean {
     return this.#isNewQueue
@@ -149,15 +158,19 @@ export class Daemon {
     await opening.listen()
     this.#closing.push(() => this.#monitoring.close())
     await this.#monitoring.apply(this.#loaded.config)
+    this.#closing.push(() => this.#admin.close())
+    await this.#admin.apply(this.#loaded.config)
     account?.assume()
     if (process.getuid?.() === 0) events.emit({ kind: 'note', level: 'warning', text: STAYS_ROOT })
     await opening.start()
+    await this.#admin.openSocket()
     this.#isOpen = true
     spare.prepare()
   }
 
   #newOpening(): Opening {
     return new Opening({
+      admin: this.#admin,
       queueDirectory: this.queueDirectory,
       clock: this.#clock,
       net: this.#ports,
@@ -229,11 +242,13 @@ export class Daemon {
     if (!this.#isOpen) return
     const { relay, store, reader, membership } = this.#opening.parts
     const settings = this.#settingsOf(prepareFiles(loaded))
-    await this.#monitoring.apply(loaded.config)
     try {
+      await this.#monitoring.apply(loaded.config)
+      await this.#admin.apply(loaded.config)
       await relay.reload(settings)
     } catch (error) {
       await this.#monitoring.apply(this.#loaded.config)
+      await this.#admin.apply(this.#loaded.config)
       throw error
     }
     this.#noteRestarts(loaded.config)

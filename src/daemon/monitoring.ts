@@ -19,7 +19,7 @@ export interface MonitoringDeps {
 
 export class Monitoring {
   readonly #deps: MonitoringDeps
-  readonly #port = new HttpPort(() => this.#newServer())
+  readonly #port = new HttpPort('http_listen', () => this.#newServer())
   #servers: (() => HttpServer) | null = null
   #stopChecks: () => void = () => undefined
   #transacted: (took: Duration) => void = () => undefined
@@ -35,7 +35,7 @@ export class Monitoring {
 
   /** Opens, moves or closes the port as configured. Rejects with CannotListen, and the former port then stays open. */
   apply(config: Config): Promise<void> {
-    return this.#port.apply(config)
+    return this.#port.apply({ address: config.http_listen, families: config.inet_protocols, kind: '' })
   }
 
   /** Counts a transaction of PostgreSQL, once HTTP is in use. */

@@ -21,6 +21,8 @@ import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import type { Events } from '../telemetry/events.ts'
+import { accountRequests } from './admin/account-requests.ts'
+import type { Admin } from './admin/admin.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
 import { ClockWatch } from './clock-watch.ts'
 import { ControlServer } from './control-server.ts'
@@ -71,6 +73,7 @@ export interface OpeningDeps {
   /** The configuration in effect. */
   readonly config: () => Config
   readonly openQueue: () => Promise<OpenedQueue>
+  readonly admin: Pick<Admin, 'newCode' | 'url'>
 }
 
 /** Parts that exist while the queue is open. */
@@ -160,7 +163,7 @@ export class Opening {
 
   async #openControl(parts: OpenParts): Promise<Operations> {
     const { relay, store, reader, membership, node } = parts
-    const { clock, queueDirectory } = this.#deps
+    const { clock, queueDirectory, admin } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
     const operations = new Operations({
@@ -176,7 +179,8 @@ export class Opening {
     })
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
-    const control = new ControlServer({ queueDirectory, operations, moves, status: () => relay.status(), clock })
+    const routes = accountRequests({ admin, store, clock })
+    const control = new ControlServer({ queueDirectory, operations, moves, routes, status: () => relay.status(), clock })
     await control.start()
     this.#closing.push(() => {
       throttle.end()

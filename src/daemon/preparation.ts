@@ -25,7 +25,8 @@ import { folderProblem } from '../store/queue-folder.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { logFileProblem } from '../telemetry/log-file.ts'
 import { Account } from './account.ts'
-import { controlPath } from './control-socket-path.ts'
+import { adminCertificate } from './admin/admin.ts'
+import { controlPath } from './admin/socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
 import type { RelaySettings } from './relay.ts'
@@ -35,6 +36,7 @@ import { tokenCommand } from './token-command.ts'
 export const PARTS = [
   'notices',
   'certificate of the server',
+  'admin port',
   'certificate of the client',
   'secrets',
   'logins',
@@ -126,6 +128,7 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const notices = steps.take('notices', 'bounce_template_file', () => templatesOf(loaded))
   steps.warn('notices', ...(notices?.warnings ?? []))
   steps.take('certificate of the server', 'smtpd_tls_cert_file', () => readCertificate(config))
+  steps.take('admin port', 'admin_tls_cert_file', () => adminCertificate(config))
   const tls = steps.take('certificate of the client', 'smtp_tls_cert_file', () => readTlsFiles(config))
   const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
   steps.warn('secrets', ...readableSecrets(config).map((path) => `${path} is readable by every local user: chmod o-r ${path}`))

@@ -34,12 +34,17 @@ export function readCertificate(config: ListenerSettings & Pick<Config, 'smtpd_t
   const { smtpd_tls_cert_file: certFile, smtpd_tls_key_file: keyFile } = config
   if (blocksOf(config).every(({ tls }) => tls === 'none')) return null
   if (certFile === '') throw new CertificateUnusable('smtpd_tls_cert_file: a listener offers TLS, but there is no certificate')
-  const certificate = { cert: readPem(certFile, 'smtpd_tls_cert_file'), key: readPem(keyFile, 'smtpd_tls_key_file') }
+  return readKeyPair('smtpd_tls', certFile, keyFile)
+}
+
+/** Reads and validates a certificate and its key. `prefix` begins the names of the two parameters. Throws CertificateUnusable. */
+export function readKeyPair(prefix: 'smtpd_tls' | 'admin_tls', certFile: string, keyFile: string): Certificate {
+  const certificate = { cert: readPem(certFile, `${prefix}_cert_file`), key: readPem(keyFile, `${prefix}_key_file`) }
   try {
     createSecureContext(certificate)
   } catch (cause) {
     throw new CertificateUnusable(
-      `smtpd_tls_cert_file: ${certFile} and ${keyFile} are no certificate and its key: ${errorMessage(cause)}`,
+      `${prefix}_cert_file: ${certFile} and ${keyFile} are no certificate and its key: ${errorMessage(cause)}`,
       {
         cause,
       },

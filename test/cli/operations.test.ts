@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
-import { controlPath } from '../../src/daemon/control-socket-path.ts'
+import { controlPath } from '../../src/daemon/admin/socket-path.ts'
 import { ControlServer } from '../../src/daemon/control-server.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../src/config/load.ts'

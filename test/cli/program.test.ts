@@ -174,6 +174,7 @@ describe('start', () => {
         ],
         queueDirectory: '/q',
         http: '127.0.0.1:2580',
+        page: null,
         isNewQueue,
       }),
       firstAccepted: Promise.resolve('4SVLCh0sf8z7Qhl'),

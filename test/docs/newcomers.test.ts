@@ -1,5 +1,5 @@
 /**
- * Six newcomers run only fenced blocks of the pages, in their order. A block that needs anything that the pages do not say fails
+ * Seven newcomers run only fenced blocks of the pages, in their order. A block that needs anything that the pages do not say fails
  * here. Every command of the pages is run by a newcomer, or is in the list of those left out.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -71,6 +71,17 @@ describe('newcomers', () => {
     expect(causes?.code).toBe(0)
     const audit = newcomer.runBlock(blockWith(OPERATIONS, 'destination suspend').text).at(-1)?.out
     expect(audit).toContain('cron@example.com')
+  })
+
+  test('an operator opens the page without configuration, and gives a program a token', async () => {
+    await newcomer.start(blockWith('README.md', 'npm start').text.trim(), READY)
+    const page = await newcomer.start(blockWith('docs/admin-http.md', 'deferd page').text.trim(), 'Ctrl-C')
+    const [, origin = '', code = ''] = /^(http:\S+)\/login#(\S+)$/m.exec(page) ?? []
+    const login = await fetch(`${origin}/login`, { method: 'POST', body: new URLSearchParams({ code }), redirect: 'manual' })
+    const cookie = login.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+    expect(await (await fetch(`${origin}/api/v1/whoami`, { headers: { cookie } })).json()).toMatchObject({ role: 'admin' })
+    const [added, listed] = newcomer.runBlock(blockWith('docs/admin-http.md', 'deferd token add').text)
+    expect([added?.out, listed?.out]).toEqual([expect.stringMatching(/^dfd_\w{49}\n$/), expect.stringContaining('grafana: viewer')])
   })
 
   test('an application developer tests with a sink', async () => {

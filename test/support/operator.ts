@@ -6,7 +6,7 @@ import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
-import { askForDestinations, askForStatus, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
+import { askForDestinations, askForLoginCode, askForStatus, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
 import type { QueueAccess } from '../../src/cli/queue-client/queue-access.ts'
 import { run } from '../../src/cli/program.ts'
 import { BrokenPipe } from '../../src/cli/shell/exit.ts'
@@ -44,6 +44,8 @@ export interface Terminal {
   /** State of a relay in this process. */
   readonly status?: () => Promise<LiveStatus>
   readonly files?: Shell['files']
+  /** Resolves when the operator interrupts the command; at once when absent. */
+  readonly interrupted?: Promise<void>
   /** Access to a queue that is not in the operator's folder. */
   readonly access?: Partial<QueueAccess>
 }
@@ -108,6 +110,7 @@ export class Operator {
       status,
       files = { open, rm },
       access = {},
+      interrupted = Promise.resolve(),
     } = terminal
     const out = new Sink(columns, breaksAfter)
     const err = new Sink(columns)
@@ -137,10 +140,11 @@ export class Operator {
       openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
+      newLoginCode: (config, user) => askForLoginCode(config.queue_directory, user),
       openNodes: async () => null,
       ...access,
       startDaemon: (...args) => (daemon === undefined ? start(...args) : Promise.resolve(daemon)),
-      untilStopped: () => Promise.resolve(),
+      untilStopped: () => interrupted,
     }
     const code = await run(shell, argv, calledAs)
     return { code, out: out.text, err: err.text, asked }

@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
+import { listenAt, openPort } from '../../config/values/endpoints.ts'
 import { problemLine } from '../../config/values/problem.ts'
 import { DAY, type Instant } from '../../system/clock.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
@@ -72,6 +73,9 @@ function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding 
       return ok(part, config.bounce_template_file || 'built-in texts')
     case 'certificate of the server':
       return certificate(part, config.smtpd_tls_cert_file, now)
+    case 'admin port':
+      if (config.admin_listen === '') return null
+      return certificate(part, config.admin_tls_cert_file, now) ?? ok(part, `${config.admin_listen} without TLS`)
     case 'certificate of the client':
       return certificate(part, config.smtp_tls_cert_file, now)
     case 'secrets':
@@ -196,10 +200,21 @@ const names: Check = async (_shell, { config }) => {
   return warning('names', `mail exchangers cannot be looked up: ${found.reason}`)
 }
 
+/** Opens the port of admin_listen and closes it, while no daemon runs, which has it open. */
+const adminPort: Check = async (shell, { config }) => {
+  if (config.admin_listen === '' || (await shell.liveDestinations(config)) !== null) return null
+  const { SystemNet } = await import('../../system/system-net.ts')
+  const at = listenAt(config.admin_listen, 'admin_listen', config.inet_protocols)
+  const listener = await openPort('admin_listen', at, () => new SystemNet().listen(at, (socket) => socket.destroy()))
+  await listener.close()
+  return null
+}
+
 const CHECKS: readonly (readonly [string, Check])[] = [
   ['queue', queue],
   ['maildrop', maildrop],
   ['names', names],
+  ['admin port', adminPort],
 ]
 
 interface Subject {

@@ -11,9 +11,9 @@ import type { Described, RunningDaemon, Shell } from '../shell/shell.ts'
 const at = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
 
 /** Text printed at start: addresses and queue directory. */
-const addressLines = ({ listeners, queueDirectory, http }: Described): string =>
+const addressLines = ({ listeners, queueDirectory, http, page }: Described): string =>
   `deferd listens on ${listeners.map(({ address, port }) => at(address, port)).join(', ')}
-queue directory: ${queueDirectory}${http === null ? '' : `; metrics: http://${http}/metrics`}
+queue directory: ${queueDirectory}${http === null ? '' : `; metrics: http://${http}/metrics`}${page === null ? '' : `; page: ${page}`}
 `
 
 /**
@@ -71,9 +71,9 @@ export function addStart(program: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-SIGTERM and SIGINT stop the relay in order. SIGHUP reloads the configuration, with listeners, certificates and http_listen, and
-opens log_file again; a change of queue_directory needs a restart. While a command owns the queue, the start waits up to 5
-seconds for it, then ends with 75.
+SIGTERM and SIGINT stop the relay in order. SIGHUP reloads the configuration, with listeners, certificates, http_listen and
+admin_listen, and opens log_file again; a change of queue_directory needs a restart. While a command owns the queue, the
+start waits up to 5 seconds for it, then ends with 75.
 
 With --user, root reads the configuration and keys and opens the ports; the queue is opened as the user, who must own its
 folder. For a reload the user must be able to read the configuration.

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { errorCode } from '../../system/caught-error.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
 import { VERSION } from '../../system/version.ts'
-import { controlPath } from '../../daemon/control-socket-path.ts'
+import { controlPath } from '../../daemon/admin/socket-path.ts'
 import type { MoveReply, OperationReply } from '../../daemon/control-server.ts'
 import type { Operations, SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
@@ -15,6 +15,9 @@ import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-m
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
+import { addToken, removeToken, type NewToken, type TokenChangesDeps } from '../../admin/token-changes.ts'
+import type { PageUser } from '../../admin/sessions.ts'
+import type { LoginCode } from '../../daemon/admin/account-requests.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 
@@ -100,6 +103,18 @@ class DaemonClient implements QueueClient {
     await this.#json('POST', '/resume', { destination, who })
   }
 
+  async addToken(token: NewToken): Promise<void> {
+    await this.#json('POST', '/tokens', token)
+  }
+
+  async removeToken(removal: Pick<NewToken, 'name' | 'who'>): Promise<void> {
+    await this.#json('POST', '/tokens/remove', removal)
+  }
+
+  async newLoginCode(user: PageUser): Promise<LoginCode> {
+    return (await this.#json('POST', '/login-codes', user)) as LoginCode
+  }
+
   async destinations(): Promise<readonly LiveDestination[]> {
     return (await this.#json('GET', '/destinations')) as readonly LiveDestination[]
   }
@@ -168,10 +183,19 @@ export async function askForDestinations(queueDirectory: string): Promise<readon
 export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null> =>
   answerOf(() => new DaemonClient(controlPath(queueDirectory)).status())
 
+/** A code that logs in to the page of the running daemon; null when no daemon runs. */
+export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise<LoginCode | null> =>
+  answerOf(() => new DaemonClient(controlPath(queueDirectory)).newLoginCode(user))
+
 /** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
-export function directClient(operations: Operations, { move, close }: Pick<QueueClient, 'move' | 'close'>): QueueClient {
+export function directClient(
+  operations: Operations,
+  { move, close, ...tokens }: Pick<QueueClient, 'move' | 'close'> & TokenChangesDeps,
+): QueueClient {
   return {
     move,
+    addToken: (token) => addToken(token, tokens),
+    removeToken: (removal) => removeToken(removal, tokens),
     perform: (order, progress) => operations.perform(order, progress),
     suspend: (name, request) => operations.suspend(name, request),
     resume: (name, who) => operations.resume(name, who),

@@ -29,7 +29,7 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
   const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
   const move = async (request: MoveRequest, progress: (soFar: MoveProgress) => void) =>
     moveAlone(config, { store, moves: store, reader, clock }, { request, progress, machine })
-  return directClient(operations, { move, close })
+  return directClient(operations, { move, close, store, clock })
 }
 
 interface Alone {

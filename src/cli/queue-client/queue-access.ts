@@ -1,7 +1,7 @@
 /** Access of commands to the queue: an SQLite file in queue_directory, or PostgreSQL (queue_database). Modules are loaded on demand. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../../config/options.ts'
-import { controlPath } from '../../daemon/control-socket-path.ts'
+import { controlPath } from '../../daemon/admin/socket-path.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
@@ -12,7 +12,7 @@ import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
 import type { AccessDeps } from './shared-access.ts'
 
-export type QueueAccess = Pick<Shell, 'openReader' | 'openQueueClient' | 'liveDestinations' | 'liveStatus' | 'openNodes'>
+export type QueueAccess = Pick<Shell, 'openReader' | 'openQueueClient' | 'newLoginCode' | 'liveDestinations' | 'liveStatus' | 'openNodes'>
 
 /** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
 export const folderOf = (config: Config): string | null => (config.queue_database === '' ? config.queue_directory : null)
@@ -34,6 +34,10 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
       (folderOf(config) === null ? (await shared(config)).openClient() : openFileClient(config, deps.clock)),
     liveDestinations: async (config) => (folderOf(config) === null ? (await shared(config)).destinations() : liveDestinations(config)),
     liveStatus: async (config) => (folderOf(config) === null ? (await shared(config)).status() : liveStatus(config)),
+    newLoginCode: async (config, user) => {
+      const { askForLoginCode } = await import('./daemon-client.ts')
+      return askForLoginCode(config.queue_directory, user)
+    },
     openNodes: async (config) => (folderOf(config) === null ? (await shared(config)).openNodes() : null),
   }
 }

@@ -85,6 +85,8 @@ export class SharedAccess {
     const scheduler = storedScheduler(store, reader)
     const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
     return directClient(operations, {
+      store,
+      clock,
       move: () => Promise.reject(new MoveRefused(64, 'this version moves mail between queue directories, not out of PostgreSQL')),
       close: async () => {
         await member.leave()

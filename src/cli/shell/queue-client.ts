@@ -1,4 +1,5 @@
 /** QueueClient: changes to the queue. The running daemon makes them, or the command itself while no daemon runs. */
+import type { NewToken } from '../../admin/token-changes.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
@@ -12,5 +13,9 @@ export interface QueueClient {
   destinations(): Promise<readonly LiveDestination[] | null>
   /** Moves the mail to another queue. */
   move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary>
+  /** Adds a token. Rejects with the exit code 65 when there is one of its name. */
+  addToken(token: NewToken): Promise<void>
+  /** Removes a token. Rejects with the exit code 65 when there is none of the name. */
+  removeToken(removal: Pick<NewToken, 'name' | 'who'>): Promise<void>
   close(): Promise<void>
 }

@@ -2,6 +2,8 @@
  * The Shell is the environment of a command: streams, environment variables, time, and the queue. Commands use nothing else, so
  * that tests can run them in the test process.
  */
+import type { PageUser } from '../../admin/sessions.ts'
+import type { LoginCode } from '../../daemon/admin/account-requests.ts'
 import type { MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { LoadedConfig } from '../../config/load.ts'
@@ -56,6 +58,8 @@ export interface Shell {
   openNodes(config: Config): Promise<NodeDirectory | null>
   /** State of the running daemon, or of all nodes that answer; null when no daemon runs. */
   liveStatus(config: Config): Promise<LiveStatus | null>
+  /** A code that logs in to the page of the running daemon; null when no daemon runs. */
+  newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
   /** Starts the relay. `readAgain` loads the configuration again at SIGHUP. */
   startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon>
   /** Resolves at SIGTERM or SIGINT. Calls `reload` at each SIGHUP. */
@@ -70,6 +74,8 @@ export interface Described {
   readonly queueDirectory: string
   /** Address and port of /metrics and /healthz; null when disabled. */
   readonly http: string | null
+  /** URL of the page; null while admin_listen is off. */
+  readonly page: string | null
   /** True when the queue had never held mail at the start. */
   readonly isNewQueue: boolean
 }

@@ -1,0 +1,121 @@
+/** `deferd token`: manages the tokens with which programs use the admin API. The secret of a token is printed once, and never stored. */
+import { Option, type Command } from 'commander'
+import { hashOf, newToken } from '../../admin/secrets.ts'
+import { isTokenName } from '../../admin/token-changes.ts'
+import type { Config } from '../../config/options.ts'
+import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
+import type { AccessToken } from '../../store/access-token.ts'
+import type { Duration, Instant } from '../../system/clock.ts'
+import { epochSeconds, jsonLine, localTime, maskControls } from '../../presentation/text.ts'
+import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+import type { Shell } from '../shell/shell.ts'
+
+interface AddOptions {
+  readonly role: ClientRole
+  readonly content?: true
+  readonly destination?: string
+  readonly expires?: Duration
+}
+
+async function withClient(shell: Shell, config: Config, work: (client: QueueClient) => Promise<void>): Promise<void> {
+  const client = await shell.openQueueClient(config)
+  try {
+    await work(client)
+  } finally {
+    await client.close()
+  }
+}
+
+async function add(shell: Shell, name: string, options: AddOptions, command: Command): Promise<void> {
+  const { role, content = false, destination, expires = null } = options
+  if (!isTokenName(name)) throw new CommandError(EX.usage, 'invalid name of a token: use 1 to 64 letters, digits or any of ._@+-')
+  if (expires !== null && expires <= 0) throw new CommandError(EX.usage, '--expires must be longer than 0')
+  const { config } = await configOf(shell, command)
+  const secret = newToken(shell.random)
+  await withClient(shell, config, (client) =>
+    client.addToken({
+      name,
+      role,
+      content,
+      destinations: destination?.toLowerCase() ?? null,
+      duration: expires,
+      hash: hashOf(secret),
+      who: shell.user,
+    }),
+  )
+  await shell.stdout.write(`${secret}\n`)
+  await shell.stderr.write(`deferd: this is the only time that the token ${name} is shown; send it as Authorization: Bearer TOKEN\n`)
+}
+
+async function remove(shell: Shell, name: string, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  await withClient(shell, config, (client) => client.removeToken({ name, who: shell.user }))
+  await shell.stdout.write(`${maskControls(name)}: removed\n`)
+}
+
+const secondsOf = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
+
+const toJson = ({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken): object => ({
+  name,
+  role,
+  content,
+  destinations,
+  added_time: epochSeconds(addedAt),
+  added_by: addedBy,
+  expire_time: secondsOf(expiresAt),
+  last_used_time: secondsOf(lastUsedAt),
+})
+
+/** A token as one line: name, role with its restrictions, last use, end. */
+function lineOf({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken, { clock }: Shell): string {
+  const facts = [
+    `${role}${content ? ' with content' : ''}${destinations === null ? '' : `, destinations ${destinations}`}`,
+    `added ${localTime(addedAt, clock)} by ${addedBy}`,
+    // Uses are recorded to the hour.
+    lastUsedAt === null ? 'never used' : `last used in the hour from ${localTime(lastUsedAt, clock)}`,
+    ...(expiresAt === null ? [] : [`${expiresAt <= clock.now() ? 'expired' : 'expires'} ${localTime(expiresAt, clock)}`]),
+  ]
+  return `${maskControls(`${name}: ${facts.join('; ')}`)}\n`
+}
+
+async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const reader = await shell.openReader(config)
+  try {
+    const tokens = await reader.tokens()
+    await shell.stdout.write(tokens.map((token) => (json === true ? jsonLine(toJson(token)) : lineOf(token, shell))).join(''))
+  } finally {
+    await reader.close()
+  }
+}
+
+export function addToken(program: Command, shell: Shell): void {
+  const parent = program.command('token').description('manage the tokens of programs that use the admin API')
+  subcommand(parent, 'add <name>', 'add a token, and print it once')
+    .addOption(
+      new Option('--role <role>', 'viewer reads; operator also acts on mail; sender only submits mail; admin does everything')
+        .choices(CLIENT_ROLES)
+        .makeOptionMandatory(),
+    )
+    .option('--content', 'also header and body of messages; the role admin may always read them')
+    .option('--destination <pattern>', 'only mail of these destinations; * matches any text')
+    .option('--expires <time>', 'time after which the token is refused: 12h, 90d (default: never)', durationArgument)
+    .addHelpText(
+      'after',
+      `
+The token is printed on standard output; only a hash of it is stored. It has effect at once, on all nodes of a shared queue.
+
+Examples:
+  deferd token add grafana --role viewer --expires 90d
+  deferd token add ci --role sender > ci.token`,
+    )
+    .action((name: string, options: AddOptions, command: Command) => add(shell, name, options, command))
+  subcommand(parent, 'list', 'list tokens, with their rights and their last use')
+    .option('--json', 'one JSON object per token')
+    .action((options: { readonly json?: true }, command: Command) => list(shell, options, command))
+  subcommand(parent, 'remove <name>', 'remove a token, which is refused from then on').action(
+    (name: string, _options: unknown, command: Command) => remove(shell, name, command),
+  )
+}

@@ -1,0 +1,275 @@
+/** The admin API of a daemon: socket, port, TLS, logins, tokens across restarts, reload, stop. */
+import { existsSync, linkSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
+import { askForLoginCode, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
+import { hashOf, newToken } from '../../src/admin/secrets.ts'
+import { configFrom } from '../../src/config/load.ts'
+import { prepareFiles } from '../../src/daemon/preparation.ts'
+import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
+import { seededRandom } from '../../src/system/random.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { freePort } from '../../scripts/bench/child.ts'
+import { AUTHORITY, CERTIFICATE, KEY } from '../support/certificates.ts'
+import { ask, conversation, requestBytes, type RawResponse, type RequestParts } from '../support/raw-http.ts'
+
+let home: string
+let port: number
+let daemon: Daemon | undefined
+let notes: string[]
+const random = seededRandom(7)
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'deferd-admin-'))
+  port = await freePort()
+  notes = []
+})
+afterEach(async () => {
+  await daemon?.stop()
+  daemon = undefined
+  rmSync(home, { recursive: true })
+})
+
+const queue = () => join(home, 'queue')
+const socket = () => join(queue(), 'admin.sock')
+const settings = (more: object = {}) => configFrom({ queue_directory: queue(), smtpd_listen: '127.0.0.1:0', ...more }, 'relay.example')
+
+async function start(more: object = {}): Promise<Daemon> {
+  const events = new Events(() => systemClock.now())
+  events.listen((event) => {
+    if (event.kind === 'note') notes.push(`${event.level}: ${event.text}`)
+  })
+  daemon = await startDaemon({ loaded: settings(more), events })
+  return daemon
+}
+
+const listening = (more: object = {}) => ({ admin_listen: `127.0.0.1:${port}`, ...more })
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+const whoami = (at: number | string, fields: Readonly<Record<string, string>>) => ask(at, { target: '/api/v1/whoami', fields })
+
+interface TokenFacts {
+  readonly name: string
+  readonly role?: 'viewer' | 'admin'
+  readonly duration?: number
+}
+
+async function addToken({ name, role = 'viewer', duration }: TokenFacts): Promise<string> {
+  const text = newToken(random)
+  const client = (await openDaemonClient(queue())) ?? (await openDirectClient(settings().config, systemClock))
+  await client.addToken({ name, role, content: false, destinations: null, duration: duration ?? null, hash: hashOf(text), who: 'root' })
+  await client.close()
+  return text
+}
+
+async function removeToken(name: string): Promise<void> {
+  const client = (await openDaemonClient(queue())) ?? (await openDirectClient(settings().config, systemClock))
+  await client.removeToken({ name, who: 'root' })
+  await client.close()
+}
+
+describe('the socket', () => {
+  test('is there without configuration, for the owner only, and is removed at the stop', async () => {
+    const { page } = await start()
+    expect(page).toBe(null)
+    expect((statSync(socket()).mode & 0o777).toString(8)).toBe('600')
+    expect((await whoami(socket(), {})).status).toBe(401)
+    expect((await ask(socket(), { target: '/login' })).status).toBe(200)
+    await daemon?.stop()
+    expect(existsSync(socket())).toBe(false)
+  })
+
+  test('replaces a socket file that a killed daemon left', async () => {
+    await start()
+    await daemon?.stop()
+    const killed = createServer()
+    await new Promise<void>((resolve) => void killed.listen(join(home, 'killed'), resolve))
+    linkSync(join(home, 'killed'), socket())
+    await new Promise((resolve) => void killed.close(resolve))
+    await expect(ask(socket(), { target: '/login' })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    await start()
+    expect((await ask(socket(), { target: '/login' })).status).toBe(200)
+  })
+})
+
+describe('tokens', () => {
+  test('work at once, across restarts and while the daemon is stopped, until they are removed', async () => {
+    await start(listening())
+    const first = await addToken({ name: 'first' })
+    expect(JSON.parse((await whoami(port, bearer(first))).body)).toEqual({
+      name: 'token:first',
+      role: 'viewer',
+      content: false,
+      destinations: null,
+      address: '127.0.0.1',
+    })
+    await expect(addToken({ name: 'first' })).rejects.toMatchObject({ exitCode: 65, message: expect.stringContaining('already') })
+    await daemon?.stop()
+    const second = await addToken({ name: 'second', role: 'admin' })
+    await start(listening())
+    expect((await whoami(port, bearer(first))).status).toBe(200)
+    expect(JSON.parse((await whoami(socket(), bearer(second))).body)).toMatchObject({ role: 'admin', content: true, address: 'local' })
+    await removeToken('first')
+    expect((await whoami(port, bearer(first))).status).toBe(401)
+    await expect(removeToken('first')).rejects.toMatchObject({ exitCode: 65 })
+    await daemon?.stop()
+    await removeToken('second')
+    await start(listening())
+    expect((await whoami(port, bearer(second))).status).toBe(401)
+  })
+
+  test('the address of a wrong token is logged', async () => {
+    await start(listening())
+    await whoami(port, bearer('dfd_wrong'))
+    expect(notes).toContain('warning: admin: request refused (401): GET /api/v1/whoami from 127.0.0.1: the token is unknown or has expired')
+    await ask(port, { target: '/api/v1/whoami?secret=1', host: 'evil.example' })
+    expect(notes.at(-1)).toMatch(/^warning: admin: request refused \(421\): GET \/api\/v1\/whoami from 127\.0\.0\.1: /)
+  })
+})
+
+describe('logins', () => {
+  const logIn = (code: string): Promise<RawResponse> => {
+    const fields = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'http://localhost' }
+    return ask(socket(), { method: 'POST', target: '/login', fields, body: `code=${code}` })
+  }
+
+  test('a code of the control socket begins a session, which a restart ends', async () => {
+    await start()
+    const code = await askForLoginCode(queue(), { user: 'alice', role: 'operator', content: true })
+    expect(code).toEqual({ code: expect.stringMatching(/^[0-9a-z]{26}$/), lifetime: 60_000, url: null })
+    const Cookie = (await logIn(code?.code ?? '')).headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+    expect(JSON.parse((await whoami(socket(), { Cookie })).body)).toMatchObject({ name: 'page:alice', role: 'operator', content: true })
+    expect((await logIn(code?.code ?? '')).status).toBe(403)
+    expect(notes).toContain('warning: admin: login refused: wrong or expired code from local')
+    await daemon?.stop()
+    await start()
+    expect((await whoami(socket(), { Cookie })).status).toBe(401)
+    expect(await askForLoginCode(join(home, 'none'), { user: 'alice', role: 'viewer', content: false })).toBe(null)
+  })
+})
+
+describe('the port', () => {
+  test('a reload opens, moves and closes it; sessions and streams of the socket go on', async () => {
+    await start()
+    const token = await addToken({ name: 'ci' })
+    await daemon?.reload(settings(listening()))
+    expect(daemon?.page).toBe(`http://127.0.0.1:${port}/`)
+    expect((await whoami(port, bearer(token))).status).toBe(200)
+    const other = await freePort()
+    await daemon?.reload(settings({ admin_listen: `127.0.0.1:${other}` }))
+    await expect(whoami(port, bearer(token))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    expect((await whoami(other, bearer(token))).status).toBe(200)
+    await daemon?.reload(settings())
+    await expect(whoami(other, bearer(token))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    expect((await whoami(socket(), bearer(token))).status).toBe(200)
+  })
+
+  test('a port in use refuses the start and the reload, with the sentence', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => void taken.listen(port, '127.0.0.1', resolve))
+    const refusal = {
+      exitCode: 69,
+      message: expect.stringContaining(`admin_listen: cannot listen on 127.0.0.1:${port}: another process has this port`),
+    }
+    await expect(start(listening())).rejects.toMatchObject(refusal)
+    await start()
+    await expect(daemon?.reload(settings(listening()))).rejects.toMatchObject(refusal)
+    expect((await ask(socket(), { target: '/login' })).status).toBe(200)
+    await new Promise((resolve) => void taken.close(resolve))
+  })
+
+  test('hosts and proxies change with a reload', async () => {
+    await start(listening())
+    const get = (fields: Readonly<Record<string, string>> = {}) => ask(port, { target: '/login', host: 'relay.example', fields })
+    expect((await get()).status).toBe(421)
+    await daemon?.reload(settings(listening({ admin_hosts: ['Relay.Example'] })))
+    expect((await get()).status).toBe(200)
+  })
+})
+
+describe('TLS', () => {
+  const files = () => {
+    writeFileSync(join(home, 'cert.pem'), CERTIFICATE)
+    writeFileSync(join(home, 'key.pem'), KEY)
+    return { admin_tls_cert_file: join(home, 'cert.pem'), admin_tls_key_file: join(home, 'key.pem') }
+  }
+  const tls = { ca: AUTHORITY, servername: 'mx.example.net' }
+  const askTls = (parts: RequestParts) => ask(port, { host: 'mx.example.net', ...parts }, { tls })
+
+  test('the port of a name with a certificate; plain requests get nothing', async () => {
+    await start({ admin_listen: `*:${port}`, admin_hosts: ['mx.example.net'], ...files() })
+    expect(daemon?.page).toBe(`https://mx.example.net:${port}/`)
+    const token = await addToken({ name: 'ci' })
+    expect((await askTls({ target: '/api/v1/whoami', fields: bearer(token) })).status).toBe(200)
+    expect((await askTls({ target: '/api/v1/whoami', host: 'evil.example', fields: bearer(token) })).status).toBe(421)
+    const code = await askForLoginCode(queue(), { user: 'alice', role: 'viewer', content: false })
+    const fields = { 'Content-Type': 'application/x-www-form-urlencoded', Origin: `https://mx.example.net:${port}` }
+    const login = await askTls({ method: 'POST', target: '/login', host: `mx.example.net:${port}`, fields, body: `code=${code?.code}` })
+    expect([login.status, login.headers.get('set-cookie')]).toEqual([303, expect.stringMatching(new RegExp(`^deferd-${port}=.*; Secure$`))])
+    const plain = await conversation(port, requestBytes({ target: '/login' })).catch(() => '')
+    expect(plain).not.toContain('200')
+  })
+
+  test('a reload reads the certificate again, adds TLS and removes it', async () => {
+    await start(listening())
+    const secured = { ...listening({ admin_hosts: ['mx.example.net'] }), ...files() }
+    await daemon?.reload(settings(secured))
+    expect((await askTls({ target: '/login' })).status).toBe(200)
+    writeFileSync(join(home, 'key.pem'), 'no key')
+    await expect(daemon?.reload(settings(secured))).rejects.toThrow(/admin_tls_cert_file: .* are no certificate and its key/)
+    expect((await askTls({ target: '/login' })).status).toBe(200)
+    files()
+    await daemon?.reload(settings(secured))
+    expect((await askTls({ target: '/login' })).status).toBe(200)
+    await daemon?.reload(settings(listening()))
+    expect((await ask(port, { target: '/login' })).status).toBe(200)
+  })
+
+  test('a certificate that cannot be used refuses the start, and the check names it', () => {
+    const { problems } = prepareFiles(settings(listening({ admin_tls_cert_file: join(home, 'none.pem') }))) as {
+      readonly problems?: readonly object[]
+    }
+    expect(problems).toMatchObject([{ part: 'admin port', text: expect.stringMatching(/^admin_tls_cert_file: cannot read /) }])
+  })
+})
+
+describe('the reach of the port', () => {
+  const protectedBy = { admin_hosts: ['relay.example'], admin_proxies: ['10.0.0.0/8'] }
+
+  test.each(['127.0.0.1:2580', '127.1.2.3:2580', '[::1]:2580', 'localhost:2580'])('%s needs nothing else', (admin_listen) => {
+    expect(() => settings({ admin_listen })).not.toThrow()
+  })
+
+  test.each(['*:2580', '0.0.0.0:2580', '[::]:2580', '2580', '192.0.2.1:2580', 'relay.example:2580'])(
+    '%s needs a name, and TLS or a proxy',
+    (admin_listen) => {
+      expect(() => settings({ admin_listen })).toThrow(/set admin_tls_cert_file, or admin_proxies/)
+      expect(() => settings({ admin_listen, admin_hosts: ['relay.example'] })).toThrow(/set admin_tls_cert_file, or admin_proxies/)
+      expect(() => settings({ admin_listen, admin_proxies: ['10.0.0.1'] })).toThrow(/set admin_hosts/)
+      expect(() => settings({ admin_listen, admin_tls_cert_file: '/cert.pem' })).toThrow(/set admin_hosts/)
+      expect(() => settings({ admin_listen, ...protectedBy })).not.toThrow()
+    },
+  )
+
+  test.each([
+    [{ admin_hosts: ['relay.example:443'] }, /admin_hosts: "relay\.example:443" is not a host/],
+    [{ admin_hosts: ['*'] }, /admin_hosts: "\*" is not a host/],
+    [{ admin_hosts: ['https://relay.example'] }, /is not a host/],
+    [{ admin_proxies: ['proxy.example'] }, /admin_proxies: expected a network/],
+    [{ admin_listen: 'nonsense' }, /admin_listen: expected an address and a port/],
+    [{ admin_listen: '127.0.0.1:2580', http_listen: '127.0.0.1:2580' }, /admin_listen: http_listen has the same port/],
+  ])('%j is refused with a sentence', (given, sentence) => {
+    expect(() => settings(given)).toThrow(sentence)
+  })
+})
+
+test('a stop ends open streams and connections at once', async () => {
+  await start(listening())
+  const open = conversation(port, 'GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await ask(port, { target: '/login' })
+  await daemon?.stop()
+  expect(await open).toContain('200 OK')
+})
