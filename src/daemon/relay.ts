@@ -348,7 +348,7 @@ export class Relay {
    */
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
-    const intake = { refusal: async (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
+    const intake = { refusal: (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
     const access = accessOf(this.#deps)
     this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake, flushDomain, access })
     return this.#smtpd.listeners

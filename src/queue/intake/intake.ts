@@ -140,13 +140,21 @@ export class Intake {
     }
   }
 
-  /** The reply to MAIL when mail of this size cannot be queued now; undefined when mail can be queued. */
-  async refusal(size: number): Promise<SmtpReply | undefined> {
+  /**
+   * The reply to MAIL when mail of this size cannot be queued now; undefined when mail can be queued. Returns a promise only when the
+   * free space has to be read.
+   */
+  refusal(size: number): Promise<SmtpReply | undefined> | SmtpReply | undefined {
     const { scheduler, needed } = this.#deps
     if (this.#refusal !== null) return this.#refusal
     if (scheduler.storeUnavailable) return WRITE_ERROR
+    const fits = this.#space.hasMoreThan(Math.max(needed(), size))
+    return fits === true ? undefined : this.#refusalUnless(fits)
+  }
+
+  async #refusalUnless(fits: Promise<boolean>): Promise<SmtpReply | undefined> {
     try {
-      return (await this.#space.hasMoreThan(Math.max(needed(), size))) ? undefined : NO_SPACE
+      return (await fits) ? undefined : NO_SPACE
     } catch (error) {
       if (error instanceof StoreUnavailable) return WRITE_ERROR
       throw error

@@ -52,7 +52,7 @@ export interface MaildropDeps {
   readonly files: MaildropFiles & { readonly mkdir: typeof mkdir }
   readonly acceptor: Pick<Acceptor, 'accept'>
   /** Reply to mail of this size; undefined when the mail can be accepted now. */
-  readonly refusal: (size: number) => Promise<SmtpReply | undefined>
+  readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   /** Message size limit in bytes; 0 for no limit. */
   readonly sizeLimit: () => number
   /** Queues a notice to the sender, together with the key of the file. */

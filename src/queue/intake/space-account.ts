@@ -20,6 +20,8 @@ export class SpaceAccount {
   readonly #clock: Clock
   /** Free bytes as of a time on the monotonic clock. */
   #sample: { readonly at: Duration; readonly free: number } = { at: -Infinity, free: 0 }
+  /** The last sample that was asked for; null before the first one and after a failure. */
+  #latest: { readonly at: Duration; readonly taken: Promise<void> } | null = null
   /** Bytes stored since the sample. */
   #stored = 0
   /** Bytes promised to a message and not stored. */
@@ -31,8 +33,16 @@ export class SpaceAccount {
     this.#clock = clock
   }
 
-  /** Whether more than `bytes` bytes are neither used nor promised. Rejects with StoreUnavailable. */
-  async hasMoreThan(bytes: number): Promise<boolean> {
+  /**
+   * Whether more than `bytes` bytes are neither used nor promised. Returns true at once when the last sample shows it, otherwise a
+   * promise, which rejects with StoreUnavailable.
+   */
+  hasMoreThan(bytes: number): Promise<boolean> | true {
+    const age = this.#clock.monotonic() - this.#sample.at
+    return age < SAMPLE_AGE && this.available > bytes ? true : this.#hasMoreThan(bytes)
+  }
+
+  async #hasMoreThan(bytes: number): Promise<boolean> {
     await this.#refresh(SAMPLE_AGE)
     if (this.available <= bytes) await this.#refresh(REFUSAL_AGE)
     return this.available > bytes
@@ -43,12 +53,22 @@ export class SpaceAccount {
     return this.#sample.free - this.#stored - this.#promisedInAll
   }
 
-  async #refresh(maximalAge: Duration): Promise<void> {
+  /** Waits for a sample of at most this age. All messages that ask for one meanwhile share it. */
+  #refresh(maximalAge: Duration): Promise<void> {
     const now = this.#clock.monotonic()
-    if (now - this.#sample.at < maximalAge) return
-    const free = await this.#store.freeSpace()
-    this.#sample = { at: now, free }
-    this.#stored = 0
+    if (this.#latest === null || now - this.#latest.at >= maximalAge) this.#latest = { at: now, taken: this.#take(now) }
+    return this.#latest.taken
+  }
+
+  async #take(at: Duration): Promise<void> {
+    try {
+      const free = await this.#store.freeSpace()
+      this.#sample = { at, free }
+      this.#stored = 0
+    } catch (error) {
+      this.#latest = null
+      throw error
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { SpaceAccount } from '../../../src/queue/intake/space-account.ts'
+import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 
 function account(free: number) {
@@ -31,4 +32,20 @@ test('a message that grows is promised the difference only', async () => {
   space.stored(1, 1_000_000)
   expect(await space.promise(1, 4_000_000)).toBe(true)
   expect(space.available).toBe(10_000_000 - 5_350_000)
+})
+
+test('messages that ask while the disk is read share one sample; a young sample answers at once', async () => {
+  let samples = 0
+  const space = new SpaceAccount({ freeSpace: async () => (++samples, 10_000_000) }, systemClock)
+  expect(await Promise.all([1, 2, 3].map(() => space.hasMoreThan(1_000_000)))).toEqual([true, true, true])
+  expect(samples).toBe(1)
+  expect(space.hasMoreThan(1_000_000)).toBe(true)
+  expect(samples).toBe(1)
+})
+
+test('a sample that failed is taken again by the next message', async () => {
+  const answers = [() => Promise.reject(new StoreUnavailable('the database is away')), async () => 10_000_000]
+  const space = new SpaceAccount({ freeSpace: () => answers.shift()?.() ?? Promise.reject(new Error('asked too often')) }, systemClock)
+  await expect(space.hasMoreThan(1_000_000)).rejects.toThrow('the database is away')
+  expect(await space.hasMoreThan(1_000_000)).toBe(true)
 })
