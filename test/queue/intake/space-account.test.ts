@@ -37,7 +37,7 @@ test('a message that grows is promised the difference only', async () => {
 test('messages that ask while the disk is read share one sample; a young sample answers at once', async () => {
   let samples = 0
   const space = new SpaceAccount({ freeSpace: async () => (++samples, 10_000_000) }, systemClock)
-  expect(await Promise.all([1, 2, 3].map(() => space.hasMoreThan(1_000_000)))).toEqual([true, true, true])
+  expect(await Promise.all([1, 2, 3].map(async () => space.hasMoreThan(1_000_000)))).toEqual([true, true, true])
   expect(samples).toBe(1)
   expect(space.hasMoreThan(1_000_000)).toBe(true)
   expect(samples).toBe(1)
