@@ -124,6 +124,8 @@ export interface Recipient extends EnvelopeRecipient, Progress {
   readonly settledAt?: Instant | undefined
   /** Kind of the notice that is due for this recipient. */
   readonly noticeDue?: NoticeDue | undefined
+  /** Name of the node that has it in delivery, in the details of a message of a queue that several nodes share. */
+  readonly node?: string | undefined
 }
 
 /** Placement of a message, which applies to all its recipients. */

@@ -34,6 +34,7 @@ function recipientJson(recipient: ListedRecipient, next: Instant | null, records
     attempts: recipient.attempts,
     next_attempt_time: optionalSeconds(next),
     last_status: recipient.last?.status ?? null,
+    leased_by: recipient.node,
   }
 }
 

@@ -137,12 +137,21 @@ describe.skipIf(reason !== null)(
         await cluster.says('destination', 'suspend', name, '--reason', 'maintenance')
         await until('suspended at the node', 30_000, async () => (await cluster.says('destination', 'show', name)).includes('suspended'))
         await cluster.says('destination', 'resume', name)
-        expect(await cluster.says('audit')).toMatch(/suspend .*maintenance/)
-        expect(await cluster.says('status')).toMatch(/is running/)
+        expect(await cluster.says('audit')).toMatch(/suspend .*maintenance.*, at machine\)/)
+        expect(await cluster.says('audit', '--json')).toContain('"node":"machine"')
+        expect(await cluster.says('status')).toMatch(/is running[^]*NODE +STATE[^]*n1 +active/)
+        const { nodes } = JSON.parse(await cluster.says('status', '--json')) as { nodes: readonly object[] }
+        expect(nodes).toMatchObject([{ name: 'n1', state: 'active', shards: 256 }])
         expect(await cluster.says('node', 'show', 'n1')).toMatch(/shards +256/)
 
-        for (const far of cluster.far) far.isBusy = false
+        for (const far of cluster.far) {
+          far.isBusy = false
+          far.delay = 3_000
+        }
         await cluster.says('queue', 'flush', '--all')
+        await until('in delivery', 10_000, async () => (await cluster.says('queue', 'show', queueId)).includes('is in delivery, leased by n1'))
+        expect(await cluster.says('queue', 'show', queueId, '--json')).toContain('"leased_by":"n1"')
+        for (const far of cluster.far) far.delay = 0
         await until('delivered', 30_000, () => cluster.delivered().size === node.load.acknowledged.size)
         const backup = await cluster.run(['backup', '/nowhere']).ended
         expect(backup).toMatchObject({ code: 64, err: expect.stringContaining('pg_dump') })

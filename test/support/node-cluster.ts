@@ -107,7 +107,7 @@ export class NodeCluster {
   /** Runs a command on a machine of its own, which has only the credentials of the database. */
   run(command: readonly string[], settings: Readonly<Record<string, string>> = {}, folder = this.newFolder()): StartedProcess {
     const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.#config] : []
-    return folder.run([...command, ...config], { ...this.#settings, ...settings })
+    return folder.run([...command, ...config], { node_name: 'machine', ...this.#settings, ...settings })
   }
 
   /** Output of a command that must succeed. */

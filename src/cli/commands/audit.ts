@@ -4,7 +4,7 @@
 import type { Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'
-import type { AuditRecord } from '../../store/audit-log.ts'
+import type { AuditEntry } from '../../store/audit-log.ts'
 import { auditJson } from '../../presentation/audit-json.ts'
 import { isoTime, jsonLine, localTime, maskControls, plural } from '../../presentation/text.ts'
 
@@ -16,11 +16,12 @@ interface Options {
 }
 
 /** A record as a line: JSON, tab-separated values, or text for people. */
-function lineOf(record: AuditRecord, { tsv, json }: Options, { clock }: Shell): string {
+function lineOf(record: AuditEntry, { tsv, json }: Options, { clock }: Shell): string {
   if (json === true) return jsonLine(auditJson(record))
-  const { at, who, action, arguments: words, changed } = record
-  if (tsv === true) return `${[isoTime(at), who, action, words, String(changed)].map(maskControls).join('\t')}\n`
-  return `${localTime(at, clock)}  ${maskControls(who)}  ${maskControls(`${action} ${words}`)}  (${plural(changed, 'change')})\n`
+  const { at, node, who, action, arguments: words, changed } = record
+  if (tsv === true)
+    return `${[isoTime(at), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
+  return `${localTime(at, clock)}  ${maskControls(who)}  ${maskControls(`${action} ${words}`)}  (${plural(changed, 'change')}${node === null ? '' : maskControls(`, at ${node}`)})\n`
 }
 
 async function print(shell: Shell, options: Options, command: Command): Promise<void> {
@@ -42,6 +43,9 @@ export function addAudit(program: Command, shell: Shell): void {
   subcommand(program, 'audit', 'print who changed the queue, when and how')
     .option('--tsv', 'exact tab-separated values, without headings')
     .option('--json', 'one JSON object per action')
-    .addHelpText('after', '\n--tsv has the columns time, user, action, arguments, changed messages.')
+    .addHelpText(
+      'after',
+      '\n--tsv has the columns time, user, action, arguments, changed messages; on a queue that several nodes share, the node too.',
+    )
     .action((options: Options, command: Command) => print(shell, options, command))
 }

@@ -7,6 +7,7 @@ import type { Config } from '../../config/options.ts'
 import { SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { jsonLine } from '../../presentation/text.ts'
 import { statusJson } from '../../presentation/status-json.ts'
+import { nodeJson, nodeTable, type NodeFacts } from '../render/node-list.ts'
 import { statusScreen } from '../render/status-screen.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -27,14 +28,29 @@ const LEAST_WIDTH = 60
 /** Clears a terminal and moves the cursor to its top left corner (ECMA-48 CUP, ED). */
 const CLEAR = '\u001b[H\u001b[2J'
 
-function print(shell: Shell, config: Config, status: QueueStatus, json: boolean): string {
-  if (json) return jsonLine(statusJson(status))
-  const display = displayOf(shell)
-  return statusScreen(status, {
-    name: config.myhostname,
-    clock: shell.clock,
-    display: { ...display, width: Math.max(LEAST_WIDTH, display.width) },
-  })
+/** A status, and the nodes of a queue that several share; null for another queue. */
+interface Shown {
+  readonly status: QueueStatus
+  readonly nodes: NodeFacts | null
+}
+
+function print(shell: Shell, config: Config, { status, nodes }: Shown, json: boolean): string {
+  if (json)
+    return jsonLine({ ...statusJson(status), ...(nodes === null ? {} : { nodes: nodes.nodes.map((node) => nodeJson(node, nodes)) }) })
+  const narrow = displayOf(shell)
+  const display = { ...narrow, width: Math.max(LEAST_WIDTH, narrow.width) }
+  const screen = statusScreen(status, { name: config.myhostname, clock: shell.clock, display })
+  return nodes === null ? screen : `${screen}\n${nodeTable(nodes, display)}`
+}
+
+async function nodesOf(shell: Shell, config: Config): Promise<NodeFacts | null> {
+  const directory = await shell.openNodes(config)
+  if (directory === null) return null
+  try {
+    return { nodes: await directory.list(), lease: config.node_lease, now: shell.clock.now() }
+  } finally {
+    await directory.close()
+  }
 }
 
 async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
@@ -42,7 +58,7 @@ async function show(shell: Shell, { json }: Options, command: Command): Promise<
   const reader = await shell.openReader(config)
   try {
     const status = await readStatus(reader, await shell.liveStatus(config), shell.clock.now())
-    await shell.stdout.write(print(shell, config, status, json === true))
+    await shell.stdout.write(print(shell, config, { status, nodes: await nodesOf(shell, config) }, json === true))
   } finally {
     await reader.close()
   }
@@ -59,7 +75,8 @@ async function top(shell: Shell, { json, interval, count = Infinity }: TopOption
       const live = await shell.liveStatus(config)
       if (live === null)
         throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
-      await shell.stdout.write(clear + print(shell, config, await readStatus(reader, live, shell.clock.now()), json === true))
+      const screen = { status: await readStatus(reader, live, shell.clock.now()), nodes: await nodesOf(shell, config) }
+      await shell.stdout.write(clear + print(shell, config, screen, json === true))
     }
   } finally {
     await reader.close()

@@ -108,7 +108,10 @@ const STATUS_TEXTS: Readonly<Record<WaitsFor, string>> = {
   nothing: '',
 }
 
-const statusText = (recipient: Recipient, waits: WaitsFor): string => (waits === 'nothing' ? recipient.state : STATUS_TEXTS[waits])
+function statusText({ state, node }: Recipient, waits: WaitsFor): string {
+  if (waits === 'nothing') return state
+  return node === undefined ? STATUS_TEXTS[waits] : `${STATUS_TEXTS[waits]}, leased by ${node}`
+}
 
 function roleOf({ state }: Recipient, waits: WaitsFor): Role | null {
   if (waits === 'nothing') return state === 'delivered' ? 'good' : 'bad'

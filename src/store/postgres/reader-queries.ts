@@ -192,7 +192,8 @@ export const countAt = `select count(*) as found from (select 1 from (${AT_DESTI
 /** A message with all its recipients and attempts, of one moment. */
 export const messageWithAll = `
   select ${MESSAGE_COLUMNS}, ${QUEUE_NAME} as queue,
-    (select json_agg(to_json(r) order by r.id) from recipient r where ${THEIRS}) as all_recipients,
+    (select json_agg(to_json(r) order by r.id) from (
+      select r.*, n.name as node_name from recipient r left join node n on n.id = r.leased_by where ${THEIRS}) r) as all_recipients,
     (select json_agg(to_json(a) order by a.at, a.recipient, a.number) from attempt a where a.recipient ${recipientRange('message.id')}) as attempts
   from message where message.id = $1`
 export const queuesOf = `

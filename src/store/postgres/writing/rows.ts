@@ -60,6 +60,8 @@ export interface RecipientRow {
   readonly attempts: number
   readonly delivery_starts: number
   readonly leased_by: number | null
+  /** Name of the node that leases it, where it was asked for. */
+  readonly node_name?: string | null
   readonly settled_at: number | null
   readonly notice_due: NoticeDue | null
   readonly last: string | null
@@ -140,6 +142,7 @@ export const toRecipient = (row: RecipientRow): Recipient => ({
   last: readableStatus(row.last),
   ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
   ...(row.notice_due === null ? {} : { noticeDue: row.notice_due }),
+  ...(row.node_name === null || row.node_name === undefined ? {} : { node: row.node_name }),
 })
 
 export const toAttempt = ({ recipient, at, relay, outcome, status, delays }: AttemptRow): AttemptRecord => ({
