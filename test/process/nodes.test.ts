@@ -149,7 +149,9 @@ describe.skipIf(reason !== null)(
           far.delay = 3_000
         }
         await cluster.says('queue', 'flush', '--all')
-        await until('in delivery', 10_000, async () => (await cluster.says('queue', 'show', queueId)).includes('is in delivery, leased by n1'))
+        await until('in delivery', 10_000, async () =>
+          (await cluster.says('queue', 'show', queueId)).includes('is in delivery, leased by n1'),
+        )
         expect(await cluster.says('queue', 'show', queueId, '--json')).toContain('"leased_by":"n1"')
         for (const far of cluster.far) far.delay = 0
         await until('delivered', 30_000, () => cluster.delivered().size === node.load.acknowledged.size)

@@ -26,6 +26,9 @@ export const connectTo = async (url: DatabaseUrl, application = 'deferd test', p
 const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
   kept_request, access_token, ask, traffic`
 
+/** Time limit of the creation of a cluster, in ms, on a machine that runs other tests too. */
+const START_LIMIT = 60_000
+
 const EMPTY = [...TABLES.split(/,\s+/).map((table) => `delete from ${table}`), 'update shard set owner = null'].join(';')
 
 /** Starts a server before the tests of the describe block that calls it, and removes it after them. */
@@ -40,7 +43,7 @@ export function usePostgres(): { readonly server: () => PostgresServer; readonly
     running = await startPostgres()
     cleaner = await connectTo(urlOf(running.url()))
     await migrate(cleaner)
-  })
+  }, START_LIMIT)
   afterAll(async () => {
     await cleaner?.end()
     await running?.remove()

@@ -9,7 +9,7 @@ import { prepare, readySettings } from '../../daemon/preparation.ts'
 import { convertConfiguration, type ConvertedConfiguration } from '../../import/configuration/conversion.ts'
 import { postfixFiles } from '../../import/configuration/postfix-files.ts'
 import { writeConfiguration } from '../../import/configuration/written-files.ts'
-import { openTarget, type ImportTarget } from '../../import/spool/import-target.ts'
+import { openTarget, type ImportTarget, type MailCounts } from '../../import/spool/import-target.ts'
 import { lockSpool } from '../../import/spool/master-lock.ts'
 import { surveySpool, takeOverSpool, type TakeOverReport } from '../../import/spool/take-over.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
@@ -92,19 +92,19 @@ async function takeOver(shell: Shell, spool: string, account: Account | null, lo
 
 /** Takes over the mail, and compares the counts of the queue before and after. */
 async function countedTakeOver(shell: Shell, spool: string, target: ImportTarget): Promise<TakeOverReport> {
-  const before = await countOf(target)
+  const before = await target.counts()
   const audit = { at: target.times().now, who: shell.user, action: 'import', arguments: `postfix ${spool}`, changed: 0 }
   try {
     const report = await takeOverSpool(spool, target)
     const taken = report.files.filter((file) => file.kind === 'taken')
     const expected = {
       messages: before.messages + taken.length,
-      recipients: taken.reduce((sum, one) => sum + one.queued, before.recipients),
+      recipients: before.recipients === null ? null : taken.reduce((sum, one) => sum + one.queued, before.recipients),
     }
-    const after = await countOf(target)
+    const after = await target.counts()
     if (taken.length > 0) await target.store.audit({ ...audit, changed: taken.length })
     if (after.messages === expected.messages && after.recipients === expected.recipients) return report
-    const counts = `${after.messages} messages with ${after.recipients} recipients instead of ${expected.messages} with ${expected.recipients}`
+    const counts = `${countText(after)} instead of ${countText(expected)}`
     throw new CommandError(EX.software, `the queue has ${counts}: keep the spool, and report this as a bug`)
   } catch (cause) {
     if (!(cause instanceof StoreUnavailable)) throw cause
@@ -112,11 +112,8 @@ async function countedTakeOver(shell: Shell, spool: string, target: ImportTarget
   }
 }
 
-async function countOf({ reader }: Pick<ImportTarget, 'reader'>): Promise<{ readonly messages: number; readonly recipients: number }> {
-  const queues = await reader.counts()
-  const sum = (key: 'messages' | 'recipients') => queues.reduce((total, one) => total + one[key], 0)
-  return { messages: sum('messages'), recipients: sum('recipients') }
-}
+const countText = ({ messages, recipients }: MailCounts): string =>
+  recipients === null ? `${messages} messages of imports` : `${messages} messages with ${recipients} recipients`
 
 /** Resolves with the report of what was, or would be, taken over. */
 async function importPostfix(shell: Shell, options: ImportOptions, command: Command): Promise<TakeOverReport> {
@@ -166,10 +163,10 @@ export function addImport(program: Command, shell: Shell, end: (code: number) =>
       'after',
       `
 Writes deferd.toml, with a comment for each setting without an equivalent, unless the file exists. Then queues the mail of
-the maildrop, incoming, active, deferred and hold of Postfix by that configuration. The spool is only read. The command can
+the maildrop, incoming, active, deferred and hold of Postfix by that configuration, in a folder or in PostgreSQL. The spool is only read. The command can
 be repeated: each message is queued once. docs/import.md has the steps of a move.
 
-Exit codes: 0 all mail is taken over; 64 queue_database is set; 65 files are left, and listed; 69 there is no
+Exit codes: 0 all mail is taken over; 65 files are left, and listed; 69 there is no
 Postfix or spool; 73 a file that would be written exists; 75 Postfix runs, or a daemon uses the queue, or the disk is
 full; 77 root is needed; 78 the configuration has a problem.
 

@@ -9,18 +9,14 @@ import { MoveRefused } from '../../queue/queue-mover.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
-import { Member } from '../../store/membership/member.ts'
 import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
 import { Connection } from '../../store/postgres/session/database-connection.ts'
 import { assertReadable } from '../../store/postgres/migrations.ts'
 import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
-import { PostgresNodeTable } from '../../store/postgres/postgres-node-table.ts'
 import { openPostgresReader } from '../../store/postgres/open-reader.ts'
-import { openPostgresStore } from '../../store/postgres/open-store.ts'
+import { visitQueue } from '../../store/postgres/visiting-node.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
-import { QueueClock } from '../../system/queue-clock.ts'
-import { VERSION } from '../../system/version.ts'
 import { Events } from '../../telemetry/events.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import { directClient } from './daemon-client.ts'
@@ -74,12 +70,8 @@ export class SharedAccess {
   /** A client that changes the queue in this process. */
   async openClient(): Promise<QueueClient> {
     const config = this.#config
-    const clock = new QueueClock(this.#deps.clock)
-    const labels = { name: config.node_name, program: VERSION, settings: '', draining: true }
-    const { store, reader, node, close } = await openPostgresStore({ ...databaseOf(config), labels, clock })
-    const nodes = new PostgresNodeTable({ me: node, terms: databaseOf(config), clock })
-    const member = new Member({ nodes, clock, lease: config.node_lease, onEvent: () => undefined })
-    member.start()
+    const { node_name: name, node_lease: lease } = config
+    const { store, reader, clock, close } = await visitQueue({ database: databaseOf(config), name, lease, machine: this.#deps.clock })
     const policies = new DestinationPolicies(config)
     const events = new Events(() => clock.now())
     const scheduler = storedScheduler(store, reader)
@@ -88,10 +80,7 @@ export class SharedAccess {
       store,
       clock,
       move: () => Promise.reject(new MoveRefused(64, 'this version moves mail between queue directories, not out of PostgreSQL')),
-      close: async () => {
-        await member.leave()
-        await close()
-      },
+      close,
     })
   }
 

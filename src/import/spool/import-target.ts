@@ -1,5 +1,9 @@
-/** Opens the queue of a configuration for mail that is taken over, as its owner: no daemon can run meanwhile. */
+/**
+ * Opens the queue of a configuration for mail that is taken over: a queue in a folder as its owner, so that no daemon can run meanwhile; one
+ * in PostgreSQL as a node without shards, whose mail the other nodes deliver.
+ */
 import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
 import type { Account } from '../../daemon/account.ts'
 import type { RelaySettings } from '../../daemon/relay.ts'
 import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
@@ -9,15 +13,31 @@ import { Rewriting } from '../../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../../rewriting/tables.ts'
 import { createQueueFolder } from '../../store/queue-folder.ts'
 import type { NewMessage } from '../../store/queue-store.ts'
+import { databaseOf } from '../../store/postgres/session/client.ts'
+import { visitQueue } from '../../store/postgres/visiting-node.ts'
 import { openStore, type OwnedStore } from '../../store/sqlite/open-store.ts'
 import type { MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
 import type { Random } from '../../system/random.ts'
 import { queueSubmission, type SubmissionRules } from './submitted-message.ts'
 import type { TakeOverTarget } from './take-over.ts'
-import { scheduledRecipient, type TakeOverRules } from './taken-message.ts'
+import { isKeyOfSpool, scheduledRecipient, type TakeOverRules } from './taken-message.ts'
 
-export interface ImportTarget extends TakeOverTarget, Pick<OwnedStore, 'reader' | 'close'> {}
+export interface ImportTarget extends TakeOverTarget {
+  readonly close: () => Promise<void>
+  /** Counts the mail of the queue, to verify the import. */
+  readonly counts: () => Promise<MailCounts>
+}
+
+export interface MailCounts {
+  readonly messages: number
+  /** Null where other nodes queue and deliver mail meanwhile; `messages` are those of all imports then, delivered or not. */
+  readonly recipients: number | null
+}
+
+interface OpenedQueue extends Pick<ImportTarget, 'store' | 'close' | 'counts'> {
+  readonly clock: QueueClock
+}
 
 interface TargetDeps {
   /** The user who owns the queue; null for the user of the process. */
@@ -26,25 +46,13 @@ interface TargetDeps {
   readonly random: Random
 }
 
-/** The import writes a queue in a folder only (EX_USAGE). */
-class QueueElsewhere extends Error {
-  override readonly name = 'QueueElsewhere'
-  readonly exitCode = 64
-
-  constructor() {
-    super(
-      'the import writes a queue in a folder, and queue_database is set: import with -o queue_database= and let a daemon deliver that queue',
-    )
-  }
-}
-
-/** Rejects with QueueElsewhere for a queue in PostgreSQL, with QueueInUse when a daemon or a command owns the queue, and with the other errors of openStore. */
+/**
+ * Rejects with QueueInUse when a daemon or a command owns the queue in the folder, with DatabaseAway or DatabaseUnusable, and with the other
+ * errors of openStore.
+ */
 export async function openTarget(settings: RelaySettings, deps: TargetDeps): Promise<ImportTarget> {
   const { config } = settings
-  if (config.queue_database !== '') throw new QueueElsewhere()
-  const { store, reader, close } = await openAs(deps.account, config.queue_directory)
-  const clock = new QueueClock(deps.machine)
-  clock.resume(await reader.clockRecord(), config.maximal_backoff_time)
+  const { store, clock, close, counts } = await (config.queue_database === '' ? openFolder(config, deps) : openShared(config, deps))
   const tables = settings.tables ?? openTables(config).tables
   const rules = rulesOf(settings, tables, deps.random)
   const submission: SubmissionRules = {
@@ -55,12 +63,34 @@ export async function openTarget(settings: RelaySettings, deps: TargetDeps): Pro
   }
   return {
     store,
-    reader,
     close,
+    counts,
     rules,
     times: () => ({ now: clock.now(), offset: clock.wallOffset() }),
     submit: (candidate) => queueSubmission(candidate, store, submission),
   }
+}
+
+async function openFolder(config: Config, { account, machine }: TargetDeps): Promise<OpenedQueue> {
+  const { store, reader, close } = await openAs(account, config.queue_directory)
+  const clock = new QueueClock(machine)
+  clock.resume(await reader.clockRecord(), config.maximal_backoff_time)
+  const counts = async (): Promise<MailCounts> => {
+    const queues = await reader.counts()
+    const sum = (key: 'messages' | 'recipients') => queues.reduce((total, one) => total + one[key], 0)
+    return { messages: sum('messages'), recipients: sum('recipients') }
+  }
+  return { store, clock, close, counts }
+}
+
+async function openShared(config: Config, { machine }: TargetDeps): Promise<OpenedQueue> {
+  const { node_name: name, node_lease: lease } = config
+  const { store, clock, close } = await visitQueue({ database: databaseOf(config), name, lease, machine })
+  const counts = async (): Promise<MailCounts> => ({
+    messages: (await store.maildropFiles()).filter(isKeyOfSpool).length,
+    recipients: null,
+  })
+  return { store, clock, close, counts }
 }
 
 /** Creates the files of the queue as their owner. Their later use needs no rights of its own. */

@@ -46,6 +46,8 @@ export interface TakeOverTimes {
 /** Key of a message in the store. A slash at the begin sets it apart from keys of the maildrop. */
 export const keyOf = ({ source, message }: Pick<Candidate, 'source' | 'message'>): string => `/postfix/${source.id}/${message.arrival}`
 
+export const isKeyOfSpool = (key: string): boolean => key.startsWith('/postfix/')
+
 /**
  * The recipients that are left. A recipient that bounced is one of them while its notice was not sent: the delivery is tried again,
  * and its outcome is reported.

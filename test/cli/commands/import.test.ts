@@ -153,12 +153,6 @@ test('the import refuses the queue of a running daemon', async () => {
   })
 })
 
-test('the import refuses a queue in PostgreSQL, which it does not write', async () => {
-  const { code, err } = await importMail('-o', 'queue_database=postgresql://127.0.0.1/deferd')
-  expect(code).toBe(64)
-  expect(err).toContain('import with -o queue_database=')
-})
-
 describe('the configuration file', () => {
   test('is written once, and replaced with --force only', async () => {
     const file = operator.defaultFiles.system

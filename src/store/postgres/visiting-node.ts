@@ -1,0 +1,71 @@
+/**
+ * A queue in PostgreSQL opened for one task, such as a command or an import: as a node that takes no shards, and leaves
+ * when the task has ended.
+ */
+import type { OwnerId } from '../../mail/message.ts'
+import { Member } from '../membership/member.ts'
+import type { NodesView } from '../membership/node-table.ts'
+import type { QueueReader } from '../queue-reader.ts'
+import { StoreUnavailable, type QueueStore } from '../queue-store.ts'
+import { seconds, withTimeout, type Duration, type MachineClock } from '../../system/clock.ts'
+import { QueueClock } from '../../system/queue-clock.ts'
+import { VERSION } from '../../system/version.ts'
+import { openPostgresStore } from './open-store.ts'
+import { PostgresNodeTable } from './postgres-node-table.ts'
+import type { SessionTerms } from './session/client.ts'
+
+/** Time limit for leaving the queue. Without an answer of the database, the node is taken over later. */
+const LEAVE_LIMIT: Duration = seconds(5)
+
+export interface VisitingNode {
+  readonly id: OwnerId
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  readonly clock: QueueClock
+  /** The nodes at the last beat; null before the first. */
+  readonly view: () => NodesView | null
+  readonly close: () => Promise<void>
+}
+
+export interface VisitDeps {
+  readonly database: Pick<SessionTerms, 'url' | 'durability'>
+  /** Parameter `node_name`. */
+  readonly name: string
+  /** Parameter `node_lease`. */
+  readonly lease: Duration
+  readonly machine: MachineClock
+}
+
+/** Rejects as openPostgresStore does. */
+export async function visitQueue({ database, name, lease, machine }: VisitDeps): Promise<VisitingNode> {
+  const clock = new QueueClock(machine)
+  const labels = { name, program: VERSION, settings: '', draining: true }
+  const { store, reader, node, close } = await openPostgresStore({ ...database, labels, clock })
+  const member = new Member({
+    nodes: new PostgresNodeTable({ me: node, terms: database, clock }),
+    clock,
+    lease,
+    onEvent: () => undefined,
+  })
+  member.start()
+  return {
+    id: node,
+    store,
+    reader,
+    clock,
+    view: () => member.view,
+    close: async () => {
+      await withTimeout(leave(member), clock, LEAVE_LIMIT, new AbortController().signal)
+      await close()
+    },
+  }
+}
+
+/** Leaves the queue. Without the database, other nodes take this one over. */
+async function leave(member: Member): Promise<void> {
+  try {
+    await member.leave()
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error
+  }
+}
