@@ -44,6 +44,8 @@ const LAYERS = [
   'api/values',
   'api/queries',
   'api',
+  'page/markup',
+  'page/screens',
   'daemon/node',
   'daemon/admin',
   'daemon',

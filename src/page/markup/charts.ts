@@ -1,0 +1,85 @@
+/**
+ * Small charts as inline SVG: curves, bars, and the strip of the last outcomes. Everything that they show is also text: in a
+ * label for screen readers, or beside them.
+ */
+import { html, type Html, type Part } from './html.ts'
+
+const rounded = (value: number): number => Math.round(value * 10) / 10
+
+/** Numbers as positions from left to right, the largest at the top; `most` is the value at the top. */
+function curvePoints(
+  values: readonly number[],
+  { width, height, most }: { width: number; height: number; most: number },
+): readonly string[] {
+  const step = width / Math.max(1, values.length - 1)
+  return values.map((value, i) => `${rounded(i * step)} ${rounded(height - 1 - (value / most) * (height - 3))}`)
+}
+
+/** A curve with the area below it, as wide as its place. `label` says what it shows, with its extremes. */
+export function sparkline(values: readonly number[], label: string, tone: string): Html {
+  const [width, height] = [240, 44]
+  const points = curvePoints(values, { width, height, most: Math.max(...values, 1e-9) })
+  const line = `M${points.join('L')}`
+  return html`<svg class="spark ${tone}" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">
+    <path class="area" d="${`${line}L${width} ${height}L0 ${height}Z`}" />
+    <path class="line" d="${line}" />
+  </svg>`
+}
+
+/** Averages of groups of neighbouring values, so that at most `most` remain. */
+export function thinned(values: readonly number[], most: number): readonly number[] {
+  const size = Math.ceil(values.length / most)
+  if (size <= 1) return values
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, i) => {
+    const group = values.slice(i * size, (i + 1) * size)
+    return group.reduce((sum, value) => sum + value, 0) / group.length
+  })
+}
+
+/** A horizontal bar for a share between 0 and 1. The number that it stands for is beside it. */
+export function bar(share: number, tone = ''): Html {
+  const width = share <= 0 ? 0 : Math.max(1, rounded(100 * Math.min(1, share)))
+  return html`<svg class="bar ${tone}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="track" width="100" height="6" />
+    <rect width="${width}" height="6" />
+  </svg>`
+}
+
+/** Height of an outcome in the strip, so that the outcomes differ without colour: delivered is highest. */
+const HEIGHTS: Readonly<Record<string, number>> = { delivered: 14, deferred: 8, bounced: 4, expired: 4 }
+
+/** The last outcomes, oldest first: a high bar for delivered, a middle one for deferred, a low one for bounced. */
+export function outcomeStrip(outcomes: readonly string[], shown: number): Html {
+  const last = outcomes.slice(-shown)
+  const counted = [...Map.groupBy(last, (outcome) => outcome)].map(([outcome, those]) => `${those.length} ${outcome}`)
+  const label = last.length === 0 ? 'no attempts yet' : `last ${last.length} outcomes: ${counted.join(', ')}`
+  return html`<svg class="outcomes" viewBox="0 0 ${shown * 5} 16" width="${shown * 5}" height="16" role="img" aria-label="${label}">
+    <title>${label}</title>
+    ${last.map((outcome, i) => {
+      const height = HEIGHTS[outcome] ?? 4
+      return html`<rect class="${outcome}" x="${(shown - last.length + i) * 5}" y="${15 - height}" width="4" height="${height}" />`
+    })}
+  </svg>`
+}
+
+export interface Column {
+  readonly label: Part
+  readonly value: number
+  readonly text: string
+}
+
+/** Vertical bars with their values above and their labels below, as a list. */
+export function columns(items: readonly Column[], label: string): Html {
+  const most = Math.max(...items.map(({ value }) => value), 1)
+  return html`<ol class="columns" aria-label="${label}">
+    ${items.map(({ label: name, value, text }) => {
+      const height = value === 0 ? 1 : Math.max(3, rounded((60 * value) / most))
+      return html`<li class="${value === 0 ? 'none' : ''}">
+        <span class="value">${text}</span
+        ><svg viewBox="0 0 20 60" preserveAspectRatio="none" aria-hidden="true">
+          <rect y="${60 - height}" width="20" height="${height}" /></svg
+        ><span class="name">${name}</span>
+      </li>`
+    })}
+  </ol>`
+}

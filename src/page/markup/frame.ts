@@ -1,0 +1,150 @@
+/** The frame of every screen: head, navigation, search, state of the relay, and foot. */
+import { html, type Html, type Part } from './html.ts'
+import { shapeOf } from './marks.ts'
+import { linkTo, type Query } from './links.ts'
+import type { View } from './view.ts'
+
+const PLACES = [
+  ['', 'Now'],
+  ['destinations', 'Destinations'],
+  ['messages', 'Messages'],
+  ['history', 'History'],
+  ['planner', 'Planner'],
+  ['audit', 'Audit'],
+] as const
+
+/** First segment of a screen's path. */
+export type Place = (typeof PLACES)[number][0] | 'operations'
+
+/** JSON whose members replace the texts of elements with `data-live`. */
+export interface LiveSource {
+  /** Path below the root, answered with JSON. */
+  readonly path: string
+  /** Path of a stream of the same JSON (server-sent events); without one, the JSON is fetched every 10 s. */
+  readonly stream?: string
+}
+
+export interface Screen {
+  readonly title: string
+  readonly place: Place | null
+  readonly main: Html
+  readonly live?: LiveSource | null
+  /** Text of the search field. */
+  readonly search?: string
+  /** Seconds after which a browser without scripts loads the screen again. */
+  readonly refresh?: number
+  /** Scripts that the screen needs besides page.js. */
+  readonly scripts?: readonly string[]
+}
+
+const head = (view: View, { title, refresh, scripts = [] }: Screen): Html =>
+  html`<head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <title>${title} · ${view.relay}</title>
+    <link rel="icon" href="${view.root}${view.files}/icon.svg" type="image/svg+xml" />
+    <link rel="stylesheet" href="${view.root}${view.files}/page.css" />
+    <script type="module" src="${view.root}${view.files}/page.js"></script>
+    ${scripts.map((name) => html`<script defer src="${view.root}${view.files}/${name}"></script>`)}
+    ${refresh === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refresh}" /></noscript>`}
+  </head>`
+
+const lightOf = ({ light }: View): Html | null =>
+  light === null
+    ? null
+    : html`<p class="light ${light.isOk ? 'good' : 'bad'}">
+        ${shapeOf(light.isOk ? 'open' : 'warning')} <span data-live="health" data-form="health">${light.text}</span>
+      </p>`
+
+const navigation = (view: View, place: Place | null): Html =>
+  html`<nav aria-label="Screens">
+    <ul>
+      ${PLACES.map(
+        ([path, name]) => html`<li><a href="${linkTo(view, path)}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
+      )}
+    </ul>
+  </nav>`
+
+const searchForm = (view: View, text: string): Html =>
+  html`<form class="search" role="search" action="${view.root}search" method="get">
+    <label class="unseen" for="search">Queue id, address or domain</label>
+    <input
+      id="search"
+      name="q"
+      type="search"
+      value="${text}"
+      placeholder="Queue id, address or domain"
+      autocomplete="off"
+      autocapitalize="off"
+      spellcheck="false"
+      aria-keyshortcuts="/"
+    />
+  </form>`
+
+const foot = (view: View, { live = null }: Screen): Html =>
+  html`<footer>
+    <p>
+      deferd ${view.version} ·
+      <span class="who">${view.requester.name}</span>${view.requester.mayOperate ? null : ' (may look, not change)'}
+    </p>
+    ${
+      live === null
+        ? null
+        : html`<p class="live" hidden>
+            <button type="button" class="plain" data-pause aria-pressed="false">Pause</button> <output data-live-state>live</output>
+          </p>`
+    }
+    <form method="post" action="${view.root}logout"><button type="submit" class="plain">Log out</button></form>
+  </footer>`
+
+/** A whole document. */
+export const document = (view: View, screen: Screen): string => {
+  const { live = null } = screen
+  return html`<!doctype html>
+    <html lang="en">
+      ${head(view, screen)}
+      <body
+        data-root="${view.root}"
+        data-now="${view.clock.now()}"
+        ${live === null ? null : html` data-live-path="${live.path}"`}${live?.stream === undefined ? null : html` data-live-stream="${live.stream}"`}
+      >
+        <a class="skip" href="#main">Skip to content</a>
+        <header>
+          <p class="brand"><a href="${linkTo(view, '')}">deferd</a> <span>${view.relay}</span></p>
+          ${lightOf(view)} ${searchForm(view, screen.search ?? '')} ${navigation(view, screen.place)}
+        </header>
+        <main id="main" tabindex="-1">${screen.main}</main>
+        ${foot(view, screen)}
+      </body>
+    </html> `.markup
+}
+
+/** Heading of a screen, with a sentence and buttons beside it. */
+export const heading = (title: Part, about: Part = null, buttons: Part = null): Html =>
+  html`<div class="top">
+    <div class="heading">
+      <h1>${title}</h1>
+      ${buttons === null ? null : html`<div class="buttons">${buttons}</div>`}
+    </div>
+    ${about === null ? null : html`<p class="about">${about}</p>`}
+  </div>`
+
+export const section = (title: Part, content: Part, { aside = null, id = null }: { aside?: Part; id?: string | null } = {}): Html =>
+  html`<section${id === null ? null : html` id="${id}"`}><div class="heading"><h2>${title}</h2>${aside === null ? null : html`<p class="aside">${aside}</p>`}</div>
+${content}
+</section>`
+
+/** A link that looks like a button. With scripts, one that ends in `…` opens as a dialog. */
+export const buttonLink = (href: string, text: string, kind = ''): Html =>
+  html`<a class="button ${kind}" href="${href}" ${text.endsWith('…') ? html` data-dialog` : null}>${text}</a>`
+
+/** Links to the next and the first page of a listing. */
+export const pager = (view: View, place: string, query: Query, { next, isFirst }: { next: string | null; isFirst: boolean }): Html | null =>
+  next === null && isFirst
+    ? null
+    : html`<nav class="pager" aria-label="Pages">
+        ${isFirst ? null : html`<a class="button" href="${linkTo(view, place, { ...query, after: null })}">First page</a>`}${
+          next === null ? null : html`<a class="button" href="${linkTo(view, place, { ...query, after: next })}" rel="next">Next page</a>`
+        }
+      </nav>`

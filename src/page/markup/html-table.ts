@@ -1,0 +1,79 @@
+/**
+ * Tables. On a phone each row becomes a card, whose values have the headings of their columns as labels. The roles keep the table
+ * a table for screen readers there.
+ */
+import { html, type Html, type Part } from './html.ts'
+
+export interface Column<Row> {
+  readonly heading: Part
+  /** Label on a card; the heading when absent, none when empty. */
+  readonly label?: string
+  readonly cell: (row: Row) => Part
+  readonly kind?: 'number' | 'text' | 'code' | 'check' | 'actions' | 'parties'
+  /** True for the column that names the row. */
+  readonly isTitle?: true
+}
+
+export interface TableOptions<Row> {
+  /** Caption for screen readers; the visible heading stands above the table. */
+  readonly caption: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  /** Class of a row. */
+  readonly tone?: (row: Row) => string
+  /** Shown instead of a table without rows. */
+  readonly empty: Part
+  /** Class of the table. */
+  readonly kind?: string
+}
+
+function labelOf<Row>({ heading, label }: Column<Row>): string {
+  return label ?? (typeof heading === 'string' ? heading : '')
+}
+
+function cellOf<Row>(column: Column<Row>, row: Row): Html {
+  const { kind = 'text', isTitle, cell } = column
+  return isTitle === true
+    ? html`<th scope="row" role="rowheader" class="${kind}">${cell(row)}</th>`
+    : html`<td role="cell" class="${kind}" data-label="${labelOf(column)}">${cell(row)}</td>`
+}
+
+export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: TableOptions<Row>): Html {
+  if (rows.length === 0) return html`<div class="empty">${empty}</div>`
+  return html`<div class="wide">
+    <table role="table" class="cards ${kind}">
+      <caption class="unseen">
+        ${caption}
+      </caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          ${columns.map(
+            ({ heading, kind: cellKind = 'text' }) => html`<th scope="col" role="columnheader" class="${cellKind}">${heading}</th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${rows.map(
+          (row) =>
+            html`<tr role="row" class="${tone?.(row) ?? ''}">
+              ${columns.map((column) => cellOf(column, row))}
+            </tr> `,
+        )}
+      </tbody>
+    </table>
+  </div>`
+}
+
+/** A name and its value; `wide` for a long text, which takes a line of its own. */
+export type Fact = readonly [name: string, value: Part, width?: 'wide']
+
+/** A list of names and values. Facts without a value are left out. */
+export const facts = (pairs: readonly Fact[]): Html =>
+  html`<dl class="facts">
+    ${pairs
+      .filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '')
+      .map(
+        ([name, value, width]) =>
+          html`<div${width === undefined ? null : html` class="wide-fact"`}><dt>${name}</dt><dd>${value}</dd></div>`,
+      )}
+  </dl>`

@@ -1,0 +1,45 @@
+/** Times, durations, counts and sizes as markup. The browser keeps relative times current; without scripts they are those of the request. */
+import { isoTime, grouped, localTime, plural, relative, span } from '../../presentation/text.ts'
+import type { Instant } from '../../system/clock.ts'
+import { html, type Html } from './html.ts'
+import type { View } from './view.ts'
+
+/** Converts the times of deferd's JSON, which are seconds. */
+export const instantOf = (seconds: number): Instant => seconds * 1000
+
+const element = (view: View, seconds: number, text: string, form: string): Html => {
+  const at = instantOf(seconds)
+  return html`<time datetime="${isoTime(at)}" title="${localTime(at, view.clock)}" data-relative="${form}">${text}</time>`
+}
+
+/** `in 4m`, `3h 5m ago`, with the local time as its title. */
+export const distance = (view: View, seconds: number): Html =>
+  element(view, seconds, relative(instantOf(seconds), view.clock.now()), 'distance')
+
+/** `3h 5m`: the time since an instant. */
+export const age = (view: View, seconds: number): Html =>
+  element(view, seconds, span(Math.max(0, view.clock.now() - instantOf(seconds))), 'age')
+
+/** `in 4m`, or `now` for a time that has passed. */
+export const due = (view: View, seconds: number): Html =>
+  element(view, seconds, instantOf(seconds) <= view.clock.now() ? 'now' : relative(instantOf(seconds), view.clock.now()), 'due')
+
+/** `10:02:07` today, otherwise `2026-11-20 10:02`: a local time. */
+export function clockTime(view: View, seconds: number): Html {
+  const at = instantOf(seconds)
+  const whole = localTime(at, view.clock)
+  const isToday = whole.slice(0, 10) === localTime(view.clock.now(), view.clock).slice(0, 10)
+  return html`<time datetime="${isoTime(at)}" title="${whole}">${isToday ? whole.slice(11) : whole.slice(0, 16)}</time>`
+}
+
+export const count = (value: number): string => grouped(value)
+
+/** A count that ended at a limit: `100,000+`. */
+export const countUpTo = (value: number, isAtLeast: boolean): string => `${grouped(value)}${isAtLeast ? '+' : ''}`
+
+/** Recipients per second: `2.1`, `38`, `1,204`. */
+export const rate = (perSecond: number): string => (perSecond < 9.95 ? perSecond.toFixed(1) : grouped(Math.round(perSecond)))
+
+export const messages = (value: number): string => plural(value, 'message')
+
+export { byteSize, plural, span } from '../../presentation/text.ts'

@@ -1,0 +1,60 @@
+/** The audit log: who changed the queue, when, how, and what can be undone. */
+import type { AuditValue, OperationValue } from './shown-values.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { heading, pager, type Screen } from '../markup/frame.ts'
+import { choice, field } from '../markup/fields.ts'
+import { html, type Html, type Part } from '../markup/html.ts'
+import { linkTo } from '../markup/links.ts'
+import { marked } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { clockTime, count } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export interface AuditFacts {
+  readonly page: AuditValue
+  readonly query: { readonly who: string; readonly action: string }
+  readonly before: string
+}
+
+function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: OperationValue): Part {
+  if (undoneBy !== null) return html`<a href="${linkTo(view, `operations/${undoneBy}`)}">undone</a>`
+  if (until === null || !view.requester.mayOperate) return null
+  return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`)}">
+    <button type="submit" class="small">Undo</button>
+  </form>`
+}
+
+const columnsOf = (view: View): readonly Column<OperationValue>[] => [
+  { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
+  { heading: 'Who', cell: ({ who }) => who },
+  { heading: 'Action', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`)}">${action}</a>` },
+  { heading: 'State', cell: ({ state }) => marked(state) },
+  { heading: 'Changed', kind: 'number', cell: ({ changed }) => count(changed) },
+  { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
+  { heading: 'Command', kind: 'code', cell: ({ arguments: words }) => html`<span class="reply">${words}</span>` },
+  { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },
+]
+
+const ACTIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore', 'suspend', 'resume']
+
+const filterForm = (view: View, { who, action }: AuditFacts['query']): Html =>
+  html`<form class="filter" action="${linkTo(view, 'audit')}" method="get">
+    ${field({ name: 'who', label: 'Who', value: who, example: 'page:*' })}
+    ${choice('Action', 'action', action, [{ value: '', text: 'any' }, ...ACTIONS.map((name) => ({ value: name, text: name }))])}
+    <button type="submit">Show</button>
+  </form>`
+
+export const auditScreen = (view: View, { page, query, before }: AuditFacts): Screen => ({
+  title: 'Audit',
+  place: 'audit',
+  main: html`${heading('Audit', 'Who changed the queue, the last change first.')} ${filterForm(view, query)}
+  ${table({
+    caption: 'Audit log',
+    columns: columnsOf(view),
+    rows: page.entries,
+    kind: 'messages',
+    empty: query.who + query.action === '' ? 'No operator has changed the queue yet.' : 'No record matches.',
+  })}
+  ${pager(view, 'audit', query, { next: page.next, isFirst: before === '' })}
+  ${asCommand(['audit'], { method: 'GET', path: 'api/v1/audit' })}`,
+})

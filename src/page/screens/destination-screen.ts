@@ -1,0 +1,224 @@
+/** One destination: its state, the causes for which its mail waits, and what can be done about it. */
+import type { CauseJson } from '../../presentation/cause-json.ts'
+import type { CausesValue, DestinationValue } from './shown-values.ts'
+import { bar, outcomeStrip } from '../markup/charts.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
+import { html, joined, type Html, type Part } from '../markup/html.ts'
+import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
+import { marked } from '../markup/marks.ts'
+import { facts, table, type Column } from '../markup/html-table.ts'
+import { clockTime, count, distance, due, plural, span } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export interface SettingValue {
+  readonly name: string
+  readonly value: string
+  /** Table of the configuration that sets it; null for a general setting. */
+  readonly table: string | null
+}
+
+export interface DestinationFacts {
+  readonly destination: DestinationValue
+  readonly causes: CausesValue | null
+  readonly settings: readonly SettingValue[]
+}
+
+/** The state in a sentence. */
+function stateSentence(view: View, one: DestinationValue): Part {
+  switch (one.state) {
+    case 'dead':
+      return html`Dead: its servers do not accept connections or mail. Its mail waits;
+      ${
+        one.dead_until === null ? 'a probe is due' : html`a probe is due ${due(view, one.dead_until)}`
+      }${one.probe_interval === null ? '' : `, then after ${span(one.probe_interval * 1000)} and at doubling intervals`}.`
+    case 'suspended':
+      return html`Suspended by
+      ${one.suspended_by ?? 'an operator'}${one.suspended_until === null ? ' until it is resumed' : html`, resumes ${due(view, one.suspended_until)}`}${
+        one.suspend_reason === null ? '' : `: ${one.suspend_reason}`
+      }.`
+    case 'throttled':
+      return 'Throttled: its servers refused some connections or mail, so fewer deliveries run at once.'
+    case 'open':
+      return 'Open: mail is delivered as it becomes due.'
+  }
+}
+
+const buttonsOf = (view: View, { destination, state, waiting }: DestinationValue): Part => {
+  if (!view.requester.mayOperate) return null
+  const place = destinationLink(view, destination)
+  return [
+    waiting === 0
+      ? null
+      : buttonLink(
+          linkTo(view, 'operations/new', { operation: 'flush', destination, back: `destinations/${encodeURIComponent(destination)}` }),
+          'Flush…',
+        ),
+    state === 'suspended' ? buttonLink(`${place}/resume`, 'Resume…', 'primary') : buttonLink(`${place}/suspend`, 'Suspend…'),
+  ]
+}
+
+/** Links to the operations on the mail of one cause. */
+function causeActions(view: View, { filter, destination }: CauseJson): Part {
+  if (filter === null) return null
+  const query = { destination: filter.destination, reply: filter.reply }
+  const operation = (name: string, text: string) =>
+    html`<a
+      class="act"
+      href="${linkTo(view, 'operations/new', { operation: name, ...query, back: `destinations/${encodeURIComponent(destination)}` })}"
+      data-dialog
+      >${text}</a
+    >`
+  return html`<a class="act" href="${linkTo(view, 'messages', query)}">List</a>${
+      view.requester.mayOperate ? [operation('hold', 'Hold…'), operation('expire', 'Expire…'), operation('delete', 'Delete…')] : null
+    }`
+}
+
+const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] => [
+  {
+    heading: 'Cause',
+    isTitle: true,
+    kind: 'code',
+    cell: ({ cause, stage }) =>
+      html`<span class="reply">${cause ?? 'Not tried yet, or one of many rare causes'}</span
+        >${stage === null ? null : html` <span class="faint">(${stage})</span>`}`,
+  },
+  { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
+  { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
+  { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : distance(view, last)) },
+  {
+    heading: 'Example',
+    kind: 'code',
+    cell: ({ example }) => (example === null ? '–' : html`<a href="${messageLink(view, example.queue_id)}">${example.queue_id}</a>`),
+  },
+  { heading: 'These', label: '', kind: 'actions', cell: (cause) => causeActions(view, cause) },
+]
+
+function causesSection(view: View, { causes, as_of: at }: CausesValue): Html {
+  const most = Math.max(1, ...causes.map(({ recipients }) => recipients))
+  const inexact = causes.some((one) => one.filter !== null && !one.filter_is_exact)
+  return section(
+    'Why it waits',
+    html`${table({ caption: 'Causes', columns: causeColumns(view, most), rows: causes, empty: 'No mail waits for this destination.' })}${
+      inexact
+        ? html`<p class="faint">
+            Some of these selections also contain other causes of the destination; the dry run shows how many messages.
+          </p>`
+        : null
+    }`,
+    { aside: html`as of ${clockTime(view, at)}` },
+  )
+}
+
+function outcomesFact(outcomes: readonly string[] | null): Part {
+  if (outcomes === null || outcomes.length === 0) return null
+  const delivered = outcomes.filter((outcome) => outcome === 'delivered').length
+  return html`${outcomeStrip(outcomes, Math.min(50, Math.max(10, outcomes.length)))} ${count(delivered)} of ${count(outcomes.length)}
+  delivered`
+}
+
+const settingsSection = (settings: readonly SettingValue[]): Html | null =>
+  settings.length === 0
+    ? null
+    : html`<details class="settings">
+        <summary>Settings that apply</summary>
+        ${table({
+          caption: 'Settings',
+          columns: [
+            { heading: 'Parameter', isTitle: true, kind: 'code', cell: ({ name }: SettingValue) => name },
+            { heading: 'Value', kind: 'code', cell: ({ value }: SettingValue) => value },
+            {
+              heading: 'From',
+              cell: ({ table: from }: SettingValue) => (from === null ? 'general' : html`<code>[destination."${from}"]</code>`),
+            },
+          ],
+          rows: settings,
+          empty: '',
+        })}
+      </details>`
+
+export function destinationScreen(view: View, { destination: one, causes, settings }: DestinationFacts): Screen {
+  const name = one.destination
+  return {
+    title: name,
+    place: 'destinations',
+    live: { path: `api/v1/destinations/${encodeURIComponent(name)}` },
+    main: html`${heading(html`<span class="name">${name}</span> ${marked(one.state)}`, stateSentence(view, one), buttonsOf(view, one))}
+      ${facts([
+        [
+          'waiting',
+          html`<a href="${linkTo(view, 'messages', { destination: name })}"
+            ><span data-live="waiting" data-form="count">${count(one.waiting)}</span> ${one.waiting === 1 ? 'recipient' : 'recipients'}</a
+          >`,
+        ],
+        [
+          'in flight',
+          html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span> of
+            ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
+        ],
+        ['next due', one.next_due_time === null || one.state === 'suspended' ? null : due(view, one.next_due_time)],
+        ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
+        ['last outcomes', outcomesFact(one.last_outcomes)],
+        ['node', one.node],
+      ])}
+      ${causes === null ? null : causesSection(view, causes)} ${settingsSection(settings)}
+      <p class="faint">
+        ${joined(
+          [
+            html`<a href="${linkTo(view, 'history', { destination: null, recipient: `*@${name}` })}">Mail for ${name} that has left</a>`,
+            html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
+          ],
+          ' · ',
+        )}
+      </p>
+      ${asCommand(['destination', 'show', name], { method: 'GET', path: `api/v1/destinations/${encodeURIComponent(name)}` })}`,
+  }
+}
+
+export interface SuspensionFacts {
+  readonly destination: string
+  readonly waiting: number
+}
+
+/** The form that suspends a destination. */
+export const suspendScreen = (view: View, { destination, waiting }: SuspensionFacts): Screen => ({
+  title: `Suspend ${destination}`,
+  place: 'destinations',
+  main: html`<div class="panel" data-panel>
+    <h1>Suspend ${destination}?</h1>
+    <p>
+      ${plural(waiting, 'recipient')} will wait, and new mail for it too. Deliveries that run now are completed. Mail still expires at the
+      end of its lifetime.
+    </p>
+    <form method="post" action="${destinationLink(view, destination)}/suspend">
+      <label class="field"><span>Reason (optional)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
+      <label class="field"
+        ><span>Ends by itself after (optional)</span><input name="for" placeholder="2h" autocomplete="off" maxlength="20"
+      /></label>
+      <p class="buttons">
+        <button type="submit" class="primary">Do it</button>
+        <a class="button" href="${destinationLink(view, destination)}" data-close>Cancel</a>
+      </p>
+    </form>
+    ${asCommand(['destination', 'suspend', destination], { method: 'POST', path: `api/v1/destinations/${encodeURIComponent(destination)}/suspend`, body: {} })}
+  </div>`,
+})
+
+/** The form that resumes a destination. */
+export const resumeScreen = (view: View, { destination, waiting }: SuspensionFacts): Screen => ({
+  title: `Resume ${destination}`,
+  place: 'destinations',
+  main: html`<div class="panel" data-panel>
+    <h1>Resume ${destination}?</h1>
+    <p>
+      Deliveries start again. ${plural(waiting, 'recipient')} wait${waiting === 1 ? 's' : ''} for it; those that are due are tried first.
+    </p>
+    <form method="post" action="${destinationLink(view, destination)}/resume">
+      <p class="buttons">
+        <button type="submit" class="primary">Do it</button>
+        <a class="button" href="${destinationLink(view, destination)}" data-close>Cancel</a>
+      </p>
+    </form>
+    ${asCommand(['destination', 'resume', destination], { method: 'POST', path: `api/v1/destinations/${encodeURIComponent(destination)}/resume`, body: {} })}
+  </div>`,
+})

@@ -1,0 +1,88 @@
+/** All destinations with mail or a recorded state. */
+import type { DestinationValue } from './shown-values.ts'
+import { bar, outcomeStrip } from '../markup/charts.ts'
+import { heading, pager, type Screen } from '../markup/frame.ts'
+import { choice, field } from '../markup/fields.ts'
+import { html, type Html, type Part } from '../markup/html.ts'
+import { destinationLink, linkTo } from '../markup/links.ts'
+import { marked, toneOf } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { count, due } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export interface DestinationsFacts {
+  readonly destinations: readonly DestinationValue[]
+  readonly next: string | null
+  readonly query: { readonly name: string; readonly order: string; readonly state: string; readonly after: string }
+}
+
+/** Time of the next attempt, of the probe, or of the end of the suspension. */
+export function nextOf(
+  view: View,
+  { state, dead_until: dead, suspended_until: until, next_due_time: next, waiting }: DestinationValue,
+): Part {
+  if (state === 'suspended') return until === null ? 'when resumed' : html`resumes ${due(view, until)}`
+  if (state === 'dead' && dead !== null) return html`probe ${due(view, dead)}`
+  return next === null || waiting === 0 ? '–' : due(view, next)
+}
+
+const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[] => [
+  {
+    heading: 'Destination',
+    isTitle: true,
+    cell: ({ destination }) => html`<a href="${destinationLink(view, destination)}">${destination}</a>`,
+  },
+  { heading: 'State', cell: ({ state }) => marked(state) },
+  {
+    heading: 'Waiting',
+    kind: 'number',
+    cell: ({ waiting, destination, state }) =>
+      html`<a href="${linkTo(view, 'messages', { destination })}">${count(waiting)}</a>${bar(waiting / most, toneOf(state))}`,
+  },
+  { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
+  { heading: 'Next', cell: (one) => nextOf(view, one) },
+  { heading: 'Last outcomes', cell: (one) => (one.last_outcomes === null ? '' : outcomeStrip(one.last_outcomes, 20)) },
+  {
+    heading: 'Last reply',
+    kind: 'code',
+    cell: (one) => html`<span class="reply">${one.state === 'suspended' ? (one.suspend_reason ?? '') : (one.last_reply ?? '')}</span>`,
+  },
+]
+
+const filterForm = (view: View, { name, order, state }: DestinationsFacts['query']): Html =>
+  html`<form class="filter" action="${linkTo(view, 'destinations')}" method="get">
+    ${field({ name: 'name', label: 'Name', value: name, example: '*.example.com' })}
+    ${choice('State', 'state', state, [
+      { value: '', text: 'any' },
+      { value: 'dead', text: 'dead' },
+      { value: 'suspended', text: 'suspended' },
+      { value: 'throttled', text: 'throttled' },
+      { value: 'open', text: 'open' },
+    ])}
+    ${choice('Order', 'order', order, [
+      { value: 'waiting', text: 'most waiting' },
+      { value: 'name', text: 'name' },
+      { value: 'state', text: 'state' },
+      { value: 'next', text: 'next attempt' },
+    ])}
+    <button type="submit">Show</button>
+  </form>`
+
+export function destinationsScreen(view: View, { destinations, next, query }: DestinationsFacts): Screen {
+  const most = Math.max(1, ...destinations.map(({ waiting }) => waiting))
+  const isFiltered = query.name !== '' || query.state !== ''
+  return {
+    title: 'Destinations',
+    place: 'destinations',
+    main: html`${heading('Destinations', 'A destination is the next hop of mail: a domain, or a host of the configuration.')}
+    ${filterForm(view, query)}
+    ${table({
+      caption: 'Destinations',
+      columns: columnsOf(view, most),
+      rows: destinations,
+      kind: 'where',
+      empty: isFiltered ? 'No destination matches.' : 'No destination has mail, and none is dead or suspended.',
+    })}
+    ${pager(view, 'destinations', query, { next, isFirst: query.after === '' })}`,
+  }
+}

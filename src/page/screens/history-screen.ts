@@ -1,0 +1,98 @@
+/** Mail that has left the queue: whether a recipient got it, when, and the reply. */
+import type { HistoryJson } from '../../presentation/history-json.ts'
+import type { HistoryValue } from './shown-values.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { heading, pager, type Screen } from '../markup/frame.ts'
+import { choice, field } from '../markup/fields.ts'
+import { html, type Html } from '../markup/html.ts'
+import { linkTo, messageLink, queryText } from '../markup/links.ts'
+import { marked, shapeOf } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { clockTime, count, span } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export interface HistoryQuery {
+  readonly sender: string
+  readonly recipient: string
+  readonly outcome: string
+  readonly since: string
+}
+
+export interface HistoryFacts {
+  readonly page: HistoryValue
+  readonly query: HistoryQuery
+  readonly after: string
+  readonly problem: string | null
+}
+
+interface Row {
+  readonly message: HistoryJson
+  readonly recipient: HistoryJson['recipients'][number]
+}
+
+const columnsOf = (view: View): readonly Column<Row>[] => [
+  { heading: 'Left', isTitle: true, cell: ({ recipient }) => clockTime(view, recipient.time) },
+  { heading: 'Outcome', cell: ({ recipient }) => marked(recipient.outcome) },
+  { heading: 'Recipient', cell: ({ recipient }) => html`<span class="address">${recipient.address}</span>` },
+  { heading: 'Sender', cell: ({ message }) => html`<span class="address">${message.sender}</span>` },
+  {
+    heading: 'Queue id',
+    kind: 'code',
+    cell: ({ message }) => html`<a href="${messageLink(view, message.queue_id)}">${message.queue_id}</a>`,
+  },
+  { heading: 'Tries', kind: 'number', cell: ({ recipient }) => count(recipient.attempts) },
+  {
+    heading: 'Took',
+    kind: 'number',
+    cell: ({ message, recipient }) => span(Math.max(0, recipient.time - message.arrival_time) * 1000),
+  },
+  {
+    heading: 'Reply',
+    kind: 'code',
+    cell: ({ recipient }) => html`<span class="reply">${recipient.reply ?? recipient.reason ?? ''}</span>`,
+  },
+]
+
+const filterForm = (view: View, { sender, recipient, outcome, since }: HistoryQuery): Html =>
+  html`<form class="filter" action="${linkTo(view, 'history')}" method="get">
+    ${field({ name: 'recipient', label: 'Recipient', value: recipient, example: 'ann@example.com' })}
+    ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
+    ${choice('Outcome', 'outcome', outcome, [
+      { value: '', text: 'any' },
+      { value: 'delivered', text: 'delivered' },
+      { value: 'bounced', text: 'bounced' },
+      { value: 'expired', text: 'expired' },
+      { value: 'removed', text: 'removed' },
+    ])}
+    ${field({ name: 'since', label: 'Left within', value: since, example: '1d' })}
+    <button type="submit">Show</button>
+  </form>`
+
+const given = (query: HistoryQuery): boolean => Object.values(query).some((value) => value !== '')
+
+export function historyScreen(view: View, { page, query, after, problem }: HistoryFacts): Screen {
+  const rows = page.messages.flatMap((message) => message.recipients.map((recipient) => ({ message, recipient })))
+  const options = (['sender', 'recipient', 'outcome', 'since'] as const).flatMap((name) =>
+    query[name] === '' ? [] : [`--${name}`, query[name]],
+  )
+  return {
+    title: 'History',
+    place: 'history',
+    main: html`${heading('History', 'Mail that has left the queue, the last first.')} ${filterForm(view, query)}
+    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+    ${table({
+      caption: 'Recipients of mail that has left',
+      columns: columnsOf(view),
+      rows,
+      kind: 'messages',
+      empty:
+        page.next !== null
+          ? 'Nothing here; the next page may have more.'
+          : given(query)
+            ? 'No mail that matches has left the queue.'
+            : 'No mail has left the queue yet.',
+    })}
+    ${pager(view, 'history', { ...query }, { next: page.next, isFirst: after === '' })}
+    ${asCommand(['history', ...options], { method: 'GET', path: `api/v1/history${queryText({ ...query })}` })}`,
+  }
+}

@@ -1,0 +1,209 @@
+/** The messages that match a filter, with the operations on those that are checked or on all of them. */
+import type { CountValue, ListedMessage, MessagesValue } from './shown-values.ts'
+import { bar } from '../markup/charts.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { heading, pager, type Screen } from '../markup/frame.ts'
+import { choice, field, hidden } from '../markup/fields.ts'
+import { fieldText, html, type Html } from '../markup/html.ts'
+import { destinationLink, linkTo, messageLink, queryText } from '../markup/links.ts'
+import { marked, shapeOf } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { age, byteSize, count, countUpTo, due } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+import { conditionsOf, describedFilter, isAny, optionsOf, type FilterText } from './filter-text.ts'
+
+/** Senders of the first messages that match. */
+export interface SendersValue {
+  readonly counted: number
+  readonly at_least: boolean
+  readonly senders: readonly { readonly sender: string; readonly messages: number }[]
+}
+
+export interface MessagesFacts {
+  readonly page: MessagesValue
+  readonly filter: FilterText
+  readonly count: CountValue | null
+  readonly senders: SendersValue | null
+  readonly order: 'oldest' | 'newest'
+  readonly after: string
+  /** Sentence about a value of the filter that is invalid; null for none. */
+  readonly problem: string | null
+}
+
+const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']
+
+/** Operations on messages, in the order of their buttons. */
+export const VERBS = [
+  ['flush', 'Flush…'],
+  ['hold', 'Hold…'],
+  ['release', 'Release…'],
+  ['requeue', 'Requeue…'],
+  ['expire', 'Expire…'],
+  ['delete', 'Delete…'],
+  ['restore', 'Restore…'],
+] as const
+
+/** Fields that stay visible; the others are behind “More conditions”. */
+const filterForm = (view: View, { filter, order }: MessagesFacts): Html => {
+  const hasMore = filter.older_than + filter.younger_than + filter.attempts_over + filter.status !== ''
+  return html`<form class="filter" action="${linkTo(view, 'messages')}" method="get">
+${field({ name: 'sender', label: 'Sender', value: filter.sender, example: '*@example.com' })}
+${field({ name: 'recipient', label: 'Recipient', value: filter.recipient, example: 'ann@example.com' })}
+${field({ name: 'destination', label: 'Destination', value: filter.destination, example: 'example.com' })}
+${choice('Queue', 'queue', filter.queue, [{ value: '', text: 'any' }, ...QUEUES.map((name) => ({ value: name, text: name }))])}
+${field({ name: 'reply', label: 'Reply contains', value: filter.reply, example: '421 4.7.0' })}
+${order === 'newest' ? null : hidden({ order })}
+<p class="buttons"><button type="submit">Show</button>${isAny(filter) ? null : html` <a href="${linkTo(view, 'messages')}">Clear</a>`}</p>
+<details${hasMore ? html` open` : null}><summary>More conditions</summary><div class="more">
+${field({ name: 'older_than', label: 'Older than', value: filter.older_than, example: '2h' })}
+${field({ name: 'younger_than', label: 'Younger than', value: filter.younger_than, example: '1d' })}
+${field({ name: 'attempts_over', label: 'Attempts over', value: filter.attempts_over, example: '5' })}
+${field({ name: 'status', label: 'Status', value: filter.status, example: '4.7.*' })}
+</div></details>
+</form>`
+}
+
+/** Sender and recipients, one below the other. */
+function partiesOf({ sender, recipients, recipient_count: total = recipients.length }: ListedMessage): Html {
+  const [first] = recipients
+  return html`<span class="address">${sender}</span><br /><span class="faint">→</span> ${
+      first === undefined ? '–' : html`<span class="address">${first.address}</span>`
+    }${total > 1 ? html` <span class="faint">+ ${count(total - 1)}</span>` : null}`
+}
+
+/** The destination of the first recipient, and the reason for which the message waits. */
+function reasonOf(view: View, { recipients }: ListedMessage): Html {
+  const names = [...new Set(recipients.map(({ destination }) => destination))]
+  const reason = recipients
+    .map(({ delay_reason: delay, bounce_reason: bounce }) => delay ?? bounce)
+    .find((text) => text !== undefined && text !== null)
+  const [first] = names
+  if (first === undefined) return html`–`
+  return html`<a href="${destinationLink(view, first)}">${first}</a
+    >${names.length > 1 ? html` <span class="faint">+ ${count(names.length - 1)}</span>` : null}${
+      reason === undefined ? null : html`<span class="reply code">${reason}</span>`
+    }`
+}
+
+const checkbox = ({ queue_id: id }: ListedMessage): Html =>
+  html`<label class="check"><input type="checkbox" name="id" value="${fieldText(id)}" /><span class="unseen">Select ${id}</span></label>`
+
+function columnsOf(view: View): readonly Column<ListedMessage>[] {
+  const columns: readonly Column<ListedMessage>[] = [
+    { heading: html`<span class="unseen">Select</span>`, label: '', kind: 'check', cell: checkbox },
+    {
+      heading: 'Message',
+      isTitle: true,
+      cell: ({ queue_id: id, queue_name: queue, forced_expire: forced }) =>
+        html`<a class="code" href="${messageLink(view, id)}">${id}</a
+          ><br />${marked(queue)}${forced ? html` <span class="faint">expires</span>` : null}`,
+    },
+    {
+      heading: 'Age, size',
+      kind: 'number',
+      cell: ({ arrival_time: at, message_size: size }) =>
+        html`<span class="lines"><span>${age(view, at)}</span> <span class="faint">${byteSize(size)}</span></span>`,
+    },
+    { heading: 'Sender → recipients', label: 'From, to', kind: 'parties', cell: partiesOf },
+    {
+      heading: 'Tries, next',
+      kind: 'number',
+      cell: ({ attempts, next_attempt_time: next }) =>
+        html`<span class="lines"
+          ><span>${count(attempts)}</span> <span class="faint">${next === null ? '–' : due(view, next)}</span></span
+        >`,
+    },
+    { heading: 'Waits for', label: 'For', cell: (one) => reasonOf(view, one) },
+  ]
+  return view.requester.mayOperate ? columns : columns.slice(1)
+}
+
+/** Verbs that make sense for the queue of the filter. */
+const verbsFor = (queue: string): readonly (readonly [string, string])[] =>
+  VERBS.filter(([verb]) => {
+    if (verb === 'restore') return queue === 'trash'
+    if (verb === 'release') return queue === 'hold' || queue === ''
+    return queue !== 'trash' || verb === 'delete'
+  })
+
+function actionBar({ filter, count: matching }: MessagesFacts): Html {
+  const all = matching === null ? 'all that match' : `all ${countUpTo(matching.count, matching.at_least)} that match`
+  return html`<div class="actions" role="group" aria-label="Operations">
+    <fieldset>
+      <legend class="unseen">On which messages</legend>
+      <label><input type="radio" name="scope" value="ids" checked /> checked <output class="checked"></output></label>
+      <label><input type="radio" name="scope" value="filter" /> ${all}</label>
+    </fieldset>
+    <p class="buttons">
+      ${verbsFor(filter.queue).map(([verb, text]) => html`<button type="submit" name="operation" value="${verb}">${text}</button>`)}
+    </p>
+  </div>`
+}
+
+/** The listing inside the form that starts operations. */
+function listing(view: View, facts: MessagesFacts): Html {
+  const { page, filter, order, after } = facts
+  const rows = table({
+    caption: 'Messages',
+    columns: columnsOf(view),
+    rows: page.messages,
+    kind: 'messages',
+    empty: isAny(filter)
+      ? html`<span class="calm">${shapeOf('done')} <span class="title">Mail queue is empty</span></span>`
+      : html`No message matches: ${describedFilter(filter)}.`,
+  })
+  if (!view.requester.mayOperate || page.messages.length === 0) return rows
+  const back = `messages${queryText({ ...conditionsOf(filter), order: order === 'newest' ? null : order, after })}`
+  return html`<form action="${linkTo(view, 'operations/new')}" method="get" data-dialog>
+    ${hidden({ ...conditionsOf(filter), back })} ${rows} ${actionBar(facts)}
+  </form>`
+}
+
+function senderList(view: View, { filter, senders }: MessagesFacts): Html | null {
+  if (senders === null || senders.senders.length === 0 || filter.sender !== '') return null
+  const { counted, at_least: isAtLeast } = senders
+  return html`<section class="senders">
+    <h2>Senders <span class="faint">of ${isAtLeast ? `the first ${count(counted)}` : count(counted)}</span></h2>
+    <ol>
+      ${senders.senders.map(
+        ({ sender, messages }) =>
+          html`<li>
+            <a href="${linkTo(view, 'messages', { ...conditionsOf(filter), sender: sender === 'MAILER-DAEMON' ? '<>' : sender })}"
+              ><span class="address">${sender}</span></a
+            >
+            <span class="figure">${count(messages)}</span>${bar(messages / Math.max(1, counted))}
+          </li>`,
+      )}
+    </ol>
+  </section>`
+}
+
+function about({ filter, count: matching }: MessagesFacts): string {
+  const number = matching === null ? '' : `${countUpTo(matching.count, matching.at_least)} ${matching.count === 1 ? 'message' : 'messages'}`
+  return isAny(filter) ? number : `${number === '' ? 'Messages' : number}: ${describedFilter(filter)}`
+}
+
+const orderLinks = (view: View, { filter, order }: MessagesFacts): Html =>
+  html`<nav class="choices" aria-label="Order">
+    ${(['newest', 'oldest'] as const).map(
+      (one) =>
+        html`<a
+          href="${linkTo(view, 'messages', { ...conditionsOf(filter), order: one === 'newest' ? null : one })}"
+          ${one === order ? html` aria-current="true"` : null}
+          >${one} first</a
+        >`,
+    )}
+  </nav>`
+
+export function messagesScreen(view: View, facts: MessagesFacts): Screen {
+  const { page, filter, order, after, problem } = facts
+  const query = { ...conditionsOf(filter), order: order === 'newest' ? null : order }
+  return {
+    title: 'Messages',
+    place: 'messages',
+    main: html`${heading('Messages', about(facts), orderLinks(view, facts))} ${filterForm(view, facts)}
+    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`} ${senderList(view, facts)}
+    ${listing(view, facts)} ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
+    ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,
+  }
+}

@@ -1,0 +1,190 @@
+/** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
+import type { StatusDestination, AgesValue, AttentionValue, NowValue, SeriesValue } from './shown-values.ts'
+import { columns, outcomeStrip, sparkline, thinned } from '../markup/charts.ts'
+import { section, type Screen } from '../markup/frame.ts'
+import { html, type Html, type Part } from '../markup/html.ts'
+import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
+import { marked, shapeOf } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { age, clockTime, count, due, messages, plural, rate } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export interface NowFacts {
+  readonly now: NowValue
+  readonly series: SeriesValue
+  readonly ages: AgesValue | null
+}
+
+const RATES = [
+  ['accepted', 'Accepted', 'busy'],
+  ['delivered', 'Delivered', 'good'],
+  ['deferred', 'Deferred', 'warn'],
+  ['bounced', 'Bounced', 'bad'],
+] as const
+
+const RANGES = { '1h': 'last hour', '6h': 'last 6 hours', '24h': 'last day' } as const
+
+/** Points of a curve; more do not show in its width. */
+const POINTS = 120
+
+function rateTile({ now, series }: NowFacts, [kind, name, tone]: (typeof RATES)[number]): Html {
+  const perSecond = thinned(
+    series.counts.map((counts) => counts[kind] / series.interval),
+    POINTS,
+  )
+  const most = Math.max(0, ...perSecond)
+  const current = now.rates?.last_10s[kind] ?? 0
+  return html`<div class="tile">
+    <p class="name">${name}</p>
+    <p class="figure"><span data-live="rates/last_10s/${kind}" data-form="rate">${rate(current)}</span><span class="unit">/s</span></p>
+    ${sparkline(perSecond, `${name} per second, ${RANGES[series.range]}: at most ${rate(most)}`, tone)}
+    <p class="note"><span data-live="last_hour/${kind}" data-form="count">${count(now.last_hour[kind])}</span> in the last hour</p>
+  </div>`
+}
+
+const rangeLinks = (view: View, chosen: SeriesValue['range']): Html =>
+  html`<nav class="choices" aria-label="Range of the curves">
+    ${(['1h', '6h', '24h'] as const).map(
+      (range) =>
+        html`<a href="${linkTo(view, '', { range: range === '1h' ? null : range })}" ${range === chosen ? html` aria-current="true"` : null}
+          >${range}</a
+        >`,
+    )}
+  </nav>`
+
+const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
+
+/** The queues with their counts. Each count leads to the messages behind it. */
+function queueStrip(view: View, { queues, trash, oldest }: NowValue): Html {
+  const entries = [
+    ...QUEUES.map((name) => [name, queues.find(({ queue_name: one }) => one === name)?.messages ?? 0, `queues/${name}/messages`] as const),
+    ['trash', trash.messages, 'trash/messages'] as const,
+  ]
+  return html`<ul class="queues">
+    ${entries.map(
+      ([name, value, path]) =>
+        html`<li${value === 0 ? html` class="none"` : null}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${count(value)}</span></a></li>`,
+    )}${
+      oldest === null
+        ? null
+        : html`<li class="oldest">
+            <a href="${messageLink(view, oldest.queue_id)}"
+              ><span class="name">oldest</span> <span class="figure">${age(view, oldest.arrival_time)}</span></a
+            >
+          </li>`
+    }
+  </ul>`
+}
+
+function attentionItem(view: View, { sentence, destination = null, queue_id: queueId = null, since }: AttentionValue): Html {
+  const place = destination !== null ? destinationLink(view, destination) : queueId !== null ? messageLink(view, queueId) : null
+  return html`<li>
+    ${shapeOf('warning')}
+    <p>${sentence}${since === null ? null : html` <span class="faint">since ${clockTime(view, since)}</span>`}</p>
+    ${place === null ? null : html`<a class="button" href="${place}">Look</a>`}
+  </li>`
+}
+
+const attentionList = (view: View, items: readonly AttentionValue[]): Html | null =>
+  items.length === 0
+    ? null
+    : section(
+        'Needs attention',
+        html`<ul class="attention">
+          ${items.map((item) => attentionItem(view, item))}
+        </ul>`,
+      )
+
+/** Time of the next attempt at a destination, or of its probe. */
+function nextOf(view: View, { state, dead_until: deadUntil, suspended_until: until }: StatusDestination): Part {
+  if (state === 'suspended') return until === null ? 'when resumed' : due(view, until)
+  return state === 'dead' && deadUntil !== null ? html`probe ${due(view, deadUntil)}` : '–'
+}
+
+const livePath = (one: StatusDestination, member: string): string => `largest_destinations/${encodeURIComponent(one.destination)}/${member}`
+
+const destinationColumns = (view: View): readonly Column<StatusDestination>[] => [
+  {
+    heading: 'Destination',
+    isTitle: true,
+    cell: (one) => html`<a href="${destinationLink(view, one.destination)}">${one.destination}</a>`,
+  },
+  { heading: 'State', cell: ({ state }) => marked(state) },
+  {
+    heading: 'Waiting',
+    kind: 'number',
+    cell: (one) =>
+      html`<a href="${linkTo(view, 'messages', { destination: one.destination })}" data-live="${livePath(one, 'waiting')}" data-form="count"
+        >${count(one.waiting)}</a
+      >`,
+  },
+  {
+    heading: 'In flight',
+    kind: 'number',
+    cell: (one) =>
+      one.in_flight === null
+        ? '–'
+        : html`<span data-live="${livePath(one, 'in_flight')}" data-form="count">${count(one.in_flight)}</span>/${one.window ?? '–'}`,
+  },
+  { heading: 'Next', cell: (one) => nextOf(view, one) },
+  { heading: 'Last outcomes', cell: (one) => outcomeStrip(one.last_outcomes ?? [], 20) },
+  { heading: 'Last reply', kind: 'code', cell: (one) => html`<span class="reply">${one.last_reply ?? ''}</span>` },
+]
+
+const emptyQueue = (view: View, { last_hour: hour }: NowValue): Html =>
+  html`<div class="calm">
+    ${shapeOf('done')}
+    <p class="title">Mail queue is empty</p>
+    <p>
+      ${hour.delivered > 0 ? html`${plural(hour.delivered, 'recipient')} got mail in the last hour. ` : 'Nothing waits. '}<a
+        href="${linkTo(view, 'history')}"
+        >History</a
+      >
+      has the mail that was delivered or returned.
+    </p>
+  </div>`
+
+function whereItWaits(view: View, now: NowValue): Html {
+  const shown = [
+    ...now.closed_destinations,
+    ...now.largest_destinations.filter(({ destination }) => !now.closed_destinations.some((one) => one.destination === destination)),
+  ].slice(0, 20)
+  return section(
+    'Where it waits',
+    table({
+      caption: 'Destinations with the most waiting mail',
+      columns: destinationColumns(view),
+      rows: shown,
+      empty: 'No destination has waiting mail.',
+      kind: 'where',
+    }),
+    { aside: html`<a href="${linkTo(view, 'destinations')}">All destinations</a>` },
+  )
+}
+
+const howOld = (view: View, { ages, as_of: at }: AgesValue): Html =>
+  section(
+    'How old',
+    columns(
+      ages.map(({ label, recipients }) => ({ label, value: recipients, text: count(recipients) })),
+      'Waiting recipients by age',
+    ),
+    { aside: html`recipients by age, as of ${clockTime(view, at)}` },
+  )
+
+export function nowScreen(view: View, facts: NowFacts): Screen {
+  const { now, series, ages } = facts
+  const queued = now.queues.reduce((sum, one) => sum + one.messages, 0)
+  return {
+    title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
+    place: '',
+    live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
+    main: html`<h1 class="unseen">Now</h1>
+      <section class="rates" aria-label="Rates">
+        <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
+        ${rangeLinks(view, series.range)}
+      </section>
+      ${queueStrip(view, now)} ${attentionList(view, now.attention)}
+      ${queued === 0 ? emptyQueue(view, now) : [whereItWaits(view, now), ages === null ? null : howOld(view, ages)]}`,
+  }
+}

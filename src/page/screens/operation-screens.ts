@@ -1,0 +1,217 @@
+/** An operation in its three steps: the dry run, the progress, and the result with its undo. */
+import type { OperationValue, PlanValue } from './shown-values.ts'
+import { asCommand, type ApiCall } from '../markup/command-lines.ts'
+import type { Screen } from '../markup/frame.ts'
+import { hidden } from '../markup/fields.ts'
+import { html, type Html, type Part } from '../markup/html.ts'
+import { linkTo, messageLink } from '../markup/links.ts'
+import { marked, shapeOf } from '../markup/marks.ts'
+import { facts } from '../markup/html-table.ts'
+import { byteSize, clockTime, count, distance, messages, plural } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export type OperationVerb = 'flush' | 'hold' | 'release' | 'requeue' | 'expire' | 'delete' | 'restore'
+
+interface Verb {
+  readonly name: string
+  /** Consequences, for the dry run. */
+  readonly about: string
+  /** `3 messages were deleted` */
+  readonly past: string
+}
+
+const TEXTS: Readonly<Record<OperationVerb, Verb>> = {
+  flush: { name: 'Flush', about: 'All of them become due now. Destinations that are dead are tried again.', past: 'made due' },
+  hold: {
+    name: 'Hold',
+    about: 'They stay in the queue without attempts, and do not expire, until they are released.',
+    past: 'put on hold',
+  },
+  release: { name: 'Release', about: 'They return to the queue, and are tried as they become due.', past: 'released' },
+  requeue: {
+    name: 'Requeue',
+    about: 'They are routed again, as if they had just arrived, with new queue ids and a new lifetime.',
+    past: 'requeued',
+  },
+  expire: {
+    name: 'Expire',
+    about: 'They are returned to their senders as undeliverable, without another attempt.',
+    past: 'made to expire',
+  },
+  delete: {
+    name: 'Delete',
+    about: 'They move to the trash, from which they can be restored. Their senders get no notice.',
+    past: 'moved to the trash',
+  },
+  restore: { name: 'Restore', about: 'They return from the trash to the queue.', past: 'restored' },
+}
+
+const isVerb = (operation: string): operation is OperationVerb => operation in TEXTS
+
+/** Texts of an operation; an unknown one, such as that of a later version, has its own name. */
+const textsOf = (operation: string): Verb =>
+  isVerb(operation) ? TEXTS[operation] : { name: operation, about: '', past: `changed by ${operation}` }
+
+export interface PlanFacts {
+  readonly plan: PlanValue
+  /** Selection for people: `from app@example.com`. */
+  readonly selection: string
+  readonly words: readonly string[]
+  readonly call: ApiCall
+  /** Path below the root to which the operator returns. */
+  readonly back: string
+  /** Sentence about a refused attempt to carry it out; null for none. */
+  readonly problem: string | null
+}
+
+/** Number of messages from which the operator types the number. */
+export const TYPED_FROM = 1_000
+
+function planFacts(
+  view: View,
+  { matched, bytes, oldest, destinations, in_delivery: inDelivery, told_senders: told, undo, undo_until: until }: PlanValue,
+): Html {
+  return facts([
+    ['messages', html`<strong>${count(matched)}</strong>`],
+    ['size', byteSize(bytes)],
+    ['oldest', oldest === null ? null : distance(view, oldest)],
+    ['destinations', count(destinations)],
+    ['in delivery', inDelivery === 0 ? null : html`${count(inDelivery)}: the outcome of their delivery counts first`],
+    ['senders', told ? 'get a notice' : 'get no notice'],
+    ['undo', undo ? (until === null ? 'possible' : html`possible until ${clockTime(view, until)}`) : html`<strong>not possible</strong>`],
+  ])
+}
+
+const examplesOf = (view: View, { examples, matched }: PlanValue): Html | null =>
+  examples.length === 0
+    ? null
+    : html`<details>
+        <summary>${examples.length === matched ? 'The messages' : `The first ${count(examples.length)} of them`}</summary>
+        <ul class="ids">
+          ${examples.map(
+            (id) =>
+              html`<li>
+                <a href="${messageLink(view, id)}"><code>${id}</code></a>
+              </li>`,
+          )}
+        </ul>
+      </details>`
+
+function confirmation(view: View, { plan, back, words }: PlanFacts): Html {
+  const mustType = plan.matched > TYPED_FROM
+  return html`<form method="post" action="${linkTo(view, 'operations')}">
+    ${hidden({ plan: plan.token, back, words: words.join('\u0000') })}
+    <label class="field"><span>Reason (optional, for the audit log)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
+    ${mustType ? html`<label class="field"><span>Type ${String(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${String(plan.matched)}" autocomplete="off" /></label>` : null}
+    <p class="buttons">
+      <button type="submit" class="${plan.operation === 'delete' || plan.operation === 'expire' ? 'danger' : 'primary'}">Do it</button>
+      <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
+    </p>
+  </form>`
+}
+
+/** The dry run. Nothing has changed yet. */
+export function planScreen(view: View, planned: PlanFacts): Screen {
+  const { plan, selection, words, call, back, problem } = planned
+  const { name, about } = textsOf(plan.operation)
+  const title = plan.matched === 0 ? `${name}: no message` : `${name} ${messages(plan.matched)}?`
+  return {
+    title,
+    place: 'operations',
+    main: html`<div class="panel" data-panel>
+      <h1>${title}</h1>
+      ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+      ${selection === '' ? null : html`<p class="faint">${selection}</p>`}
+      ${
+        plan.matched === 0
+          ? html`<p>No message can be changed by this operation.</p>
+              <p class="buttons"><a class="button" href="${linkTo(view, back)}" data-close>Back</a></p>`
+          : html`<p>${about}</p>
+              ${planFacts(view, plan)}${examplesOf(view, plan)}${confirmation(view, planned)}`
+      }
+      ${asCommand(words, call)}
+    </div>`,
+  }
+}
+
+/** Sentence of the result. */
+function resultOf({ action, changed, matched, state, error }: OperationValue): Part {
+  const { past } = textsOf(action)
+  const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
+  const left = matched - changed
+  const rest = left > 0 ? `; ${plural(left, 'other')} had left the queue or changed meanwhile` : ''
+  switch (state) {
+    case 'running':
+      return `${done} so far.`
+    case 'done':
+      return `${done}${rest}.`
+    case 'cancelled':
+      return `Cancelled. ${done} before that.`
+    case 'failed':
+      return html`Failed${error === null ? '' : `: ${error}`}. ${done} before that.`
+  }
+}
+
+function progressOf({ changed, expected, state }: OperationValue): Html | null {
+  if (state !== 'running') return null
+  const most = Math.max(expected ?? 0, changed, 1)
+  return html`<p class="progress">
+    <progress max="${most}" value="${changed}" data-live="changed" data-form="progress" aria-label="Progress"></progress>
+    <span data-live="changed" data-form="count">${count(changed)}</span> of ${expected === null ? '?' : count(expected)}
+  </p>`
+}
+
+function undoForm(view: View, { id, undo_until: until, undone_by: undoneBy, state }: OperationValue): Part {
+  if (undoneBy !== null) return html`<p>It was undone by <a href="${linkTo(view, `operations/${undoneBy}`)}">a later operation</a>.</p>`
+  if (state === 'running' || until === null || !view.requester.mayOperate) return null
+  return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`)}">
+    <button type="submit" class="primary">Undo</button> <span class="faint">possible until ${clockTime(view, until)}</span>
+  </form>`
+}
+
+const cancelForm = (view: View, { id, state }: OperationValue): Part =>
+  state === 'running' && view.requester.mayOperate
+    ? html`<form method="post" action="${linkTo(view, `operations/${id}/cancel`)}">
+        <button type="submit">Cancel</button> <span class="faint">ends after the messages of the current round</span>
+      </form>`
+    : null
+
+export interface OperationFacts {
+  readonly operation: OperationValue
+  readonly back: string | null
+}
+
+/** Progress and result of an operation. */
+export function operationScreen(view: View, { operation, back }: OperationFacts): Screen {
+  const { id, action, state, who, reason, time, arguments: words, undoes } = operation
+  return {
+    title: `${textsOf(action).name}: ${state}`,
+    place: 'operations',
+    live: state === 'running' ? { path: `api/v1/operations/${encodeURIComponent(id)}` } : null,
+    ...(state === 'running' ? { refresh: 2 } : {}),
+    main: html`<div class="panel" data-state="${state}">
+      <h1>${textsOf(action).name} ${marked(state)}</h1>
+      <p role="status">${resultOf(operation)}</p>
+      ${progressOf(operation)} ${cancelForm(view, operation)} ${undoForm(view, operation)}
+      ${facts([
+        ['who', who],
+        ['reason', reason],
+        ['started', html`${clockTime(view, time)} (${distance(view, time)})`],
+        ['undoes', undoes === null ? null : html`<a href="${linkTo(view, `operations/${undoes}`)}">an earlier operation</a>`],
+        ['command', words === '' ? null : html`<code>${words}</code>`],
+      ])}
+      <p>${back === null ? null : html`<a href="${linkTo(view, back)}">Back</a> · `}<a href="${linkTo(view, 'audit')}">Audit log</a></p>
+    </div>`,
+  }
+}
+
+/** The operations form without a checked message. */
+export const nothingSelected = (view: View, back: string): Screen => ({
+  title: 'No message is checked',
+  place: 'operations',
+  main: html`<div class="panel" data-panel>
+    <h1>No message is checked</h1>
+    <p>Check the messages to change, or choose all that match.</p>
+    <p class="buttons"><a class="button" href="${linkTo(view, back)}" data-close>Back</a></p>
+  </div>`,
+})
