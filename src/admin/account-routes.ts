@@ -1,4 +1,4 @@
-/** Routes of the login, the logout and the own account. */
+/** Routes of the login and the logout. */
 import { z } from 'zod'
 import { cookieName, cookieValue, sessionCookie } from '../http/cookies.ts'
 import type { FailureLimit } from '../http/failure-limit.ts'
@@ -61,12 +61,6 @@ export function accountRoutes({ sessions, failures, loginPage, loggedOut, refuse
         loggedOut()
         return { kind: 'redirect', location: 'login', headers: { 'set-cookie': sessionCookie(client, null) } }
       },
-    }),
-    route({
-      method: 'GET',
-      path: '/api/v1/whoami',
-      role: 'known',
-      handler: ({ requester }) => ({ kind: 'json', status: 200, value: requester }),
     }),
   ]
 }

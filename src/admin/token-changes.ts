@@ -10,7 +10,8 @@ const NAME = /^[\w.@+-]{1,64}$/
 
 export const isTokenName = (name: string): boolean => NAME.test(name)
 
-const rightsShape = {
+/** Shapes of the parts of a token. */
+export const rightsShape = {
   name: z.string().regex(NAME, 'expected 1 to 64 letters, digits or any of ._@+-'),
   role: z.enum(CLIENT_ROLES),
   content: z.boolean(),
@@ -24,9 +25,15 @@ const rightsShape = {
 export const newTokenShape = z.strictObject({ ...rightsShape, hash: z.string().regex(/^[0-9a-f]{64}$/), who: z.string() })
 export type NewToken = z.infer<typeof newTokenShape>
 
-/** A change of tokens that is refused (EX_DATAERR). */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused'
+/** There is no token of the name (EX_DATAERR). */
+export class UnknownToken extends Error {
+  override readonly name = 'UnknownToken'
+  readonly exitCode = 65
+}
+
+/** There is a token of the name already (EX_DATAERR). */
+export class TokenExists extends Error {
+  override readonly name = 'TokenExists'
   readonly exitCode = 65
 }
 
@@ -35,7 +42,7 @@ export interface TokenChangesDeps {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Adds a token. Rejects with TokenRefused when there is one of this name. */
+/** Adds a token. Rejects with TokenExists when there is one of this name. */
 export async function addToken(
   { name, role, content, destinations, duration, hash, who }: NewToken,
   { store, clock }: TokenChangesDeps,
@@ -43,13 +50,13 @@ export async function addToken(
   const now = clock.now()
   const expiresAt = duration === null ? null : now + duration
   const added = await store.addToken({ name, role, content, destinations, hash, addedAt: now, addedBy: who, expiresAt, lastUsedAt: null })
-  if (!added) throw new TokenRefused(`there is a token ${name} already: remove it first, or choose another name`)
+  if (!added) throw new TokenExists(`there is a token ${name} already: remove it first, or choose another name`)
   await store.audit({ at: now, who, action: 'token add', arguments: rightsText({ name, role, content, destinations }), changed: 1 })
 }
 
-/** Removes a token, which is refused from then on. Rejects with TokenRefused when there is none of this name. */
+/** Removes a token, which is refused from then on. Rejects with UnknownToken when there is none of this name. */
 export async function removeToken({ name, who }: Pick<NewToken, 'name' | 'who'>, { store, clock }: TokenChangesDeps): Promise<void> {
-  if (!(await store.removeToken(name))) throw new TokenRefused(`there is no token ${name}: deferd token list shows all names`)
+  if (!(await store.removeToken(name))) throw new UnknownToken(`there is no token ${name}: deferd token list shows all names`)
   await store.audit({ at: clock.now(), who, action: 'token remove', arguments: name, changed: 1 })
 }
 

@@ -1,5 +1,6 @@
 /** The routes of /api/v1. */
 import type { ApiRoute } from './api-route.ts'
+import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
@@ -8,14 +9,16 @@ import { readRoutes } from './read-routes.ts'
 export class Api {
   readonly view: QueueView
   readonly now: Now
+  readonly #clients: ClientRoutesDeps
 
-  constructor(view: QueueView) {
+  constructor(view: QueueView, clients: ClientRoutesDeps) {
     this.view = view
+    this.#clients = clients
     this.now = new Now(view)
   }
 
   get routes(): readonly ApiRoute[] {
-    const routes = readRoutes(this)
+    const routes = [...clientRoutes(this.#clients), ...readRoutes(this)]
     return [...routes, openApiRoute(routes)]
   }
 

@@ -101,7 +101,7 @@ export class Daemon {
     this.#events = events
     this.#ports = new LastingPorts(net)
     this.queueDirectory = loaded.config.queue_directory
-    this.#admin = queueAdmin({ config: loaded.config, clock: this.#clock, events, parts: () => this.#opening.partsIfOpen })
+    this.#admin = queueAdmin({ loaded: () => this.#loaded, clock: this.#clock, events, parts: () => this.#opening.partsIfOpen })
     this.#opening = this.#newOpening()
     this.#monitoring = new Monitoring({
       clock: this.#clock,

@@ -6,6 +6,7 @@ import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { onOffset } from '../store/wall-reader.ts'
 import type { Clock } from '../system/clock.ts'
+import { systemRandom } from '../system/system-random.ts'
 import { ownQueue, sharedQueue } from './live-queue.ts'
 import type { OpenParts } from './opening.ts'
 
@@ -35,13 +36,17 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
 /** The API of the queue. */
 export function queueApi(deps: QueueApiDeps): Api {
   let last: { readonly parts: ApiParts; readonly view: QueueView } | null = null
+  const parts = (): ApiParts => {
+    const opened = deps.parts()
+    if (opened === null) throw new StoreUnavailable('the queue is not open: the daemon starts, or this node joins it')
+    return opened
+  }
   const open = (): QueueView => {
-    const parts = deps.parts()
-    if (parts === null) throw new StoreUnavailable('the queue is not open: the daemon starts, or this node joins it')
-    if (last?.parts !== parts) last = { parts, view: viewOf(parts, deps) }
+    const opened = parts()
+    if (last?.parts !== opened) last = { parts: opened, view: viewOf(opened, deps) }
     return last.view
   }
-  return new Api({
+  const view: QueueView = {
     clock: deps.clock,
     loaded: deps.loaded,
     get reader() {
@@ -53,5 +58,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     policies: () => open().policies(),
     tally: (largest) => open().tally(largest),
     end: () => open().end(),
-  })
+  }
+  const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
+  return new Api(view, { tokens, random: systemRandom })
 }

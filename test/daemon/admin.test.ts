@@ -10,6 +10,7 @@ import { hashOf, newToken } from '../../src/admin/secrets.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { prepareFiles } from '../../src/daemon/preparation.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
+import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
@@ -128,6 +129,71 @@ describe('tokens', () => {
     await ask(port, { target: '/api/v1/whoami?secret=1', host: 'evil.example' })
     expect(notes.at(-1)).toMatch(/^warning: admin: request refused \(421\): GET \/api\/v1\/whoami from 127\.0\.0\.1: /)
   })
+})
+
+describe('the API', () => {
+  test('answers a token, and manages tokens for the role admin', async () => {
+    await start(listening())
+    const [admin, viewer] = [await addToken({ name: 'root', role: 'admin' }), await addToken({ name: 'eye' })]
+    const json = { 'Content-Type': 'application/json' }
+    const call = async (method: string, path: string, token: string, body = '') => {
+      const response = await ask(port, { method, target: `/api/v1${path}`, fields: { ...bearer(token), ...json }, body })
+      return [response.status, JSON.parse(response.body) as Record<string, unknown>] as const
+    }
+    expect(await call('GET', '/messages', viewer)).toMatchObject([200, { messages: [], next: null }])
+    expect((await ask(port, { target: '/api/v1/messages' })).status).toBe(401)
+    for (const [method, path] of [
+      ['GET', '/tokens'],
+      ['POST', '/tokens'],
+      ['DELETE', '/tokens/root'],
+    ] as const)
+      expect((await call(method, path, viewer, method === 'POST' ? '{}' : ''))[0]).toBe(403)
+    const [status, added] = await call('POST', '/tokens', admin, '{"name":"new","role":"sender","expires_in":60}')
+    expect([status, added]).toEqual([201, { name: 'new', token: expect.stringMatching(/^dfd_/) }])
+    expect(JSON.parse((await whoami(port, bearer(String(added['token'])))).body)).toMatchObject({ name: 'token:new', role: 'sender' })
+    expect(await call('POST', '/tokens', admin, '{"name":"new","role":"sender"}')).toMatchObject([409, { type: '/problems/token-exists' }])
+    expect(await call('POST', '/tokens', admin, '{"name":"a b","role":"root"}')).toMatchObject([
+      422,
+      { errors: [{ pointer: '/name' }, { pointer: '/role' }] },
+    ])
+    const [, { tokens }] = await call('GET', '/tokens', admin)
+    expect(tokens).toMatchObject([{ name: 'eye' }, { name: 'new', role: 'sender', added_by: 'token:root (127.0.0.1)' }, { name: 'root' }])
+    expect(JSON.stringify(tokens)).not.toContain(hashOf(viewer))
+    expect(await call('DELETE', '/tokens/new', admin)).toEqual([200, { name: 'new' }])
+    expect((await call('DELETE', '/tokens/new', admin))[0]).toBe(404)
+    expect((await whoami(port, bearer(String(added['token'])))).status).toBe(401)
+  })
+
+  test('no GET changes anything, and all its responses have the policy', async () => {
+    await start(listening())
+    const fields = bearer(await addToken({ name: 'root', role: 'admin' }))
+    await whoami(port, fields)
+    const before = await changesOf()
+    const { body } = await ask(port, { target: '/api/v1/openapi.json', fields })
+    const { paths } = JSON.parse(body) as { readonly paths: Readonly<Record<string, object>> }
+    const targets = Object.entries(paths).flatMap(([path, methods]) => ('get' in methods ? [path.replaceAll(/\{\w+\}/g, 'x')] : []))
+    expect(targets).toContain('/api/v1/tokens')
+    for (const target of ['/', '/login', ...targets.filter((path) => !path.endsWith('/stream'))]) {
+      const { status, headers } = await ask(port, { target, fields })
+      expect([
+        target,
+        status < 500,
+        headers.get('content-security-policy')?.includes('unsafe-'),
+        headers.get('x-content-type-options'),
+      ]).toEqual([target, true, false, 'nosniff'])
+    }
+    expect(await changesOf()).toEqual(before)
+  })
+
+  /** Tables of the queue that a request could change. */
+  async function changesOf(): Promise<unknown> {
+    const reader = openQueueReader(queue())
+    try {
+      return [await reader.counts(), await reader.audit({ after: 0, limit: 100 }), await reader.tokens(), await reader.destinationRecords()]
+    } finally {
+      await reader.close()
+    }
+  }
 })
 
 describe('logins', () => {

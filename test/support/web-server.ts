@@ -9,7 +9,7 @@ import { EventStreams } from '../../src/http/event-streams.ts'
 import { FailureLimit } from '../../src/http/failure-limit.ts'
 import type { Problem } from '../../src/http/problem-details.ts'
 import { routeListener, Searches } from '../../src/http/route-listener.ts'
-import type { Route } from '../../src/http/route-table.ts'
+import { route, type Route } from '../../src/http/route-table.ts'
 import { webAdmission, type WebRules } from '../../src/http/web-admission.ts'
 import { WEB_HEADERS } from '../../src/http/web-headers.ts'
 import { webRefusal } from '../../src/http/web-refusal.ts'
@@ -28,6 +28,13 @@ export interface WebServerOptions {
   readonly certificate?: WebCertificate | null
   readonly clock?: Clock
 }
+
+const WHOAMI = route({
+  method: 'GET',
+  path: '/api/v1/whoami',
+  role: 'known',
+  handler: ({ requester }) => ({ kind: 'json', status: 200, value: requester }),
+})
 
 export class SampleServer {
   readonly sessions: Sessions
@@ -57,7 +64,7 @@ export class SampleServer {
       refused: () => undefined,
     })
     const listener = routeListener({
-      routes: [...account, ...routes],
+      routes: [...account, WHOAMI, ...routes],
       clock,
       admit: webAdmission({ rules: () => rules, authenticate: authentication(identity), confirm: confirmation(identity), failures }),
       refusal: webRefusal(({ kind, message }) => ({

@@ -5,8 +5,9 @@ import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
 import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
 import type { AccessToken } from '../../store/access-token.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
-import { epochSeconds, jsonLine, localTime, maskControls } from '../../presentation/text.ts'
+import type { Duration } from '../../system/clock.ts'
+import { accessTokenJson } from '../../presentation/access-token-json.ts'
+import { jsonLine, localTime, maskControls } from '../../presentation/text.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
@@ -55,19 +56,6 @@ async function remove(shell: Shell, name: string, command: Command): Promise<voi
   await shell.stdout.write(`${maskControls(name)}: removed\n`)
 }
 
-const secondsOf = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
-
-const toJson = ({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken): object => ({
-  name,
-  role,
-  content,
-  destinations,
-  added_time: epochSeconds(addedAt),
-  added_by: addedBy,
-  expire_time: secondsOf(expiresAt),
-  last_used_time: secondsOf(lastUsedAt),
-})
-
 /** A token as one line: name, role with its restrictions, last use, end. */
 function lineOf({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken, { clock }: Shell): string {
   const facts = [
@@ -85,7 +73,7 @@ async function list(shell: Shell, { json }: { readonly json?: true }, command: C
   const reader = await shell.openReader(config)
   try {
     const tokens = await reader.tokens()
-    await shell.stdout.write(tokens.map((token) => (json === true ? jsonLine(toJson(token)) : lineOf(token, shell))).join(''))
+    await shell.stdout.write(tokens.map((token) => (json === true ? jsonLine(accessTokenJson(token)) : lineOf(token, shell))).join(''))
   } finally {
     await reader.close()
   }

@@ -39,6 +39,8 @@ export interface AdminDeps {
   readonly tokens: () => TokenDeps
   /** Routes besides those of the own account. */
   readonly routes: readonly Route[]
+  /** Ends the work of these routes. */
+  readonly closeRoutes: () => void
   /** Shows a problem to a person. */
   readonly refusalPage: RefusalPage
 }
@@ -109,6 +111,7 @@ export class Admin {
   /** Ends streams, then running requests, and closes the port and the socket. */
   async close(): Promise<void> {
     this.#streams.close()
+    this.#deps.closeRoutes()
     await Promise.all([this.#port.close(), this.#socket.close()])
   }
 
