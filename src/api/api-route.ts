@@ -83,6 +83,33 @@ function valuesOf(query: URLSearchParams): Readonly<Record<string, string | read
   return { ...values }
 }
 
+/** The destinations that a client sees, and the end of its request. */
+export const viewerOf = ({
+  requester,
+  signal,
+}: ApiRequest<unknown, unknown>): { readonly visible: string | null; readonly signal: AbortSignal } => ({
+  visible: requester.destinations,
+  signal,
+})
+
+/** Throws Problem for a client that is limited to some destinations. */
+export function assertUnlimited({ requester }: ApiRequest<unknown, unknown>): void {
+  if (requester.destinations === null) return
+  throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${requester.destinations}`)
+}
+
+/** A page with the field Link of RFC 8288 for the next one. */
+export function page(value: { readonly next: string | null }, written: URLSearchParams, parameter: 'after' | 'before'): Answer {
+  if (value.next === null) return json(value)
+  const words = new URLSearchParams(written)
+  words.set(parameter, value.next)
+  return json(value, { link: `<?${words.toString()}>; rel="next"` })
+}
+
+/** Number of entries of a page, and the cursor of the former one. */
+export const pageLimit = z.coerce.number().int().min(1).max(500).default(50).describe('entries per page')
+export const pageCursor = z.string().max(500).optional().describe('cursor of the former page')
+
 /** A JSON response. */
 export const json = (value: unknown, headers?: Readonly<Record<string, string>>): Answer => ({
   kind: 'json',

@@ -4,6 +4,7 @@ import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
+import { operationRoutes } from './operation-routes.ts'
 import { readRoutes } from './read-routes.ts'
 
 export class Api {
@@ -18,7 +19,7 @@ export class Api {
   }
 
   get routes(): readonly ApiRoute[] {
-    const routes = [...clientRoutes(this.#clients), ...readRoutes(this)]
+    const routes = [...clientRoutes(this.#clients), ...readRoutes(this), ...operationRoutes(this.view)]
     return [...routes, openApiRoute(routes)]
   }
 

@@ -61,8 +61,12 @@ export const alternatives = (answer: AnswerDescription | readonly AnswerDescript
 
 function contentOf(answers: readonly AnswerDescription[], shapes: Shapes): Json {
   const typed = answers.filter(({ type, shape }) => type !== undefined || shape !== undefined)
+  const byType = Map.groupBy(typed, ({ type = 'application/json' }) => type)
   return Object.fromEntries(
-    typed.map(({ type = 'application/json', shape }) => [type, { schema: shape === undefined ? { type: 'string' } : shapes.of(shape) }]),
+    [...byType].map(([type, those]) => {
+      const [schema, ...others] = those.map(({ shape }) => (shape === undefined ? { type: 'string' } : shapes.of(shape)))
+      return [type, { schema: others.length === 0 ? schema : { anyOf: [schema, ...others] } }]
+    }),
   )
 }
 

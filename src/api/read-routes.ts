@@ -5,18 +5,9 @@ import { OPTIONS, type Config, type OptionName } from '../config/options.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
-import { apiRoute, json, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { Causes, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
-import {
-  contentOf,
-  messageCount,
-  messageLines,
-  messagePage,
-  messageStory,
-  NO_CONTENT,
-  UNKNOWN_MESSAGE,
-  type Visible,
-} from './queries/messages.ts'
+import { contentOf, messageCount, messageLines, messagePage, messageStory, NO_CONTENT, UNKNOWN_MESSAGE } from './queries/messages.ts'
 import type { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import { historyLines, historyPage, SERIES, trafficSeries, type SeriesSpan } from './queries/departed-mail.ts'
@@ -30,41 +21,17 @@ export interface ReadDeps {
   readonly now: Now
 }
 
-/** Maximum number of entries of a page. */
-const MOST = 500
 const NDJSON = 'application/x-ndjson'
 /** Maximum size of a body that asks for plans. */
 const SMALL_BODY = 64 * 1024
 
-const limit = z.coerce.number().int().min(1).max(MOST).default(50).describe('entries per page')
-const cursor = z.string().max(500).optional().describe('cursor of the former page')
 const address = z.string().min(1).max(1_000).optional()
-
-/** The destinations that a client sees, and the end of its request. */
-const viewerOf = ({ requester, signal }: ApiRequest<unknown, unknown>): { readonly visible: Visible; readonly signal: AbortSignal } => ({
-  visible: requester.destinations,
-  signal,
-})
 
 /** True when a client prefers one value per line. */
 const wantsLines = ({ headers }: ApiRequest<unknown, unknown>): boolean =>
   (headers.accept ?? '').split(',').some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === NDJSON)
 
 const lines = (chunks: AsyncIterable<Uint8Array>): Answer => ({ kind: 'stream', contentType: NDJSON, chunks })
-
-/** A page with the field Link of RFC 8288 for the next one. */
-function page(value: { readonly next: string | null }, written: URLSearchParams, parameter: 'after' | 'before'): Answer {
-  if (value.next === null) return json(value)
-  const words = new URLSearchParams(written)
-  words.set(parameter, value.next)
-  return json(value, { link: `<?${words.toString()}>; rel="next"` })
-}
-
-/** Throws Problem for a client that is limited to some destinations. */
-function assertUnlimited({ requester }: ApiRequest<unknown, unknown>): void {
-  if (requester.destinations === null) return
-  throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${requester.destinations}`)
-}
 
 const contentQuery = z.strictObject({ part: z.enum(['all', 'header', 'body']).default('all') })
 
@@ -133,7 +100,7 @@ function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
 }
 
 function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
-  const listQuery = conditionShape.extend({ limit, after: cursor })
+  const listQuery = conditionShape.extend({ limit: pageLimit, after: pageCursor })
   return [
     apiRoute({
       method: 'GET',
@@ -221,8 +188,8 @@ function destinationRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       query: z.strictObject({
         order: z.enum(['waiting', 'name']).default('waiting').describe('most waiting mail first, or by name'),
         name: address.describe('name; * matches any text'),
-        limit,
-        after: cursor,
+        limit: pageLimit,
+        after: pageCursor,
       }),
       answers: {
         200: [
@@ -267,8 +234,8 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
     recipient: address.describe('recipient; * matches any text'),
     outcome: z.enum(['delivered', 'bounced', 'expired', 'removed']).optional().describe('outcome of the recipient'),
     since: durationText.optional().describe('left the queue less than this ago: 30m, 2h, 1d'),
-    limit,
-    before: cursor,
+    limit: pageLimit,
+    before: pageCursor,
   })
   return [
     apiRoute({

@@ -79,6 +79,8 @@ export interface OpeningDeps {
 /** Parts that exist while the queue is open. */
 export interface OpenParts extends OpenedQueue {
   readonly relay: Relay
+  /** Null until deliveries begin. */
+  readonly operations: Operations | null
 }
 
 export class Opening {
@@ -118,7 +120,7 @@ export class Opening {
     const isDraining = () => node?.isDraining() ?? false
     const relay = new Relay({ ...settings, clock, random: systemRandom, net, store, membership, events, isDraining })
     this.#closing.push((grace) => relay.stop(grace))
-    this.#parts = { ...queue, relay }
+    this.#parts = { ...queue, relay, operations: null }
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen. */
@@ -130,6 +132,7 @@ export class Opening {
   async start(): Promise<void> {
     await this.parts.relay.start()
     const operations = await this.#openControl(this.parts)
+    this.#parts = { ...this.parts, operations }
     this.#joinNodes(this.parts, operations)
     await this.#openMaintenance(this.parts)
   }

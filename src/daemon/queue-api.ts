@@ -18,7 +18,9 @@ export interface QueueApiDeps {
 }
 
 /** Parts of an open queue that the API uses. */
-export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node'>
+export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations'>
+
+const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
 
 const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => {
   const { relay, store, reader, node } = parts
@@ -27,6 +29,10 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     loaded,
     reader: onOffset(reader, () => clock.wallOffset()),
     live: node === null ? ownQueue(relay, clock) : sharedQueue(relay, clock, node.peers),
+    operations: () => {
+      if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
+      return parts.operations
+    },
     policies: () => relay.policies,
     tally: (largest) => completeTally(() => store.tally(largest)),
     end: () => store.nextId(),
@@ -38,7 +44,7 @@ export function queueApi(deps: QueueApiDeps): Api {
   let last: { readonly parts: ApiParts; readonly view: QueueView } | null = null
   const parts = (): ApiParts => {
     const opened = deps.parts()
-    if (opened === null) throw new StoreUnavailable('the queue is not open: the daemon starts, or this node joins it')
+    if (opened === null) throw new StoreUnavailable(NOT_OPEN)
     return opened
   }
   const open = (): QueueView => {
@@ -55,6 +61,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     get live() {
       return open().live
     },
+    operations: () => open().operations(),
     policies: () => open().policies(),
     tally: (largest) => open().tally(largest),
     end: () => open().end(),

@@ -6,44 +6,29 @@ import { recordsByName } from '../../src/presentation/recipient-status.ts'
 import { jsonLine } from '../../src/presentation/text.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { ApiServer, validator, type Members } from '../support/api-server.ts'
-import type { Behaviour } from '../support/modelled-remote.ts'
-import { QueueWorld } from '../support/queue-world.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import type { QueueWorld } from '../support/queue-world.ts'
 
-let server: ApiServer | undefined
-let world: QueueWorld | undefined
+let opened: ApiWorld | undefined
 afterEach(async () => {
-  await server?.close()
-  await world?.close()
-  server = undefined
-  world = undefined
+  await opened?.close()
+  opened = undefined
 })
 
-const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
-
-/** A queue with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
 async function serve(store: 'memory' | 'sqlite' = 'sqlite'): Promise<{ readonly world: QueueWorld; readonly api: ApiServer }> {
-  const opened = await QueueWorld.create({
-    store,
-    remote: ({ destination }) => (destination === 'ok.example' ? { kind: 'accepts' } : BUSY),
-  })
-  world = opened
-  const { clock } = opened
-  server = await new ApiServer({
-    clock,
-    parts: () => ({ relay: opened.relay, store: opened.store, reader: opened.reader, node: null }),
-  }).start()
-  return { world: opened, api: server }
+  opened = await ApiWorld.open(store)
+  return { world: opened.queue, api: opened.api }
 }
 
 async function filled(): Promise<{ readonly world: QueueWorld; readonly api: ApiServer; readonly ids: readonly string[] }> {
-  const opened = await serve()
+  const served = await serve()
   const ids = [
-    await opened.world.accept(['ann@a.example.org', 'bob@b.example.org']),
-    await opened.world.accept(['carl@c.example'], { sender: '' }),
-    await opened.world.accept(['dora@ok.example']),
+    await served.world.accept(['ann@a.example.org', 'bob@b.example.org']),
+    await served.world.accept(['carl@c.example'], { sender: '' }),
+    await served.world.accept(['dora@ok.example']),
   ]
-  await opened.world.advance(60_000)
-  return { ...opened, ids }
+  await served.world.advance(60_000)
+  return { ...served, ids }
 }
 
 test('GET /messages is a page in the order of arrival', async () => {
@@ -262,11 +247,14 @@ test('GET /config has the parameters, POST /plans plans policies', async () => {
 
 test('an API without an open queue answers 503', async () => {
   const { world: queue } = await serve('memory')
-  await server?.close()
-  server = await new ApiServer({ clock: queue.clock, parts: () => null }).start()
-  const { status, headers } = await server.get('/messages')
-  expect(status).toBe(503)
-  expect(headers.get('retry-after')).toBe('5')
+  const closed = await new ApiServer({ clock: queue.clock, parts: () => null }).start()
+  try {
+    const { status, headers } = await closed.get('/messages')
+    expect(status).toBe(503)
+    expect(headers.get('retry-after')).toBe('5')
+  } finally {
+    await closed.close()
+  }
 })
 
 test('the OpenAPI document is valid', async () => {

@@ -38,6 +38,10 @@ export interface ApiServerOptions {
 /** Members of answers that tests read. An answer has some of them. */
 export interface Members {
   readonly queue_id: string
+  readonly id: number
+  readonly action: string
+  readonly records: readonly Members[]
+  readonly plan: { readonly token: string; readonly examples: readonly Members[]; readonly undo: number | null }
   readonly destination: string
   readonly name: string
   readonly reply: string | null

@@ -52,7 +52,8 @@ function seen<M extends ListedMessage>(listed: M, visible: Visible): M {
   return { ...listed, recipients: listed.recipients.filter(({ destination }) => maySee(visible, destination)) }
 }
 
-function pageEntry(listed: ListedMessage, records: DestinationRecords, visible: Visible) {
+/** A message of a page. */
+export function pageEntry(listed: ListedMessage, records: DestinationRecords, visible: Visible) {
   const shown = seen(listed, visible)
   const { recipients, ...message } = messageJson(shown, records)
   return { ...message, recipients: recipients.slice(0, RECIPIENTS_SHOWN), recipient_count: recipients.length }

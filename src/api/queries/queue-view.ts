@@ -3,6 +3,7 @@ import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
 import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
+import type { Operations } from '../../queue/operations.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
@@ -34,6 +35,8 @@ export interface QueueView {
   readonly reader: QueueReader
   readonly clock: Clock
   readonly live: LiveQueue
+  /** Operations on messages and destinations. Throws while the queue is being opened. */
+  readonly operations: () => Operations
   readonly policies: () => DestinationPolicies
   readonly loaded: () => LoadedConfig
   /** Counts of the queue, with at most `largest` destinations. */

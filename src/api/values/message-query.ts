@@ -29,7 +29,7 @@ export const conditionShape = z.strictObject({
 })
 export type MessageQuery = z.output<typeof conditionShape>
 
-const conditionsOf = ({ older_than, younger_than, attempts_over, ...rest }: MessageQuery): MessageConditions => ({
+export const conditionsOf = ({ older_than, younger_than, attempts_over, ...rest }: MessageQuery): MessageConditions => ({
   ...rest,
   olderThan: older_than,
   youngerThan: younger_than,

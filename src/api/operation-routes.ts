@@ -1,0 +1,268 @@
+/** Routes of the API for operations on messages and destinations, and for the audit log. */
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { jsonBody } from '../http/request-body.ts'
+import { auditName } from '../http/requester.ts'
+import type { Answer } from '../http/route-table.ts'
+import { OPERATION_STATES } from '../store/audit-log.ts'
+import { ANY_MESSAGE } from '../store/queue-reader.ts'
+import { seconds, type Duration, type Timer } from '../system/clock.ts'
+import { apiRoute, assertUnlimited, BASE, json, page, pageCursor, pageLimit, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { assertVisible, destinationDetails, UNKNOWN_DESTINATION } from './queries/destinations.ts'
+import {
+  auditPage,
+  beginOperation,
+  cancelOperation,
+  ENDED,
+  NOT_UNDOABLE,
+  operationPlan,
+  operationState,
+  PLAN_OUTDATED,
+  undoOperation,
+  UNKNOWN_OPERATION,
+  type Begun,
+} from './queries/operations-view.ts'
+import { wallNow, type QueueView } from './queries/queue-view.ts'
+import * as shapes from './values/answer-shapes.ts'
+import { CURSOR_PROBLEM } from './values/cursor.ts'
+import { idempotent, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
+import { durationText } from './values/message-query.ts'
+import { askedBy, operationShape, type DirectRequest, type PlannedRequest } from './values/operation-request-shape.ts'
+import { PLAN_PROBLEM, planOfToken } from './values/plan-token.ts'
+
+/** Maximum size of the body of an operation. A million queue ids fit. */
+const LARGE_BODY = 32 * 1024 * 1024
+const SMALL_BODY = 64 * 1024
+
+const KEY_HEADER = {
+  'Idempotency-Key': 'a key that the client chooses: a request that is repeated with the same key within 24 hours has its effect once',
+} as const
+
+const idOf = ({ parameters }: ApiRequest<unknown, unknown>): number => Number(parameters['id'])
+
+/** 200 with an operation that has ended, 202 with its path while it runs. */
+function begunAnswer({ operation, isReplayed }: Begun): Answer {
+  const replayed = isReplayed ? REPLAYED : {}
+  const location = { location: `${BASE}/operations/${operation.id}` }
+  return { kind: 'json', status: operation.state === 'running' ? 202 : 200, value: operation, headers: { ...replayed, ...location } }
+}
+
+const BEGUN = {
+  200: { about: 'the operation, which has ended', shape: shapes.operation },
+  202: { about: 'the operation, which runs; `Location` has its path', shape: shapes.operation },
+} as const
+
+const isPlanned = (body: DirectRequest | PlannedRequest): body is PlannedRequest => 'plan' in body
+
+async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequest | PlannedRequest>): Promise<Answer> {
+  const { body, requester, headers, signal } = request
+  const reason = body.reason ?? null
+  const acceptsGrowth = body.accept_growth === true
+  const key = idempotent(keyOf(headers, requester), 'POST /operations', body)
+  const carried = { requester, reason, request: key, acceptsGrowth }
+  if (isPlanned(body)) return begunAnswer(await beginOperation(view, planOfToken(body.plan), carried))
+  const asked = askedBy(body, wallNow(view))
+  if (body.dry_run === true)
+    return json({ operation: body.operation, dry_run: true, plan: await operationPlan(view, asked, requester, signal) })
+  return begunAnswer(await beginOperation(view, asked, carried))
+}
+
+/** Interval at which the state of an operation is looked up for its streams. */
+const TICK: Duration = seconds(0.5)
+
+/** Sends the state of an operation when it changes, until it has ended. Returns the function that ends the subscription. */
+function watch(view: QueueView, request: ApiRequest<unknown, unknown>, send: (event: string) => void): () => void {
+  let timer: Timer | null = null
+  let isEnded = false
+  let sent = ''
+  const look = async (): Promise<void> => {
+    const state = await operationState(view, idOf(request), request.requester).catch(() => null)
+    const text = state === null ? sent : `event: operation\ndata: ${JSON.stringify(state)}\n\n`
+    if (text !== sent && !isEnded) send(text)
+    sent = text
+    if (!isEnded && (state === null || state.state === 'running')) timer = view.clock.after(TICK, () => void look())
+  }
+  void look()
+  return () => {
+    isEnded = true
+    timer?.cancel()
+  }
+}
+
+function messageOperations(view: QueueView): readonly ApiRoute[] {
+  return [
+    apiRoute({
+      method: 'POST',
+      path: '/operations',
+      role: 'operator',
+      summary: 'Change messages: flush, hold, release, requeue, expire, delete, restore',
+      about:
+        'With `"dry_run": true`, nothing is changed and the answer is a plan. A request with the token of the plan carries it out on messages that existed at the dry run only. An operation of more than 2 s continues without its client. A filter has the names of the query of `GET /messages`; one without conditions needs `"all": true`.',
+      headers: KEY_HEADER,
+      body: jsonBody(operationShape, LARGE_BODY),
+      answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: shapes.operationPlan }], 202: BEGUN[202] },
+      problems: [
+        PLAN_OUTDATED,
+        PLAN_PROBLEM,
+        KEY_REUSED,
+        HTTP_PROBLEMS.malformed,
+        HTTP_PROBLEMS.unsupportedMediaType,
+        HTTP_PROBLEMS.tooLarge,
+        HTTP_PROBLEMS.busy,
+      ],
+      isSearch: true,
+      handler: (request) => carryOut(view, request),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/operations/:id',
+      role: 'viewer',
+      summary: 'State of an operation',
+      answers: { 200: { about: 'the operation', shape: shapes.operation } },
+      problems: [UNKNOWN_OPERATION],
+      handler: async (request) => json(await operationState(view, idOf(request), request.requester)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/operations/:id/stream',
+      role: 'viewer',
+      summary: 'State of an operation, when it changes',
+      about: 'Server-sent events named `operation`, each with the value of `GET /operations/{id}`; the last one has the end.',
+      answers: { 200: { about: 'events', type: 'text/event-stream', shape: shapes.operation } },
+      problems: [UNKNOWN_OPERATION, HTTP_PROBLEMS.busy],
+      handler: async (request) => {
+        await operationState(view, idOf(request), request.requester)
+        return { kind: 'events', subscribe: (send) => watch(view, request, send) }
+      },
+    }),
+    apiRoute({
+      method: 'DELETE',
+      path: '/operations/:id',
+      role: 'operator',
+      summary: 'Cancel an operation',
+      about: 'The operation ends after its present round of 64 messages. Changed messages stay changed, and can be undone.',
+      answers: { 200: { about: 'the operation', shape: shapes.operation } },
+      problems: [UNKNOWN_OPERATION, ENDED],
+      handler: async (request) => json(await cancelOperation(view, idOf(request), request.requester)),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: '/operations/:id/undo',
+      role: 'operator',
+      summary: 'Undo an operation',
+      about: 'Changes those messages back that are still as the operation has placed them: a deletion restores, a hold releases.',
+      headers: KEY_HEADER,
+      answers: BEGUN,
+      problems: [UNKNOWN_OPERATION, NOT_UNDOABLE, KEY_REUSED, HTTP_PROBLEMS.malformed],
+      handler: async (request) => {
+        const { requester, headers } = request
+        const key = idempotent(keyOf(headers, requester), 'undo', idOf(request))
+        return begunAnswer(await undoOperation(view, idOf(request), { requester, reason: null, request: key }))
+      },
+    }),
+  ]
+}
+
+const suspensionShape = z.strictObject({
+  reason: z.string().min(1).max(1_000).optional(),
+  until: z.number().optional().describe('time at which the suspension ends by itself'),
+})
+
+function destinationOperations(view: QueueView): readonly ApiRoute[] {
+  const changed = async (request: ApiRequest<unknown, unknown>): Promise<Answer> =>
+    json(await destinationDetails(view, nameOf(request), request.requester.destinations))
+  const known = async (request: ApiRequest<unknown, unknown>): Promise<string> => {
+    await destinationDetails(view, nameOf(request), request.requester.destinations)
+    return nameOf(request)
+  }
+  const answers = { 200: { about: 'the destination after the change', shape: shapes.destinationDetails } }
+  return [
+    apiRoute({
+      method: 'POST',
+      path: '/destinations/:name/suspend',
+      role: 'operator',
+      summary: 'Suspend a destination',
+      body: jsonBody(suspensionShape, SMALL_BODY),
+      answers,
+      problems: [UNKNOWN_DESTINATION, HTTP_PROBLEMS.malformed, HTTP_PROBLEMS.unsupportedMediaType],
+      handler: async (request) => {
+        const { body, requester } = request
+        assertVisible(nameOf(request), requester.destinations)
+        const duration = body.until === undefined ? null : Math.round(body.until * 1_000) - wallNow(view)
+        if (duration !== null && duration <= 0) throw past()
+        await view.operations().suspend(nameOf(request), { by: auditName(requester), duration, reason: body.reason ?? null })
+        return changed(request)
+      },
+    }),
+    apiRoute({
+      method: 'POST',
+      path: '/destinations/:name/resume',
+      role: 'operator',
+      summary: 'Resume deliveries to a suspended destination',
+      answers,
+      problems: [UNKNOWN_DESTINATION],
+      handler: async (request) => {
+        await view.operations().resume(await known(request), auditName(request.requester))
+        return changed(request)
+      },
+    }),
+    apiRoute({
+      method: 'POST',
+      path: '/destinations/:name/probe',
+      role: 'operator',
+      summary: 'Try one message of a destination now',
+      about: 'Flushes the oldest message, also at a dead destination.',
+      answers,
+      problems: [UNKNOWN_DESTINATION],
+      handler: async (request) => {
+        const destination = await known(request)
+        const who = auditName(request.requester)
+        const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination }, limit: 1 } as const
+        const commandLine = `--destination=${destination} --limit=1`
+        const whole = { queues: null, purge: false, reason: null, plan: null, request: null }
+        const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, commandLine, ...whole })
+        await ended
+        return changed(request)
+      },
+    }),
+  ]
+}
+
+const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => (parameters['name'] ?? '').toLowerCase()
+
+const past = (): Problem => {
+  const detail = 'the time has passed: name one in the future, or none'
+  return new Problem(HTTP_PROBLEMS.invalid, `invalid request: /until: ${detail}`, { errors: [{ pointer: '/until', detail }] })
+}
+
+function auditRoute(view: QueueView): ApiRoute {
+  const text = z.string().min(1).max(1_000).optional()
+  return apiRoute({
+    method: 'GET',
+    path: '/audit',
+    role: 'viewer',
+    summary: 'Audit log, the last record first',
+    about: 'The members of `deferd audit --json`, with the state of operations. An operation has the id of its record.',
+    query: z.strictObject({
+      who: text.describe('name of the operator; * matches any text'),
+      action: text.describe('such as hold or suspend; * matches any text'),
+      state: z.enum(OPERATION_STATES).optional(),
+      since: durationText.optional().describe('less long ago than this: 30m, 2h, 1d'),
+      limit: pageLimit,
+      before: pageCursor,
+    }),
+    answers: { 200: { about: 'a page', shape: shapes.auditPage } },
+    problems: [CURSOR_PROBLEM],
+    handler: async (request) => {
+      assertUnlimited(request)
+      return page(await auditPage(view, request.query), request.written, 'before')
+    },
+  })
+}
+
+/** Routes that change messages and destinations, and the record of the changes. */
+export const operationRoutes = (view: QueueView): readonly ApiRoute[] => [
+  ...messageOperations(view),
+  ...destinationOperations(view),
+  auditRoute(view),
+]

@@ -1,0 +1,289 @@
+/** Operations for clients of the API: plans, begun operations with their state, cancel and undo. */
+import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
+import { auditName, type Requester } from '../../http/requester.ts'
+import { auditEntryJson, operationJson, type AuditEntryJson, type OperationJson } from '../../presentation/operation-json.ts'
+import { epochSeconds } from '../../presentation/text.ts'
+import { queueIdOf, type MessageId } from '../../mail/message.ts'
+import { PlanOutdated } from '../../queue/operation-plan.ts'
+import type { StartedOperation } from '../../queue/operation-jobs.ts'
+import { NotUndoable, undoUntil } from '../../queue/operation-undo.ts'
+import { searchedBy } from '../../queue/selected-messages.ts'
+import { RequestRepeated, type AuditEntry, type AuditFilter, type IdempotentRequest } from '../../store/audit-log.ts'
+import { ANY_MESSAGE, type ListedMessage } from '../../store/queue-reader.ts'
+import { seconds, withTimeout, type Duration } from '../../system/clock.ts'
+import { cursorPosition, cursorText } from '../values/cursor.ts'
+import { assertSame } from '../values/idempotency.ts'
+import { maySee } from '../values/message-query.ts'
+import type { Asked } from '../values/operation-request-shape.ts'
+import { planToken, type Planned } from '../values/plan-token.ts'
+import { pageEntry, type MessagePageEntry } from './messages.ts'
+import { recordsOf, wallNow, type QueueView } from './queue-view.ts'
+
+export const UNKNOWN_OPERATION: ProblemKind = {
+  slug: 'unknown-operation',
+  status: 404,
+  title: 'Unknown operation',
+  about: 'No operation has this id, or the token may not see it.',
+}
+
+export const PLAN_OUTDATED: ProblemKind = {
+  slug: 'plan-outdated',
+  status: 409,
+  title: 'Plan outdated',
+  about:
+    'More than 10 % or 100 more messages match now than the dry run has shown. Repeat the dry run, or send `"accept_growth": true`; messages that came after the dry run are not changed either way.',
+}
+
+export const NOT_UNDOABLE: ProblemKind = {
+  slug: 'not-undoable',
+  status: 409,
+  title: 'Cannot be undone',
+  about:
+    'Flush, requeue, expire and purge cannot be undone; a running operation has to be cancelled first; an undo is possible until `undo_until`.',
+}
+
+export const ENDED: ProblemKind = {
+  slug: 'operation-ended',
+  status: 409,
+  title: 'Operation has ended',
+  about: 'The operation had ended before it could be cancelled; its state tells what it has changed.',
+}
+
+/** Number of examples in a plan. */
+const EXAMPLES = 20
+/** Number of messages that a plan reads at once. */
+const PAGE = 100
+/** Maximum number of messages that a client with limited destinations may change at once, because each is examined. */
+const LIMITED_MOST = 10_000
+/** Time for which an answer waits for the end of an operation. */
+const PATIENCE: Duration = seconds(2)
+
+/** Messages that are selected, in pages; the messages of an earlier plan only when `through` is its last id. */
+async function* selectedPages(
+  view: QueueView,
+  { operation, queues, selection }: Pick<Asked, 'operation' | 'queues' | 'selection'>,
+  through: MessageId,
+): AsyncGenerator<readonly ListedMessage[]> {
+  if (selection.kind === 'ids') {
+    for (const queueId of selection.ids) {
+      const [found] = await view.reader.named([queueId])
+      if (found === undefined || (queues !== null && !queues.some((name) => name === found.queue))) continue
+      const filter = { ...ANY_MESSAGE, queueId, queue: found.queue }
+      yield await view.reader.list(filter, { after: 0, limit: 1 })
+    }
+    return
+  }
+  // The reader of the view has times of the wall clock, as the filter has.
+  const filter = searchedBy({ operation, queues }, selection.filter, { wallOffset: () => 0 })
+  const isEligible = ({ queue }: ListedMessage): boolean =>
+    queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
+  let left = selection.limit ?? Infinity
+  for (let after = 0; left > 0;) {
+    const limit = Math.min(PAGE, left)
+    const page = await view.reader.list(filter, { after, through, limit })
+    const chosen = page.filter(isEligible)
+    left -= chosen.length
+    yield chosen
+    if (page.length < limit) return
+    after = page.at(-1)?.message.id ?? after
+  }
+}
+
+/**
+ * The same operation on those messages only of which a client with limited destinations may see all recipients. Throws Problem for a
+ * destination outside of them, and for too many messages.
+ */
+async function limited(view: QueueView, asked: Asked, visible: string): Promise<Asked> {
+  const { selection } = asked
+  const ids: string[] = []
+  const restricted =
+    selection.kind === 'filter' && selection.filter.destination === null
+      ? { ...asked, selection: { ...selection, filter: { ...selection.filter, destination: visible } } }
+      : asked
+  for await (const page of selectedPages(view, restricted, view.end())) {
+    for (const { message, recipients } of page)
+      if (recipients.length > 0 && recipients.every(({ destination }) => maySee(visible, destination))) ids.push(queueIdOf(message))
+    if (ids.length > LIMITED_MOST)
+      throw new Problem(
+        HTTP_PROBLEMS.invalid,
+        `a token with limited destinations changes at most ${LIMITED_MOST} messages at once: add a limit`,
+      )
+  }
+  return { ...asked, selection: { kind: 'ids', ids } }
+}
+
+const permitted = async (view: QueueView, asked: Asked, { destinations }: Requester): Promise<Asked> =>
+  destinations === null ? asked : limited(view, asked, destinations)
+
+export interface PlanJson {
+  readonly token: string
+  readonly matched: number
+  readonly bytes: number
+  readonly oldest: number | null
+  readonly in_delivery: number
+  readonly destinations: number
+  readonly examples: readonly MessagePageEntry[]
+  /** True when the senders of the messages get a notice. */
+  readonly told_senders: boolean
+  /** Time until which the operation could be undone; null when it cannot be. */
+  readonly undo: number | null
+}
+
+/** The effect that an operation would have now. Changes nothing. Rejects when `signal` aborts. */
+export async function operationPlan(view: QueueView, given: Asked, requester: Requester, signal: AbortSignal): Promise<PlanJson> {
+  const through = view.end()
+  const asked = await permitted(view, given, requester)
+  const records = await recordsOf(view)
+  const examples: MessagePageEntry[] = []
+  const destinations = new Set<string>()
+  let [matched, bytes, inDelivery] = [0, 0, 0]
+  let oldest: number | null = null
+  for await (const page of selectedPages(view, asked, through)) {
+    signal.throwIfAborted()
+    for (const listed of page) {
+      matched++
+      bytes += listed.message.size
+      oldest = Math.min(oldest ?? Infinity, listed.message.arrivedAt)
+      if (listed.recipients.some(({ state }) => state === 'leased')) inDelivery++
+      for (const { destination } of listed.recipients) destinations.add(destination)
+      if (examples.length < EXAMPLES) examples.push(pageEntry(listed, records, requester.destinations))
+    }
+  }
+  const { config } = view.loaded()
+  const undo = undoUntil(asked, config, wallNow(view))
+  return {
+    token: planToken({ ...asked, through, matched }),
+    matched,
+    bytes,
+    oldest: oldest === null ? null : Math.floor(oldest / 1_000),
+    in_delivery: inDelivery,
+    destinations: destinations.size,
+    examples,
+    told_senders: asked.operation === 'expire',
+    undo: undo === null ? null : epochSeconds(undo),
+  }
+}
+
+/** An operation as a client asks for it. */
+export interface Carried {
+  readonly reason: string | null
+  /** Null for a request that may have its effect each time it is sent. */
+  readonly request: IdempotentRequest | null
+}
+
+/** An operation, and whether an earlier request began it. */
+export interface Begun {
+  readonly operation: OperationJson
+  readonly isReplayed: boolean
+}
+
+/** Begins an operation, and waits for its end for some seconds. `planned` has the last id and the number of messages that were shown. */
+export async function beginOperation(
+  view: QueueView,
+  given: Asked | Planned,
+  { requester, acceptsGrowth, ...carried }: Carried & { readonly requester: Requester; readonly acceptsGrowth: boolean },
+): Promise<Begun> {
+  const asked = await permitted(view, given, requester)
+  const plan = 'through' in given ? { through: given.through, matched: given.matched, acceptsGrowth } : null
+  const { operation, selection, queues, purge, commandLine } = asked
+  const request = { operation, selection, queues, purge, commandLine, who: auditName(requester), plan, ...carried }
+  return begun(view, carried.request, () => view.operations().jobs.start(request))
+}
+
+/** Begins the undo of an operation. */
+export function undoOperation(
+  view: QueueView,
+  id: number,
+  { requester, ...carried }: Carried & { readonly requester: Requester },
+): Promise<Begun> {
+  const who = auditName(requester)
+  return begun(view, carried.request, async () => {
+    await visibleEntry(view, id, requester)
+    return view.operations().jobs.undo({ operation: id, who, commandLine: `undo of ${id}`, ...carried })
+  })
+}
+
+async function begun(view: QueueView, request: IdempotentRequest | null, begin: () => Promise<StartedOperation>): Promise<Begun> {
+  const repeated = async (): Promise<Begun | null> => {
+    const kept = request === null ? undefined : await view.reader.keptRequest(request.key)
+    if (kept === undefined || request === null) return null
+    assertSame(request, kept)
+    return { operation: operationJson(await entryOf(view, Number(kept.answer))), isReplayed: true }
+  }
+  const earlier = await repeated()
+  if (earlier !== null) return earlier
+  try {
+    const { id, ended } = await begin()
+    const end = ended.then(
+      () => true,
+      () => true,
+    )
+    await withTimeout(end, view.clock, PATIENCE, new AbortController().signal)
+    return { operation: operationJson(await entryOf(view, id)), isReplayed: false }
+  } catch (error) {
+    if (error instanceof RequestRepeated) {
+      const other = await repeated()
+      if (other !== null) return other
+    }
+    throw refusalOf(error)
+  }
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof PlanOutdated) return new Problem(PLAN_OUTDATED, error.message, { cause: error })
+  if (error instanceof NotUndoable) return new Problem(NOT_UNDOABLE, error.message, { cause: error })
+  return error
+}
+
+async function entryOf({ reader }: Pick<QueueView, 'reader'>, id: number): Promise<AuditEntry> {
+  const entry = Number.isSafeInteger(id) && id > 0 ? await reader.operation(id) : undefined
+  if (entry !== undefined) return entry
+  throw new Problem(UNKNOWN_OPERATION, `there is no operation ${id}`)
+}
+
+/** An operation that the client may see: with limited destinations, its own. */
+async function visibleEntry(view: QueueView, id: number, requester: Requester): Promise<AuditEntry> {
+  const entry = await entryOf(view, id)
+  if (requester.destinations === null || entry.who.startsWith(`${requester.name} (`)) return entry
+  throw new Problem(UNKNOWN_OPERATION, `there is no operation ${id}`)
+}
+
+export const operationState = async (view: QueueView, id: number, requester: Requester): Promise<OperationJson> =>
+  operationJson(await visibleEntry(view, id, requester))
+
+/** Cancels an operation; the rounds that are committed keep their effect. Throws Problem when it has ended. */
+export async function cancelOperation(view: QueueView, id: number, requester: Requester): Promise<OperationJson> {
+  await visibleEntry(view, id, requester)
+  const outcome = await view.operations().jobs.cancel(id, auditName(requester))
+  const state = await operationState(view, id, requester)
+  if (outcome === 'ended') throw new Problem(ENDED, `operation ${id} has ended already: it is ${state.state}`)
+  return state
+}
+
+export interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFilter[K] | undefined }, 'who' | 'action' | 'state'> {
+  readonly since?: Duration | undefined
+  readonly limit: number
+  readonly before?: string | undefined
+}
+
+export interface AuditPage {
+  readonly records: readonly AuditEntryJson[]
+  readonly next: string | null
+  readonly as_of: number
+}
+
+/** One page of the audit log, the last record first. */
+export async function auditPage(view: QueueView, { limit, before, ...query }: AuditQuery): Promise<AuditPage> {
+  const now = wallNow(view)
+  const { who = null, action = null, state = null, since } = query
+  const filter = { who, action, state, since: since === undefined ? null : now - since }
+  const conditions = ['audit', query]
+  const position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
+  const records = await view.reader.auditBefore(filter, { before: position, limit })
+  const last = records.length < limit ? undefined : records.at(-1)
+  return {
+    records: records.map(auditEntryJson),
+    next: last === undefined ? null : cursorText([last.id], conditions),
+    as_of: epochSeconds(now),
+  }
+}

@@ -1,0 +1,91 @@
+/** The body of a request for an operation, and its meaning. */
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
+import { shellWord } from '../../presentation/text.ts'
+import { isFiltered, toFilter } from '../../queue/message-filter.ts'
+import { OPERATIONS, type BulkOperation, type Selection } from '../../queue/operation-request.ts'
+import type { Instant } from '../../system/clock.ts'
+import { conditionShape, conditionsOf } from './message-query.ts'
+
+const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
+
+const filterShape = conditionShape.extend({ attempts_over: z.int().min(0).optional(), queue_id: z.string().min(1).max(30).optional() })
+
+const selectionShape = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().min(1).max(30)).min(1) }),
+  z.strictObject({
+    kind: z.literal('filter'),
+    filter: filterShape,
+    limit: z.int().min(1).nullable().optional().describe('at most so many messages, the oldest first'),
+    all: z.boolean().optional().describe('required for a filter without conditions'),
+  }),
+])
+
+const choices = {
+  reason: z.string().min(1).max(1_000).optional().describe('reason of the operator, for the audit log'),
+  accept_growth: z.boolean().optional().describe('carry a plan out also when many more messages match than were shown'),
+}
+
+/** An operation, or its dry run. */
+export const directShape = z.strictObject({
+  operation: z.enum(OPERATIONS),
+  selection: selectionShape,
+  queues: z.array(z.enum(QUEUES)).nullable().optional().describe('queues whose messages may be changed'),
+  purge: z.boolean().optional().describe('delete permanently, without the trash'),
+  all: z.boolean().optional().describe('required for a filter without conditions'),
+  dry_run: z.boolean().optional().describe('answer with a plan, and change nothing'),
+  ...choices,
+})
+export type DirectRequest = z.output<typeof directShape>
+
+/** The operation of a plan. */
+export const plannedShape = z.strictObject({ plan: z.string().min(1).describe('token of a dry run'), ...choices })
+export type PlannedRequest = z.output<typeof plannedShape>
+
+export const operationShape = z.union([directShape, plannedShape])
+
+/** An operation without what the server adds. */
+export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'commandLine'>
+
+/** Maximum number of ids in the arguments of a record of the audit log. */
+const NAMED = 20
+
+/** The options of `deferd queue` that select the same messages. */
+function wordsOf(selection: DirectRequest['selection'], { purge = false }: DirectRequest): string {
+  const purging = purge ? ['--now'] : []
+  if (selection.kind === 'ids') {
+    const { ids } = selection
+    return [...ids.slice(0, NAMED), ...(ids.length > NAMED ? [`and ${ids.length - NAMED} more`] : []), ...purging].join(' ')
+  }
+  const { filter, limit } = selection
+  const { older_than, younger_than, queue_id, ...texts } = filter
+  const options = Object.entries({
+    ...texts,
+    older_than: older_than === undefined ? undefined : `${older_than / 1_000}s`,
+    younger_than: younger_than === undefined ? undefined : `${younger_than / 1_000}s`,
+    limit: limit ?? undefined,
+  }).filter(([, value]) => value !== undefined)
+  const words = options.map(([name, value]) => `--${name.replaceAll('_', '-')}=${shellWord(String(value))}`)
+  return [
+    ...(queue_id === undefined ? [] : [queue_id]),
+    ...(options.length === 0 && queue_id === undefined ? ['--all'] : words),
+    ...purging,
+  ].join(' ')
+}
+
+/** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
+export function askedBy(request: DirectRequest, now: Instant): Asked {
+  const { operation, selection, queues = null, purge = false, all = false } = request
+  if (purge && operation !== 'delete') throw refused('/purge', 'purge is for the operation delete')
+  const rest = { operation, queues, purge, commandLine: wordsOf(selection, request) }
+  if (selection.kind === 'ids') return { ...rest, selection }
+  const { queue_id: queueId = null, ...conditions } = selection.filter
+  const filter = { ...toFilter(conditionsOf(conditions), now), queueId }
+  if (!isFiltered(filter) && !all && selection.all !== true)
+    throw refused('/selection/filter', 'an empty filter selects all mail: add a condition, or "all": true')
+  const chosen: Selection = { kind: 'filter', filter, limit: selection.limit ?? null }
+  return { ...rest, selection: chosen }
+}
+
+const refused = (pointer: string, detail: string): Problem =>
+  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })

@@ -1,0 +1,206 @@
+import { afterEach, expect, test } from 'vitest'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import type { Reply } from '../support/api-server.ts'
+import { ApiWorld } from '../support/api-world.ts'
+
+let world: ApiWorld | undefined
+afterEach(async () => {
+  await world?.close()
+  world = undefined
+})
+
+const opened = async (store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> => (world = await ApiWorld.open(store))
+
+const ofDestination = (destination: string) => ({ kind: 'filter', filter: { destination } })
+
+async function inQueue({ queue }: ApiWorld, name: 'deferred' | 'hold' | 'trash'): Promise<number> {
+  return (await queue.reader.find({ ...ANY_MESSAGE, queue: name }, { after: 0, limit: 100_000 })).length
+}
+
+const post = (one: ApiWorld, path: string, body: unknown, key?: string): Promise<Reply> =>
+  one.api.post(path, body, { as: 'operator', ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }) })
+
+test('an operation changes messages, is in the audit log, and is undone', async () => {
+  const one = await opened()
+  const ids = await one.fill(3)
+  const held = await post(one, '/operations', {
+    operation: 'hold',
+    selection: { kind: 'ids', ids: [...ids, '4SVLCh0sf8z7Qhl'] },
+    reason: 'spam',
+  })
+  expect(held.status).toBe(200)
+  expect(held.json).toMatchObject({
+    operation: 'hold',
+    state: 'done',
+    matched: 3,
+    changed: 3,
+    unknown: 1,
+    who: 'token:operator (127.0.0.1)',
+    reason: 'spam',
+  })
+  expect(await inQueue(one, 'hold')).toBe(3)
+  const undone = await post(one, `/operations/${held.json.id}/undo`, undefined)
+  expect(undone.json).toMatchObject({ operation: 'release', undoes: held.json.id, changed: 3 })
+  expect(await inQueue(one, 'hold')).toBe(0)
+  const { records } = (await one.api.get('/audit')).json
+  expect(records).toMatchObject([
+    { action: 'release', undoes: held.json.id },
+    { action: 'hold', undone_by: undone.json.id, arguments: `${ids.join(' ')} 4SVLCh0sf8z7Qhl` },
+  ])
+  expect((await one.api.get('/audit?action=hold&limit=1')).json.records).toHaveLength(1)
+  expect((await post(one, `/operations/${held.json.id + 100}/undo`, undefined)).status).toBe(404)
+  const flushed = await post(one, '/operations', { operation: 'flush', selection: { kind: 'ids', ids } })
+  expect((await post(one, `/operations/${flushed.json.id}/undo`, undefined)).json.type).toMatch(/not-undoable$/)
+})
+
+test('an empty filter without "all" is refused, and nothing is changed', async () => {
+  const one = await opened()
+  await one.fill(2)
+  const refused = await post(one, '/operations', { operation: 'delete', selection: { kind: 'filter', filter: {} } })
+  expect(refused.status).toBe(422)
+  expect(refused.json.errors).toMatchObject([{ pointer: '/selection/filter' }])
+  expect((await post(one, '/operations', { operation: 'delete' })).status).toBe(422)
+  expect((await post(one, '/operations', { operation: 'delete', selection: { kind: 'ids', ids: [] } })).status).toBe(422)
+  expect((await post(one, '/operations', { operation: 'hold', selection: ofDestination('a.example.org'), purge: true })).status).toBe(422)
+  expect((await post(one, '/operations', { operation: 'hold', selection: ofDestination('a.example.org'), force: true })).status).toBe(422)
+  expect(await inQueue(one, 'deferred')).toBe(2)
+  expect((await one.api.get('/audit')).json.records).toEqual([])
+  const all = await post(one, '/operations', { operation: 'delete', selection: { kind: 'filter', filter: {} }, all: true })
+  expect(all.json).toMatchObject({ changed: 2, arguments: '--all' })
+})
+
+test('a viewer and a sender change nothing', async () => {
+  const one = await opened()
+  const ids = await one.fill(1)
+  for (const as of ['viewer', 'sender'])
+    expect((await one.api.post('/operations', { operation: 'delete', selection: { kind: 'ids', ids } }, { as })).status).toBe(403)
+  expect(await inQueue(one, 'deferred')).toBe(1)
+  expect((await one.api.get('/audit')).json.records).toEqual([])
+})
+
+test('a dry run changes nothing and answers with a plan', async () => {
+  const one = await opened()
+  await one.fill(25)
+  const { status, json } = await post(one, '/operations', { operation: 'delete', selection: ofDestination('a.example.org'), dry_run: true })
+  expect(status).toBe(200)
+  expect(json).toMatchObject({
+    operation: 'delete',
+    dry_run: true,
+    plan: { matched: 25, bytes: 25 * 19, destinations: 1, told_senders: false },
+  })
+  expect(json.plan.examples).toHaveLength(20)
+  expect(json.plan.undo).toBeGreaterThan(0)
+  expect(await inQueue(one, 'deferred')).toBe(25)
+  expect((await one.api.get('/audit')).json.records).toEqual([])
+})
+
+test('a plan is carried out on the messages that were shown, and refused when many more match', async () => {
+  const one = await opened()
+  await one.fill(50)
+  const planned = await post(one, '/operations', { operation: 'delete', selection: ofDestination('a.example.org'), dry_run: true })
+  const { token } = planned.json.plan
+  await one.fill(5)
+  await one.fill(1)
+  const refused = await post(one, '/operations', { plan: token })
+  expect(refused.status).toBe(409)
+  expect(refused.json.type).toMatch(/plan-outdated$/)
+  expect(await inQueue(one, 'trash')).toBe(0)
+  const accepted = await post(one, '/operations', { plan: token, accept_growth: true })
+  expect(accepted.json).toMatchObject({ operation: 'delete', changed: 50, expected: 50 })
+  expect(await inQueue(one, 'deferred')).toBe(6)
+  expect((await post(one, '/operations', { plan: 'AAAA' })).json.type).toMatch(/plan$/)
+})
+
+test('an operation of more than 2 s is answered with 202, is cancelled, and its undo restores exactly its messages', async () => {
+  const one = await opened()
+  const ids = await one.fill(640)
+  await post(one, '/operations', { operation: 'delete', selection: { kind: 'ids', ids: ids.slice(600) } })
+  const third = Promise.withResolvers<void>()
+  const resumed = Promise.withResolvers<void>()
+  let rounds = 0
+  one.afterRound = async () => {
+    if (++rounds !== 3) return
+    third.resolve()
+    await resumed.promise
+  }
+  const begun = post(one, '/operations', { operation: 'delete', selection: ofDestination('a.example.org') })
+  await third.promise
+  await one.queue.advance(2_000)
+  const { status, json, headers } = await begun
+  expect(status).toBe(202)
+  expect(json).toMatchObject({ state: 'running', changed: 192 })
+  const path = headers.get('location')?.replace('/api/v1', '') ?? ''
+  expect((await one.api.get(path)).json).toMatchObject({ id: json.id, matched: 192 })
+  const cancelled = await one.api.ask('DELETE', path, { as: 'operator' })
+  expect(cancelled.json).toMatchObject({ state: 'cancelled', changed: 192, error: 'cancelled by token:operator (127.0.0.1)' })
+  resumed.resolve()
+  await one.queue.rest()
+  expect((await one.api.ask('DELETE', path, { as: 'operator' })).status).toBe(409)
+  expect(await inQueue(one, 'trash')).toBe(192 + 40)
+  expect((await post(one, `${path}/undo`, undefined)).json).toMatchObject({ operation: 'restore', changed: 192 })
+  expect(await inQueue(one, 'trash')).toBe(40)
+})
+
+test('the stream of an operation ends with its last state', async () => {
+  const one = await opened('memory')
+  const ids = await one.fill(1)
+  const { id } = (await post(one, '/operations', { operation: 'hold', selection: { kind: 'ids', ids } })).json
+  const response = await fetch(`${one.api.base}/operations/${id}/stream`, { headers: { authorization: 'Bearer viewer' } })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  expect((await reader?.read())?.value).toMatch(/^event: operation\ndata: \{"id":\d+,"state":"done"/)
+  await reader?.cancel()
+})
+
+test('a request with the same key has its effect once', async () => {
+  const one = await opened()
+  const ids = await one.fill(2)
+  const body = { operation: 'hold', selection: { kind: 'ids', ids } }
+  const [first, second] = await Promise.all([post(one, '/operations', body, 'k1'), post(one, '/operations', body, 'k1')])
+  expect(first.json.id).toBe(second.json.id)
+  expect([first, second].map(({ headers }) => headers.get('idempotent-replayed')).filter((field) => field !== null)).toEqual(['true'])
+  const other = await post(one, '/operations', { ...body, operation: 'release' }, 'k1')
+  expect(other.status).toBe(422)
+  expect(other.json.type).toMatch(/idempotency-key-reused$/)
+  expect((await one.api.post('/operations', body, { as: 'admin', headers: { 'idempotency-key': 'k1' } })).json.id).not.toBe(first.json.id)
+  expect((await one.api.get('/audit')).json.records).toHaveLength(2)
+  expect((await post(one, '/operations', body, 'x'.repeat(256))).status).toBe(400)
+})
+
+test('a destination is suspended until a time, resumed, and probed', async () => {
+  const one = await opened()
+  await one.fill(2)
+  const until = (one.queue.clock.now() + 3_600_000) / 1000
+  const suspended = await post(one, '/destinations/a.example.org/suspend', { reason: 'rate limited', until })
+  expect(suspended.json).toMatchObject({
+    state: 'suspended',
+    suspended_until: until,
+    suspend_reason: 'rate limited',
+    suspended_by: 'token:operator (127.0.0.1)',
+  })
+  expect((await post(one, '/destinations/a.example.org/resume', undefined)).json).toMatchObject({ state: 'open' })
+  const before = one.queue.attempts('a.example.org').length
+  expect((await post(one, '/destinations/a.example.org/probe', undefined)).status).toBe(200)
+  await one.queue.rest()
+  expect(one.queue.attempts('a.example.org').length).toBe(before + 1)
+  expect((await post(one, '/destinations/nowhere.example/resume', undefined)).status).toBe(404)
+  expect((await post(one, '/destinations/a.example.org/suspend', { until: 1 })).json.errors).toMatchObject([{ pointer: '/until' }])
+  expect((await one.api.get('/audit')).json.records.map(({ action }) => action)).toEqual(['flush', 'resume', 'suspend'])
+})
+
+test('a limited token changes mail of its destinations only', async () => {
+  const one = await opened()
+  const own = await one.fill(2, 'a.example.org')
+  const others = await one.fill(1, 'c.example')
+  const both = await one.queue.accept(['x@a.example.org', 'y@c.example'])
+  await one.queue.rest()
+  const hold = (selection: object) => one.api.post('/operations', { operation: 'hold', selection }, { as: 'limited' })
+  expect((await hold({ kind: 'ids', ids: [...own, ...others, both] })).json).toMatchObject({ matched: 2, changed: 2 })
+  expect(await inQueue(one, 'hold')).toBe(2)
+  expect(
+    (await one.api.post('/operations', { operation: 'release', selection: { kind: 'filter', filter: {} }, all: true }, { as: 'limited' }))
+      .json,
+  ).toMatchObject({ changed: 2 })
+  expect((await one.api.post('/destinations/c.example/suspend', {}, { as: 'limited' })).status).toBe(403)
+  const { id } = (await post(one, '/operations', { operation: 'hold', selection: { kind: 'ids', ids: others } })).json
+  expect((await one.api.get(`/operations/${id}`, { as: 'limited' })).status).toBe(404)
+})

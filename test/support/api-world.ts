@@ -1,0 +1,54 @@
+/** A queue in virtual time with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
+import { Operations } from '../../src/queue/operations.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { ApiServer } from './api-server.ts'
+import type { Behaviour } from './modelled-remote.ts'
+import { QueueWorld } from './queue-world.ts'
+
+const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
+
+export class ApiWorld {
+  readonly queue: QueueWorld
+  readonly api: ApiServer
+  /** Called after each round of an operation. */
+  afterRound: (messages: number) => Promise<void> = async () => undefined
+
+  private constructor(queue: QueueWorld) {
+    this.queue = queue
+    const { relay, store, reader, clock } = queue
+    const operations = new Operations({
+      store,
+      reader,
+      clock,
+      events: new Events(() => clock.now()),
+      policies: () => relay.policies,
+      retention: () => relay.config,
+      scheduler: relay.schedulerControl,
+      throttle: (messages) => this.afterRound(messages),
+    })
+    this.api = new ApiServer({ clock, parts: () => ({ relay, store, reader, operations, node: null }) })
+  }
+
+  static async open(store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> {
+    const queue = await QueueWorld.create({
+      store,
+      remote: ({ destination }) => (destination === 'ok.example' ? { kind: 'accepts' } : BUSY),
+    })
+    const world = new ApiWorld(queue)
+    await world.api.start()
+    return world
+  }
+
+  /** Queues messages for one recipient each, and waits for their first attempts. */
+  async fill(count: number, domain = 'a.example.org'): Promise<readonly string[]> {
+    const ids: string[] = []
+    for (let n = 0; n < count; n++) ids.push(await this.queue.accept([`user${n}@${domain}`]))
+    await this.queue.rest()
+    return ids
+  }
+
+  async close(): Promise<void> {
+    await this.api.close()
+    await this.queue.close()
+  }
+}
