@@ -18,13 +18,16 @@ export interface WebCertificate {
   readonly key: Buffer
 }
 
-/** Time limits of receiving a header, and a whole request, with a large message. */
-const HEADER_TIMEOUT: Duration = seconds(10)
-const REQUEST_TIMEOUT: Duration = seconds(300)
+/** Time limits of receiving a request, in real time. */
+export interface RequestTimes {
+  readonly header: Duration
+  /** For the whole request, with a large message. */
+  readonly request: Duration
+}
+
+const TIMES: RequestTimes = { header: seconds(10), request: seconds(300) }
 /** Time for which an idle connection is kept. */
 const KEEP_ALIVE: Duration = seconds(60)
-/** Interval at which node:http looks for connections beyond their time limit. */
-const TIMEOUT_CHECK: Duration = seconds(2)
 const HEADER_SIZE = 16 * 1024
 /** Maximum number of connections; further ones are closed on accept. 50 of them may be streams. */
 const CONNECTIONS = 256
@@ -32,10 +35,7 @@ const CONNECTIONS = 256
 const GRACE: Duration = seconds(1)
 
 const OPTIONS: ServerOptions = {
-  headersTimeout: HEADER_TIMEOUT,
-  requestTimeout: REQUEST_TIMEOUT,
   keepAliveTimeout: KEEP_ALIVE,
-  connectionsCheckingInterval: TIMEOUT_CHECK,
   maxHeaderSize: HEADER_SIZE,
   // A request without Host is refused by the admission, with the header fields of all responses.
   requireHostHeader: false,
@@ -47,6 +47,7 @@ export interface WebServerDeps {
   readonly clock: Clock
   /** Null for a server without TLS. */
   readonly certificate: WebCertificate | null
+  readonly times?: RequestTimes
 }
 
 export class WebServer {
@@ -55,8 +56,11 @@ export class WebServer {
   /** Responses that have not ended, by connection. */
   readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
 
-  constructor({ listener, clock, certificate }: WebServerDeps) {
-    const server = certificate === null ? createServer(OPTIONS) : createTlsServer({ ...OPTIONS, ...certificate })
+  constructor({ listener, clock, certificate, times = TIMES }: WebServerDeps) {
+    const { header, request: whole } = times
+    // node:http looks for connections beyond their time limit at an interval.
+    const options = { ...OPTIONS, headersTimeout: header, requestTimeout: whole, connectionsCheckingInterval: header / 5 }
+    const server = certificate === null ? createServer(options) : createTlsServer({ ...options, ...certificate })
     server.maxConnections = CONNECTIONS
     const answering: Listener = (request, response) => {
       this.#note(request.socket, response)

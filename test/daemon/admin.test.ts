@@ -334,8 +334,15 @@ describe('the reach of the port', () => {
 
 test('a stop ends open streams and connections at once', async () => {
   await start(listening())
-  const open = conversation(port, 'GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const token = await addToken({ name: 'ci' })
+  const idle = conversation(port, 'GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const begun = Promise.withResolvers<void>()
+  const stream = conversation(port, requestBytes({ target: '/api/v1/now/stream', fields: bearer(token) }), {
+    written: (connection) => connection.once('data', () => begun.resolve()),
+  })
+  await begun.promise
   await ask(port, { target: '/login' })
   await daemon?.stop()
-  expect(await open).toContain('200 OK')
+  expect(await idle).toContain('200 OK')
+  expect(await stream).toMatch(/text\/event-stream[^]*0\r\n\r\n$/)
 })

@@ -235,6 +235,38 @@ test('forms and streamed bodies', async () => {
   expect([responsesIn(text)[0]?.status, sizes]).toEqual([413, [100_000]])
 })
 
+test('a request whose header or body arrives too slowly is answered 408, and its connection closed', async () => {
+  await open(
+    [
+      route({
+        method: 'POST',
+        path: '/bytes',
+        role: 'anyone',
+        body: streamBody(['message/rfc822'], () => 1_000),
+        handler: async ({ body }) => {
+          for await (const _ of body.bytes);
+          return { kind: 'json', status: 200, value: {} }
+        },
+      }),
+    ],
+    { times: { header: 200, request: 400 } },
+  )
+  const slowly = (head: string) => {
+    let timer: NodeJS.Timeout | undefined
+    const text = conversation(server.port, head, { written: (socket) => (timer = setInterval(() => socket.write('a'), 50)) })
+    return text.finally(() => clearInterval(timer))
+  }
+  const expecting = requestBytes({
+    method: 'POST',
+    target: '/bytes',
+    fields: { 'Content-Type': 'message/rfc822', 'Content-Length': '900' },
+  })
+  for (const head of ['GET /bytes HTTP/1.1\r\nX: ', 'GET /bytes', expecting]) {
+    const responses = responsesIn(await slowly(head))
+    expect(responses.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([[408, 'close']])
+  }
+})
+
 test('a body that does not arrive in time is refused', async () => {
   const clock = new VirtualClock()
   await open(

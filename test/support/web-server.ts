@@ -13,7 +13,7 @@ import { route, type Route } from '../../src/http/route-table.ts'
 import { webAdmission, type WebRules } from '../../src/http/web-admission.ts'
 import { WEB_HEADERS } from '../../src/http/web-headers.ts'
 import { webRefusal } from '../../src/http/web-refusal.ts'
-import { WebServer, type WebCertificate } from '../../src/http/web-server.ts'
+import { WebServer, type RequestTimes, type WebCertificate } from '../../src/http/web-server.ts'
 import type { AccessToken } from '../../src/store/access-token.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
@@ -27,6 +27,7 @@ export interface WebServerOptions {
   readonly needsProxy?: boolean
   readonly certificate?: WebCertificate | null
   readonly clock?: Clock
+  readonly times?: RequestTimes
 }
 
 const WHOAMI = route({
@@ -47,7 +48,15 @@ export class SampleServer {
   readonly #random = seededRandom(1)
   port = 0
 
-  constructor({ routes = [], hosts = [], proxies = [], needsProxy = false, certificate = null, clock = systemClock }: WebServerOptions) {
+  constructor({
+    routes = [],
+    hosts = [],
+    proxies = [],
+    needsProxy = false,
+    certificate = null,
+    clock = systemClock,
+    times,
+  }: WebServerOptions) {
     this.clock = clock
     this.sessions = new Sessions({ clock, random: this.#random })
     this.streams = new EventStreams(clock)
@@ -79,7 +88,7 @@ export class SampleServer {
       refused: (problem) => void this.refused.push(problem),
     })
     // Time limits of connections are in real time.
-    this.server = new WebServer({ listener, clock: systemClock, certificate })
+    this.server = new WebServer({ listener, clock: systemClock, certificate, ...(times === undefined ? {} : { times }) })
   }
 
   static async open(options: WebServerOptions = {}): Promise<SampleServer> {
