@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startLossyProxy, type LossyProxy } from './lossy-proxy.ts'
 import { portBelowEphemeral } from './ports.ts'
 import { startPostgres, type PostgresServer, type ServerOptions } from './postgres-server.ts'
 import { RemoteLedger } from './remote-ledger.ts'
@@ -28,6 +29,8 @@ export interface ClusterNode {
   readonly folder: DaemonFolder
   readonly process: StartedProcess
   readonly load: SmtpLoad
+  /** Its way to the database. */
+  readonly proxy: LossyProxy
 }
 
 const DESTINATIONS = 6
@@ -44,6 +47,7 @@ export async function until(what: string, limit: number, holds: () => boolean | 
 
 const placeOf = (name: string, port: number, http: number): Readonly<Record<string, string>> => ({
   node_name: name,
+  myhostname: `${name}.example`,
   smtpd_listen: `127.0.0.1:${port}`,
   http_listen: `127.0.0.1:${http}`,
 })
@@ -51,6 +55,8 @@ const placeOf = (name: string, port: number, http: number): Readonly<Record<stri
 export class NodeCluster {
   readonly server: PostgresServer
   readonly far: readonly RemoteLedger[]
+  /** The server of the sender `app@us.example`, which receives the notices. */
+  readonly home = new RemoteLedger()
   readonly nodes = new Map<string, ClusterNode>()
   readonly #settings: Readonly<Record<string, string>>
   readonly #folders: DaemonFolder[] = []
@@ -64,6 +70,7 @@ export class NodeCluster {
     const folder = cluster.newFolder()
     cluster.#config = join(folder.path, 'deferd.toml')
     const routes = ports.map((port, n) => `"d${n}.example" = "smtp:[127.0.0.1]:${port}"`)
+    routes.push(`"us.example" = "smtp:[127.0.0.1]:${await cluster.home.listen()}"`)
     writeFileSync(cluster.#config, `[transport_maps]\n${routes.join('\n')}\n`)
     return cluster
   }
@@ -84,9 +91,11 @@ export class NodeCluster {
   async start(name: string, settings: Readonly<Record<string, string>> = {}): Promise<ClusterNode> {
     const [port, http] = [await portBelowEphemeral(Math.random), await portBelowEphemeral(Math.random)]
     const folder = this.newFolder()
-    const process = this.run(['start'], { ...placeOf(name, port, http), ...settings }, folder)
+    const proxy = await startLossyProxy(this.server.port)
+    const load = new SmtpLoad(1 + 1_000_000 * this.#started++)
+    const process = this.run(['start'], { ...placeOf(name, port, http), ...this.#through(proxy), ...settings }, folder)
     await process.prints('queue directory')
-    const node = { name, port, http, folder, process, load: new SmtpLoad(1 + 1_000_000 * this.#started++) }
+    const node = { name, port, http, folder, process, load, proxy }
     node.load.port = port
     this.nodes.set(name, node)
     return node
@@ -94,10 +103,13 @@ export class NodeCluster {
 
   /** Starts the daemon of a node again, on the ports and with the client that it had. */
   async restart(node: ClusterNode): Promise<void> {
-    const { name, port, http, load, folder } = node
-    const process = this.run(['start'], placeOf(name, port, http), folder)
+    const process = this.run(['start'], { ...placeOf(node.name, node.port, node.http), ...this.#through(node.proxy) }, node.folder)
     await process.prints('queue directory')
-    this.nodes.set(name, { name, port, http, process, load, folder })
+    this.nodes.set(node.name, { ...node, process })
+  }
+
+  #through({ port }: LossyProxy): Readonly<Record<string, string>> {
+    return { queue_database: `postgresql://postgres@127.0.0.1:${port}/postgres` }
   }
 
   startAll(...names: readonly string[]): Promise<readonly ClusterNode[]> {
@@ -142,10 +154,11 @@ export class NodeCluster {
   }
 
   /** Ends a daemon in order, and returns the time that this took. */
-  async stop({ process, name }: ClusterNode): Promise<Ended & { readonly took: number }> {
+  async stop({ process, name, proxy }: ClusterNode): Promise<Ended & { readonly took: number }> {
     const begun = performance.now()
     process.child.kill('SIGTERM')
     const ended = await process.ended
+    await proxy.close()
     this.nodes.delete(name)
     return { ...ended, took: performance.now() - begun }
   }
@@ -154,7 +167,8 @@ export class NodeCluster {
     for (const { process } of this.nodes.values()) process.child.kill('SIGCONT')
     await Promise.all([...this.nodes.values()].map(({ load }) => load.close()))
     await Promise.all(this.#folders.map((folder) => folder.close()))
-    await Promise.all(this.far.map((far) => far.close()))
+    await Promise.all([...this.far, this.home].map((remote) => remote.close()))
+    await Promise.all([...this.nodes.values()].map(({ proxy }) => proxy.close()))
     await this.server.remove()
   }
 }

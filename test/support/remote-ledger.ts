@@ -4,6 +4,15 @@
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
+/** A MAIL command. */
+export interface BegunMail {
+  /** Name in the EHLO command of its connection. */
+  readonly client: string
+  /** Time of the command and of its connection, in ms since the epoch. */
+  readonly at: number
+  readonly connectedAt: number
+}
+
 export class RemoteLedger {
   /** Deliveries by the number in the X-Number field. */
   readonly delivered = new Map<number, number>()
@@ -15,6 +24,8 @@ export class RemoteLedger {
   readonly noticedAbout = new Map<string, Set<string>>()
   /** Notices that arrived again, recognized by their Message-ID. */
   repeatedNotices = 0
+  /** All MAIL commands, in order. */
+  readonly begun: BegunMail[] = []
   readonly #noticeIds = new Set<string>()
   /** Delay of the reply to the final dot, in ms. */
   delay = 0
@@ -59,6 +70,8 @@ export class RemoteLedger {
     let buffer = ''
     let inData = false
     let accepted: string[] = []
+    let client = ''
+    const connectedAt = Date.now()
     const say = (line: string) => void socket.write(`${line}\r\n`)
     socket.on('error', () => undefined)
     socket.on('close', () => {
@@ -85,6 +98,8 @@ export class RemoteLedger {
           const reply = /^data/i.test(piece) && accepted.length === 0 ? '554 5.5.1 no valid recipients' : this.#answer(piece)
           if (/^rcpt/i.test(piece) && reply.startsWith('250')) accepted.push(addressIn(piece))
           if (/^(mail|rset)/i.test(piece)) accepted = []
+          if (/^ehlo/i.test(piece)) client = piece.slice(5)
+          if (/^mail/i.test(piece)) this.begun.push({ client, at: Date.now(), connectedAt })
           inData = reply.startsWith('354')
           if (inData) this.mostInTransfer = Math.max(this.mostInTransfer, ++this.inTransfer)
           say(reply)

@@ -1,0 +1,186 @@
+/**
+ * Three daemons on one queue in PostgreSQL, under load, with random faults of nodes and of the database. The mail is accounted for at
+ * the end: acknowledged mail is delivered or returned, and what arrived twice was in flight at a fault.
+ */
+import { seededRandom } from '../../../src/system/random.ts'
+import { until, NodeCluster, type ClusterNode } from '../node-cluster.ts'
+import { readWatch, watchLeases } from './lease-watch.ts'
+
+const DESTINATIONS = 6
+/** Concurrency limit of each destination, which bounds the deliveries that a fault can repeat. */
+const LIMIT = 5
+const LEASE = 3_000
+const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
+
+interface Stage {
+  readonly cluster: NodeCluster
+  readonly node: ClusterNode
+  /** Length of the fault, in ms. */
+  readonly wait: number
+}
+
+type Fault = (stage: Stage) => Promise<void>
+
+const NODE_FAULTS: Readonly<Record<string, Fault>> = {
+  'node killed': async ({ cluster, node, wait }) => {
+    node.process.child.kill('SIGKILL')
+    await node.process.ended
+    await pause(wait)
+    await cluster.restart(node)
+  },
+  'node stopped': async ({ node, wait }) => {
+    node.process.child.kill('SIGSTOP')
+    await pause(wait * 2)
+    node.process.child.kill('SIGCONT')
+  },
+  'node cut off, its packets late': async ({ node, wait }) => {
+    node.proxy.stall()
+    await pause(wait * 3)
+    node.proxy.deliver()
+  },
+  'node cut off, its connections closed, its packets late': async ({ node, wait }) => {
+    node.proxy.stall()
+    await pause(wait)
+    node.proxy.cut()
+    await pause(wait)
+    node.proxy.deliver()
+  },
+}
+
+const DATABASE_FAULTS: Readonly<Record<string, Fault>> = {
+  'sessions ended': async ({ cluster }) => {
+    await cluster.server.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'deferd %'`)
+  },
+  'server process killed': async ({ cluster, wait }) => {
+    const [row] = await cluster.server.query(`select pid from pg_stat_activity where application_name like 'deferd % w' limit 1`)
+    if (row !== undefined) process.kill(Number(row['pid']), 'SIGKILL')
+    await pause(wait)
+  },
+  'server crashed': async ({ cluster, wait }) => {
+    await cluster.server.stop('kill')
+    await pause(wait)
+    await cluster.server.start()
+  },
+  'server shut down at once': async ({ cluster, wait }) => {
+    await cluster.server.stop('immediate')
+    await pause(wait)
+    await cluster.server.start()
+  },
+  'server frozen': async ({ cluster, wait }) => {
+    cluster.server.freeze()
+    await pause(wait)
+    cluster.server.thaw()
+  },
+}
+
+export interface FaultsTally {
+  readonly faults: Readonly<Record<string, number>>
+  readonly acknowledged: number
+  /** Deliveries of acknowledged mail that were repeated. */
+  readonly repeated: number
+  /** Bound of `repeated`: deliveries that the limits allow at each fault. */
+  readonly inFlight: number
+  readonly notices: number
+  /** Refused recipients with more than one notice. */
+  readonly noticedTwice: readonly string[]
+  readonly removedNodes: number
+  readonly foreignOutcomes: number
+  /** Connections of a node that were opened after its removal and before it joined again. */
+  readonly begunAfterRemoval: number
+  /** MAIL commands on its earlier connections at that time. */
+  readonly sentAfterRemoval: number
+  /** Leases and messages at the end. */
+  readonly left: number
+}
+
+const isRefused = (number: number): boolean => number % 7 === 0
+const recipientOf = (number: number): string => `${isRefused(number) ? 'refuse' : 'user'}-${number}@d${number % DESTINATIONS}.example`
+
+/** Runs the load with so many faults, and resolves when all acknowledged mail has arrived. Rejects when some has not after 3 minutes. */
+export async function randomFaults(options: {
+  readonly nodeFaults: number
+  readonly databaseFaults: number
+  readonly seed: number
+}): Promise<FaultsTally> {
+  const cluster = await NodeCluster.open({
+    node_lease: `${LEASE}ms`,
+    default_destination_concurrency_limit: String(LIMIT),
+    minimal_backoff_time: '5s',
+  })
+  try {
+    for (const far of cluster.far) far.delay = 30
+    const nodes = await cluster.startAll('n1', 'n2', 'n3')
+    await cluster.shared('n1', 'n2', 'n3')
+    await watchLeases(cluster.server)
+    for (const { load } of nodes) {
+      load.pace = 40
+      load.start(2, recipientOf)
+    }
+    const faults = await makeFaults(cluster, options)
+    await Promise.all(nodes.map(({ load }) => load.close()))
+    const numbers = nodes.flatMap(({ load }) => [...load.acknowledged.keys()])
+    const missing = () => {
+      const delivered = cluster.delivered()
+      return numbers.filter((number) => !(isRefused(number) ? cluster.home.noticed : delivered).has(number))
+    }
+    await until('delivered or returned', 180_000, async () => {
+      await pause(1_000)
+      return missing().length === 0
+    }).catch(() => {
+      throw new Error(`lost: ${missing().join(' ')}`)
+    })
+    await until('empty', 60_000, async () => (await cluster.says('queue', 'list', '--count')).trim() === '0')
+    return await tally(cluster, numbers, faults)
+  } finally {
+    await cluster.close()
+  }
+}
+
+async function makeFaults(
+  cluster: NodeCluster,
+  { nodeFaults, databaseFaults, seed }: { readonly nodeFaults: number; readonly databaseFaults: number; readonly seed: number },
+): Promise<Readonly<Record<string, number>>> {
+  const chance = seededRandom(seed).stream('faults')
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(list.length * chance())]!
+  const counts: Record<string, number> = {}
+  let [ofNodes, ofDatabase] = [nodeFaults, databaseFaults]
+  while (ofNodes + ofDatabase > 0) {
+    await pause(300 + 1_500 * chance())
+    const isOfNode = chance() < ofNodes / (ofNodes + ofDatabase)
+    if (isOfNode) ofNodes--
+    else ofDatabase--
+    const [name, fault] = pick(Object.entries(isOfNode ? NODE_FAULTS : DATABASE_FAULTS))
+    counts[name] = (counts[name] ?? 0) + 1
+    await fault({ cluster, node: pick([...cluster.nodes.values()]), wait: LEASE * chance() })
+  }
+  return counts
+}
+
+async function tally(cluster: NodeCluster, numbers: readonly number[], faults: Readonly<Record<string, number>>): Promise<FaultsTally> {
+  const { foreignOutcomes, absences } = await readWatch(cluster.server)
+  const begun = Map.groupBy(
+    cluster.far.flatMap((far) => far.begun),
+    ({ client }) => client,
+  )
+  const late = absences.flatMap(({ name, from, to }) => {
+    const isLate = (at: number): boolean => at > from && at < to
+    return (begun.get(`${name}.example`) ?? []).filter(({ at }) => isLate(at)).map(({ connectedAt }) => isLate(connectedAt))
+  })
+  const delivered = cluster.delivered()
+  const about = [...cluster.home.noticedAbout]
+  const [left] = await cluster.server.query(`select (select count(*) from recipient) + (select count(*) from message) as left`)
+  const sum = Object.entries(faults).reduce((all, [name, count]) => all + (name in NODE_FAULTS ? count : 0), 0)
+  return {
+    faults,
+    acknowledged: numbers.length,
+    repeated: numbers.reduce((all, number) => all + Math.max(0, (delivered.get(number) ?? 0) - 1), cluster.home.repeatedNotices),
+    inFlight: sum * DESTINATIONS * LIMIT,
+    notices: about.length,
+    noticedTwice: about.flatMap(([address, ids]) => (ids.size > 1 ? [address] : [])),
+    removedNodes: absences.length,
+    foreignOutcomes,
+    begunAfterRemoval: late.filter(Boolean).length,
+    sentAfterRemoval: late.length,
+    left: Number(left?.['left']),
+  }
+}
