@@ -1,4 +1,4 @@
-/** Three nodes over one queue, with faults of nodes, connections and the database; test/long has 2,000 seeds and the dense scenarios. */
+/** Three nodes over one queue, with faults of nodes, connections and the database; test/long/simulated-nodes has 2,000 seeds. */
 import { expect, test } from 'vitest'
 import { nodesBy } from './node-scenario.ts'
 import { runNodes } from './run-nodes.ts'
