@@ -48,9 +48,10 @@ export class ShardTransfer {
     return this.#loading.size > 0 && this.#loading.has(shardOf(name))
   }
 
-  /** Resolves when the saved state of the destination is not being loaded. */
+  /** Resolves when the saved state of the destination is not being loaded, or when calls of the store are abandoned. */
   async loaded(name: DestinationName): Promise<void> {
-    while (this.#isLoading(name)) await sleep(this.#deps.clock, LOOK, this.#deps.storeHealth.abandoned)
+    const { clock, storeHealth } = this.#deps
+    while (this.#isLoading(name) && !storeHealth.abandoned.aborted) await sleep(clock, LOOK, storeHealth.abandoned)
   }
 
   /** Loads the saved destinations of the shards, then schedules their mail. */

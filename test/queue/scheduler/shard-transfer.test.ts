@@ -11,7 +11,7 @@ import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
-import type { DestinationRecord } from '../../../src/store/queue-store.ts'
+import { Fenced, type DestinationRecord } from '../../../src/store/queue-store.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
 import { SECOND } from '../../../src/system/clock.ts'
 import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
@@ -35,7 +35,7 @@ const SUSPENDED: DestinationRecord = {
 }
 
 /** A scheduler without shards, and another node that owns all of them. The test ends the deliveries. */
-async function twoNodes() {
+async function twoNodes(failed: (why: string) => void = expect.unreachable) {
   const clock = new VirtualClock({ startsAt: T0 })
   const driver = new TimeDriver(clock, {})
   const shared = emptyQueue()
@@ -46,7 +46,7 @@ async function twoNodes() {
   const seen: QueueEvent[] = []
   const events = new Events(() => clock.now())
   events.listen((event) => seen.push(event))
-  const storeHealth = new StoreHealth({ store: own.store, clock, holds: () => membership.holds, failed: expect.unreachable })
+  const storeHealth = new StoreHealth({ store: own.store, clock, holds: () => membership.holds, failed })
   const scheduler = new Scheduler({
     store: own.store,
     clock,
@@ -92,7 +92,20 @@ async function twoNodes() {
     return state
   }
   const tried = () => deliveries.map(({ request }) => request.message.id)
-  return { ...own, other, scheduler, membership, deliveries, seen, advance, take, release, tried, leasesOf: () => leases(shared) }
+  return {
+    ...own,
+    other,
+    scheduler,
+    storeHealth,
+    membership,
+    deliveries,
+    seen,
+    advance,
+    take,
+    release,
+    tried,
+    leasesOf: () => leases(shared),
+  }
 }
 
 const leases = ({ messages }: ReturnType<typeof emptyQueue>): readonly MessageId[] =>
@@ -208,6 +221,19 @@ test('orders of an operator at another node are applied by the owner', async () 
   expect(scheduler.isClosed('far.example')).toBe(false)
   expect(seen.map(({ kind }) => kind)).toEqual(['suspended', 'resumed'])
   expect(await store.destinations()).toEqual([])
+})
+
+test('an order for a destination whose saved state is being loaded ends with the store', async () => {
+  const failures: string[] = []
+  const { nodes, other, scheduler, storeHealth, membership, advance } = await twoNodes((why) => failures.push(why))
+  expect(await other.nodes.takeOver(nodes.me, 0)).toMatchObject({ leases: 0 })
+  membership.held = true
+  const taken = expect(scheduler.takeShards([FAR])).rejects.toThrow(Fenced)
+  const suspended = expect(scheduler.suspend('far.example', { by: 'root', until: null, reason: null })).rejects.toThrow(Fenced)
+  await advance(2 * SECOND)
+  storeHealth.abandon()
+  await Promise.all([taken, suspended])
+  expect(failures).toEqual(['node 1 was taken over'])
 })
 
 test('an order for a destination of another node is sent to its owner', async () => {
