@@ -26,7 +26,10 @@ end $$;
 create trigger watch_join after insert on node for each row execute function watch_node('joined');
 create trigger watch_removal after delete on node for each row execute function watch_node('removed');`
 
-/** Time from the removal of a node to the joining of the next one of the same name, in ms since the epoch. */
+/**
+ * Time from the removal of a node to the joining of the next one of the same name, in ms since the epoch. A restarted node that joins
+ * before its former number is removed is not absent.
+ */
 export interface Absence {
   readonly name: string
   readonly from: number
@@ -37,22 +40,26 @@ export interface Watched {
   /** Changes of leased recipients by a node that has not leased them, or that is removed. */
   readonly foreignOutcomes: number
   readonly absences: readonly Absence[]
+  /** Number of nodes that were removed. */
+  readonly removed: number
 }
 
 /** Begins to observe a queue whose tables exist. */
 export const watchLeases = (server: PostgresServer): Promise<unknown> => server.query(TABLES)
 
 export async function readWatch(server: PostgresServer): Promise<Watched> {
-  const rows = await server.query(`select kind, name, extract(epoch from at) * 1000 as at from watched order by at`)
-  const open = new Map<string, number>()
+  const rows = await server.query(`select kind, node, name, extract(epoch from at) * 1000 as at from watched order by at`)
+  const [newest, open] = [new Map<string, number>(), new Map<string, number>()]
   const absences: Absence[] = []
-  for (const { kind, name: text, at } of rows) {
-    const name = String(text)
-    if (kind === 'removed') open.set(name, Number(at))
+  for (const row of rows) {
+    const [name, node, at] = [String(row['name']), Number(row['node']), Number(row['at'])]
+    if (row['kind'] === 'removed' && node >= (newest.get(name) ?? 0)) open.set(name, at)
+    if (row['kind'] !== 'joined') continue
+    newest.set(name, node)
     const from = open.get(name)
-    if (kind !== 'joined' || from === undefined) continue
+    if (from !== undefined) absences.push({ name, from, to: at })
     open.delete(name)
-    absences.push({ name, from, to: Number(at) })
   }
-  return { foreignOutcomes: rows.filter(({ kind }) => kind === 'foreign outcome').length, absences }
+  const count = (what: string): number => rows.filter(({ kind }) => kind === what).length
+  return { foreignOutcomes: count('foreign outcome'), absences, removed: count('removed') }
 }

@@ -157,7 +157,7 @@ async function makeFaults(
 }
 
 async function tally(cluster: NodeCluster, numbers: readonly number[], faults: Readonly<Record<string, number>>): Promise<FaultsTally> {
-  const { foreignOutcomes, absences } = await readWatch(cluster.server)
+  const { foreignOutcomes, absences, removed } = await readWatch(cluster.server)
   const begun = Map.groupBy(
     cluster.far.flatMap((far) => far.begun),
     ({ client }) => client,
@@ -177,7 +177,7 @@ async function tally(cluster: NodeCluster, numbers: readonly number[], faults: R
     inFlight: sum * DESTINATIONS * LIMIT,
     notices: about.length,
     noticedTwice: about.flatMap(([address, ids]) => (ids.size > 1 ? [address] : [])),
-    removedNodes: absences.length,
+    removedNodes: removed,
     foreignOutcomes,
     begunAfterRemoval: late.filter(Boolean).length,
     sentAfterRemoval: late.length,
