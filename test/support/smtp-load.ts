@@ -24,6 +24,8 @@ export class SmtpLoad {
   contentBytes = 1_000
   /** Replies that refused MAIL, DATA or a message. */
   readonly refusals: string[] = []
+  /** Numbers of the messages that were refused after the final dot. */
+  readonly refused = new Set<number>()
   /** Called with each acknowledged message. */
   onAcknowledged: (number: number, queueId: string) => void = () => undefined
   #nextNumber: number
@@ -95,8 +97,9 @@ export class SmtpLoad {
     if (!(await ask('DATA\r\n')).startsWith('354')) return void (await ask('RSET\r\n'))
     const lines = `${'x'.repeat(76)}\r\n`.repeat(Math.ceil(this.contentBytes / 78))
     const reply = await ask(`X-Number: ${number}\r\nSubject: crash\r\n\r\n${lines}.\r\n`)
-    if (reply.startsWith('250')) this.acknowledge(number, / as (\w+)/.exec(reply)?.[1] ?? '')
-    else await this.#refused(reply)
+    if (reply.startsWith('250')) return this.acknowledge(number, / as (\w+)/.exec(reply)?.[1] ?? '')
+    this.refused.add(number)
+    await this.#refused(reply)
   }
 
   async #refused(reply: string): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { seededRandom } from '../../../src/system/random.ts'
 import { until, NodeCluster, type ClusterNode } from '../node-cluster.ts'
+import { account, type Account } from './account.ts'
 import { readWatch, watchLeases } from './lease-watch.ts'
 
 const DESTINATIONS = 6
@@ -73,11 +74,8 @@ const DATABASE_FAULTS: Readonly<Record<string, Fault>> = {
   },
 }
 
-export interface FaultsTally {
+export interface FaultsTally extends Account {
   readonly faults: Readonly<Record<string, number>>
-  readonly acknowledged: number
-  /** Deliveries of acknowledged mail that were repeated. */
-  readonly repeated: number
   /** Bound of `repeated`: deliveries that the limits allow at each fault. */
   readonly inFlight: number
   readonly notices: number
@@ -93,8 +91,7 @@ export interface FaultsTally {
   readonly left: number
 }
 
-const isRefused = (number: number): boolean => number % 7 === 0
-const recipientOf = (number: number): string => `${isRefused(number) ? 'refuse' : 'user'}-${number}@d${number % DESTINATIONS}.example`
+const recipientOf = (number: number): string => `${number % 7 === 0 ? 'refuse' : 'user'}-${number}@d${number % DESTINATIONS}.example`
 
 /** Runs the load with so many faults, and resolves when all acknowledged mail has arrived. Rejects when some has not after 3 minutes. */
 export async function randomFaults(options: {
@@ -117,20 +114,9 @@ export async function randomFaults(options: {
       load.start(2, recipientOf)
     }
     const faults = await makeFaults(cluster, options)
-    await Promise.all(nodes.map(({ load }) => load.close()))
-    const numbers = nodes.flatMap(({ load }) => [...load.acknowledged.keys()])
-    const missing = () => {
-      const delivered = cluster.delivered()
-      return numbers.filter((number) => !(isRefused(number) ? cluster.home.noticed : delivered).has(number))
-    }
-    await until('delivered or returned', 180_000, async () => {
-      await pause(1_000)
-      return missing().length === 0
-    }).catch(() => {
-      throw new Error(`lost: ${missing().join(' ')}`)
-    })
+    const accounted = await account(cluster, nodes, 180_000)
     await until('empty', 60_000, async () => (await cluster.says('queue', 'list', '--count')).trim() === '0')
-    return await tally(cluster, numbers, faults)
+    return { ...accounted, ...(await tally(cluster, faults)) }
   } finally {
     await cluster.close()
   }
@@ -156,7 +142,7 @@ async function makeFaults(
   return counts
 }
 
-async function tally(cluster: NodeCluster, numbers: readonly number[], faults: Readonly<Record<string, number>>): Promise<FaultsTally> {
+async function tally(cluster: NodeCluster, faults: Readonly<Record<string, number>>): Promise<Omit<FaultsTally, keyof Account>> {
   const { foreignOutcomes, absences, removed } = await readWatch(cluster.server)
   const begun = Map.groupBy(
     cluster.far.flatMap((far) => far.begun),
@@ -166,14 +152,11 @@ async function tally(cluster: NodeCluster, numbers: readonly number[], faults: R
     const isLate = (at: number): boolean => at > from && at < to
     return (begun.get(`${name}.example`) ?? []).filter(({ at }) => isLate(at)).map(({ connectedAt }) => isLate(connectedAt))
   })
-  const delivered = cluster.delivered()
   const about = [...cluster.home.noticedAbout]
   const [left] = await cluster.server.query(`select (select count(*) from recipient) + (select count(*) from message) as left`)
   const sum = Object.entries(faults).reduce((all, [name, count]) => all + (name in NODE_FAULTS ? count : 0), 0)
   return {
     faults,
-    acknowledged: numbers.length,
-    repeated: numbers.reduce((all, number) => all + Math.max(0, (delivered.get(number) ?? 0) - 1), cluster.home.repeatedNotices),
     inFlight: sum * DESTINATIONS * LIMIT,
     notices: about.length,
     noticedTwice: about.flatMap(([address, ids]) => (ids.size > 1 ? [address] : [])),
