@@ -51,6 +51,8 @@ interface Life {
 export class SimulatedNode {
   readonly #deps: SimulatedNodeDeps
   #life: Life | null = null
+  /** The last life that was told to end in order. */
+  #leaving: Life | null = null
   /** True while its SMTP port is open. */
   #listens = false
 
@@ -92,6 +94,8 @@ export class SimulatedNode {
       if (!(error instanceof StoreUnavailable)) throw error
       return this.#end(1_000)
     }
+    // The process may have ended, or have been told to end, during its start.
+    if (this.#life !== life || this.#leaving === life) return
     this.#listens = true
     life.member.start()
   }
@@ -186,6 +190,7 @@ export class SimulatedNode {
     const life = this.life
     if (life === null) return
     this.#deps.did('node leaves', life.id)
+    this.#leaving = life
     this.#listens = false
     await life.relay.stop(5_000)
     if (this.#life !== life) return
