@@ -63,7 +63,7 @@ export function onlySilentNodesAreTakenOver(complain: Complain, scenario: Scenar
   }
 }
 
-/** A dead node is taken over within a lease and two beats, when another node reaches the database. */
+/** A dead node is taken over within a lease and two beats of its last beat, which may arrive late, when another node reaches the database. */
 export function deadNodesAreTakenOver(complain: Complain, scenario: Scenario): Invariant {
   const { lease, beat } = leaseTimes(leaseOf(scenario))
   const dead = new Map<OwnerId, Duration>()
@@ -78,6 +78,7 @@ export function deadNodesAreTakenOver(complain: Complain, scenario: Scenario): I
       if (event.did === 'node ended') ended.add(event.node)
       if (event.did === 'node ended') dead.delete(event.node)
       if (event.did === 'node fault') calmFrom = Math.max(calmFrom, at + (event.time ?? 0))
+      if (event.did === 'beat' && dead.has(event.node)) dead.set(event.node, at)
       if (event.did !== 'beat' || dead.has(event.node)) return
       for (const [node, since] of dead) {
         const waited = at - Math.max(since, calmFrom, joined.get(event.node) ?? at)
