@@ -57,6 +57,8 @@ export class NodeCluster {
   readonly far: readonly RemoteLedger[]
   /** The server of the sender `app@us.example`, which receives the notices. */
   readonly home = new RemoteLedger()
+  /** Names of the destinations of `far`, in the same order: `d0.example` is routed to the first. */
+  readonly destinations: readonly string[]
   readonly nodes = new Map<string, ClusterNode>()
   readonly #settings: Readonly<Record<string, string>>
   readonly #folders: DaemonFolder[] = []
@@ -65,19 +67,25 @@ export class NodeCluster {
   #started = 0
 
   static async open(settings: Readonly<Record<string, string>> = {}, server: ServerOptions = {}): Promise<NodeCluster> {
-    const cluster = new NodeCluster(await startPostgres(server), settings)
-    const ports = await Promise.all(cluster.far.map((far) => far.listen()))
+    const far = Array.from({ length: DESTINATIONS }, () => new RemoteLedger())
+    const ports = await Promise.all(far.map((one) => one.listen()))
+    const cluster = new NodeCluster(
+      await startPostgres(server),
+      settings,
+      new Map(far.map((one, n) => [`smtp:[127.0.0.1]:${ports[n]}`, one])),
+    )
     const folder = cluster.newFolder()
     cluster.#config = join(folder.path, 'deferd.toml')
-    const routes = ports.map((port, n) => `"d${n}.example" = "smtp:[127.0.0.1]:${port}"`)
+    const routes = cluster.destinations.map((destination, n) => `"d${n}.example" = "${destination}"`)
     routes.push(`"us.example" = "smtp:[127.0.0.1]:${await cluster.home.listen()}"`)
     writeFileSync(cluster.#config, `[transport_maps]\n${routes.join('\n')}\n`)
     return cluster
   }
 
-  private constructor(server: PostgresServer, settings: Readonly<Record<string, string>>) {
+  private constructor(server: PostgresServer, settings: Readonly<Record<string, string>>, remotes: ReadonlyMap<string, RemoteLedger>) {
     this.server = server
-    this.far = Array.from({ length: DESTINATIONS }, () => new RemoteLedger())
+    this.far = [...remotes.values()]
+    this.destinations = [...remotes.keys()]
     this.#settings = { queue_database: server.url(), queue_database_durability: 'primary', relayhost: '', node_lease: '2s', ...settings }
   }
 

@@ -197,14 +197,28 @@ export class PostgresServer {
 
   /** Runs one statement on a connection of its own. */
   async query(text: string, database = 'postgres'): Promise<readonly Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: this.url(database) })
-    client.on('error', () => undefined)
-    await client.connect()
+    const client = await this.session(database)
     try {
       return (await client.query<Record<string, unknown>>(text)).rows
     } finally {
       await client.end()
     }
+  }
+
+  /** Whether the server accepts connections: not while it recovers from a crash of one of its processes. */
+  answers(): Promise<boolean> {
+    return this.query('select 1').then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** Opens a connection, which the caller ends. */
+  async session(database = 'postgres'): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.url(database) })
+    client.on('error', () => undefined)
+    await client.connect()
+    return client
   }
 
   /** Stops the server and removes its folder. */

@@ -24,6 +24,8 @@ export class RemoteLedger {
   readonly noticedAbout = new Map<string, Set<string>>()
   /** Notices that arrived again, recognized by their Message-ID. */
   repeatedNotices = 0
+  /** Times of all connections, in ms since the epoch. */
+  readonly connections: number[] = []
   /** All MAIL commands, in order. */
   readonly begun: BegunMail[] = []
   readonly #noticeIds = new Set<string>()
@@ -37,6 +39,8 @@ export class RemoteLedger {
   readonly #deferred = new Set<string>()
   /** Sends no greeting. */
   isSilent = false
+  /** Closes each connection at once. */
+  isDead = false
   readonly #sockets = new Set<Socket>()
   #server: Server
   #port = 0
@@ -66,6 +70,8 @@ export class RemoteLedger {
   }
 
   #serve(socket: Socket): void {
+    this.connections.push(Date.now())
+    if (this.isDead) return void socket.destroy()
     this.#sockets.add(socket)
     let buffer = ''
     let inData = false
