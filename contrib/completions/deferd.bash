@@ -4,7 +4,7 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd page'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd page'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
@@ -13,12 +13,13 @@ _deferd() {
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
     'deferd top') words='--config -o --interval --count --json -h --help' ;;
-    'deferd queue') words='list show cat shape causes move flush hold release requeue expire delete restore -h --help' ;;
+    'deferd queue') words='list show cat shape causes upgrade move flush hold release requeue expire delete restore -h --help' ;;
     'deferd queue list') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --sort --count --wide --tsv --json -h --help' ;;
     'deferd queue show') words='--config -o --json -h --help' ;;
     'deferd queue cat') words='--config -o -e -h -b --help' ;;
     'deferd queue shape') words='--config -o --senders --addresses --parents --buckets --minutes --linear --tsv --json -h --help' ;;
     'deferd queue causes') words='--config -o --destination --limit --json -h --help' ;;
+    'deferd queue upgrade') words='--config -o --finish --json -h --help' ;;
     'deferd queue move') words='--config -o --to --from --final --json -h --help' ;;
     'deferd queue flush') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
     'deferd queue hold') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
@@ -112,6 +113,8 @@ _deferd() {
     'deferd queue causes -o') words='' ;;
     'deferd queue causes --destination') words='' ;;
     'deferd queue causes --limit') words='' ;;
+    'deferd queue upgrade --config') words='' ;;
+    'deferd queue upgrade -o') words='' ;;
     'deferd queue move --config') words='' ;;
     'deferd queue move -o') words='' ;;
     'deferd queue move --to') words='' ;;

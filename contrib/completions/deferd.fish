@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -58,6 +58,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a show -d 'exp
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a cat -d 'print a message as it is stored'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a shape -d 'print the age of queued mail by destination domain (qshape)'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a causes -d 'print the replies for which mail waits, with the filter that selects each'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a upgrade -d 'show or end the upgrade of a queue that several nodes share'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a move -d 'move mail to another queue, while mail is accepted and delivered'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a flush -d 'try messages now, also at dead destinations'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a hold -d 'put messages on hold: no attempts, no expiry'
@@ -112,6 +113,11 @@ complete -c deferd -n 'test (__deferd_path) = "deferd queue causes"' -l destinat
 complete -c deferd -n 'test (__deferd_path) = "deferd queue causes"' -l limit -r -d 'causes shown per destination (default: 10)'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue causes"' -l json -d 'one JSON object per cause, all of them'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue causes"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue upgrade"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue upgrade"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue upgrade"' -l finish -d 'end the upgrade: older versions of deferd are refused from then on (exit code 78)'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue upgrade"' -l json -d 'print the state as a JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue upgrade"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue move"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue move"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue move"' -l to -r -d 'the other queue; a missing folder is created'

@@ -6,7 +6,7 @@ create table queue (
   one            boolean primary key default true check (one),
   id             uuid not null default gen_random_uuid(),
   version        int  not null, -- number of the last migration
-  oldest_program text not null, -- oldest version of deferd that may use the queue
+  oldest_known   int  not null, -- a deferd that does not know this migration may not use the queue
   shards         int  not null
 );
 
@@ -18,6 +18,7 @@ create table node (
   session   bigint not null default 1, -- increased at each reconnection; statements of an earlier session fail
   name      text not null,             -- node_name, a label
   program   text not null,             -- version of deferd
+  knows     int  not null,             -- number of the last migration that it knows
   settings  text not null,             -- hash of the settings that must be equal on all nodes
   joined_at timestamptz not null default now(),
   draining  boolean not null default false
@@ -262,5 +263,5 @@ create table traffic (
   primary key (at, node, part)
 );
 
-insert into queue (version, oldest_program, shards) values (1, '0.1.0', 256);
+insert into queue (version, oldest_known, shards) values (1, 1, 256);
 insert into shard (id) select generate_series(0, 255);

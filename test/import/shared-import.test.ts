@@ -47,13 +47,28 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a queue in PostgreSQL${WITHOUT_POSTGRES.
     expect(await server().query('select name from node')).toEqual([])
   })
 
-  test('backup, restore and the check of a file name the tools of PostgreSQL, and the check of a shared queue works', async () => {
+  test('an upgrade is finished when no older node runs; backup, restore and the check of a file name the tools of PostgreSQL', async () => {
     const backup = await run('backup', '/nowhere')
     expect([backup.code, backup.err]).toEqual([64, expect.stringContaining('pg_dump')])
     const restored = await run('restore', '/nowhere')
     expect([restored.code, restored.err]).toEqual([64, expect.stringContaining('pg_restore')])
     const salvaged = await run('salvage', server().url(), '/nowhere')
     expect([salvaged.code, salvaged.err]).toEqual([64, expect.stringContaining('pg_dump')])
+    expect((await run('queue', 'upgrade', '--finish')).out).toMatch(/^the tables have version \d+; no upgrade waits for its end\n$/)
+    const [{ version = 0 } = {}] = await server().query('select version from queue')
+    await server().query(`update queue set oldest_known = 0`)
+    expect((await run('queue', 'upgrade')).out).toContain('deferd queue upgrade --finish ends the upgrade')
+    await server().query(`insert into node (id, name, program, settings, knows) values (9, 'mx2', '0.9.0', 'x', 0)`)
+    const early = await run('queue', 'upgrade', '--finish')
+    expect([early.code, early.err]).toEqual([
+      75,
+      'deferd: an older deferd runs at mx2 (deferd 0.9.0): upgrade each node first, then finish\n',
+    ])
+    await server().query('delete from node')
+    const finished = JSON.parse((await run('queue', 'upgrade', '--finish', '--json')).out) as object
+    expect(finished).toEqual({ schema: version, oldest_usable: version, finished: true })
+    const inFolder = await operator.run(['queue', 'upgrade', '--finish'])
+    expect([inFolder.code, inFolder.err]).toEqual([69, expect.stringContaining('is upgraded by the start of its daemon')])
     const full = await run('check', '--full')
     expect(full.out).toMatch(/queue +.*(amcheck|checksum)/)
   })

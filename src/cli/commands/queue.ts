@@ -14,6 +14,7 @@ const PARTS: readonly Part[] = [
   { names: ['cat'], load: async () => (await import('./queue-cat.ts')).addQueueCat },
   { names: ['shape'], load: async () => (await import('./queue-shape.ts')).addQueueShape },
   { names: ['causes'], load: async () => (await import('./queue-causes.ts')).addQueueCauses },
+  { names: ['upgrade'], load: async () => (await import('./queue-upgrade.ts')).addQueueUpgrade },
   { names: ['move'], load: async () => (await import('./queue-move.ts')).addQueueMove },
   { names: OPERATIONS, load: async () => (await import('./queue-change.ts')).addQueueOperations },
 ]

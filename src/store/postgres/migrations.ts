@@ -1,6 +1,7 @@
 /**
- * Creates and migrates the tables of a queue. All missing migrations are applied in one transaction, which one node at a time runs;
- * migrations only add, so that nodes of the previous release go on meanwhile.
+ * Creates and migrates the tables of a queue that nodes of two releases may share while it is upgraded. `0002_NAME.sql` only adds: the first
+ * new node applies it, and nodes that do not know it go on. `0002_NAME.finish.sql` has the changes that these would not survive, such as
+ * the removal of a column; `deferd queue upgrade --finish` applies it when there is no such node any more, and none may join after that.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,57 +12,112 @@ import type { Connection, Statements } from './session/database-connection.ts'
 import { DatabaseUnusable } from './session/database-errors.ts'
 
 /** The package's `migrations/postgres` folder, at the same path from src/store/postgres and from dist/store/postgres. */
-const FOLDER = fileURLToPath(new URL('../../../migrations/postgres/', import.meta.url))
+export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/postgres/', import.meta.url))
 
 /** Key of the advisory lock: "defd" in ASCII. */
 const LOCK = 0x64656664
 
 interface Migration {
   readonly version: number
+  /** True for changes that wait for the end of the upgrade. */
+  readonly finishes: boolean
   readonly sql: string
 }
 
-const migrations = (): readonly Migration[] =>
-  readdirSync(FOLDER)
+const migrationsIn = (folder: string): readonly Migration[] =>
+  readdirSync(folder)
     .filter((file) => /^\d{4}_.*\.sql$/.test(file))
     .toSorted()
-    .map((file) => ({ version: Number(file.slice(0, 4)), sql: readFileSync(join(FOLDER, file), 'utf8') }))
+    .map((file) => ({
+      version: Number(file.slice(0, 4)),
+      finishes: file.endsWith('.finish.sql'),
+      sql: readFileSync(join(folder, file), 'utf8'),
+    }))
 
-/**
- * Applies the missing migrations and returns whether the queue was created. Throws QueueTooNew for a queue of a newer deferd, and
- * DatabaseUnusable when the number of shards differs.
- */
-export async function migrate(connection: Connection): Promise<{ readonly created: boolean }> {
+/** Number of the last migration in a folder. */
+export const newestIn = (folder: string): number => migrationsIn(folder).at(-1)?.version ?? 0
+
+/** State of the tables. */
+export interface Schema {
+  /** Number of the last migration; 0 without tables. */
+  readonly version: number
+  /** A deferd that does not know this migration may not use the queue. The upgrade to it was finished. */
+  readonly oldestKnown: number
+}
+
+/** Runs `work` in a transaction that one process at a time runs. */
+async function alone<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.command('begin')
   try {
     await connection.query('select pg_advisory_xact_lock($1)', [LOCK])
-    const from = await versionOf(connection)
-    const missing = migrations().filter(({ version }) => version > from)
-    for (const { sql } of missing) await connection.command(sql)
-    const [newest] = missing.slice(-1)
-    if (newest !== undefined) await connection.query('update queue set version = $1', [newest.version])
+    const result = await work()
     await connection.command('commit')
-    return { created: from === 0 }
+    return result
   } catch (error) {
     if (!connection.isLost) await connection.command('rollback')
     throw error
   }
 }
 
-/** Throws NoSuchQueue, QueueTooNew or DatabaseUnusable unless the database holds a queue that this deferd can read. */
-export async function assertReadable(connection: Statements): Promise<void> {
-  if ((await versionOf(connection)) === 0) throw new NoSuchQueue('the database of queue_database')
+/**
+ * Applies the missing migrations and returns whether the queue was created. A new queue needs no upgrade: all its migrations are finished.
+ * Throws QueueTooNew for a queue whose upgrade to a newer deferd was finished, and DatabaseUnusable when the number of shards differs.
+ */
+export const migrate = (connection: Connection, folder: string = MIGRATIONS): Promise<{ readonly created: boolean }> =>
+  alone(connection, async () => {
+    const { version: from } = await schemaOf(connection, folder)
+    const created = from === 0
+    const missing = migrationsIn(folder).filter(({ version, finishes }) => version > from && (created || !finishes))
+    for (const { sql } of missing) await connection.command(sql)
+    const [newest] = missing.slice(-1)
+    if (newest !== undefined) {
+      await connection.query('update queue set version = $1, oldest_known = case when $2 then $1 else oldest_known end', [
+        newest.version,
+        created,
+      ])
+    }
+    return { created }
+  })
+
+/** A node that keeps an upgrade from being finished. */
+export interface OlderNode {
+  readonly name: string
+  readonly program: string
 }
 
-/** Version of the tables; 0 when there are none. */
-async function versionOf(connection: Statements): Promise<number> {
+/** Result of `finishUpgrade`: older nodes, in which case nothing was changed, or the number of the last migration. */
+export type Finish = { readonly older: readonly OlderNode[] } | { readonly version: number }
+
+/** Ends an upgrade. Has no effect when there is none. Throws QueueTooNew for a deferd that is itself older than the queue. */
+export const finishUpgrade = (connection: Connection, folder: string = MIGRATIONS): Promise<Finish> =>
+  alone(connection, async () => {
+    const known = newestIn(folder)
+    // Waits for nodes that are joining, and keeps others from it.
+    await connection.query('select 1 from queue for update')
+    const { version, oldestKnown } = await schemaOf(connection, folder)
+    if (version > known) throw new QueueTooNew('in PostgreSQL', version, known)
+    const older = await connection.query<OlderNode>('select name, program from node where knows < $1 order by name, id', [version])
+    if (older.length > 0) return { older }
+    const waiting = migrationsIn(folder).filter((one) => one.finishes && one.version > oldestKnown && one.version <= version)
+    for (const { sql } of waiting) await connection.command(sql)
+    await connection.query('update queue set oldest_known = $1', [version])
+    return { version }
+  })
+
+/** Throws NoSuchQueue, QueueTooNew or DatabaseUnusable unless the database holds a queue that this deferd can read. */
+export async function assertReadable(connection: Statements): Promise<void> {
+  if ((await schemaOf(connection)).version === 0) throw new NoSuchQueue('the database of queue_database')
+}
+
+/** State of the tables. Throws QueueTooNew or DatabaseUnusable when this deferd cannot use them. */
+export async function schemaOf(connection: Statements, folder: string = MIGRATIONS): Promise<Schema> {
   const [found] = await connection.query<{ exists: boolean }>("select to_regclass('queue') is not null as exists")
-  if (found?.exists !== true) return 0
-  const [queue] = await connection.query<{ version: number; shards: number }>('select version, shards from queue')
-  const { version, shards } = queue ?? { version: 0, shards: SHARDS }
-  const known = migrations().at(-1)?.version ?? 0
-  if (version > known) throw new QueueTooNew('in PostgreSQL', version, known)
+  if (found?.exists !== true) return { version: 0, oldestKnown: 0 }
+  const [queue] = await connection.query<Schema & { shards: number }>('select version, oldest_known as "oldestKnown", shards from queue')
+  const { version, oldestKnown, shards } = queue ?? { version: 0, oldestKnown: 0, shards: SHARDS }
+  const known = newestIn(folder)
+  if (oldestKnown > known) throw new QueueTooNew('in PostgreSQL', oldestKnown, known)
   if (shards !== SHARDS)
     throw new DatabaseUnusable(`the queue has ${shards} shards, and this deferd needs ${SHARDS}: use the deferd that wrote it`)
-  return version
+  return { version, oldestKnown }
 }

@@ -10,6 +10,7 @@ import type { AuditRecord } from '../audit-log.ts'
 import { int8s } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
+import { finishUpgrade, schemaOf, type Finish, type Schema } from './migrations.ts'
 import { takeOverNode } from './node.ts'
 import { QUESTIONS_CHANNEL } from './postgres-node-table.ts'
 
@@ -93,6 +94,16 @@ export class NodeDirectory {
       answers: nodes.filter(({ id }) => answered.has(id)).map((node) => ({ node, answer: answered.get(node.id) })),
       silent: nodes.filter(({ id }) => !answered.has(id)).map(({ name }) => name),
     }
+  }
+
+  /** State of the tables. */
+  schema(): Promise<Schema> {
+    return schemaOf(this.#connection)
+  }
+
+  /** Ends an upgrade, unless a node needs the tables as they are. */
+  finishUpgrade(): Promise<Finish> {
+    return finishUpgrade(this.#connection)
   }
 
   close(): Promise<void> {

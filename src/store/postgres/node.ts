@@ -11,7 +11,9 @@ import {
   type RecipientId,
 } from '../../mail/message.ts'
 import type { Takeover } from '../membership/node-table.ts'
+import { QueueTooNew } from '../errors.ts'
 import { Fenced } from '../queue-store.ts'
+import { MIGRATIONS, newestIn } from './migrations.ts'
 import type { Connection } from './session/database-connection.ts'
 import * as sql from './session/node-queries.ts'
 
@@ -27,10 +29,14 @@ export interface NodeLabels {
   readonly draining: boolean
 }
 
-/** Adds a node, and returns its number. Its first session is 1. */
-export async function joinNode(connection: Connection, { name, program, settings, draining }: NodeLabels): Promise<OwnerId> {
-  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining])
-  if (node === undefined) throw new Error('the database returned no number for a new node')
+/**
+ * Adds a node whose last known migration is `knows`, and returns its number. Its first session is 1. Throws QueueTooNew when the upgrade
+ * to a later migration was finished since the node has examined the tables.
+ */
+export async function joinNode(connection: Connection, labels: NodeLabels, knows: number = newestIn(MIGRATIONS)): Promise<OwnerId> {
+  const { name, program, settings, draining } = labels
+  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining, knows])
+  if (node === undefined) throw new QueueTooNew('in PostgreSQL', knows + 1, knows)
   return node.id
 }
 

@@ -11,7 +11,7 @@ import type { QueueStore } from '../queue-store.ts'
 import { openSession } from './session/client.ts'
 import { Connection } from './session/database-connection.ts'
 import type { Durability } from './session/database-terms.ts'
-import { migrate } from './migrations.ts'
+import { migrate, MIGRATIONS, newestIn } from './migrations.ts'
 import { joinNode, type NodeLabels } from './node.ts'
 import { createPostgresReader } from './postgres-reader.ts'
 import { ARRIVALS_CHANNEL } from './postgres-node-table.ts'
@@ -37,6 +37,8 @@ export interface PostgresOptions {
   readonly recent?: RecentMail | undefined
   /** Time for which a tally is used again. */
   readonly tallyKeptFor?: Duration | undefined
+  /** Folder of the migrations; those of the package when absent. */
+  readonly migrations?: string | undefined
   /** Number of dead rows from which a table is vacuumed. */
   readonly vacuumFrom?: number | undefined
 }
@@ -62,13 +64,13 @@ const READER_SETTINGS = { statement_timeout: '15s' }
 /** Rejects with DatabaseAway, DatabaseUnusable or QueueTooNew. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresQueue> {
   const { url, durability, labels, clock, onFenced = () => undefined, onEvent = () => undefined } = options
-  const { tallyKeptFor = KEPT_FOR, vacuumFrom = VACUUM_FROM, recent = new RecentMail(clock) } = options
+  const { tallyKeptFor = KEPT_FOR, vacuumFrom = VACUUM_FROM, recent = new RecentMail(clock), migrations = MIGRATIONS } = options
   const connect = async (application: string, settings: Readonly<Record<string, string>> = {}): Promise<Connection> =>
     new Connection(await openSession({ url, durability, application, pipeline: true, settings }))
   const writing = await connect('deferd w')
   try {
-    const { created } = await migrate(writing)
-    const node = await joinNode(writing, labels)
+    const { created } = await migrate(writing, migrations)
+    const node = await joinNode(writing, labels, newestIn(migrations))
     const names = { writing: `deferd ${node} w`, reading: `deferd ${node} r` }
     await writing.query(`select set_config('application_name', $1, false)`, [names.writing])
     const reading = new ReadingSession(() => connect(names.reading, READER_SETTINGS))

@@ -1,0 +1,75 @@
+/** Upgrades of a shared queue, node by node, from the migrations of this deferd to those of a made-up next release. */
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { QueueTooNew } from '../../../src/store/errors.ts'
+import { finishUpgrade, migrate, MIGRATIONS, newestIn, schemaOf } from '../../../src/store/postgres/migrations.ts'
+import { joinNode, leaveNode } from '../../../src/store/postgres/node.ts'
+import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
+import { systemClock } from '../../../src/system/system-clock.ts'
+import { queue } from '../../conformance/mail.ts'
+import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
+
+const OLD = newestIn(MIGRATIONS)
+const NEW = OLD + 1
+const labels = (name: string, program: string) => ({ name, program, settings: 'x', draining: false })
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => {
+  const { server } = usePostgres()
+  let next = ''
+  beforeAll(() => {
+    next = mkdtempSync(join(tmpdir(), 'deferd-migrations-'))
+    cpSync(MIGRATIONS, next, { recursive: true })
+    const number = String(NEW).padStart(4, '0')
+    writeFileSync(join(next, `${number}_example.sql`), 'alter table message add column example text')
+    writeFileSync(join(next, `${number}_example.finish.sql`), 'alter table message drop column why cascade')
+  })
+  afterAll(() => rmSync(next, { recursive: true, force: true }))
+
+  test('old and new nodes share the queue until the upgrade is finished, which waits for the last old node', async () => {
+    const url = urlOf(await server().createDatabase('upgraded'))
+    const direct = await connectTo(url)
+    onTestFinished(() => direct.end())
+    const open = async (name: string, migrations: string) => {
+      const program = migrations === next ? '2.0.0' : '1.0.0'
+      const opened = await openPostgresStore({ url, durability: 'primary', labels: labels(name, program), clock: systemClock, migrations })
+      onTestFinished(() => opened.destroy())
+      return opened
+    }
+    const first = await open('n1', MIGRATIONS)
+    await queue(first.store)
+    await open('n2', next)
+    expect(await schemaOf(direct, next)).toEqual({ version: NEW, oldestKnown: OLD })
+    await queue(first.store)
+    const again = await open('n3', MIGRATIONS)
+    await queue(again.store)
+
+    expect(await finishUpgrade(direct, next)).toEqual({
+      older: [
+        { name: 'n1', program: '1.0.0' },
+        { name: 'n3', program: '1.0.0' },
+      ],
+    })
+    await expect(finishUpgrade(direct)).rejects.toThrow(QueueTooNew)
+    expect(await schemaOf(direct)).toEqual({ version: NEW, oldestKnown: OLD })
+    for (const { node } of [first, again]) await leaveNode(direct, node)
+    expect(await finishUpgrade(direct, next)).toEqual({ version: NEW })
+    expect(await finishUpgrade(direct, next)).toEqual({ version: NEW })
+    const columns = await direct.query<{ name: string }>(
+      `select column_name as name from information_schema.columns where table_name = 'message' and column_name in ('example', 'why')`,
+    )
+    expect(columns).toEqual([{ name: 'example' }])
+
+    await expect(open('n1', MIGRATIONS)).rejects.toMatchObject({ name: 'QueueTooNew', exitCode: 78 })
+    // A node that examined the tables before the end of the upgrade.
+    await expect(joinNode(direct, labels('n1', '1.0.0'), OLD)).rejects.toThrow(QueueTooNew)
+  })
+
+  test('a new queue has nothing to finish', async () => {
+    const direct = await connectTo(urlOf(await server().createDatabase('new')))
+    onTestFinished(() => direct.end())
+    expect(await migrate(direct, next)).toEqual({ created: true })
+    expect(await schemaOf(direct, next)).toEqual({ version: NEW, oldestKnown: NEW })
+  })
+})
