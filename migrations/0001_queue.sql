@@ -36,6 +36,8 @@ create table message (
 ) strict;
 
 create index message_warning on message (warn_at) where warn_at is not null and placement = 'queued';
+-- Messages on hold, corrupt and deleted, in the order of ids. Other mail has no entry.
+create index message_aside on message (placement) where placement <> 'queued';
 create index message_trash on message (deleted_at) where deleted_at is not null;
 create index message_sharing on message (content_id) where shares_content = 1;
 

@@ -70,6 +70,8 @@ create table message (
 alter table message alter content set storage external;
 
 create index message_warning on message (home, warn_at) where warn_at is not null and placement = 'queued';
+-- Messages on hold, corrupt and deleted. Other mail has no entry.
+create index message_aside on message (placement, id) where placement <> 'queued';
 create index message_trash on message (deleted_at) where deleted_at is not null;
 create index message_sharing on message (content_id) where shares_content;
 

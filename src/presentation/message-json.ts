@@ -39,7 +39,10 @@ function recipientJson(recipient: ListedRecipient, next: Instant | null, records
 }
 
 /** Builds the object of `queue list --json` and `postqueue -j`. */
-export function messageJson(listed: Omit<ListedMessage, 'queue'> & { readonly queue: Queue }, records: DestinationRecords) {
+export function messageJson(
+  listed: Omit<ListedMessage, 'queue' | 'recipientCount'> & { readonly queue: Queue },
+  records: DestinationRecords,
+) {
   const { message, queue } = listed
   const recipients: ReturnType<typeof recipientJson>[] = []
   let attempts = 0

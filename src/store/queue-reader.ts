@@ -102,7 +102,10 @@ export interface ListedMessage {
   readonly message: MessageSummary
   readonly queue: QueueName | 'trash'
   readonly forcedExpire: boolean
+  /** Live recipients in the order of their ids, all of them unless the page has a limit. */
   readonly recipients: readonly ListedRecipient[]
+  /** Number of live recipients. */
+  readonly recipientCount: number
 }
 
 /** All data of one message, in the queue or in the history. */
@@ -163,6 +166,35 @@ export interface ListPage {
   /** Highest id that the page may contain; no limit when absent. */
   readonly through?: MessageId | undefined
   readonly limit: number
+  /** True for the highest ids, in descending order; the next page then has the last id less one as `through`. */
+  readonly newestFirst?: boolean | undefined
+  /** Maximum number of recipients per message; no limit when absent. */
+  readonly recipients?: number | undefined
+}
+
+/** One slice of the messages that match a filter, for counts. */
+export interface SurveyPage {
+  readonly after: MessageId
+  readonly through: MessageId
+  /** Number of ids that the slice covers. */
+  readonly size: number
+  /** Queues whose messages are counted; null for those that the filter selects. */
+  readonly queues: readonly QueueName[] | null
+  /** True to count the recipients by destination. */
+  readonly destinations: boolean
+}
+
+export interface Survey {
+  /** The last id of the slice; null after the last slice. */
+  readonly last: MessageId | null
+  readonly messages: number
+  /** Sum of their sizes. */
+  readonly bytes: number
+  readonly oldestArrival: Instant | null
+  /** Number of messages with a recipient in delivery. */
+  readonly inDelivery: number
+  /** Live recipients by destination; empty unless asked for. */
+  readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
 }
 
 /**
@@ -170,7 +202,7 @@ export interface ListPage {
  * next call, may show a later state.
  */
 export interface QueueReader extends AuditReader, TokenReader {
-  /** One page of messages, in the order of arrival. */
+  /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */
   find(filter: QueueFilter, page: ListPage): Promise<readonly FoundMessage[]>
@@ -184,6 +216,10 @@ export interface QueueReader extends AuditReader, TokenReader {
    * are none.
    */
   sliceEnd(after: MessageId, size: number): Promise<MessageId | null>
+  /** Counts the messages of one slice that `list` would return. */
+  survey(filter: QueueFilter, page: SurveyPage): Promise<Survey>
+  /** Number of waiting recipients whose lifetime ends before a time, counted up to `most`. */
+  expiring(before: Instant, most: number): Promise<number>
   /** One message; undefined when neither the queue nor the history holds the id. */
   details(queueId: string): Promise<MessageDetails | undefined>
   /** The n-th chunk of a message's content; undefined after the last one. */

@@ -24,6 +24,8 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   find: true,
   named: true,
   sliceEnd: true,
+  survey: true,
+  expiring: true,
   details: true,
   readChunk: true,
   destinationLoads: true,

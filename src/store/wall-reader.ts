@@ -52,6 +52,11 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
         recipients: one.recipients.map(recipient),
       })),
     find: (filter, page) => reader.find(filterOf(filter), page),
+    survey: async (filter, page) => {
+      const found = await reader.survey(filterOf(filter), page)
+      return { ...found, oldestArrival: wallOrNull(found.oldestArrival) }
+    },
+    expiring: (before, most) => reader.expiring(before + offset, most),
     details: async (queueId) => {
       const one = await reader.details(queueId)
       if (one === undefined) return undefined

@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
 import { comingIn } from './enqueue.ts'
+import { newestFirst } from './newest-first.ts'
 import { noticesDue } from './notices-due.ts'
 import { leases } from './leases.ts'
 import { looking } from './reader.ts'
@@ -47,6 +48,7 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes, 
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))
+    describe('newest first', () => newestFirst(subject))
     if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
     if (survivesCrashes) describe('operations and restarts', () => operationsAcrossRestarts(subject, (next) => (current = next)))
     if (moves) describe('moves', () => movable(subject))

@@ -34,6 +34,8 @@ import {
   type ListPage,
   type MessageDetails,
   type QueueFilter,
+  type Survey,
+  type SurveyPage,
 } from '../queue-reader.ts'
 
 export class MemoryReader implements ReaderEngine {
@@ -43,16 +45,50 @@ export class MemoryReader implements ReaderEngine {
     this.#queue = queue
   }
 
-  list(filter: QueueFilter, { after, through = Infinity, limit }: ListPage): ListedMessage[] {
-    return inOrder(this.#queue)
-      .filter((held) => held.message.id > after && held.message.id <= through && matches(filter, held, queueOf(held, this.#queue)))
-      .slice(0, limit)
-      .map((held) => ({
+  list(
+    filter: QueueFilter,
+    { after, through = Infinity, limit, newestFirst = false, recipients: most = Infinity }: ListPage,
+  ): ListedMessage[] {
+    const found = this.#matching(filter, after, through)
+    return (newestFirst ? found.toReversed() : found).slice(0, limit).map((held) => {
+      const live = held.recipients.filter(isLive)
+      return {
         message: held.message,
         queue: queueOf(held, this.#queue),
         forcedExpire: held.forcedExpire,
-        recipients: held.recipients.filter(isLive).map(snapshot),
-      }))
+        recipients: live.slice(0, most).map(snapshot),
+        recipientCount: live.length,
+      }
+    })
+  }
+
+  #matching(filter: QueueFilter, after: MessageId, through: MessageId): HeldMessage[] {
+    return inOrder(this.#queue).filter(
+      (held) => held.message.id > after && held.message.id <= through && matches(filter, held, queueOf(held, this.#queue)),
+    )
+  }
+
+  survey(filter: QueueFilter, { after, through, size, queues, destinations: isDetailed }: SurveyPage): Survey {
+    const ids = inOrder(this.#queue).map(({ message }) => message.id)
+    const last = ids.filter((id) => id > after && id <= through)[size - 1] ?? null
+    const found = this.#matching(filter, after, last ?? through).filter(
+      (held) => queues === null || queues.some((name) => name === queueOf(held, this.#queue)),
+    )
+    const live = found.flatMap(({ recipients }) => recipients.filter(isLive))
+    const byDestination = Map.groupBy(isDetailed ? live : [], ({ destination }) => destination)
+    return {
+      last,
+      messages: found.length,
+      bytes: found.reduce((sum, { message }) => sum + message.size, 0),
+      oldestArrival: found.length === 0 ? null : Math.min(...found.map(({ message }) => message.arrivedAt)),
+      inDelivery: found.filter(({ recipients }) => recipients.some(({ state }) => state === 'leased')).length,
+      destinations: [...byDestination].map(([destination, those]) => ({ destination, recipients: those.length })),
+    }
+  }
+
+  expiring(before: Instant, most: number): number {
+    const all = [...this.#queue.messages.values()].flatMap(({ recipients }) => recipients)
+    return Math.min(most, all.filter(({ state, expiresAt }) => state === 'waiting' && expiresAt < before).length)
   }
 
   find(filter: QueueFilter, page: ListPage): FoundMessage[] {

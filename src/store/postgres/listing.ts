@@ -5,7 +5,15 @@
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type RecipientId, type RecipientState } from '../../mail/message.ts'
 import { shardOf } from '../membership/shards.ts'
-import { exactDestination, type ListedMessage, type ListedRecipient, type ListPage, type QueueFilter } from '../queue-reader.ts'
+import {
+  exactDestination,
+  type ListedMessage,
+  type ListedRecipient,
+  type ListPage,
+  type QueueFilter,
+  type Survey,
+  type SurveyPage,
+} from '../queue-reader.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import * as sql from './reader-queries.ts'
@@ -30,7 +38,21 @@ type LiveEntry = readonly [
   last: string | null,
 ]
 
-type Row = ListedRow & { readonly live: readonly LiveEntry[] | null }
+type Row = ListedRow & {
+  readonly live: readonly LiveEntry[] | null
+  /** Absent in a page without a limit of recipients. */
+  readonly live_count?: number
+  readonly queue?: ListedMessage['queue']
+}
+
+/** Messages with a recipient at a destination; `isLast` when there are no more. */
+interface Candidates {
+  readonly messages: readonly MessageId[]
+  readonly isLast: boolean
+}
+
+/** Ids above `after` and up to `through`. */
+type Ids = Pick<Range, 'after' | 'through'>
 
 /** A page with an upper limit of ids. */
 type Range = ListPage & { readonly through: MessageId }
@@ -45,49 +67,89 @@ export class Listing {
   }
 
   async list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]> {
-    const [last] = await this.#reading.query<{ id: MessageId | null }>(sql.lastMessage)
-    const range = { ...page, through: Math.min(last?.id ?? 0, page.through ?? Infinity) }
+    const range = { ...page, through: Math.min(await this.#last(), page.through ?? Infinity) }
     const destination = exactDestination(filter)
     if (destination !== null && (await this.#isFew(destination, page))) return this.#at(destination, filter, range)
-    return this.#between(filter, range)
+    return page.newestFirst === true ? this.#backwards(filter, range) : this.#between(filter, range)
   }
 
   /** The message with this queue id, as a list: empty when the message does not exist or the filter does not match. */
-  async one(queueId: string, filter: QueueFilter, { after, through = Infinity }: ListPage): Promise<readonly ListedMessage[]> {
+  async one(queueId: string, filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]> {
+    const { after, through = Infinity } = page
     const id = parseQueueId(queueId)
     if (id === undefined || id.row <= after || id.row > through) return []
-    const { listed } = await this.#page(sql.listedBy(filter, { after: id.row - 1, through: id.row, limit: 1 }), filter)
+    const { listed } = await this.#page(filter, { after: id.row - 1, through: id.row }, page, 1)
     return listed.filter(({ message }) => message.createdAt === id.createdAt)
   }
 
-  async #isFew(destination: DestinationName, { after }: ListPage): Promise<boolean> {
-    if (after === 0 || destination !== this.#known.destination) {
+  /**
+   * Counts the messages of one slice. A destination with few recipients is one slice, because its recipients are found by its index.
+   */
+  async survey(filter: QueueFilter, { after, through: asked, size, queues, destinations: isDetailed }: SurveyPage): Promise<Survey> {
+    const end = Math.min(await this.#last(), asked)
+    const destination = exactDestination(filter)
+    const isFew = destination !== null && (await this.#isFew(destination, { after, limit: size }))
+    const [next] = await this.#reading.query<{ id: MessageId }>(sql.nextMessage, [after])
+    if (next === undefined || next.id > end) return NOTHING
+    const through = isFew ? end : Math.min(next.id + size - 1, end)
+    const ids = isFew ? { candidates: int8s((await this.#candidates(destination, { after, through }, FEW)).messages) } : { after, through }
+    const asks = (destinations: boolean) => sql.surveyedBy(filter, ids, { queues, destinations })
+    const [[counts], destinations] = await Promise.all([
+      this.#asked<Survey>(asks(false)),
+      isDetailed ? this.#asked<Survey['destinations'][number]>(asks(true)) : [],
+    ])
+    return { ...(counts ?? NOTHING), last: through === end ? null : through, destinations }
+  }
+
+  #asked<Row extends object>({ text, parameters }: sql.Query): Promise<readonly Row[]> {
+    return this.#reading.query<Row>(text, parameters)
+  }
+
+  /** The highest id; 0 for an empty queue. */
+  async #last(): Promise<MessageId> {
+    const [last] = await this.#reading.query<{ id: MessageId | null }>(sql.lastMessage)
+    return last?.id ?? 0
+  }
+
+  async #isFew(destination: DestinationName, { after, through, newestFirst = false }: ListPage): Promise<boolean> {
+    const isFirst = newestFirst ? through === undefined : after === 0
+    if (isFirst || destination !== this.#known.destination) {
       const [count] = await this.#reading.query<{ found: number }>(sql.countAt, [shardOf(destination), destination, FEW])
       this.#known = { destination, isFew: (count?.found ?? 0) < FEW }
     }
     return this.#known.isFew
   }
 
+  /** Messages with a live recipient at a destination, from the first `size` recipients. */
+  async #candidates(destination: DestinationName, { after, through }: Ids, size: number, newestFirst = false): Promise<Candidates> {
+    const statement = newestFirst ? sql.newestRecipientsAt : sql.recipientsAt
+    const parameters = [shardOf(destination), destination, after, through, size]
+    const recipients = await this.#reading.query<{ id: RecipientId }>(statement, parameters)
+    return { messages: [...new Set(recipients.map(({ id }) => messageOf(id)))], isLast: recipients.length < size }
+  }
+
   /** Reads recipients at a destination until the page is full. Each read covers twice as many recipients as the one before. */
-  async #at(destination: DestinationName, filter: QueueFilter, { after, through, limit }: Range): Promise<readonly ListedMessage[]> {
+  async #at(destination: DestinationName, filter: QueueFilter, page: Range): Promise<readonly ListedMessage[]> {
+    const { limit, newestFirst = false } = page
     const found: ListedMessage[] = []
-    let from = after
+    let { after, through } = page
     for (let size = limit; found.length < limit; size *= 2) {
-      const parameters = [shardOf(destination), destination, from, through, size]
-      const recipients = await this.#reading.query<{ id: RecipientId }>(sql.recipientsAt, parameters)
-      const candidates = [...new Set(recipients.map(({ id }) => messageOf(id)))]
+      const { messages, isLast } = await this.#candidates(destination, { after, through }, size, newestFirst)
       const wanted = limit - found.length
-      const { rows, listed } = await this.#page(sql.listedAmong(filter, int8s(candidates), wanted), filter)
+      const { rows, listed } = await this.#page(filter, { candidates: int8s(messages) }, page, wanted)
       found.push(...listed)
       const isFull = rows.length === wanted
-      if (!isFull && recipients.length < size) break
-      from = (isFull ? rows.at(-1)?.message : candidates.at(-1)) ?? through
+      if (!isFull && isLast) break
+      const last = (isFull ? rows.at(-1)?.message : messages.at(-1)) ?? 0
+      if (newestFirst) through = last - 1
+      else after = last
     }
     return found
   }
 
   /** Reads a range of ids in slices. */
-  async #between(filter: QueueFilter, { after, through: end, limit }: Range): Promise<readonly ListedMessage[]> {
+  async #between(filter: QueueFilter, page: Range): Promise<readonly ListedMessage[]> {
+    const { after, through: end, limit } = page
     const found: ListedMessage[] = []
     const isUnsliced = sql.needsNoSlices(filter)
     let from = after
@@ -97,7 +159,7 @@ export class Listing {
       if (next === undefined) break
       const through = isUnsliced ? end : Math.min(next.id + size - 1, end)
       const wanted = limit - found.length
-      const { rows, listed } = await this.#page(sql.listedBy(filter, { after: from, through, limit: wanted }), filter)
+      const { rows, listed } = await this.#page(filter, { after: from, through }, page, wanted)
       found.push(...listed)
       if (isUnsliced && rows.length < wanted) break
       from = rows.length === wanted ? (rows.at(-1)?.message ?? through) : through
@@ -105,27 +167,51 @@ export class Listing {
     return found
   }
 
+  /** Reads a range of ids in slices, the highest first. */
+  async #backwards(filter: QueueFilter, page: Range): Promise<readonly ListedMessage[]> {
+    const { after, through: end, limit } = page
+    const found: ListedMessage[] = []
+    const isUnsliced = sql.needsNoSlices(filter)
+    let to = end
+    for (let size = limit; found.length < limit && to > after; size = Math.min(2 * size, SLICE)) {
+      const [previous] = isUnsliced ? [{ id: to }] : await this.#reading.query<{ id: MessageId }>(sql.previousMessage, [to])
+      if (previous === undefined || previous.id <= after) break
+      const from = isUnsliced ? after : Math.max(after, previous.id - size)
+      const wanted = limit - found.length
+      const { rows, listed } = await this.#page(filter, { after: from, through: previous.id }, page, wanted)
+      found.push(...listed)
+      to = rows.length === wanted ? (rows.at(-1)?.message ?? 0) - 1 : from
+    }
+    return found
+  }
+
   /** Returns the rows, and the messages among them that have live recipients and are in the queue of the filter. */
   async #page(
-    query: sql.Query,
-    { queue }: QueueFilter,
+    filter: QueueFilter,
+    ids: sql.SelectedIds,
+    { newestFirst = false, recipients: most }: ListPage,
+    limit: number,
   ): Promise<{ readonly rows: readonly Row[]; readonly listed: readonly ListedMessage[] }> {
+    const query = sql.listedBy(filter, ids, { limit, newestFirst, recipients: most })
     const [rows, names] = await Promise.all([
-      this.#reading.query<Row>(query.text, query.parameters),
-      this.#reading.query<{ name: DestinationName }>(sql.closedDestinations),
+      this.#asked<Row>(query),
+      most === undefined ? this.#reading.query<{ name: DestinationName }>(sql.closedDestinations) : [],
     ])
     const closed = new Set(names.map(({ name }) => name))
     const listed = rows.flatMap((row) => {
       if (row.live === null) return []
       const recipients = row.live.map(toLive)
-      const name = queueOf(row, recipients, closed)
-      return queue === null || name === queue
-        ? [{ message: toListedMessage(row), queue: name, forcedExpire: row.forced_expire, recipients }]
+      const queue = row.queue ?? queueOf(row, recipients, closed)
+      const recipientCount = row.live_count ?? recipients.length
+      return filter.queue === null || queue === filter.queue
+        ? [{ message: toListedMessage(row), queue, forcedExpire: row.forced_expire, recipients, recipientCount }]
         : []
     })
     return { rows, listed }
   }
 }
+
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, inDelivery: 0, destinations: [] }
 
 const toLive = ([id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last]: LiveEntry): ListedRecipient =>
   toListedRecipient({ id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last })

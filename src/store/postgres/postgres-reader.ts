@@ -58,6 +58,8 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
   return {
     list,
     find: async (filter, page) => (await list(filter, page)).map(({ message: { id, createdAt }, queue }) => ({ id, createdAt, queue })),
+    survey: (filter, page) => listing.survey(filter, page),
+    expiring: async (before, most) => Math.min(most, (await reading.query<{ found: number }>(sql.expiring, [before, most]))[0]?.found ?? 0),
     named: (queueIds) => named(reading, queueIds),
     sliceEnd: async (after, size) => idOf(await reading.query<{ id: MessageId | null }>(sql.sliceOfMessages, [after, size])),
     details: (queueId) => details(reading, queueId),

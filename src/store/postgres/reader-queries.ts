@@ -2,6 +2,7 @@
  * SQL statements of the reader. Each reads a bounded slice in one statement, so that no snapshot is held for long: an old snapshot keeps
  * dead rows from being removed. A walk through the whole queue consists of many statements.
  */
+import type { QueueName } from '../../mail/message.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { SHARDS } from '../membership/shards.ts'
 import { storableText, texts } from './session/arrays.ts'
@@ -31,6 +32,7 @@ const QUEUE_NAME = `
   end`
 
 export const lastMessage = 'select max(id) as id from message'
+export const previousMessage = 'select id from message where id <= $1 order by id desc limit 1'
 export const nextMessage = 'select id from message where id > $1 order by id limit 1'
 
 /** Highest id among the next messages after an id; null when there are none. */
@@ -39,11 +41,20 @@ export const sliceOfRecipients = 'select max(id) as id from (select id from reci
 
 // --- listings
 
+/** A live recipient as a list. */
+const LIVE_ENTRY = `json_build_array(r.id, r.state, r.destination, r.address, r.orcpt, r.due_at, r.expires_at, r.steps, r.attempts, r.last)`
 /** Columns that a listing reads of a message, and its live recipients as a list of lists. */
 const LISTED = `
   select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire,
-    (select json_agg(json_build_array(r.id, r.state, r.destination, r.address, r.orcpt, r.due_at, r.expires_at, r.steps, r.attempts, r.last)
-      order by r.id) from recipient r where ${THEIRS} and r.settled_at is null) as live
+    (select json_agg(${LIVE_ENTRY} order by r.id) from recipient r where ${THEIRS} and r.settled_at is null) as live
+  from message`
+
+/** The same with at most so many recipients per message, the number of all, and the queue of the message. */
+const shortened = (most: string): string => `
+  select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire,
+    (select json_agg(${LIVE_ENTRY} order by r.id) from (
+      select * from recipient r where ${THEIRS} and r.settled_at is null order by r.id limit ${most}) r) as live,
+    (select count(*)::int from recipient r where ${THEIRS} and r.settled_at is null) as live_count, ${QUEUE_NAME} as queue
   from message`
 
 /** A statement with its parameters. */
@@ -139,31 +150,74 @@ function recipientPart(filter: QueueFilter, parameters: Parameters): readonly st
 /** Messages in delivery: as many rows are read as there are leased recipients. */
 const LEASED = `message.id = any (array(select ${messageIdOf('id')} from recipient where leased_by is not null))`
 
-/** One slice of the messages that match a filter: ids above `after`, up to `through`. */
-export function listedBy(filter: QueueFilter, range: { readonly after: number; readonly through: number; readonly limit: number }): Query {
-  const parameters = new Parameters()
-  const where = [
-    `message.id > ${parameters.add(range.after)} and message.id <= ${parameters.add(range.through)}`,
-    ...(isOfLeased(filter) ? [LEASED] : []),
+/** Messages that a statement selects: a range of ids, or those among candidates. */
+export type SelectedIds = { readonly after: number; readonly through: number } | { readonly candidates: Buffer }
+
+function conditionsOf(filter: QueueFilter, ids: SelectedIds, parameters: Parameters): readonly string[] {
+  const isRange = 'after' in ids
+  return [
+    isRange
+      ? `message.id > ${parameters.add(ids.after)} and message.id <= ${parameters.add(ids.through)}`
+      : `message.id = any (${parameters.add(ids.candidates)}::bigint[])`,
+    ...(isRange && isOfLeased(filter) ? [LEASED] : []),
     placementOf(filter.queue),
     ...conditionsOn('message', filter, parameters),
     ...recipientPart(filter, parameters),
   ]
-  const text = `${LISTED} where ${where.join(' and ')} order by message.id limit ${parameters.add(range.limit)}`
-  return { text, parameters: parameters.all }
 }
 
-/** The messages among `candidates` that match a filter. */
-export function listedAmong(filter: QueueFilter, candidates: Buffer, limit: number): Query {
-  const parameters = new Parameters()
-  const where = [
-    `message.id = any (${parameters.add(candidates)}::bigint[])`,
-    placementOf(filter.queue),
-    ...conditionsOn('message', filter, parameters),
-    ...recipientPart(filter, parameters),
-  ]
-  return { text: `${LISTED} where ${where.join(' and ')} order by message.id limit ${parameters.add(limit)}`, parameters: parameters.all }
+export interface ListedForm {
+  readonly limit: number
+  readonly newestFirst: boolean
+  /** Maximum number of recipients per message; no limit when absent. */
+  readonly recipients?: number | undefined
 }
+
+/** The messages of a selection that match a filter. */
+export function listedBy(filter: QueueFilter, ids: SelectedIds, { limit, newestFirst, recipients }: ListedForm): Query {
+  const parameters = new Parameters()
+  const where = conditionsOf(filter, ids, parameters).join(' and ')
+  const listed = recipients === undefined ? LISTED : shortened(parameters.add(recipients))
+  const order = `order by message.id${newestFirst ? ' desc' : ''} limit ${parameters.add(limit)}`
+  return { text: `${listed} where ${where} ${order}`, parameters: parameters.all }
+}
+
+/** SQL condition on the queue of a message, for the queues whose messages are counted. */
+function queueCondition({ queue }: QueueFilter, queues: readonly QueueName[] | null): readonly string[] {
+  const wanted = queues ?? (queue === null ? null : [queue])
+  if (wanted === null) return []
+  const placements = wanted.map((name) => (name === 'hold' || name === 'corrupt' || name === 'trash' ? name : 'queued'))
+  const isWhole = !placements.includes('queued') || (['incoming', 'active', 'deferred'] as const).every((name) => wanted.includes(name))
+  const list = (names: readonly string[]) => `(${names.map((name) => `'${name}'`).join(', ')})`
+  return [isWhole ? `placement in ${list([...new Set(placements)])}` : `${QUEUE_NAME} in ${list(wanted)}`]
+}
+
+/** Counts of the messages of a selection that match a filter; with `destinations`, their live recipients by destination instead. */
+export function surveyedBy(
+  filter: QueueFilter,
+  ids: SelectedIds,
+  { queues, destinations }: { readonly queues: readonly QueueName[] | null; readonly destinations: boolean },
+): Query {
+  const parameters = new Parameters()
+  const where = [...conditionsOf(filter, ids, parameters), ...queueCondition(filter, queues)].join(' and ')
+  const hasLive = (state: string) => `exists (select 1 from recipient r where ${THEIRS} and ${state})`
+  const counts = `
+    select count(*)::int as messages, coalesce(sum(size), 0)::bigint as bytes, min(arrived_at) as "oldestArrival",
+      (count(*) filter (where leased))::int as "inDelivery"
+    from (select size, arrived_at, ${hasLive(`r.state = 'leased'`)} as leased from message
+      where ${where} and ${hasLive('r.settled_at is null')} offset 0) found`
+  const byDestination = `
+    select r.destination, count(*)::int as recipients from (select message.id from message where ${where} offset 0) found
+    cross join lateral (select destination from recipient r where r.id ${recipientRange('found.id')} and r.settled_at is null offset 0) r
+    group by r.destination`
+  return { text: destinations ? byDestination : counts, parameters: parameters.all }
+}
+
+/** Number of waiting recipients whose lifetime ends before a time, up to a limit in each shard. */
+export const expiring = `
+  select coalesce(sum(found), 0)::int as found from shard s cross join lateral (
+    select count(*) as found from (
+      select 1 from recipient r where r.shard = s.id and r.state = 'waiting' and r.expires_at < $1 limit $2) first) counted`
 
 const isOfLeased = ({ queue }: QueueFilter): boolean => queue === 'active'
 
@@ -180,9 +234,11 @@ const AT_DESTINATION = [
 ].map((condition) => `(select id from recipient where ${condition} offset 0)`)
 
 /** Ids of live recipients at a destination, in the order of their messages. */
-export const recipientsAt = `
+const recipientsIn = (order: string): string => `
   select id from (${AT_DESTINATION.join(' union all ')}) there
-  where id ${recipientRange('($3::bigint + 1)', '$4::bigint')} order by id limit $5`
+  where id ${recipientRange('($3::bigint + 1)', '$4::bigint')} order by ${order} limit $5`
+export const recipientsAt = recipientsIn('id')
+export const newestRecipientsAt = recipientsIn('id desc')
 
 /** Number of live recipients at a destination, up to a limit. */
 export const countAt = `select count(*) as found from (select 1 from (${AT_DESTINATION.join(' union all ')}) there limit $3) counted`

@@ -6,7 +6,15 @@
 import type { Statement } from 'better-sqlite3'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type RecipientId } from '../../mail/message.ts'
-import { exactDestination, type ListedMessage, type ListedRecipient, type ListPage, type QueueFilter } from '../queue-reader.ts'
+import {
+  exactDestination,
+  type ListedMessage,
+  type ListedRecipient,
+  type ListPage,
+  type QueueFilter,
+  type Survey,
+  type SurveyPage,
+} from '../queue-reader.ts'
 import type { Database } from './file/database.ts'
 import * as sql from './reader-queries.ts'
 import { toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './rows.ts'
@@ -20,6 +28,16 @@ const SLICE = 16_000
  */
 const FEW = 20_000
 
+interface LiveCount {
+  readonly id: MessageId
+  readonly recipients: number
+  readonly isActive: 0 | 1
+  readonly isDeferred: 0 | 1
+}
+
+/** Ids above `after` and up to `through`. */
+type Ids = Pick<Range, 'after' | 'through'>
+
 /** A page with an upper limit of ids. */
 type Range = ListPage & { readonly through: MessageId }
 
@@ -27,12 +45,16 @@ export class Listing {
   readonly #db: Database
   readonly #last
   readonly #next
+  readonly #previous
   readonly #live
   readonly #liveOf
+  readonly #firstLive
+  readonly #liveCounts
   /** Prepared statements by their SQL text, which depends on the keys of the filter. */
-  readonly #statements = new Map<string, Statement<object[], ListedRow>>()
+  readonly #statements = new Map<string, Statement<object[], unknown>>()
   readonly #closed
   readonly #recipientsAt
+  readonly #newestRecipientsAt
   readonly #countAt
   /** The destination of the last filter, and whether it had few recipients. */
   #known = { destination: '', isFew: false }
@@ -41,55 +63,64 @@ export class Listing {
     this.#db = db
     this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
     this.#next = db.prepare<[MessageId], number | null>(sql.nextMessage).pluck()
+    this.#previous = db.prepare<[MessageId], number | null>(sql.previousMessage).pluck()
     this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientRow>(sql.liveBetween)
     this.#liveOf = db.prepare<{ messages: string }, ListedRecipientRow>(sql.liveOf)
+    this.#firstLive = db.prepare<{ message: MessageId; most: number }, ListedRecipientRow>(sql.firstLiveOf)
+    this.#liveCounts = db.prepare<{ messages: string }, LiveCount>(sql.liveCountsOf)
     this.#closed = db.prepare<[], DestinationName>(sql.closedDestinations).pluck()
     this.#recipientsAt = db.prepare<object, RecipientId>(sql.recipientsAt).pluck()
+    this.#newestRecipientsAt = db.prepare<object, RecipientId>(sql.newestRecipientsAt).pluck()
     this.#countAt = db.prepare<{ destination: DestinationName; most: number }, number>(sql.countAt).pluck()
   }
 
   list(filter: QueueFilter, page: ListPage): ListedMessage[] {
     const end = Math.min(this.#last.get() ?? 0, page.through ?? Infinity)
     const destination = exactDestination(filter)
-    if (destination !== null && this.#isFew(destination, page)) return this.#at(destination, filter, { ...page, through: end })
-    return this.#between(filter, { ...page, through: end })
+    const range = { ...page, through: end }
+    if (destination !== null && this.#isFew(destination, page)) return this.#at(destination, filter, range)
+    return page.newestFirst === true ? this.#backwards(filter, range) : this.#between(filter, range)
   }
 
   /**
    * Whether a destination has few recipients. Counted for the first page only, so that all pages of a listing use the same
    * method.
    */
-  #isFew(destination: DestinationName, { after }: ListPage): boolean {
-    if (after === 0 || destination !== this.#known.destination) {
+  #isFew(destination: DestinationName, { after, through, newestFirst = false }: ListPage): boolean {
+    const isFirst = newestFirst ? through === undefined : after === 0
+    if (isFirst || destination !== this.#known.destination) {
       this.#known = { destination, isFew: (this.#countAt.get({ destination, most: FEW }) ?? 0) < FEW }
     }
     return this.#known.isFew
   }
 
   /** Reads recipients at a destination until the page is full. Each read covers twice as many recipients as the one before. */
-  #at(destination: DestinationName, filter: QueueFilter, { after, through, limit }: Range): ListedMessage[] {
-    const statement = this.#statementFor(sql.listedAmong(filter))
+  #at(destination: DestinationName, filter: QueueFilter, page: Range): ListedMessage[] {
+    const { after, through, limit, newestFirst = false } = page
+    const statement = this.#statementFor(sql.listedAmong(filter, newestFirst))
+    const recipientsAt = newestFirst ? this.#newestRecipientsAt : this.#recipientsAt
     const where = sql.boundBy(filter)
     const found: ListedMessage[] = []
-    const look = (from: MessageId, size: number): MessageId | null => {
-      const recipients = this.#recipientsAt.all({ destination, after: from, through, size })
+    const look = (ids: Ids, size: number): Ids | null => {
+      const recipients = recipientsAt.all({ destination, ...ids, size })
       const candidates = [...new Set(recipients.map(messageOf))]
       const wanted = limit - found.length
-      const { rows, listed } = this.#page(statement.all({ ...where, candidates: JSON.stringify(candidates), limit: wanted }))
+      const { rows, listed } = this.#page(statement.all({ ...where, candidates: JSON.stringify(candidates), limit: wanted }), page)
       for (const one of listed) if (isIn(one, filter)) found.push(one)
-      if (rows.length === wanted) return rows.at(-1)?.id ?? null
-      return recipients.length < size ? null : (candidates.at(-1) ?? null)
+      const last = rows.length === wanted ? rows.at(-1)?.id : recipients.length < size ? undefined : candidates.at(-1)
+      return last === undefined ? null : newestFirst ? { ...ids, through: last - 1 } : { ...ids, after: last }
     }
-    let from: MessageId | null = after
-    for (let size = limit; from !== null && found.length < limit; size *= 2) {
-      const begin: MessageId = from
-      from = this.#db.transaction(() => look(begin, size))()
+    let rest: Ids | null = { after, through }
+    for (let size = limit; rest !== null && found.length < limit; size *= 2) {
+      const ids: Ids = rest
+      rest = this.#db.transaction(() => look(ids, size))()
     }
     return found
   }
 
   /** Reads a range of ids in slices. */
-  #between(filter: QueueFilter, { after, through: end, limit }: Range): ListedMessage[] {
+  #between(filter: QueueFilter, page: Range): ListedMessage[] {
+    const { after, through: end, limit } = page
     const statement = this.#statementFor(sql.listedBy(filter))
     const where = sql.boundBy(filter)
     const found: ListedMessage[] = []
@@ -101,7 +132,7 @@ export class Listing {
       if (next === null) break
       const through = isUnsliced ? end : Math.min(next + size - 1, end)
       const wanted = { ...where, after: from, through, limit: limit - found.length }
-      const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted)))()
+      const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), page))()
       for (const one of listed) if (isIn(one, filter)) found.push(one)
       if (isUnsliced && rows.length < wanted.limit) break
       from = rows.length === wanted.limit ? (rows.at(-1)?.id ?? through) : through
@@ -109,25 +140,82 @@ export class Listing {
     return found
   }
 
+  /** Reads a range of ids in slices, the highest first. */
+  #backwards(filter: QueueFilter, page: Range): ListedMessage[] {
+    const { after, through: end, limit } = page
+    const statement = this.#statementFor(sql.listedBy(filter, true))
+    const where = sql.boundBy(filter)
+    const found: ListedMessage[] = []
+    const isUnsliced = sql.needsNoSlices(filter)
+    let to = end
+    for (let size = limit; found.length < limit && to > after; size = Math.min(2 * size, SLICE)) {
+      const previous = this.#previous.get(to) ?? null
+      if (previous === null || previous <= after) break
+      const from = isUnsliced ? after : Math.max(after, previous - size)
+      const wanted = { ...where, after: from, through: previous, limit: limit - found.length }
+      const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), page))()
+      for (const one of listed) if (isIn(one, filter)) found.push(one)
+      to = rows.length === wanted.limit ? (rows.at(-1)?.id ?? 0) - 1 : from
+    }
+    return found
+  }
+
+  /**
+   * Counts the messages of one slice. A destination with few recipients is one slice, because its recipients are found by its index.
+   */
+  survey(filter: QueueFilter, { after, through: asked, size, queues, destinations: isDetailed }: SurveyPage): Survey {
+    const end = Math.min(this.#last.get() ?? 0, asked)
+    const destination = exactDestination(filter)
+    const isFew = destination !== null && this.#isFew(destination, { after, limit: size })
+    const next = this.#next.get(after) ?? null
+    if (next === null || next > end) return NOTHING
+    const through = isFew ? end : Math.min(next + size - 1, end)
+    const form = { queues, among: isFew }
+    return this.#db.transaction(() => {
+      const recipients = isFew ? this.#recipientsAt.all({ destination, after, through, size: FEW }) : []
+      const candidates = isFew ? { candidates: JSON.stringify([...new Set(recipients.map(messageOf))]) } : { after, through }
+      const where = { ...sql.boundBy(filter), ...candidates }
+      const counts = this.#prepared<Survey>(sql.surveyedBy(filter, { ...form, destinations: false })).get(where) ?? NOTHING
+      const destinations = isDetailed
+        ? this.#prepared<Survey['destinations'][number]>(sql.surveyedBy(filter, { ...form, destinations: true })).all(where)
+        : []
+      return { ...counts, last: through === end ? null : through, destinations }
+    })()
+  }
+
   /** The message with this queue id, as a list: empty when the message does not exist or the filter does not match. */
-  one(queueId: string, filter: QueueFilter, { after, through = Infinity }: ListPage): ListedMessage[] {
+  one(queueId: string, filter: QueueFilter, page: ListPage): ListedMessage[] {
+    const { after, through = Infinity } = page
     const id = parseQueueId(queueId)
     if (id === undefined || id.row <= after || id.row > through) return []
     const wanted = { ...sql.boundBy(filter), after: id.row - 1, through: id.row, limit: 1 }
-    const { listed } = this.#db.transaction(() => this.#page(this.#statementFor(sql.listedBy(filter)).all(wanted)))()
+    const { listed } = this.#db.transaction(() => this.#page(this.#statementFor(sql.listedBy(filter)).all(wanted), page))()
     return listed.filter((one) => one.message.createdAt === id.createdAt && isIn(one, filter))
   }
 
   #statementFor(text: string): Statement<object[], ListedRow> {
+    return this.#prepared<ListedRow>(text)
+  }
+
+  #prepared<Row>(text: string): Statement<object[], Row> {
     const known = this.#statements.get(text)
-    if (known !== undefined) return known
-    const statement = this.#db.prepare<object[], ListedRow>(text)
+    if (known !== undefined) return known as Statement<object[], Row>
+    const statement = this.#db.prepare<object[], Row>(text)
     this.#statements.set(text, statement)
     return statement
   }
 
   /** Returns the rows, and the messages among them that have live recipients. */
-  #page(rows: readonly ListedRow[]): { readonly rows: readonly ListedRow[]; readonly listed: ListedMessage[] } {
+  #page(
+    rows: readonly ListedRow[],
+    { recipients: most, newestFirst = false }: ListPage,
+  ): { readonly rows: readonly ListedRow[]; readonly listed: ListedMessage[] } {
+    if (most !== undefined) return { rows, listed: this.#shortened(rows, most) }
+    return { rows, listed: newestFirst ? this.#whole(rows.toReversed()).toReversed() : this.#whole(rows) }
+  }
+
+  /** The messages among the rows that have live recipients. The rows are in the order of ids. */
+  #whole(rows: readonly ListedRow[]): ListedMessage[] {
     const live = this.#liveRecipientsOf(rows)
     const closed = new Set(this.#closed.all())
     const listed: ListedMessage[] = []
@@ -143,9 +231,31 @@ export class Listing {
         queue: queueOf(row, recipients, closed),
         forcedExpire: row.forced_expire === 1,
         recipients,
+        recipientCount: recipients.length,
       })
     }
-    return { rows, listed }
+    return listed
+  }
+
+  /** The messages among the rows that have live recipients, each with at most `most` of them. */
+  #shortened(rows: readonly ListedRow[], most: number): ListedMessage[] {
+    const messages = JSON.stringify(rows.map(({ id }) => id))
+    const counts = new Map(this.#liveCounts.all({ messages }).map((one) => [one.id, one]))
+    return rows.flatMap((row) => {
+      const count = counts.get(row.id)
+      if (count === undefined) return []
+      const { recipients, isActive, isDeferred } = count
+      const queue = row.placement !== 'queued' ? row.placement : isActive === 1 ? 'active' : isDeferred === 1 ? 'deferred' : 'incoming'
+      return [
+        {
+          message: toListedMessage(row),
+          queue,
+          forcedExpire: row.forced_expire === 1,
+          recipients: this.#firstLive.all({ message: row.id, most }).map(toListedRecipient),
+          recipientCount: recipients,
+        },
+      ]
+    })
   }
 
   /**
@@ -158,6 +268,8 @@ export class Listing {
     return this.#liveOf.all({ messages: JSON.stringify(rows.map(({ id }) => id)) })
   }
 }
+
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, inDelivery: 0, destinations: [] }
 
 const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue === null || listed.queue === queue
 

@@ -3,6 +3,7 @@
  * write-ahead log. A walk through the whole queue consists of many statements.
  */
 
+import type { QueueName } from '../../mail/message.ts'
 import { likePattern, likeText } from '../filter-pattern.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { messageIdOf, recipientRange } from './queries.ts'
@@ -29,6 +30,7 @@ const QUEUE_NAME = `
 
 export const lastMessage = 'select max(id) from message'
 export const nextMessage = 'select min(id) from message where id > ?'
+export const previousMessage = 'select max(id) from message where id <= ?'
 
 /** Highest id among the next `:size` messages after `:after`; null when there are none. */
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
@@ -97,11 +99,16 @@ function bound<Key extends Column>(key: Key, filter: Pick<QueueFilter, Key>): Bo
   return value === null ? {} : CONDITIONS[key].bind(value)
 }
 
-/** SQL condition on the placement. Messages in the trash are listed only when the filter names the trash. */
+/**
+ * SQL condition on the placement. Messages in the trash are listed only when the filter names the trash. The second condition on a
+ * placement is that of the index message_aside.
+ */
 const placementOf = (queue: QueueFilter['queue']): string =>
   queue === null
     ? `placement <> 'trash'`
-    : `placement = '${queue === 'hold' || queue === 'corrupt' || queue === 'trash' ? queue : 'queued'}'`
+    : queue === 'hold' || queue === 'corrupt' || queue === 'trash'
+      ? `placement = '${queue}' and placement <> 'queued'`
+      : `placement = 'queued'`
 
 /**
  * SQL condition for the messages of a slice that have a live recipient which meets all `conditions`. The slice is one range of
@@ -140,22 +147,79 @@ function recipientPart(filter: QueueFilter): string {
  * SQL of one slice of the messages that match a filter. It contains only the conditions that the filter sets, because a search
  * for rare mail tests millions of rows.
  */
-export function listedBy(filter: QueueFilter): string {
-  const conditions = [recipientPart(filter), placementOf(filter.queue), ...conditionsOn('message', filter)]
-  return `select ${OF_MESSAGE} from message where ${conditions.join(' and ')} order by id limit :limit`
+export function listedBy(filter: QueueFilter, newestFirst = false): string {
+  return `select ${OF_MESSAGE} from ${tableOf(filter)} where ${sliceConditions(filter).join(' and ')} ${orderOf(newestFirst)} limit :limit`
 }
 
+/** Mail outside of the ordinary queues, which has an index. */
+const isAside = ({ queue }: QueueFilter): boolean => queue === 'hold' || queue === 'corrupt' || queue === 'trash'
+
+const tableOf = (filter: QueueFilter): string =>
+  isAside(filter) && conditionsOn('recipient', filter).length === 0 ? 'message indexed by message_aside' : 'message'
+
+const orderOf = (newestFirst: boolean): string => `order by id${newestFirst ? ' desc' : ''}`
+
+/** SQL conditions for the messages of a slice that match a filter. The queue is not tested where it depends on several rows. */
+const sliceConditions = (filter: QueueFilter): readonly string[] => [
+  recipientPart(filter),
+  placementOf(filter.queue),
+  ...conditionsOn('message', filter),
+]
+
 /** SQL of the messages among the ids `:candidates` that match a filter. The filter must have a condition on recipients. */
-export function listedAmong(filter: QueueFilter): string {
+export function listedAmong(filter: QueueFilter, newestFirst = false): string {
+  return `select ${OF_MESSAGE} from message where ${amongConditions(filter).join(' and ')} ${orderOf(newestFirst)} limit :limit`
+}
+
+function amongConditions(filter: QueueFilter): readonly string[] {
   const recipient = conditionsOn('recipient', filter).join(' and ')
-  const conditions = [
+  return [
     'id in (select value from json_each(:candidates))',
     `exists (select 1 from recipient where ${THEIRS} and settled_at is null and ${recipient})`,
     placementOf(filter.queue),
     ...conditionsOn('message', filter),
   ]
-  return `select ${OF_MESSAGE} from message where ${conditions.join(' and ')} order by id limit :limit`
 }
+
+/** SQL condition on the queue of a message, for the queues whose messages are counted. */
+function queueCondition({ queue }: QueueFilter, queues: readonly QueueName[] | null): readonly string[] {
+  const wanted = queues ?? (queue === null ? null : [queue])
+  if (wanted === null) return []
+  const names = wanted.map((name) => `'${name}'`).join(', ')
+  const placements = wanted.map((name) => (name === 'hold' || name === 'corrupt' || name === 'trash' ? name : 'queued'))
+  const isWhole = !placements.includes('queued') || (['incoming', 'active', 'deferred'] as const).every((name) => wanted.includes(name))
+  if (isWhole) return [`placement in (${[...new Set(placements)].map((name) => `'${name}'`).join(', ')})`]
+  return [`${QUEUE_NAME} in (${names})`]
+}
+
+/**
+ * SQL of the counts of one slice of the messages that match a filter, or of the messages among `:candidates`. `destinations` selects the live
+ * recipients by destination instead.
+ */
+export function surveyedBy(
+  filter: QueueFilter,
+  {
+    queues,
+    among,
+    destinations,
+  }: { readonly queues: readonly QueueName[] | null; readonly among: boolean; readonly destinations: boolean },
+): string {
+  const selected = among ? amongConditions(filter) : sliceConditions(filter)
+  const conditions = [...selected, ...queueCondition(filter, queues)]
+  const hasLive = (state: string) => `exists (select 1 from recipient where ${THEIRS} and ${state})`
+  if (destinations)
+    return `
+      select destination, count(*) as recipients from (select id as found from message where ${conditions.join(' and ')})
+      cross join recipient on recipient.id ${recipientRange('found')} where settled_at is null group by destination`
+  return `
+    select count(*) as messages, coalesce(sum(size), 0) as bytes, min(arrived_at) as oldestArrival, coalesce(sum(isLeased), 0) as inDelivery
+    from (select size, arrived_at, ${hasLive(`state = 'leased'`)} as isLeased from message
+      where ${conditions.join(' and ')} and ${hasLive('settled_at is null')})`
+}
+
+/** Number of waiting recipients whose lifetime ends before a time, up to a limit. */
+export const expiring = `
+  select count(*) from (select 1 from recipient indexed by recipient_expiry where state = 'waiting' and expires_at < :before limit +:most)`
 
 /** Queries for the live recipients at a destination: one query per recipient state, because each state has its own index. */
 const AT_DESTINATION = [
@@ -166,15 +230,18 @@ const AT_DESTINATION = [
 ].map(([index, state]) => `select id from recipient indexed by ${index} where ${state} and destination = :destination`)
 
 /** Ids of live recipients at a destination, in the order of their messages. */
-export const recipientsAt = `
+const recipientsIn = (order: string): string => `
   select id from (${AT_DESTINATION.join(' union all ')})
-  where id ${recipientRange('(:after + 1)', ':through')} order by id limit :size`
+  where id ${recipientRange('(:after + 1)', ':through')} order by ${order} limit :size`
+export const recipientsAt = recipientsIn('id')
+export const newestRecipientsAt = recipientsIn('id desc')
 
 /** Number of live recipients at a destination, up to a limit. */
 export const countAt = `select count(*) from (select 1 from (${AT_DESTINATION.join(' union all ')}) limit :most)`
 
 /** Whether the statement of `listedBy` skips so few rows that the whole queue can be searched without slices. */
-export const needsNoSlices = (filter: QueueFilter): boolean => recipientPart(filter) === LEASED || conditionsIn(filter).length === 0
+export const needsNoSlices = (filter: QueueFilter): boolean =>
+  recipientPart(filter) === LEASED || conditionsIn(filter).length === 0 || (isAside(filter) && conditionsIn(filter).length === 1)
 
 export const liveBetween = `
   select ${OF_RECIPIENT} from recipient where id ${recipientRange(':first', ':last')} and settled_at is null order by id`
@@ -183,6 +250,15 @@ export const liveBetween = `
 export const liveOf = `
   select ${OF_RECIPIENT.replace('id', 'recipient.id')} from json_each(:messages) cross join recipient on recipient.id ${recipientRange('value')}
   where settled_at is null`
+
+/** Live recipients of a message, at most `:most`. */
+export const firstLiveOf = `
+  select ${OF_RECIPIENT} from recipient where id ${recipientRange(':message')} and settled_at is null order by id limit :most`
+
+/** Number of live recipients of messages, and whether one is in delivery or deferred. */
+export const liveCountsOf = `
+  select value as id, count(*) as recipients, max(state = 'leased') as isActive, max(${IS_DEFERRED}) as isDeferred
+  from json_each(:messages) cross join recipient on recipient.id ${recipientRange('value')} where settled_at is null group by value`
 
 export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from message where id = :message`
 /**

@@ -17,6 +17,8 @@ import type {
   QueueFilter,
   QueueReader,
   RecipientAge,
+  Survey,
+  SurveyPage,
 } from '../queue-reader.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
@@ -90,6 +92,14 @@ export class SqliteReader implements ReaderEngine {
 
   find(filter: QueueFilter, page: ListPage): FoundMessage[] {
     return this.list(filter, page).map(({ message: { id, createdAt }, queue }) => ({ id, createdAt, queue }))
+  }
+
+  survey(filter: QueueFilter, page: SurveyPage): Survey {
+    return this.#listing.survey(filter, page)
+  }
+
+  expiring(before: Instant, most: number): number {
+    return this.#db.prepare<{ before: Instant; most: number }, number>(sql.expiring).pluck().get({ before, most }) ?? 0
   }
 
   named(queueIds: readonly string[]): (FoundMessage | undefined)[] {

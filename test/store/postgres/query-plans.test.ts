@@ -9,12 +9,13 @@ import * as membership from '../../../src/store/postgres/membership-queries.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'
 import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
 import { knownMessages, stateAfter } from '../../../src/store/postgres/writing/doubt.ts'
+import * as auditing from '../../../src/store/postgres/writing/audit-queries.ts'
 import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'staged']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'staged']
 
 interface Plan {
   readonly 'Node Type': string
@@ -29,6 +30,7 @@ const WALKS: Record<string, string> = {
   'nodes: recipient by recipient_leased': 'as large as all active queues',
   'listed active: recipient by recipient_leased': 'as large as all active queues',
   'recipientsAt: recipient by recipient_leased': 'as large as all active queues',
+  'newestRecipientsAt: recipient by recipient_leased': 'as large as all active queues',
   'countAt: recipient by recipient_leased': 'as large as all active queues',
   'loadOf: recipient by recipient_leased': 'as large as all active queues',
   'busyDestinations: recipient by recipient_leased': 'as large as all active queues',
@@ -36,6 +38,7 @@ const WALKS: Record<string, string> = {
   'lastMessage: message by message_pkey': 'the last row',
   'lastDeparture: history by history_pkey': 'the last row',
   'deleteStagedOf: staged by Seq Scan': 'as many rows as contents are being received',
+  'forgetOperated: operated by operated_pkey': 'the first row',
   'trashCount: message by message_trash': 'as large as the trash',
 }
 
@@ -57,6 +60,7 @@ const INDEXES: Record<string, readonly string[]> = {
   nextDeadlines: ['recipient_expiry', 'message_warning', 'recipient_pkey'],
   wake: ['recipient_due'],
   endLeasesOf: ['recipient_leased'],
+  newestRecipientsAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
   recipientsAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
   countAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
   loadOf: ['recipient_due', 'recipient_suspect', 'recipient_leased'],
@@ -76,15 +80,28 @@ const FILTERS: readonly QueueFilter[] = [
   ...(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const).map((queue) => ({ ...ANY_MESSAGE, queue })),
 ]
 
-const range = { after: 0, through: 1_000, limit: 100 }
+const range = { after: 0, through: 1_000 }
+const FORMS = [{ newestFirst: false }, { newestFirst: true }, { newestFirst: true, recipients: 20 }].map((form) => ({
+  ...form,
+  limit: 100,
+}))
+const AT_DESTINATION = { ...ANY_MESSAGE, destination: 'far.example', sender: 'a@*' }
 const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, operating, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
+  ...[writing, operating, auditing, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
     Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
   ),
-  ...FILTERS.map((filter) => [`listed ${filter.queue ?? conditionsIn(filter).join()}`, reading.listedBy(filter, range).text] as const),
-  ['listed among candidates', reading.listedAmong({ ...ANY_MESSAGE, destination: 'far.example', sender: 'a@*' }, Buffer.alloc(0), 9).text],
+  ...FILTERS.flatMap((filter) => {
+    const name = `listed ${filter.queue ?? conditionsIn(filter).join()}`
+    return [
+      ...FORMS.map((form) => [name, reading.listedBy(filter, range, form).text] as const),
+      ...[false, true].map((destinations) => [name, reading.surveyedBy(filter, range, { queues: null, destinations }).text] as const),
+    ]
+  }),
+  ...FORMS.map(
+    (form) => ['listed among candidates', reading.listedBy(AT_DESTINATION, { candidates: Buffer.alloc(0) }, form).text] as const,
+  ),
 ]
 
 /** Reads of big tables without a condition on an index, in the form `TABLE by INDEX`. */

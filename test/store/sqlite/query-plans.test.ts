@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/queue-reader.ts'
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
 import * as moving from '../../../src/store/sqlite/move-queries.ts'
+import * as auditing from '../../../src/store/sqlite/audit/audit-queries.ts'
 import * as writing from '../../../src/store/sqlite/queries.ts'
 import * as reading from '../../../src/store/sqlite/reader-queries.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'origin']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'origin']
 
 /** Statements that may scan: an index of exactly the wanted rows, or up to a LIMIT. Each has its reason. */
 const WALKS: Record<string, string> = {
@@ -14,6 +15,9 @@ const WALKS: Record<string, string> = {
   'leftLeased: SCAN recipient USING INDEX recipient_leased': 'as large as the active queue',
   'listed active: SCAN recipient USING COVERING INDEX recipient_leased': 'as large as the active queue',
   'oldestHistory: SCAN history': 'from the old end, up to a limit',
+  'endAbandoned: SCAN audit USING INDEX audit_running': 'as large as what runs',
+  'oldestOperated: SCAN operated': 'up to one row',
+  'newestRecipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'recipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'countAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'countArriving: SCAN origin USING INDEX origin_arriving': 'as large as one round of a move',
@@ -45,7 +49,17 @@ const TEXTS: readonly (readonly [string, string])[] = [
   ...[...Object.entries(writing), ...Object.entries(moving), ...Object.entries(reading)].flatMap(([name, text]) =>
     typeof text === 'string' ? [[name, text] as const] : [],
   ),
-  ...FILTERS.map((filter) => [`listed ${filter.queue ?? conditionsIn(filter).join()}`, reading.listedBy(filter)] as const),
+  ...[...Object.entries(auditing)],
+  ...FILTERS.flatMap((filter) => {
+    const name = filter.queue ?? conditionsIn(filter).join()
+    const counts = { queues: null, among: false }
+    return [
+      [`listed ${name}`, reading.listedBy(filter)],
+      [`listed ${name}`, reading.listedBy(filter, true)],
+      [`listed ${name}`, reading.surveyedBy(filter, { ...counts, destinations: false })],
+      [`listed ${name}`, reading.surveyedBy(filter, { ...counts, destinations: true })],
+    ] as const
+  }),
   ['listed among candidates', reading.listedAmong({ ...ANY_MESSAGE, destination: 'far.example', reply: 'busy', sender: 'a@*' })],
 ]
 

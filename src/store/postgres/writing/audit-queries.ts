@@ -11,14 +11,14 @@ export const beginOperation = `
   values ($1, $2, $3, $3, $4, $5, $6, 0, 'running', $7, $8, $9, $10) returning id`
 /** An operation of this node whose begin may have been committed. */
 export const begunOperation = `
-  select id from audit where runner = $1 and state = 'running' and at = $2 and who = $3 and action = $4 and arguments = $5
-  order by id desc limit 1`
+  select id from (select * from audit where runner = $1 and state = 'running' offset 0) own
+  where at = $2 and who = $3 and action = $4 and arguments = $5 order by id desc limit 1`
 /** Locks the row, so that the operation cannot end before this transaction. No row when it has ended. */
-export const lockRunning = `select id from audit where id = $1 and state = 'running' for update`
+export const lockRunning = `select id from audit where id = $1 and (state = 'running') is true for update`
 export const countRound = 'update audit set changed = changed + $2, matched = $3, last_at = $4 where id = $1'
 export const endOperation = `
   update audit set state = $2, last_at = $3, matched = coalesce($4, matched), unknown = coalesce($5, unknown), error = $6, runner = null
-  where id = $1 and state = 'running' returning id`
+  where id = $1 and (state = 'running') is true returning id`
 
 /** A repetition changes nothing. */
 export const insertOperated = `
@@ -53,7 +53,7 @@ export const noteTokenUse = 'update access_token set last_used_at = $2 where nam
 // --- reading
 
 const ENTRY = `select id, node, at, last_at as "lastAt", who, action, arguments, changed, matched, unknown, expected, state, reason, error,
-    undo_until as "undoUntil", undoes, (select max(later.id) from audit later where later.undoes = audit.id) as "undoneBy"
+    undo_until as "undoUntil", undoes, (select max(id) from (select later.id from audit later where later.undoes = audit.id offset 0) undoing) as "undoneBy"
   from audit`
 
 export const auditAfter = `${ENTRY} where id > $1 order by id limit $2`
