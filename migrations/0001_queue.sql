@@ -17,6 +17,8 @@ create table message (
   smtputf8      integer not null check (smtputf8 in (0, 1)),
   body_type     text    check (body_type in ('7bit', '8bitmime')),
   message_id    text,
+  client        text, -- from which it came: 'mx.example[192.0.2.1]'
+  sasl_username text, -- user name of the client's login
   placement     text    not null default 'queued'
     check (placement = 'queued' or placement = 'hold' or placement = 'corrupt' or placement = 'trash'),
   deleted_at    integer, -- time of the move to the trash

@@ -61,6 +61,8 @@ create table message (
   envid          text,
   body_type      text     check (body_type in ('7bit', '8bitmime')),
   message_id     text,
+  client         text,              -- from which it came: 'mx.example[192.0.2.1]'
+  sasl_username  text,              -- user name of the client's login
   why            text,              -- reason why it is corrupt
   content        bytea,             -- a content of one chunk that no other message has; others are in `chunk`
   check ((placement = 'trash') = (deleted_at is not null)),

@@ -18,7 +18,7 @@ import type { Endpoint, Net } from '../system/net.ts'
 import { Router } from '../delivery/routing/router.ts'
 import { openRoutingTables, type RoutingTables } from '../delivery/routing/routing-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
-import type { Clock, Duration, Instant } from '../system/clock.ts'
+import { HOUR, type Clock, type Duration, type Instant } from '../system/clock.ts'
 import { signInThreadPool, type Signing } from '../system/signing.ts'
 import type { Random } from '../system/random.ts'
 import { Acceptor } from '../queue/intake/acceptor.ts'
@@ -32,9 +32,11 @@ import { GenericMaps } from '../rewriting/generic.ts'
 import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
+import { attentionOf, type AttentionItem } from '../queue/attention.ts'
 import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { StoreHealth } from '../store/store-health.ts'
@@ -46,9 +48,15 @@ import type { FlushDomain } from '../smtpd/session.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import { LastOutcomes, type RecentAttempts } from '../telemetry/last-outcomes.ts'
+import { RecentTroubles } from '../telemetry/recent-troubles.ts'
 import { Meter } from '../telemetry/meter.ts'
 import { arrivalChecks, headerChecks } from './check-rules.ts'
 import { activeLimits } from './active-limits.ts'
+
+/** Limits of the counts in the list of what needs attention. */
+const EXPIRING_WITHIN: Duration = HOUR
+const EXPIRING_COUNTED = 1_000
+const NOTICES_COUNTED = 20
 
 /** Settings that a reload can change. */
 export interface RelaySettings {
@@ -108,6 +116,7 @@ export class Relay {
   readonly #submissions: SubmissionReturner
   readonly #meter: Meter
   readonly #lastOutcomes = new LastOutcomes()
+  readonly #troubles = new RecentTroubles()
   #rules: Rules
   #smtpd: Smtpd | null = null
 
@@ -118,6 +127,7 @@ export class Relay {
     this.#meter = new Meter(clock)
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
+    events.listen(this.#troubles.listen)
     const storeHealth = new StoreHealth({
       store,
       clock,
@@ -214,6 +224,25 @@ export class Relay {
   /** Outcomes of the last attempts at a destination. */
   recentAttempts(destination: DestinationName): RecentAttempts {
     return this.#lastOutcomes.of(destination)
+  }
+
+  /** Conditions that need an operator's attention, at the destinations of this node. */
+  async attention(reader: Pick<QueueReader, 'expiring'>): Promise<readonly AttentionItem[]> {
+    const { clock, store } = this.#deps
+    const now = clock.now()
+    const [tally, expiring, owed] = await Promise.all([
+      completeTally(() => store.tally(LARGEST)),
+      reader.expiring(now + EXPIRING_WITHIN, EXPIRING_COUNTED),
+      store.messagesWithNoticesDue(0, NOTICES_COUNTED),
+    ])
+    return attentionOf({
+      storeUnavailable: this.#troubles.storeUnavailable,
+      destinations: this.scheduler.snapshot(),
+      tally,
+      expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
+      noticesDue: { count: owed.length, isAtLeast: owed.length === NOTICES_COUNTED },
+      warnings: this.#troubles.warnings(now),
+    })
   }
 
   /** Accepts mail that does not arrive by SMTP. */

@@ -53,10 +53,14 @@ export interface Message {
   readonly bodyType?: '7bit' | '8bitmime' | undefined
   /** Value of the Message-ID field, for the log and for enable_threaded_bounces. */
   readonly messageId?: string | undefined
+  /** Client from which it came: `mx.example[192.0.2.1]`; absent for mail of this machine. */
+  readonly client?: string | undefined
+  /** User name of the client's login. */
+  readonly saslUsername?: string | undefined
 }
 
 /** A message without the members that only transport and notices need, for listings and the log. */
-export type MessageSummary = Omit<Message, 'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType'>
+export type MessageSummary = Omit<Message, 'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername'>
 
 /** Size in bytes of the stored content, which does not include the prepended header fields. */
 export const contentSize = ({ size, prependedHeaders = '' }: Pick<Message, 'size' | 'prependedHeaders'>): number =>

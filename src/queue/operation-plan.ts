@@ -1,10 +1,23 @@
-/** Plans of operations: what an operator was shown before an operation, and whether it still holds. */
-import type { OperationRequest, ShownPlan } from './operation-request.ts'
-import { selectedRounds, type SelectionDeps } from './selected-messages.ts'
+/** Plans of operations: what an operation would change, and whether what an operator was shown still holds. */
+import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
+import { ANY_MESSAGE, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { BulkOperation, OperationRequest, ShownPlan } from './operation-request.ts'
+import { undoUntil, type Retention } from './operation-undo.ts'
+import { searchedBy, selectedRounds } from './selected-messages.ts'
 
 /** Growth of a selection that needs no new look: this share of what was shown, and at most this number of messages. */
 const GROWTH_SHARE = 0.1
 const GROWTH = 100
+
+/** Number of examples in a plan. */
+const EXAMPLES = 20
+/** Number of ids that one slice of a count covers, which takes some milliseconds. */
+const SLICE = 16_000
+
+/** Queues whose messages an operation changes unless it names others. */
+const ORDINARY: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold']
 
 /** Many more messages are selected than the operator was shown (EX_TEMPFAIL). */
 export class PlanOutdated extends Error {
@@ -19,13 +32,146 @@ export class PlanOutdated extends Error {
   }
 }
 
+export interface PlanDeps {
+  readonly store: Pick<QueueStore, 'nextId'>
+  readonly reader: Pick<QueueReader, 'find' | 'list' | 'named' | 'placedBy' | 'survey'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'wallOffset'>
+  readonly retention: () => Retention
+}
+
+/** An operation that was not carried out. */
+export interface OperationPlan {
+  /** Highest message id that existed; the operation changes no later message. */
+  readonly through: MessageId
+  readonly matched: number
+  /** Ids that were found neither in the queue nor in the trash. */
+  readonly unknown: readonly string[]
+  readonly bytes: number
+  readonly oldestArrival: Instant | null
+  /** Messages with a recipient in delivery, whose outcome counts first. */
+  readonly inDelivery: number
+  /** Live recipients by destination, the most first. */
+  readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
+  /** Queue ids of the first messages. */
+  readonly examples: readonly string[]
+  /** True when the senders get a notice. */
+  readonly tellsSenders: boolean
+  /** Time until which the operation could be undone if it began now; null when it could not. */
+  readonly undoUntil: Instant | null
+}
+
+type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
+
 /** Whether a selection has grown so much that the operator must look again. */
 export const hasOutgrown = (shown: number, now: number): boolean => now - shown > GROWTH || now - shown > shown * GROWTH_SHARE
 
 /** Rejects with PlanOutdated when many more messages are selected now than were shown. */
-export async function assertNotOutdated(deps: SelectionDeps, request: OperationRequest, { matched: shown, acceptsGrowth }: ShownPlan) {
+export async function assertNotOutdated(deps: PlanDeps, request: OperationRequest, { matched: shown, acceptsGrowth }: ShownPlan) {
   if (acceptsGrowth) return
-  let matched = 0
-  for await (const round of selectedRounds(deps, { ...request, through: null }, [])) matched += round.length
+  const { matched } = await planOf(deps, request, { isBrief: true })
   if (hasOutgrown(shown, matched)) throw new PlanOutdated(shown, matched)
+}
+
+/** Counts what an operation would change. A brief plan has no destinations and no examples. */
+export async function planOf(deps: PlanDeps, request: Planned, { isBrief = false } = {}): Promise<OperationPlan> {
+  const { store, clock, retention } = deps
+  const through = store.nextId()
+  const terms = {
+    through,
+    tellsSenders: request.operation === 'expire',
+    undoUntil: undoUntil(request, retention(), clock.now()),
+  }
+  const { selection } = request
+  const counted =
+    selection.kind === 'ids' || selection.limit !== null
+      ? await countedOneByOne(deps, request, through)
+      : await countedInSlices(deps, request, { filter: selection.filter, through, isBrief })
+  return { ...terms, ...counted }
+}
+
+type Counts = Omit<OperationPlan, 'through' | 'tellsSenders' | 'undoUntil'>
+
+/** Counts the messages of a filter. */
+async function countedInSlices(
+  { reader, clock }: PlanDeps,
+  request: Planned,
+  { filter: asked, through, isBrief }: { readonly filter: QueueFilter; readonly through: MessageId; readonly isBrief: boolean },
+): Promise<Counts> {
+  const filter = searchedBy(request, asked, clock)
+  const queues = request.queues ?? (filter.queue === null ? ORDINARY : null)
+  const sums = { matched: 0, bytes: 0, inDelivery: 0 }
+  const recipients = new Map<DestinationName, number>()
+  let oldest = Infinity
+  for (let after: MessageId | null = 0; after !== null;) {
+    const page = { after, through, size: SLICE, queues, destinations: !isBrief }
+    const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey(filter, page)
+    sums.matched += slice.messages
+    sums.bytes += slice.bytes
+    sums.inDelivery += slice.inDelivery
+    oldest = Math.min(oldest, slice.oldestArrival ?? Infinity)
+    for (const one of slice.destinations) recipients.set(one.destination, (recipients.get(one.destination) ?? 0) + one.recipients)
+    after = slice.last
+  }
+  const found = isBrief ? [] : await reader.find(filter, { after: 0, through, limit: EXAMPLES })
+  const examples = found.filter(({ queue }) => queues === null || queues.some((name) => name === queue)).map(queueIdOf)
+  return { ...sums, unknown: [], oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
+}
+
+/** Counts the messages that are named, or the first ones of a filter. */
+async function countedOneByOne(deps: PlanDeps, request: Planned, through: MessageId): Promise<Counts> {
+  const unknown: string[] = []
+  const examples: string[] = []
+  const sums = { matched: 0, bytes: 0, inDelivery: 0 }
+  const recipients = new Map<DestinationName, number>()
+  let oldest = Infinity
+  for await (const round of selectedRounds(deps, { ...request, through }, unknown)) {
+    for (const { listed, queueId } of await Promise.all(round.map(async (one) => listedOf(deps, queueIdOf(one))))) {
+      sums.matched++
+      if (examples.length < EXAMPLES) examples.push(queueId)
+      if (listed === undefined) continue
+      sums.bytes += listed.message.size
+      sums.inDelivery += listed.recipients.some(({ state }) => state === 'leased') ? 1 : 0
+      oldest = Math.min(oldest, listed.message.arrivedAt)
+      for (const { destination } of listed.recipients) recipients.set(destination, (recipients.get(destination) ?? 0) + 1)
+    }
+  }
+  return { ...sums, unknown, oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
+}
+
+/** A message that may be in the trash; undefined when it has left. */
+async function listedOf({ reader }: PlanDeps, queueId: string) {
+  const page = { after: 0, limit: 1 }
+  const [found] = await reader.list({ ...ANY_MESSAGE, queueId }, page)
+  const [deleted] = found === undefined ? await reader.list({ ...ANY_MESSAGE, queueId, queue: 'trash' }, page) : []
+  return { queueId, listed: found ?? deleted }
+}
+
+const oldestOf = (at: Instant): Instant | null => (at === Infinity ? null : at)
+
+const ordered = (recipients: ReadonlyMap<DestinationName, number>): OperationPlan['destinations'] =>
+  [...recipients].map(([destination, count]) => ({ destination, recipients: count })).toSorted((a, b) => b.recipients - a.recipients)
+
+/** A count that stops at a limit. */
+export interface BoundedCount {
+  readonly count: number
+  /** True when there may be more. */
+  readonly isAtLeast: boolean
+}
+
+/** Counts the messages of a filter, up to about `most` messages or `within` ms. The filter has times of the queue's clock. */
+export async function countMatching(
+  { reader, clock }: { readonly reader: Pick<QueueReader, 'survey'>; readonly clock: Pick<Clock, 'monotonic'> },
+  filter: QueueFilter,
+  { most, within }: { readonly most: number; readonly within: Duration },
+): Promise<BoundedCount> {
+  const end = clock.monotonic() + within
+  let count = 0
+  for (let after: MessageId | null = 0; after !== null;) {
+    const page = { after, through: Number.MAX_SAFE_INTEGER, size: SLICE, queues: null, destinations: false }
+    const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey(filter, page)
+    count += slice.messages
+    after = slice.last
+    if (after !== null && (count >= most || clock.monotonic() >= end)) return { count: Math.min(count, most), isAtLeast: true }
+  }
+  return count > most ? { count: most, isAtLeast: true } : { count, isAtLeast: false }
 }

@@ -56,7 +56,7 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
       const found = await reader.survey(filterOf(filter), page)
       return { ...found, oldestArrival: wallOrNull(found.oldestArrival) }
     },
-    expiring: (before, most) => reader.expiring(before + offset, most),
+    expiring: (before, most) => reader.expiring(before + offset(), most),
     details: async (queueId) => {
       const one = await reader.details(queueId)
       if (one === undefined) return undefined

@@ -3,12 +3,42 @@
  */
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { queueIdOf } from '../../src/mail/message.ts'
-import { BUSY, claim, contentOf, delivered, first, LIFETIME, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
+import { queueIdOf, recipientId } from '../../src/mail/message.ts'
+import {
+  BUSY,
+  claim,
+  contentOf,
+  deferred,
+  delivered,
+  first,
+  LIFETIME,
+  mail,
+  MIN,
+  ownerOf,
+  queue,
+  settleOne,
+  T0,
+  type Subject,
+} from './mail.ts'
 import { operate } from '../support/operate.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 
 export function comingIn(subject: () => Subject): void {
+  test('the client and its login are kept with the message, also after a requeue and in the history', async () => {
+    const { store, reader } = subject()
+    const entry = mail(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    const origin = { client: 'mx.example[192.0.2.1]', saslUsername: 'app' }
+    await store.enqueue({ ...entry, message: { ...entry.message, ...origin } })
+    const { id } = entry.message
+    await settleOne(store, id, delivered(first(id), T0))
+    await settleOne(store, id, deferred(recipientId(id, 1), T0 + MIN))
+    expect((await reader.details(formatQueueId(T0, id)))?.message).toMatchObject(origin)
+    const newId = store.nextId()
+    await operate(store, id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + MIN })
+    expect((await reader.details(formatQueueId(T0, id)))?.message).toMatchObject(origin)
+    expect((await claim(store, T0)).requests).toMatchObject([{ message: { id: newId, ...origin } }])
+  })
+
   test('ids are unique and ascending', async () => {
     const { store } = subject()
     const ids = [store.nextId(), await queue(store), store.nextId()]

@@ -37,6 +37,8 @@ export interface Submission {
   readonly declaredSize?: number | undefined
   /** Absent for ordinary treatment. */
   readonly handling?: Handling | undefined
+  /** The request that submits it; see NewMessage.request. */
+  readonly request?: ReceiverFacts['submitter']['request']
 }
 
 type AcceptSettings = Pick<
@@ -98,7 +100,7 @@ export class Acceptor {
   }
 
   /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
-  open({ envelope: given, client, declaredSize = 0, handling }: Submission): MessageReceiver {
+  open({ envelope: given, client, declaredSize = 0, handling, request }: Submission): MessageReceiver {
     const { config } = this.#deps
     // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
     const received = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
@@ -127,7 +129,7 @@ export class Acceptor {
       additions,
       completion,
       signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null,
-      submitter: submitterOf(client),
+      submitter: { ...submitterOf(client), request },
       checks: this.#checks(identity.queueId, envelope, client),
       handling: handling ?? null,
     }

@@ -57,6 +57,8 @@ export interface Submitted extends Entry {
   readonly upstream?: UpstreamMessage | undefined
   /** Key of the maildrop file that held the message. The store commits the key with the message. */
   readonly maildropFile?: string | undefined
+  /** The request that submits the message; see NewMessage.request. */
+  readonly request?: NewMessage['request']
 }
 
 export interface IntakeDeps {
@@ -175,7 +177,7 @@ export class Intake {
   async take(entry: Submitted): Promise<void> {
     const { store, events } = this.#deps
     if (this.#refusal !== null) throw new StoreUnavailable(this.#refusal.text)
-    const prepared = { ...this.prepare(entry), maildropFile: entry.maildropFile }
+    const prepared = { ...this.prepare(entry), maildropFile: entry.maildropFile, request: entry.request }
     const bytes = sizeOf(entry.content)
     try {
       await store.enqueue(prepared)

@@ -12,6 +12,7 @@ import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
 import { Chunker } from '../../store/chunks.ts'
+import { RequestRepeated } from '../../store/audit-log.ts'
 import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
 import type { ArrivingMessage } from '../../dkim/message-signing.ts'
 import { withPrepended } from '../../dkim/stored-signature.ts'
@@ -60,7 +61,10 @@ export interface ReceiverFacts {
   readonly checks: ContentChecks | null
   /** Null for ordinary treatment. */
   readonly handling: Handling | null
-  readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
+  readonly submitter: Pick<
+    Parameters<Intake['take']>[0],
+    'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile' | 'request'
+  >
 }
 
 /** Checks of one message. */
@@ -184,7 +188,10 @@ export class MessageReceiver {
     this.#chunker.clear()
   }
 
-  /** Ends the content. Resolves with `queued` when the message is on disk. */
+  /**
+   * Ends the content. Resolves with `queued` when the message is on disk. Rejects with RequestRepeated, without effect, when the request that
+   * submits it was carried out before.
+   */
   async end(): Promise<Acceptance> {
     if (this.#checked !== null) await this.#checked.end()
     if (this.#header !== null) this.#endHeader(this.#header, this.#header.end())
@@ -283,6 +290,7 @@ export class MessageReceiver {
 
   async #commit(): Promise<void> {
     const { identity, envelope, submitter, signing } = this.#facts
+    const { client, saslUsername } = submitter
     const queued: Message = {
       id: identity.id,
       createdAt: identity.arrivedAt,
@@ -296,6 +304,8 @@ export class MessageReceiver {
       // By the content: clients declare BODY=7BIT for 8-bit content, and the reverse (RFC 6152 §3).
       bodyType: this.#eightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
       messageId: this.#messageId,
+      client: client === null ? undefined : `${client.name}[${client.address}]`,
+      saslUsername,
     }
     const { hold, discard, redirect } = this.#verdict
     if (discard) return this.#discard()
@@ -304,6 +314,10 @@ export class MessageReceiver {
       const message = signing === null ? queued : withPrepended(queued, await signing.end())
       await this.#deps.intake.take({ message, recipients, hold, content: this.#chunker.takeAll(), ...submitter })
     } catch (error) {
+      if (error instanceof RequestRepeated) {
+        await this.abandon()
+        throw error
+      }
       this.#isUnknown = error instanceof OutcomeUnknown
       this.#failed(error)
     }

@@ -103,6 +103,8 @@ export class Intake {
       smtputf8: message.smtputf8 ? 1 : 0,
       body_type: message.bodyType ?? null,
       message_id: message.messageId ?? null,
+      client: message.client ?? null,
+      sasl_username: message.saslUsername ?? null,
     }
     // Positional parameters take half the time of named parameters.
     this.#insertMessage.run(
@@ -118,6 +120,8 @@ export class Intake {
       row.smtputf8,
       row.body_type,
       row.message_id,
+      row.client,
+      row.sasl_username,
       hold ? 'hold' : 'queued',
       messageCrc(row),
     )

@@ -29,9 +29,9 @@ export const historyAfter = `
 
 export const restoreMessage = `
   insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, shares_content, ret, envid, smtputf8,
-    body_type, message_id, placement, deleted_at, why, forced_expire, warnings, warn_at, envelope_crc)
+    body_type, message_id, client, sasl_username, placement, deleted_at, why, forced_expire, warnings, warn_at, envelope_crc)
   values (:id, :created_at, :arrived_at, :sender, :size, :content_id, :prepended_headers, :shares_content, :ret, :envid, :smtputf8,
-    :body_type, :message_id, :placement, :deleted_at, :why, :forced_expire, :warnings, :warn_at, :envelope_crc)`
+    :body_type, :message_id, :client, :sasl_username, :placement, :deleted_at, :why, :forced_expire, :warnings, :warn_at, :envelope_crc)`
 export const restoreRecipient = `
   insert into recipient (id, state, destination, address, notify, orcpt, due_at, kept_due_at, expires_at, steps, attempts,
     delivery_starts, suspect, settled_at, notice_due, last, last_crc, envelope_crc)

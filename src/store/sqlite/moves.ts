@@ -290,6 +290,8 @@ function messageRow({ message, placement, deletedAt, why, forcedExpire, warnings
     smtputf8: message.smtputf8 ? 1 : 0,
     body_type: message.bodyType ?? null,
     message_id: message.messageId ?? null,
+    client: message.client ?? null,
+    sasl_username: message.saslUsername ?? null,
   }
   return {
     ...row,

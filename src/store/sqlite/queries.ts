@@ -37,8 +37,8 @@ const DUE_INDEX = `state = 'waiting' and suspect = 0`
 // --- intake
 
 export const insertMessage = `
-  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, ret, envid, smtputf8, body_type, message_id, placement, envelope_crc)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, ret, envid, smtputf8, body_type, message_id, client, sasl_username, placement, envelope_crc)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const insertRecipient = `
   insert into recipient (id, state, destination, address, notify, orcpt, due_at, expires_at, delivery_starts, envelope_crc)
@@ -245,8 +245,8 @@ export const discardRecipients = `
 export const place = 'update message set placement = ?, deleted_at = ?, why = ? where id = ?'
 export const forceExpire = 'update message set forced_expire = 1 where id = ? and forced_expire = 0'
 export const copyMessage = `
-  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, shares_content, ret, envid, smtputf8, body_type, message_id, warnings, warn_at, envelope_crc)
-  select :newId, :now, arrived_at, sender, size, content_id, prepended_headers, 1, ret, envid, smtputf8, body_type, message_id, warnings, warn_at, :crc
+  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, shares_content, ret, envid, smtputf8, body_type, message_id, client, sasl_username, warnings, warn_at, envelope_crc)
+  select :newId, :now, arrived_at, sender, size, content_id, prepended_headers, 1, ret, envid, smtputf8, body_type, message_id, client, sasl_username, warnings, warn_at, :crc
   from message where id = :message`
 export const shareContent = 'update message set shares_content = 1 where id = ?'
 

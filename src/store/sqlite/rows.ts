@@ -25,6 +25,8 @@ export interface MessageRow {
   readonly smtputf8: number
   readonly body_type: '7bit' | '8bitmime' | null
   readonly message_id: string | null
+  readonly client: string | null
+  readonly sasl_username: string | null
   readonly placement: Placement
   readonly deleted_at: number | null
   readonly why: string | null
@@ -101,7 +103,8 @@ const text = (value: unknown, column: string): string => {
 export function toMessage(row: MessageRow): Message {
   for (const column of ['created_at', 'arrived_at', 'size', 'content_id'] as const) instant(row[column], column)
   text(row.sender, 'sender')
-  for (const column of ['prepended_headers', 'envid', 'message_id'] as const) if (row[column] !== null) text(row[column], column)
+  for (const column of ['prepended_headers', 'envid', 'message_id', 'client', 'sasl_username'] as const)
+    if (row[column] !== null) text(row[column], column)
   if (!isSoundMessage(row)) throw new Undecodable('the envelope does not match its checksum')
   return asMessage(row)
 }
@@ -128,6 +131,8 @@ export const asDeparted = (row: MessageRow): Message => ({
   ...(row.envid === null ? {} : { envid: row.envid }),
   ...(row.body_type === null ? {} : { bodyType: row.body_type }),
   ...(row.message_id === null ? {} : { messageId: row.message_id }),
+  ...(row.client === null ? {} : { client: row.client }),
+  ...(row.sasl_username === null ? {} : { saslUsername: row.sasl_username }),
 })
 
 export function toLeased(row: RecipientRow, warnings: number): LeasedRecipient {

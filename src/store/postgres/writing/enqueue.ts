@@ -180,6 +180,8 @@ const insertMessages = (tx: Transaction, all: readonly Entered[]): Promise<unkno
     texts(messages.map(({ envid }) => envid ?? null)),
     texts(messages.map(({ bodyType }) => bodyType ?? null)),
     texts(messages.map(({ messageId }) => messageId ?? null)),
+    texts(messages.map(({ client }) => client ?? null)),
+    texts(messages.map(({ saslUsername }) => saslUsername ?? null)),
     byteas(all.map(({ inline }) => inline)),
   ])
 }

@@ -50,9 +50,9 @@ export const parkUnreadable = `
 
 export const copyMessage = `
   insert into message (id, created_at, arrived_at, size, content_id, recipients, home, shares_content, smtputf8, sender,
-    prepended_headers, ret, envid, body_type, message_id, warnings, warn_at)
+    prepended_headers, ret, envid, body_type, message_id, client, sasl_username, warnings, warn_at)
   select $2, $3, arrived_at, size, content_id, $4, $5, true, smtputf8, sender, prepended_headers, ret, envid, body_type, message_id,
-    warnings, warn_at
+    client, sasl_username, warnings, warn_at
   from message where id = $1`
 /** Moves a content out of the row of its message, so that two messages can have it. */
 export const shareContent = `

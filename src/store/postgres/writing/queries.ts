@@ -38,9 +38,10 @@ export const reserveIds = `select nextval('message_id') as id from generate_seri
 
 export const insertMessages = `
   insert into message (id, created_at, arrived_at, size, content_id, content_crc, recipients, home, smtputf8, placement, sender,
-    prepended_headers, ret, envid, body_type, message_id, content)
+    prepended_headers, ret, envid, body_type, message_id, client, sasl_username, content)
   select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::int[], $8::smallint[],
-    $9::boolean[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bytea[])`
+    $9::boolean[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
+    $19::bytea[])`
 
 export const insertRecipients = `
   insert into recipient (id, due_at, expires_at, leased_by, delivery_starts, shard, home, parks, state, destination, address, notify, orcpt)

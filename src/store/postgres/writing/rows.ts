@@ -19,7 +19,7 @@ import { lenient, readableStatus, toDelays, toNotify, toStatus, UNREADABLE } fro
 export const MESSAGE_COLUMNS = `message.id as message, message.created_at, message.arrived_at, message.size, message.content_id,
     message.recipients, message.warnings, message.home, message.shares_content, message.smtputf8, message.forced_expire,
     message.placement, message.deleted_at, message.sender, message.prepended_headers, message.ret, message.envid, message.body_type,
-    message.message_id, message.content is not null and message.content_id = message.id and not message.shares_content as is_inline`
+    message.message_id, message.client, message.sasl_username, message.content is not null and message.content_id = message.id and not message.shares_content as is_inline`
 
 export interface MessageRow {
   readonly message: number
@@ -41,6 +41,8 @@ export interface MessageRow {
   readonly envid: string | null
   readonly body_type: '7bit' | '8bitmime' | null
   readonly message_id: string | null
+  readonly client: string | null
+  readonly sasl_username: string | null
   /** True when the content is in the row, and no other message has it. */
   readonly is_inline: boolean
 }
@@ -108,6 +110,8 @@ export const toMessage = (row: MessageRow): Message => ({
   ...(row.envid === null ? {} : { envid: row.envid }),
   ...(row.body_type === null ? {} : { bodyType: row.body_type }),
   ...(row.message_id === null ? {} : { messageId: row.message_id }),
+  ...(row.client === null ? {} : { client: row.client }),
+  ...(row.sasl_username === null ? {} : { saslUsername: row.sasl_username }),
 })
 
 const wishesOf = ({ notify, orcpt }: Pick<RecipientRow, 'notify' | 'orcpt'>): Pick<Recipient, 'notify' | 'orcpt'> => ({

@@ -18,6 +18,8 @@ export interface MessageEnvelope {
   readonly smtputf8: number
   readonly body_type: string | null
   readonly message_id: string | null
+  readonly client: string | null
+  readonly sasl_username: string | null
 }
 
 export interface RecipientEnvelope {
@@ -34,7 +36,7 @@ export interface RecipientEnvelope {
  */
 export const messageCrc = (row: MessageEnvelope): number =>
   crc32(
-    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.prepended_headers}`,
+    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${row.prepended_headers}`,
   )
 
 export const recipientCrc = (row: RecipientEnvelope): number =>

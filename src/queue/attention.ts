@@ -1,0 +1,82 @@
+/** Conditions that need an operator's attention, from facts that are at hand. The list is bounded. */
+import type { DestinationName } from '../mail/message.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { QueueTally } from '../store/queue-tally.ts'
+import type { Instant } from '../system/clock.ts'
+
+/** One entry of the list. */
+export type AttentionItem =
+  /** The store cannot commit: no mail is accepted or delivered. */
+  | { readonly kind: 'store-unavailable'; readonly why: string; readonly since: Instant }
+  | {
+      readonly kind: 'dead-destination'
+      readonly destination: DestinationName
+      /** Recipients that wait for it. */
+      readonly waiting: number
+      /** Time of the next probe. */
+      readonly until: Instant
+    }
+  | {
+      readonly kind: 'suspended-destination'
+      readonly destination: DestinationName
+      readonly waiting: number
+      readonly by: string
+      readonly reason: string | null
+      /** Time when it ends by itself; null for never. */
+      readonly until: Instant | null
+    }
+  | { readonly kind: 'corrupt-messages'; readonly messages: number }
+  /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
+  | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
+  | { readonly kind: 'notices-due'; readonly messages: number; readonly isAtLeast: boolean }
+  | { readonly kind: 'warnings'; readonly count: number; readonly last: string; readonly since: Instant }
+
+/** A count that stops at a limit. */
+interface Bounded {
+  readonly count: number
+  readonly isAtLeast: boolean
+}
+
+export interface AttentionFacts {
+  /** Why the store cannot commit, and since when; null while it can. */
+  readonly storeUnavailable: { readonly why: string; readonly since: Instant } | null
+  readonly destinations: readonly LiveDestination[]
+  readonly tally: Pick<QueueTally, 'queues' | 'waiting'>
+  /** Recipients whose lifetime ends within `within` ms. */
+  readonly expiring: Bounded & { readonly within: number }
+  readonly noticesDue: Bounded
+  /** Warnings and errors of the log since a time, and the last of them; null for none. */
+  readonly warnings: { readonly count: number; readonly last: string; readonly since: Instant } | null
+}
+
+/** Maximum number of destinations in the list: those with the most waiting recipients. */
+const DESTINATIONS = 40
+
+export function attentionOf({
+  storeUnavailable,
+  destinations,
+  tally,
+  expiring,
+  noticesDue,
+  warnings,
+}: AttentionFacts): readonly AttentionItem[] {
+  const waiting = new Map(tally.waiting.map((one) => [one.destination, one.recipients]))
+  const closed = destinations.flatMap((one) => closedItem(one, waiting.get(one.destination) ?? one.waiting))
+  const corrupt = tally.queues.find(({ queue }) => queue === 'corrupt')?.messages ?? 0
+  return [
+    ...(storeUnavailable === null ? [] : [{ kind: 'store-unavailable' as const, ...storeUnavailable }]),
+    ...closed.toSorted((a, b) => b.waiting - a.waiting).slice(0, DESTINATIONS),
+    ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
+    ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
+    ...(noticesDue.count === 0 ? [] : [{ kind: 'notices-due' as const, messages: noticesDue.count, isAtLeast: noticesDue.isAtLeast }]),
+    ...(warnings === null ? [] : [{ kind: 'warnings' as const, ...warnings }]),
+  ]
+}
+
+type Closed = Extract<AttentionItem, { readonly kind: 'dead-destination' | 'suspended-destination' }>
+
+/** The entry of a destination that is dead or suspended, as a list: empty for another one. */
+function closedItem({ destination, state, suspension, deadUntil }: LiveDestination, waiting: number): readonly Closed[] {
+  if (suspension !== null) return [{ kind: 'suspended-destination', destination, waiting, ...suspension }]
+  return state === 'dead' && deadUntil !== null ? [{ kind: 'dead-destination', destination, waiting, until: deadUntil }] : []
+}

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { attentionOf, type AttentionFacts } from '../../src/queue/attention.ts'
+import type { LiveDestination } from '../../src/store/destination-status.ts'
+
+const T0 = 1_767_225_600_000
+
+const open: LiveDestination = {
+  destination: 'open.example',
+  state: 'open',
+  window: 5,
+  inFlight: 0,
+  waiting: 3,
+  nextDueAt: null,
+  deadUntil: null,
+  probeInterval: null,
+  suspension: null,
+  siteStatus: null,
+}
+
+const CALM: AttentionFacts = {
+  storeUnavailable: null,
+  destinations: [open],
+  tally: { queues: [], waiting: [] },
+  expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
+  noticesDue: { count: 0, isAtLeast: false },
+  warnings: null,
+}
+
+test('a queue in order needs no attention', () => {
+  expect(attentionOf(CALM)).toEqual([])
+})
+
+test('each condition is one entry, the store first', () => {
+  const suspension = { by: 'root', until: null, reason: 'moves' }
+  const items = attentionOf({
+    storeUnavailable: { why: 'the disk is full', since: T0 },
+    destinations: [
+      { ...open, destination: 'dead.example', state: 'dead', deadUntil: T0 + 1 },
+      { ...open, destination: 'shut.example', state: 'suspended', suspension },
+    ],
+    tally: {
+      queues: [{ queue: 'corrupt', messages: 2, recipients: 2, oldestArrival: T0 }],
+      waiting: [{ destination: 'shut.example', recipients: 9 }],
+    },
+    expiring: { count: 4, isAtLeast: false, within: 3_600_000 },
+    noticesDue: { count: 20, isAtLeast: true },
+    warnings: { count: 2, last: 'no such host', since: T0 },
+  })
+  expect(items).toEqual([
+    { kind: 'store-unavailable', why: 'the disk is full', since: T0 },
+    { kind: 'suspended-destination', destination: 'shut.example', waiting: 9, ...suspension },
+    { kind: 'dead-destination', destination: 'dead.example', waiting: 3, until: T0 + 1 },
+    { kind: 'corrupt-messages', messages: 2 },
+    { kind: 'expiring-recipients', count: 4, isAtLeast: false, within: 3_600_000 },
+    { kind: 'notices-due', messages: 20, isAtLeast: true },
+    { kind: 'warnings', count: 2, last: 'no such host', since: T0 },
+  ])
+})
+
+test('the list is bounded, and has the destinations with the most waiting mail', () => {
+  const dead = Array.from({ length: 1_000 }, (_, n) => ({
+    ...open,
+    destination: `d${n}.example`,
+    state: 'dead' as const,
+    deadUntil: T0,
+    waiting: n,
+  }))
+  const items = attentionOf({ ...CALM, destinations: dead })
+  expect(items).toHaveLength(40)
+  expect(items[0]).toMatchObject({ destination: 'd999.example' })
+})
