@@ -29,7 +29,11 @@ function open() {
   /** Called after each round with the number of rounds so far. */
   const control = { afterRound: (_rounds: number): Promise<void> => Promise.resolve() }
   const deps = {
-    ...{ store, reader, clock, events: new Events(() => clock.now()), scheduler: storedScheduler(store, reader) },
+    store,
+    reader,
+    clock,
+    events: new Events(() => clock.now()),
+    scheduler: storedScheduler(store, reader),
     policies: () => policies,
     retention: () => RETENTION,
     throttle: (messages: number) => control.afterRound(rounds.push(messages)),

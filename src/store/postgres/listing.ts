@@ -101,8 +101,8 @@ export class Listing {
     return { ...(counts ?? NOTHING), last: through === end ? null : through, destinations }
   }
 
-  #asked<Row extends object>({ text, parameters }: sql.Query): Promise<readonly Row[]> {
-    return this.#reading.query<Row>(text, parameters)
+  #asked<Found extends object>({ text, parameters }: sql.Query): Promise<readonly Found[]> {
+    return this.#reading.query<Found>(text, parameters)
   }
 
   /** The highest id; 0 for an empty queue. */

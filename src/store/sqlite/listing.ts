@@ -51,7 +51,7 @@ export class Listing {
   readonly #firstLive
   readonly #liveCounts
   /** Prepared statements by their SQL text, which depends on the keys of the filter. */
-  readonly #statements = new Map<string, Statement<object[], unknown>>()
+  readonly #statements = new Map<string, Statement<object[]>>()
   readonly #closed
   readonly #recipientsAt
   readonly #newestRecipientsAt

@@ -49,7 +49,7 @@ const TEXTS: readonly (readonly [string, string])[] = [
   ...[...Object.entries(writing), ...Object.entries(moving), ...Object.entries(reading)].flatMap(([name, text]) =>
     typeof text === 'string' ? [[name, text] as const] : [],
   ),
-  ...[...Object.entries(auditing)],
+  ...Object.entries(auditing),
   ...FILTERS.flatMap((filter) => {
     const name = filter.queue ?? conditionsIn(filter).join()
     const counts = { queues: null, among: false }
