@@ -343,4 +343,11 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'while (leaving.length < 0 && leaving.some(isWaitedFor) &&',
     'queue/scheduler/shard-transfer',
   ),
+  safety(
+    'a fence without a lock',
+    'store/postgres/session/node-queries.ts',
+    'id = $1 and session = $2 for share) fence',
+    'id = $1 and session = $2) fence',
+    'store/postgres/node',
+  ),
 ]

@@ -1,7 +1,8 @@
 /**
  * The time for which a node may begin deliveries after a beat. Another node takes this one over when it has seen no beat for
  * `lease`, which it measures from a later moment than the sending of the beat. So no delivery begins after a takeover, unless both
- * clocks of this machine stood still or were set back meanwhile; such deliveries begin before the next beat only.
+ * clocks of this machine stood still or were set back meanwhile; such deliveries begin before the next beat only. A delivery begins with its
+ * look-ups of hosts: a process that is stopped during these opens the connection when it continues, like any delivery in flight.
  */
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
 

@@ -55,6 +55,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`nodes${WITHOUT_POSTGRES.why}`, () => {
     let isOver = false
     const takeover = takeOverNode(session, node, 0).then((done) => ((isOver = true), done))
     await zombie.query('insert into staged (content_id, node) values (7, $1)', [node])
+    const waits = async () => isOver || (await zombie.query('select 1 from pg_locks where not granted')).length > 0
+    await expect.poll(waits, { interval: 10 }).toBe(true)
     expect(isOver).toBe(false)
     await zombie.command('commit')
     expect(await takeover).toMatchObject({ shards: 0, swept: 1 })
