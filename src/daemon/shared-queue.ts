@@ -12,10 +12,12 @@ import { PostgresNodeTable } from '../store/postgres/postgres-node-table.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { queueFile } from '../store/sqlite/file/database.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import type { QueueClock } from '../system/queue-clock.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { RecentMail } from '../store/postgres/writing/recent-mail.ts'
 import type { WritingEvent } from '../store/postgres/writing/writing-events.ts'
+import { readRecord } from './node/database-clock.ts'
 import { DatabaseReport } from './node/database-report.ts'
 import type { OpenedQueue } from './opening.ts'
 import { Peers } from './node/peers.ts'
@@ -28,7 +30,7 @@ const LEAVE_LIMIT: Duration = seconds(2)
 export interface SharedQueueDeps {
   /** Folder of the control socket, of the maildrop and of the lock of this node. */
   readonly directory: string
-  readonly clock: Clock
+  readonly clock: QueueClock
   readonly events: Events
   readonly loaded: LoadedConfig
   /** Called when another node has taken this one over. */
@@ -80,7 +82,8 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       drain: () => member.drain(),
       database: () => database.state,
     }
-    return { store: joined.store, reader: joined.reader, membership: member, node, movable: null, close }
+    const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
+    return { store: joined.store, reader, membership: member, node, movable: null, close }
   } catch (error) {
     ownership.release()
     throw error

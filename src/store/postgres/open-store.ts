@@ -4,7 +4,7 @@
  */
 import type { DatabaseUrl } from '../../config/values/database-url.ts'
 import type { OwnerId } from '../../mail/message.ts'
-import type { Clock, Duration } from '../../system/clock.ts'
+import type { Clock, Duration, Instant } from '../../system/clock.ts'
 import type { Shard } from '../membership/shards.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { QueueStore } from '../queue-store.ts'
@@ -52,11 +52,15 @@ export interface PostgresQueue {
   readonly created: boolean
   /** Reads the state of the database from now on, every 15 s. */
   readonly watch: (seen: (state: DatabaseState) => void) => void
+  /** The clock of the database. */
+  readonly time: () => Promise<Instant>
   /** Closes the reader and the store. The node stays until it leaves or is taken over. */
   readonly close: () => Promise<void>
   /** Closes the sessions at once, like the end of the process. */
   readonly destroy: () => Promise<void>
 }
+
+const databaseTime = 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now'
 
 /** Time limit of a statement of the reader. */
 const READER_SETTINGS = { statement_timeout: '15s' }
@@ -92,6 +96,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       store,
       reader,
       created,
+      time: async () => (await reading.query<{ now: Instant }>(databaseTime))[0]?.now ?? clock.now(),
       watch: (seen) => {
         watch = new DatabaseWatch({ clock, reading, seen })
       },
