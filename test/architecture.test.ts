@@ -46,6 +46,7 @@ const LAYERS = [
   'api',
   'page/markup',
   'page/screens',
+  'page',
   'daemon/node',
   'daemon/admin',
   'daemon',

@@ -1,6 +1,6 @@
 /** Collects the contents of the packages: compiled sources, the stripped Node, and the files of the dependencies. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { changelog } from './control.ts'
 import { copyrightText, type Licence } from './copyright.ts'
@@ -71,6 +71,7 @@ export function collect(options: BuildOptions): RelaySources {
   execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', dist], {
     cwd: root,
   })
+  cpSync(join(root, 'src/page/browser'), join(dist, 'page/browser'), { recursive: true })
   const dependencies = productionDependencies(JSON.parse(read('package-lock.json')) as Lock)
   const licences = dependencies.map((dependency) => licenceOf(root, dependency))
   return {

@@ -5,8 +5,10 @@ import type { FailureLimit } from '../http/failure-limit.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 import { assertMayTry } from '../http/web-admission.ts'
-import { LOGIN_SCRIPT, type LoginPage } from './login-page.ts'
 import type { Sessions } from './sessions.ts'
+
+/** The page of the login. `problem` is the sentence on a failed login; null at the first visit. */
+export type LoginPage = (facts: { readonly problem: string | null }) => string
 
 export interface AccountRoutesDeps {
   readonly sessions: Sessions
@@ -31,12 +33,6 @@ export function accountRoutes({ sessions, failures, loginPage, loggedOut, refuse
   })
   return [
     route({ method: 'GET', path: '/login', role: 'anyone', handler: () => form(200, null) }),
-    route({
-      method: 'GET',
-      path: '/login.js',
-      role: 'anyone',
-      handler: () => ({ kind: 'text', status: 200, contentType: 'text/javascript; charset=utf-8', text: LOGIN_SCRIPT }),
-    }),
     route({
       method: 'POST',
       path: '/login',

@@ -1,7 +1,6 @@
 /** The admin API and the page over the queue that the daemon has open. */
 import type { LoadedConfig } from '../config/load.ts'
-import type { Problem } from '../http/problem-details.ts'
-import { route, type Answer } from '../http/route-table.ts'
+import { Page } from '../page/web-page.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
@@ -9,6 +8,7 @@ import type { Events } from '../telemetry/events.ts'
 import { Admin } from './admin/admin.ts'
 import type { OpenParts } from './opening.ts'
 import { queueApi } from './queue-api.ts'
+import { relayLight } from './relay-light.ts'
 
 export interface QueueAdminDeps {
   readonly loaded: () => LoadedConfig
@@ -18,15 +18,6 @@ export interface QueueAdminDeps {
   readonly parts: () => OpenParts | null
 }
 
-/** Shows a problem to a person. */
-const refusalPage = ({ kind: { status, title }, message, headers }: Problem): Answer => ({
-  kind: 'text',
-  status,
-  contentType: 'text/plain; charset=utf-8',
-  text: `${title}: ${message}\n`,
-  headers,
-})
-
 export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Admin {
   const open = (): OpenParts => {
     const opened = parts()
@@ -35,6 +26,13 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
   }
   const { config } = loaded()
   const api = queueApi({ clock, loaded, parts })
+  const page = new Page({
+    view: api.view,
+    now: api.now,
+    notices: () => open().relay.notices,
+    draw: (key) => systemRandom.draw(key),
+    light: relayLight({ clock, parts }),
+  })
   return new Admin({
     queueDirectory: config.queue_directory,
     config,
@@ -45,11 +43,9 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
       const { reader, store } = open()
       return { clock, reader, store }
     },
-    routes: [
-      route({ method: 'GET', path: '/', role: 'known', handler: () => ({ kind: 'redirect', location: 'api/v1/whoami' }) }),
-      ...api.routes,
-    ],
+    routes: [...page.routes, ...api.routes],
     closeRoutes: () => api.close(),
-    refusalPage,
+    refusalPage: page.refusal,
+    loginPage: page.login,
   })
 }

@@ -13,7 +13,7 @@ export { maskControls } from '../mail/smtp-reply.ts'
 const two = (value: number): string => String(value).padStart(2, '0')
 
 /** Formats local time: `2026-11-20 10:00:00`. */
-export function localTime(at: Instant, clock: Clock): string {
+export function localTime(at: Instant, clock: Pick<Clock, 'zone'>): string {
   const { year, month, day, hour, minute, second } = civilTime(at, clock.zone(at).offset)
   return `${year}-${two(month)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`
 }

@@ -1,4 +1,3 @@
-import { AccessEntries } from '../../src/access/access-entries.ts'
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
@@ -360,7 +359,6 @@ describe('with a daemon', () => {
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
-        access: new AccessEntries({ store, reader, clock: operator.clock }),
         status: () => Promise.reject(new Error('no relay')),
         clock: operator.clock,
       })
@@ -459,7 +457,6 @@ describe('with a daemon', () => {
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
-        access: new AccessEntries({ store, reader, clock: operator.clock }),
         status: () => Promise.reject(new Error('no relay')),
         clock: operator.clock,
       })
@@ -487,7 +484,6 @@ describe('with a daemon', () => {
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
-        access: new AccessEntries({ store, reader, clock: operator.clock }),
         status: () => Promise.reject(new Error('no relay')),
         clock: operator.clock,
       })

@@ -336,20 +336,6 @@ describe('sessions', () => {
       expect((await server.ask({ target: '/viewer', fields: { Cookie } })).status).toBe(401)
     expect((await server.ask({ target: '/viewer', fields: { Cookie: `a=b; deferd-${server.port}=${id}; c=d` } })).status).toBe(200)
   })
-
-  test('the form of the login works without the script, and the script takes the code from the fragment', async () => {
-    await open()
-    const form = await server.ask({ target: '/login' })
-    expect([form.status, form.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(form.body).toContain('<form method="post" action="login">')
-    expect(form.body.match(/<input name="code"/g)).toHaveLength(1)
-    const script = await server.ask({ target: '/login.js' })
-    expect([script.status, script.headers.get('content-type'), script.body]).toEqual([
-      200,
-      'text/javascript; charset=utf-8',
-      expect.stringContaining('history.replaceState'),
-    ])
-  })
 })
 
 test('without TLS beyond loopback, only this machine and the proxies may connect', async () => {

@@ -18,7 +18,7 @@ const context = {
   limits: new ClientLimits(config, new VirtualClock()),
   refusal: () => undefined,
   flushDomain: () => true,
-  restrictions: { isIdle: true, decide: () => Promise.reject(new Error('no restriction is configured')) },
+  restrictions: null,
   hourly: new HourlyLimits(new VirtualClock()),
   nextInstance: () => 'x',
 }

@@ -1,7 +1,6 @@
 /** A server of the admin API over sample routes, with sessions, tokens and a clock of the test. */
 import { accountRoutes } from '../../src/admin/account-routes.ts'
 import { authentication, confirmation } from '../../src/admin/authentication.ts'
-import { loginPage } from '../../src/admin/login-page.ts'
 import { hashOf, newToken } from '../../src/admin/secrets.ts'
 import { Sessions, type PageUser } from '../../src/admin/sessions.ts'
 import { Networks } from '../../src/config/values/networks.ts'
@@ -68,7 +67,7 @@ export class SampleServer {
     const account = accountRoutes({
       sessions: this.sessions,
       failures,
-      loginPage,
+      loginPage: ({ problem }) => `<form method="post" action="login">${problem ?? ''}</form>`,
       loggedOut: () => void this.streams.confirmAll(),
       refused: () => undefined,
     })

@@ -4,9 +4,8 @@
  */
 import { rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { accountRoutes } from '../../admin/account-routes.ts'
+import { accountRoutes, type LoginPage } from '../../admin/account-routes.ts'
 import { authentication, confirmation } from '../../admin/authentication.ts'
-import { loginPage } from '../../admin/login-page.ts'
 import { Sessions, type PageUser } from '../../admin/sessions.ts'
 import type { TokenDeps } from '../../admin/tokens.ts'
 import { needsProxy } from '../../config/admin-reach.ts'
@@ -43,6 +42,7 @@ export interface AdminDeps {
   readonly closeRoutes: () => void
   /** Shows a problem to a person. */
   readonly refusalPage: RefusalPage
+  readonly loginPage: LoginPage
 }
 
 export class Admin {
@@ -116,7 +116,7 @@ export class Admin {
   }
 
   #newListener(): Listener {
-    const { clock, tokens, routes, refusalPage } = this.#deps
+    const { clock, tokens, routes, refusalPage, loginPage } = this.#deps
     const failures = new FailureLimit(clock)
     const account = accountRoutes({
       sessions: this.#sessions,

@@ -2,7 +2,7 @@
  * Small charts as inline SVG: curves, bars, and the strip of the last outcomes. Everything that they show is also text: in a
  * label for screen readers, or beside them.
  */
-import { html, type Html, type Part } from './html.ts'
+import { html, type Html } from './html.ts'
 
 const rounded = (value: number): number => Math.round(value * 10) / 10
 
@@ -60,26 +60,4 @@ export function outcomeStrip(outcomes: readonly string[], shown: number): Html {
       return html`<rect class="${outcome}" x="${(shown - last.length + i) * 5}" y="${15 - height}" width="4" height="${height}" />`
     })}
   </svg>`
-}
-
-export interface Column {
-  readonly label: Part
-  readonly value: number
-  readonly text: string
-}
-
-/** Vertical bars with their values above and their labels below, as a list. */
-export function columns(items: readonly Column[], label: string): Html {
-  const most = Math.max(...items.map(({ value }) => value), 1)
-  return html`<ol class="columns" aria-label="${label}">
-    ${items.map(({ label: name, value, text }) => {
-      const height = value === 0 ? 1 : Math.max(3, rounded((60 * value) / most))
-      return html`<li class="${value === 0 ? 'none' : ''}">
-        <span class="value">${text}</span
-        ><svg viewBox="0 0 20 60" preserveAspectRatio="none" aria-hidden="true">
-          <rect y="${60 - height}" width="20" height="${height}" /></svg
-        ><span class="name">${name}</span>
-      </li>`
-    })}
-  </ol>`
 }

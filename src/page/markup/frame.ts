@@ -86,7 +86,7 @@ const foot = (view: View, { live = null }: Screen): Html =>
   html`<footer>
     <p>
       deferd ${view.version} ·
-      <span class="who">${view.requester.name}</span>${view.requester.mayOperate ? null : ' (may look, not change)'}
+      ${view.requester.name}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
     </p>
     ${
       live === null
@@ -106,7 +106,7 @@ export const document = (view: View, screen: Screen): string => {
       ${head(view, screen)}
       <body
         data-root="${view.root}"
-        data-now="${view.clock.now()}"
+        data-now="${view.now}"
         ${live === null ? null : html` data-live-path="${live.path}"`}${live?.stream === undefined ? null : html` data-live-stream="${live.stream}"`}
       >
         <a class="skip" href="#main">Skip to content</a>
@@ -139,12 +139,22 @@ ${content}
 export const buttonLink = (href: string, text: string, kind = ''): Html =>
   html`<a class="button ${kind}" href="${href}" ${text.endsWith('…') ? html` data-dialog` : null}>${text}</a>`
 
+export interface PagerState {
+  /** Cursor of the next page; null after the last one. */
+  readonly next: string | null
+  readonly isFirst: boolean
+  /** Name of the cursor in the query. */
+  readonly parameter?: 'after' | 'before'
+}
+
 /** Links to the next and the first page of a listing. */
-export const pager = (view: View, place: string, query: Query, { next, isFirst }: { next: string | null; isFirst: boolean }): Html | null =>
+export const pager = (view: View, place: string, query: Query, { next, isFirst, parameter = 'after' }: PagerState): Html | null =>
   next === null && isFirst
     ? null
     : html`<nav class="pager" aria-label="Pages">
-        ${isFirst ? null : html`<a class="button" href="${linkTo(view, place, { ...query, after: null })}">First page</a>`}${
-          next === null ? null : html`<a class="button" href="${linkTo(view, place, { ...query, after: next })}" rel="next">Next page</a>`
+        ${isFirst ? null : html`<a class="button" href="${linkTo(view, place, { ...query, [parameter]: null })}">First page</a>`}${
+          next === null
+            ? null
+            : html`<a class="button" href="${linkTo(view, place, { ...query, [parameter]: next })}" rel="next">Next page</a>`
         }
       </nav>`

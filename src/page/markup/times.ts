@@ -13,22 +13,20 @@ const element = (view: View, seconds: number, text: string, form: string): Html 
 }
 
 /** `in 4m`, `3h 5m ago`, with the local time as its title. */
-export const distance = (view: View, seconds: number): Html =>
-  element(view, seconds, relative(instantOf(seconds), view.clock.now()), 'distance')
+export const distance = (view: View, seconds: number): Html => element(view, seconds, relative(instantOf(seconds), view.now), 'distance')
 
 /** `3h 5m`: the time since an instant. */
-export const age = (view: View, seconds: number): Html =>
-  element(view, seconds, span(Math.max(0, view.clock.now() - instantOf(seconds))), 'age')
+export const age = (view: View, seconds: number): Html => element(view, seconds, span(Math.max(0, view.now - instantOf(seconds))), 'age')
 
 /** `in 4m`, or `now` for a time that has passed. */
 export const due = (view: View, seconds: number): Html =>
-  element(view, seconds, instantOf(seconds) <= view.clock.now() ? 'now' : relative(instantOf(seconds), view.clock.now()), 'due')
+  element(view, seconds, instantOf(seconds) <= view.now ? 'now' : relative(instantOf(seconds), view.now), 'due')
 
 /** `10:02:07` today, otherwise `2026-11-20 10:02`: a local time. */
 export function clockTime(view: View, seconds: number): Html {
   const at = instantOf(seconds)
   const whole = localTime(at, view.clock)
-  const isToday = whole.slice(0, 10) === localTime(view.clock.now(), view.clock).slice(0, 10)
+  const isToday = whole.slice(0, 10) === localTime(view.now, view.clock).slice(0, 10)
   return html`<time datetime="${isoTime(at)}" title="${whole}">${isToday ? whole.slice(11) : whole.slice(0, 16)}</time>`
 }
 

@@ -1,5 +1,5 @@
 /** Facts of one request that every screen needs: the time, the requester, and the way back to the root of the page. */
-import type { Clock } from '../../system/clock.ts'
+import type { Clock, Instant } from '../../system/clock.ts'
 
 /** Health of the relay, as `/healthz` reports it. */
 export interface Light {
@@ -9,11 +9,11 @@ export interface Light {
 }
 
 export interface View {
-  /** Path of the request, below the root of the page: `messages/4SVLCh0sf8z7Qhl`. Empty for the first screen. */
-  readonly path: string
   /** Relative URL of the root: `./` or `../`. A proxy may serve the page below any path. */
   readonly root: string
-  readonly clock: Clock
+  /** Time of the wall clock. */
+  readonly now: Instant
+  readonly clock: Pick<Clock, 'zone'>
   /** Name of the relay (myhostname). */
   readonly relay: string
   readonly version: string
@@ -24,8 +24,8 @@ export interface View {
   readonly requester: { readonly name: string; readonly mayOperate: boolean; readonly mayReadContent: boolean }
 }
 
-/** Relative URL of the root for a path. */
-export const rootOf = (path: string): string => {
-  const depth = path.split('/').length - 1
+/** Relative URL of the root for a path such as `/messages/:id`. */
+export function rootOf(path: string): string {
+  const depth = path.split('/').length - 2
   return depth === 0 ? './' : '../'.repeat(depth)
 }

@@ -55,6 +55,6 @@ export const auditScreen = (view: View, { page, query, before }: AuditFacts): Sc
     kind: 'messages',
     empty: query.who + query.action === '' ? 'No operator has changed the queue yet.' : 'No record matches.',
   })}
-  ${pager(view, 'audit', query, { next: page.next, isFirst: before === '' })}
+  ${pager(view, 'audit', query, { next: page.next, isFirst: before === '', parameter: 'before' })}
   ${asCommand(['audit'], { method: 'GET', path: 'api/v1/audit' })}`,
 })

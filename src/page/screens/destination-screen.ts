@@ -110,8 +110,8 @@ function causesSection(view: View, { causes, as_of: at }: CausesValue): Html {
   )
 }
 
-function outcomesFact(outcomes: readonly string[] | null): Part {
-  if (outcomes === null || outcomes.length === 0) return null
+function outcomesFact(outcomes: readonly string[] | undefined): Part {
+  if (outcomes === undefined || outcomes.length === 0) return null
   const delivered = outcomes.filter((outcome) => outcome === 'delivered').length
   return html`${outcomeStrip(outcomes, Math.min(50, Math.max(10, outcomes.length)))} ${count(delivered)} of ${count(outcomes.length)}
   delivered`

@@ -13,7 +13,7 @@ import type { View } from '../markup/view.ts'
 export interface DestinationsFacts {
   readonly destinations: readonly DestinationValue[]
   readonly next: string | null
-  readonly query: { readonly name: string; readonly order: string; readonly state: string; readonly after: string }
+  readonly query: { readonly name: string; readonly order: string; readonly after: string }
 }
 
 /** Time of the next attempt, of the probe, or of the end of the suspension. */
@@ -41,7 +41,7 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
   },
   { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
   { heading: 'Next', cell: (one) => nextOf(view, one) },
-  { heading: 'Last outcomes', cell: (one) => (one.last_outcomes === null ? '' : outcomeStrip(one.last_outcomes, 20)) },
+  { heading: 'Last outcomes', cell: (one) => (one.last_outcomes === undefined ? '' : outcomeStrip(one.last_outcomes, 20)) },
   {
     heading: 'Last reply',
     kind: 'code',
@@ -49,28 +49,19 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
   },
 ]
 
-const filterForm = (view: View, { name, order, state }: DestinationsFacts['query']): Html =>
+const filterForm = (view: View, { name, order }: DestinationsFacts['query']): Html =>
   html`<form class="filter" action="${linkTo(view, 'destinations')}" method="get">
     ${field({ name: 'name', label: 'Name', value: name, example: '*.example.com' })}
-    ${choice('State', 'state', state, [
-      { value: '', text: 'any' },
-      { value: 'dead', text: 'dead' },
-      { value: 'suspended', text: 'suspended' },
-      { value: 'throttled', text: 'throttled' },
-      { value: 'open', text: 'open' },
-    ])}
     ${choice('Order', 'order', order, [
       { value: 'waiting', text: 'most waiting' },
       { value: 'name', text: 'name' },
-      { value: 'state', text: 'state' },
-      { value: 'next', text: 'next attempt' },
     ])}
     <button type="submit">Show</button>
   </form>`
 
 export function destinationsScreen(view: View, { destinations, next, query }: DestinationsFacts): Screen {
   const most = Math.max(1, ...destinations.map(({ waiting }) => waiting))
-  const isFiltered = query.name !== '' || query.state !== ''
+  const isFiltered = query.name !== ''
   return {
     title: 'Destinations',
     place: 'destinations',

@@ -21,7 +21,7 @@ export interface HistoryQuery {
 export interface HistoryFacts {
   readonly page: HistoryValue
   readonly query: HistoryQuery
-  readonly after: string
+  readonly before: string
   readonly problem: string | null
 }
 
@@ -70,7 +70,7 @@ const filterForm = (view: View, { sender, recipient, outcome, since }: HistoryQu
 
 const given = (query: HistoryQuery): boolean => Object.values(query).some((value) => value !== '')
 
-export function historyScreen(view: View, { page, query, after, problem }: HistoryFacts): Screen {
+export function historyScreen(view: View, { page, query, before, problem }: HistoryFacts): Screen {
   const rows = page.messages.flatMap((message) => message.recipients.map((recipient) => ({ message, recipient })))
   const options = (['sender', 'recipient', 'outcome', 'since'] as const).flatMap((name) =>
     query[name] === '' ? [] : [`--${name}`, query[name]],
@@ -92,7 +92,7 @@ export function historyScreen(view: View, { page, query, after, problem }: Histo
             ? 'No mail that matches has left the queue.'
             : 'No mail has left the queue yet.',
     })}
-    ${pager(view, 'history', { ...query }, { next: page.next, isFirst: after === '' })}
+    ${pager(view, 'history', { ...query }, { next: page.next, isFirst: before === '', parameter: 'before' })}
     ${asCommand(['history', ...options], { method: 'GET', path: `api/v1/history${queryText({ ...query })}` })}`,
   }
 }

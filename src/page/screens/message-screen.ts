@@ -95,11 +95,11 @@ const joinedTimes = (view: View, times: readonly number[]): Part => times.map((t
 
 function drawing(view: View, message: MessageValue, address: string): Html {
   const attempts = message.history.filter((attempt) => attempt.recipient === address)
-  const future = message.future.find((one) => one.recipient === address)
+  const future = message.future?.find((one) => one.recipient === address)
   const marks = marksOf(message, attempts, future)
   const end = Math.max(...marks.map((mark) => mark.age), future === undefined ? 0 : 1, 60_000)
   const isGone = message.queue_name === 'gone'
-  const now = isGone ? null : view.clock.now() - instantOf(message.arrival_time)
+  const now = isGone ? null : view.now - instantOf(message.arrival_time)
   return timeline(
     { marks, now, end: Math.max(end, now ?? 0) },
     `Attempts for ${address}: ${attempts.length} made, ${future?.attempts.length ?? 0} planned`,
@@ -107,7 +107,7 @@ function drawing(view: View, message: MessageValue, address: string): Html {
 }
 
 function recipientBlock(view: View, message: MessageValue, one: Recipient): Html {
-  const future = message.future.find(({ recipient }) => recipient === one.address)
+  const future = message.future?.find(({ recipient }) => recipient === one.address)
   const reason = one.delay_reason ?? one.bounce_reason ?? null
   return html`<article class="recipient">
     <h3><span class="address">${one.address}</span> ${marked(one.state)}</h3>
@@ -187,8 +187,8 @@ export function messageScreen(view: View, message: MessageValue): Screen {
       ['sender', html`<span class="address">${message.sender}</span>`],
       ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
       ['size', byteSize(message.message_size)],
-      ['Message-ID', message.message_id === null ? null : html`<code>${message.message_id}</code>`],
-      ['client', message.client === null ? null : html`<code>${message.client}</code>`],
+      ['Message-ID', message.message_id === null || message.message_id === undefined ? null : html`<code>${message.message_id}</code>`],
+      ['client', message.client === null || message.client === undefined ? null : html`<code>${message.client}</code>`],
       ['user', message.sasl_username],
       [
         'next attempt',
@@ -205,7 +205,7 @@ export function messageScreen(view: View, message: MessageValue): Screen {
       ['by rule', message.rule, 'wide'],
     ])}
     ${recipientsSection(view, message)} ${attemptsSection(view, message)}
-    ${message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
+    ${message.operations === undefined || message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
     ${asCommand(['queue', 'show', id], { method: 'GET', path: `api/v1/messages/${encodeURIComponent(id)}` })}`,
   }
 }

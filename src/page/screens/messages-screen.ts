@@ -24,7 +24,6 @@ export interface MessagesFacts {
   readonly filter: FilterText
   readonly count: CountValue | null
   readonly senders: SendersValue | null
-  readonly order: 'oldest' | 'newest'
   readonly after: string
   /** Sentence about a value of the filter that is invalid; null for none. */
   readonly problem: string | null
@@ -44,7 +43,7 @@ export const VERBS = [
 ] as const
 
 /** Fields that stay visible; the others are behind “More conditions”. */
-const filterForm = (view: View, { filter, order }: MessagesFacts): Html => {
+const filterForm = (view: View, { filter }: MessagesFacts): Html => {
   const hasMore = filter.older_than + filter.younger_than + filter.attempts_over + filter.status !== ''
   return html`<form class="filter" action="${linkTo(view, 'messages')}" method="get">
 ${field({ name: 'sender', label: 'Sender', value: filter.sender, example: '*@example.com' })}
@@ -52,7 +51,6 @@ ${field({ name: 'recipient', label: 'Recipient', value: filter.recipient, exampl
 ${field({ name: 'destination', label: 'Destination', value: filter.destination, example: 'example.com' })}
 ${choice('Queue', 'queue', filter.queue, [{ value: '', text: 'any' }, ...QUEUES.map((name) => ({ value: name, text: name }))])}
 ${field({ name: 'reply', label: 'Reply contains', value: filter.reply, example: '421 4.7.0' })}
-${order === 'newest' ? null : hidden({ order })}
 <p class="buttons"><button type="submit">Show</button>${isAny(filter) ? null : html` <a href="${linkTo(view, 'messages')}">Clear</a>`}</p>
 <details${hasMore ? html` open` : null}><summary>More conditions</summary><div class="more">
 ${field({ name: 'older_than', label: 'Older than', value: filter.older_than, example: '2h' })}
@@ -142,7 +140,7 @@ function actionBar({ filter, count: matching }: MessagesFacts): Html {
 
 /** The listing inside the form that starts operations. */
 function listing(view: View, facts: MessagesFacts): Html {
-  const { page, filter, order, after } = facts
+  const { page, filter, after } = facts
   const rows = table({
     caption: 'Messages',
     columns: columnsOf(view),
@@ -153,7 +151,7 @@ function listing(view: View, facts: MessagesFacts): Html {
       : html`No message matches: ${describedFilter(filter)}.`,
   })
   if (!view.requester.mayOperate || page.messages.length === 0) return rows
-  const back = `messages${queryText({ ...conditionsOf(filter), order: order === 'newest' ? null : order, after })}`
+  const back = `messages${queryText({ ...conditionsOf(filter), after })}`
   return html`<form action="${linkTo(view, 'operations/new')}" method="get" data-dialog>
     ${hidden({ ...conditionsOf(filter), back })} ${rows} ${actionBar(facts)}
   </form>`
@@ -183,25 +181,13 @@ function about({ filter, count: matching }: MessagesFacts): string {
   return isAny(filter) ? number : `${number === '' ? 'Messages' : number}: ${describedFilter(filter)}`
 }
 
-const orderLinks = (view: View, { filter, order }: MessagesFacts): Html =>
-  html`<nav class="choices" aria-label="Order">
-    ${(['newest', 'oldest'] as const).map(
-      (one) =>
-        html`<a
-          href="${linkTo(view, 'messages', { ...conditionsOf(filter), order: one === 'newest' ? null : one })}"
-          ${one === order ? html` aria-current="true"` : null}
-          >${one} first</a
-        >`,
-    )}
-  </nav>`
-
 export function messagesScreen(view: View, facts: MessagesFacts): Screen {
-  const { page, filter, order, after, problem } = facts
-  const query = { ...conditionsOf(filter), order: order === 'newest' ? null : order }
+  const { page, filter, after, problem } = facts
+  const query = conditionsOf(filter)
   return {
     title: 'Messages',
     place: 'messages',
-    main: html`${heading('Messages', about(facts), orderLinks(view, facts))} ${filterForm(view, facts)}
+    main: html`${heading('Messages', about(facts))} ${filterForm(view, facts)}
     ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`} ${senderList(view, facts)}
     ${listing(view, facts)} ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
     ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,

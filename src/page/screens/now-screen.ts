@@ -1,18 +1,17 @@
 /** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
-import type { StatusDestination, AgesValue, AttentionValue, NowValue, SeriesValue } from './shown-values.ts'
-import { columns, outcomeStrip, sparkline, thinned } from '../markup/charts.ts'
+import type { StatusDestination, NowValue, SeriesValue } from './shown-values.ts'
+import { outcomeStrip, sparkline, thinned } from '../markup/charts.ts'
 import { section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { age, clockTime, count, due, messages, plural, rate } from '../markup/times.ts'
+import { age, count, due, messages, plural, rate } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
 export interface NowFacts {
   readonly now: NowValue
   readonly series: SeriesValue
-  readonly ages: AgesValue | null
 }
 
 const RATES = [
@@ -76,22 +75,39 @@ function queueStrip(view: View, { queues, trash, oldest }: NowValue): Html {
   </ul>`
 }
 
-function attentionItem(view: View, { sentence, destination = null, queue_id: queueId = null, since }: AttentionValue): Html {
-  const place = destination !== null ? destinationLink(view, destination) : queueId !== null ? messageLink(view, queueId) : null
-  return html`<li>
-    ${shapeOf('warning')}
-    <p>${sentence}${since === null ? null : html` <span class="faint">since ${clockTime(view, since)}</span>`}</p>
-    ${place === null ? null : html`<a class="button" href="${place}">Look</a>`}
-  </li>`
+/** Sentence about a destination that is dead or suspended. */
+function attentionSentence(view: View, one: StatusDestination): Html {
+  const waiting = html`${plural(one.waiting, 'recipient')} ${one.waiting === 1 ? 'waits' : 'wait'}`
+  return one.state === 'suspended'
+    ? html`${one.destination} is suspended by
+      ${one.suspended_by ?? 'an operator'}${one.suspend_reason === null ? null : `: ${one.suspend_reason}`}; ${waiting}`
+    : html`${one.destination} is dead; ${waiting}${one.dead_until === null ? null : html`; probed ${due(view, one.dead_until)}`}`
 }
 
-const attentionList = (view: View, items: readonly AttentionValue[]): Html | null =>
-  items.length === 0
+/** Sentences shown; the other destinations are in the list of all. */
+const SENTENCES = 5
+
+const attentionList = (view: View, closed: readonly StatusDestination[]): Html | null =>
+  closed.length === 0
     ? null
     : section(
         'Needs attention',
         html`<ul class="attention">
-          ${items.map((item) => attentionItem(view, item))}
+          ${closed.slice(0, SENTENCES).map(
+            (one) =>
+              html`<li>
+                ${shapeOf(one.state)}
+                <p>${attentionSentence(view, one)}</p>
+                <a class="button" href="${destinationLink(view, one.destination)}">Look</a>
+              </li>`,
+          )}${
+            closed.length > SENTENCES
+              ? html`<li>
+                  ${shapeOf('warning')}
+                  <p>${plural(closed.length - SENTENCES, 'further destination')} dead or suspended</p>
+                </li>`
+              : null
+          }
         </ul>`,
       )
 
@@ -162,18 +178,8 @@ function whereItWaits(view: View, now: NowValue): Html {
   )
 }
 
-const howOld = (view: View, { ages, as_of: at }: AgesValue): Html =>
-  section(
-    'How old',
-    columns(
-      ages.map(({ label, recipients }) => ({ label, value: recipients, text: count(recipients) })),
-      'Waiting recipients by age',
-    ),
-    { aside: html`recipients by age, as of ${clockTime(view, at)}` },
-  )
-
 export function nowScreen(view: View, facts: NowFacts): Screen {
-  const { now, series, ages } = facts
+  const { now, series } = facts
   const queued = now.queues.reduce((sum, one) => sum + one.messages, 0)
   return {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
@@ -184,7 +190,7 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
         <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
         ${rangeLinks(view, series.range)}
       </section>
-      ${queueStrip(view, now)} ${attentionList(view, now.attention)}
-      ${queued === 0 ? emptyQueue(view, now) : [whereItWaits(view, now), ages === null ? null : howOld(view, ages)]}`,
+      ${queueStrip(view, now)} ${attentionList(view, now.closed_destinations)}
+      ${queued === 0 ? emptyQueue(view, now) : whereItWaits(view, now)}`,
   }
 }

@@ -58,6 +58,10 @@ export interface PlanFacts {
   readonly selection: string
   readonly words: readonly string[]
   readonly call: ApiCall
+  /** Query that makes the plan again. */
+  readonly again: string
+  /** Key with which the form has its effect once. */
+  readonly key: string
   /** Path below the root to which the operator returns. */
   readonly back: string
   /** Sentence about a refused attempt to carry it out; null for none. */
@@ -69,7 +73,7 @@ export const TYPED_FROM = 1_000
 
 function planFacts(
   view: View,
-  { matched, bytes, oldest, destinations, in_delivery: inDelivery, told_senders: told, undo, undo_until: until }: PlanValue,
+  { matched, bytes, oldest, destinations, in_delivery: inDelivery, told_senders: told, undo }: PlanValue,
 ): Html {
   return facts([
     ['messages', html`<strong>${count(matched)}</strong>`],
@@ -78,7 +82,7 @@ function planFacts(
     ['destinations', count(destinations)],
     ['in delivery', inDelivery === 0 ? null : html`${count(inDelivery)}: the outcome of their delivery counts first`],
     ['senders', told ? 'get a notice' : 'get no notice'],
-    ['undo', undo ? (until === null ? 'possible' : html`possible until ${clockTime(view, until)}`) : html`<strong>not possible</strong>`],
+    ['undo', undo === null ? html`<strong>not possible</strong>` : html`possible until ${clockTime(view, undo)}`],
   ])
 }
 
@@ -89,7 +93,7 @@ const examplesOf = (view: View, { examples, matched }: PlanValue): Html | null =
         <summary>${examples.length === matched ? 'The messages' : `The first ${count(examples.length)} of them`}</summary>
         <ul class="ids">
           ${examples.map(
-            (id) =>
+            ({ queue_id: id }) =>
               html`<li>
                 <a href="${messageLink(view, id)}"><code>${id}</code></a>
               </li>`,
@@ -97,10 +101,10 @@ const examplesOf = (view: View, { examples, matched }: PlanValue): Html | null =
         </ul>
       </details>`
 
-function confirmation(view: View, { plan, back, words }: PlanFacts): Html {
+function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
   const mustType = plan.matched > TYPED_FROM
   return html`<form method="post" action="${linkTo(view, 'operations')}">
-    ${hidden({ plan: plan.token, back, words: words.join('\u0000') })}
+    ${hidden({ plan: plan.token, key, again, back })}
     <label class="field"><span>Reason (optional, for the audit log)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
     ${mustType ? html`<label class="field"><span>Type ${String(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${String(plan.matched)}" autocomplete="off" /></label>` : null}
     <p class="buttons">
@@ -187,7 +191,7 @@ export function operationScreen(view: View, { operation, back }: OperationFacts)
   return {
     title: `${textsOf(action).name}: ${state}`,
     place: 'operations',
-    live: state === 'running' ? { path: `api/v1/operations/${encodeURIComponent(id)}` } : null,
+    live: state === 'running' ? { path: `api/v1/operations/${id}` } : null,
     ...(state === 'running' ? { refresh: 2 } : {}),
     main: html`<div class="panel" data-state="${state}">
       <h1>${textsOf(action).name} ${marked(state)}</h1>

@@ -102,6 +102,5 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'saveDestination',
   'forgetMaildropFiles',
   'tokenUsed',
-  'setAccess',
   'ping',
 ])

@@ -1,0 +1,278 @@
+/**
+ * Routes of the actions: the dry run of an operation, its start, progress, cancel and undo; the suspension of destinations; and the
+ * audit log. Forms send the same requests as programs do, and lead to a screen with 303 (See Other).
+ */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { destinationDetails } from '../api/queries/destinations.ts'
+import {
+  auditPage,
+  beginOperation,
+  cancelOperation,
+  operationPlan,
+  operationState,
+  PLAN_OUTDATED,
+  undoOperation,
+} from '../api/queries/operations-view.ts'
+import { idempotent } from '../api/values/idempotency.ts'
+import { durationText, conditionShape } from '../api/values/message-query.ts'
+import { askedBy, type Asked, type DirectRequest } from '../api/values/operation-request-shape.ts'
+import { planOfToken } from '../api/values/plan-token.ts'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { formBody, invalid } from '../http/request-body.ts'
+import { auditName, type Requester } from '../http/requester.ts'
+import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
+import { OPERATIONS } from '../queue/operation-request.ts'
+import type { OperationJson } from '../presentation/operation-json.ts'
+import { queryText } from './markup/links.ts'
+import type { View } from './markup/view.ts'
+import { auditScreen } from './screens/audit-screen.ts'
+import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
+import { conditionsOf, describedFilter, filterOf, optionsOf } from './screens/filter-text.ts'
+import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
+import { screenAnswer, viewOf, type PageDeps } from './page-view.ts'
+
+/** Maximum size of a form. A plan names up to 50 messages. */
+const FORM_LIMIT = 256 * 1024
+/** Records of the audit log on one page. */
+const LIMIT = 50
+
+const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
+
+/** A place below the root to which a screen leads back. Anything else, such as another site, becomes the messages. */
+export const placeOf = (back: string | null): string =>
+  back !== null && /^(?:messages|destinations|history|audit)(?:[/?][\u0021-\u007e]*)?$/.test(back) && !back.includes('..')
+    ? back
+    : 'messages'
+
+function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requester'>): Requester {
+  if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'log in with the link of `deferd page`')
+  return requester
+}
+
+const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] => {
+  const parsed = z.enum(OPERATIONS).safeParse(query.get('operation'))
+  if (!parsed.success) throw invalid(parsed.error)
+  return parsed.data
+}
+
+/** An operation as a query asks for it, for the API, for a command, and for people. */
+interface AskedAction {
+  readonly asked: Asked
+  readonly words: readonly string[]
+  readonly selection: string
+  readonly body: unknown
+}
+
+/** Null when no message is checked. */
+function actionOf(query: URLSearchParams, now: number): AskedAction | null {
+  const operation = operationOf(query)
+  const filter = filterOf(query)
+  const ids = query.getAll('id')
+  if (text(query, 'scope') === 'ids' || (ids.length > 0 && text(query, 'scope') !== 'filter')) {
+    if (ids.length === 0) return null
+    const selection = { kind: 'ids', ids } as const
+    const request: DirectRequest = { operation, selection }
+    return { asked: askedBy(request, now), words: ['queue', operation, ...ids], selection: '', body: request }
+  }
+  const written = conditionsOf(filter)
+  const parsed = conditionShape.safeParse(written)
+  if (!parsed.success) throw invalid(parsed.error)
+  const all = Object.keys(written).length === 0
+  const request: DirectRequest = { operation, selection: { kind: 'filter', filter: parsed.data }, ...(all ? { all } : {}) }
+  const apiFilter = 'attempts_over' in written ? { ...written, attempts_over: Number(written['attempts_over']) } : written
+  return {
+    asked: askedBy(request, now),
+    words: ['queue', operation, ...(all ? ['--all'] : optionsOf(filter))],
+    selection: all ? 'all mail in the queue' : describedFilter(filter),
+    body: { operation, selection: { kind: 'filter', filter: apiFilter }, ...(all ? { all } : {}) },
+  }
+}
+
+/** Sentences about a plan that was not carried out. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  outdated: 'Many more messages match now than were shown. Nothing was changed; these are the messages that match now.',
+  typed: 'The number was not the number of messages. Nothing was changed.',
+}
+
+async function planAnswer(deps: PageDeps, request: RouteRequest<undefined>, view: View): Promise<Answer> {
+  const { query, signal } = request
+  const back = placeOf(query.get('back'))
+  const action = actionOf(query, view.now)
+  if (action === null) return screenAnswer(view, nothingSelected(view, back))
+  const { asked, words, selection, body } = action
+  const plan = await operationPlan(deps.view, asked, requesterOf(request), signal)
+  const again = new URLSearchParams(query)
+  again.delete('problem')
+  const key = createHash('sha256').update(`${plan.token} ${view.now}`).digest('hex')
+  const facts = {
+    plan: { ...plan, operation: asked.operation },
+    selection,
+    words,
+    call: { method: 'POST', path: 'api/v1/operations', body } as const,
+    again: again.toString(),
+    key,
+    back,
+    problem: PROBLEMS[text(query, 'problem')] ?? null,
+  }
+  return screenAnswer(view, planScreen(view, facts))
+}
+
+const startShape = z.strictObject({
+  plan: z.string().max(FORM_LIMIT),
+  key: z.string().max(100),
+  again: z.string().max(8_000),
+  back: z.string().max(2_000),
+  reason: z.string().trim().max(200).default(''),
+  typed: z.string().trim().max(20).default(''),
+})
+
+async function start(deps: PageDeps, request: RouteRequest<z.output<typeof startShape>>): Promise<Answer> {
+  const { plan, key, again, back, reason, typed } = request.body
+  const requester = requesterOf(request)
+  const repeated = (problem: string): Answer => ({ kind: 'redirect', location: `operations/new?${again}&problem=${problem}` })
+  const planned = planOfToken(plan)
+  if (planned.matched > TYPED_FROM && typed.replace(/[ ,.]/g, '') !== String(planned.matched)) return repeated('typed')
+  const carried = { requester, reason: reason === '' ? null : reason, acceptsGrowth: false }
+  try {
+    // A form that is sent twice, by a double click or a reload, has its effect once.
+    const once = idempotent(`${requester.name} page ${key}`, plan, reason)
+    const { operation } = await beginOperation(deps.view, planned, { ...carried, request: once })
+    return { kind: 'redirect', location: `operations/${operation.id}${queryText({ back: placeOf(back) })}` }
+  } catch (error) {
+    if (error instanceof Problem && error.kind === PLAN_OUTDATED) return repeated('outdated')
+    throw error
+  }
+}
+
+const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number => Number(parameters['id'])
+
+const shown = ({ operation, ...rest }: OperationJson) => ({ ...rest, action: operation })
+
+function operationRoutes(deps: PageDeps): readonly Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/operations/new',
+      role: 'operator',
+      isSearch: true,
+      handler: async (request) => planAnswer(deps, request, viewOf(deps, request, '/operations/new', await deps.light())),
+    }),
+    route({
+      method: 'POST',
+      path: '/operations',
+      role: 'operator',
+      body: formBody(startShape, FORM_LIMIT),
+      isSearch: true,
+      handler: (request) => start(deps, request),
+    }),
+    route({
+      method: 'GET',
+      path: '/operations/:id',
+      role: 'viewer',
+      handler: async (request) => {
+        const view = viewOf(deps, request, '/operations/:id', await deps.light())
+        const operation = shown(await operationState(deps.view, idOf(request), requesterOf(request)))
+        const back = request.query.get('back')
+        return screenAnswer(view, operationScreen(view, { operation, back: back === null ? null : placeOf(back) }))
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/operations/:id/cancel',
+      role: 'operator',
+      handler: async (request) => {
+        await cancelOperation(deps.view, idOf(request), requesterOf(request))
+        return { kind: 'redirect', location: `../${idOf(request)}` }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/operations/:id/undo',
+      role: 'operator',
+      handler: async (request) => {
+        const carried = { requester: requesterOf(request), reason: null, request: null }
+        const { operation } = await undoOperation(deps.view, idOf(request), carried)
+        return { kind: 'redirect', location: `../${operation.id}` }
+      },
+    }),
+  ]
+}
+
+const suspensionShape = z.strictObject({
+  reason: z.string().trim().max(200).default(''),
+  for: z
+    .string()
+    .trim()
+    .default('')
+    .pipe(z.union([z.literal('').transform(() => null), durationText])),
+})
+
+function suspensionRoutes(deps: PageDeps): readonly Route[] {
+  const known = (request: RouteRequest<unknown>) =>
+    destinationDetails(deps.view, request.parameters['name'] ?? '', requesterOf(request).destinations)
+  const form = (verb: 'suspend' | 'resume'): Route =>
+    route({
+      method: 'GET',
+      path: `/destinations/:name/${verb}`,
+      role: 'operator',
+      handler: async (request) => {
+        const { destination, waiting } = await known(request)
+        const view = viewOf(deps, request, '/destinations/:name/verb', await deps.light())
+        return screenAnswer(view, (verb === 'suspend' ? suspendScreen : resumeScreen)(view, { destination, waiting }))
+      },
+    })
+  const back = (destination: string): Answer => ({ kind: 'redirect', location: `../${encodeURIComponent(destination)}` })
+  return [
+    form('suspend'),
+    form('resume'),
+    route({
+      method: 'POST',
+      path: '/destinations/:name/suspend',
+      role: 'operator',
+      body: formBody(suspensionShape, FORM_LIMIT),
+      handler: async (request) => {
+        const { destination } = await known(request)
+        const { reason, for: duration } = request.body
+        const by = auditName(requesterOf(request))
+        await deps.view.operations().suspend(destination, { by, duration, reason: reason === '' ? null : reason })
+        return back(destination)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/destinations/:name/resume',
+      role: 'operator',
+      handler: async (request) => {
+        const { destination } = await known(request)
+        await deps.view.operations().resume(destination, auditName(requesterOf(request)))
+        return back(destination)
+      },
+    }),
+  ]
+}
+
+const auditRoute = (deps: PageDeps): Route =>
+  route({
+    method: 'GET',
+    path: '/audit',
+    role: 'viewer',
+    handler: async (request) => {
+      if (requesterOf(request).destinations !== null)
+        throw new Problem(HTTP_PROBLEMS.notPermitted, 'the session is limited to some destinations, and the audit log has all')
+      const { query } = request
+      const asked = { who: text(query, 'who'), action: text(query, 'action') }
+      const before = text(query, 'before')
+      const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
+      const { records, next } = await auditPage(deps.view, {
+        who: orUndefined(asked.who),
+        action: orUndefined(asked.action),
+        limit: LIMIT,
+        before: orUndefined(before),
+      })
+      const view = viewOf(deps, request, '/audit', await deps.light())
+      return screenAnswer(view, auditScreen(view, { page: { entries: records, next }, query: asked, before }))
+    },
+  })
+
+export const actionRoutes = (deps: PageDeps): readonly Route[] => [...operationRoutes(deps), ...suspensionRoutes(deps), auditRoute(deps)]

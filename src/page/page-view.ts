@@ -1,0 +1,46 @@
+/** The facts of a request that every screen needs, and the answer that carries a screen. */
+import type { QueueView } from '../api/queries/queue-view.ts'
+import { wallNow } from '../api/queries/queue-view.ts'
+import { auditName, grants } from '../http/requester.ts'
+import type { Answer, RouteRequest } from '../http/route-table.ts'
+import { VERSION } from '../system/version.ts'
+import { document, type Screen } from './markup/frame.ts'
+import { rootOf, type Light, type View } from './markup/view.ts'
+import { FILES_FOLDER } from './static-files.ts'
+
+export interface PageDeps {
+  readonly view: QueueView
+  /** Health of the relay, as `/healthz` reports it. */
+  readonly light: () => Promise<Light>
+}
+
+/** Facts for the screen at a route's path, such as `/messages/:id`. */
+export function viewOf(
+  { view }: Pick<PageDeps, 'view'>,
+  { requester }: Pick<RouteRequest<unknown>, 'requester'>,
+  path: string,
+  light: Light | null,
+): View {
+  return {
+    root: rootOf(path),
+    now: wallNow(view),
+    clock: view.clock,
+    relay: view.loaded().config.myhostname,
+    version: VERSION,
+    files: FILES_FOLDER,
+    light,
+    requester: {
+      name: requester === null ? '' : auditName(requester),
+      mayOperate: requester !== null && grants(requester.role, 'operator'),
+      mayReadContent: requester?.content ?? false,
+    },
+  }
+}
+
+export const screenAnswer = (view: View, screen: Screen, status = 200): Extract<Answer, { kind: 'text' }> => ({
+  kind: 'text',
+  status,
+  contentType: 'text/html; charset=utf-8',
+  text: document(view, screen),
+  headers: { 'cache-control': 'no-store' },
+})

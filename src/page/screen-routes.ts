@@ -1,0 +1,245 @@
+/** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
+import type { z } from 'zod'
+import type { NoticeSettings } from '../bounce/notice-writer.ts'
+import { futureJson } from '../presentation/future-attempts.ts'
+import { storyJson } from '../presentation/story-json.ts'
+import { Causes, destinationDetails, destinationPage } from '../api/queries/destinations.ts'
+import { historyPage, trafficSeries } from '../api/queries/departed-mail.ts'
+import { messageCount, messageDetails, messagePage } from '../api/queries/messages.ts'
+import type { Now } from '../api/queries/now.ts'
+import { recordsOf } from '../api/queries/queue-view.ts'
+import { retryPlans } from '../api/queries/retry-plans.ts'
+import { conditionShape, durationText } from '../api/values/message-query.ts'
+import { Problem } from '../http/problem-details.ts'
+import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
+import { parseQueueId } from '../mail/queue-id.ts'
+import type { FinalState } from '../mail/message.ts'
+import { MINUTE, SECOND } from '../system/clock.ts'
+import { formatDuration, parseDuration } from '../system/duration.ts'
+import type { View } from './markup/view.ts'
+import { queryText } from './markup/links.ts'
+import { destinationScreen } from './screens/destination-screen.ts'
+import { destinationsScreen } from './screens/destinations-screen.ts'
+import { conditionsOf, filterOf, type FilterText } from './screens/filter-text.ts'
+import { historyScreen } from './screens/history-screen.ts'
+import { messageScreen } from './screens/message-screen.ts'
+import { messagesScreen } from './screens/messages-screen.ts'
+import { nowScreen } from './screens/now-screen.ts'
+import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
+import { screenAnswer, viewOf, type PageDeps } from './page-view.ts'
+
+export interface ScreenDeps extends PageDeps {
+  readonly now: Now
+  readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>
+  /** The named draws of the scheduler; see Random.draw. */
+  readonly draw: (key: string) => number
+}
+
+/** Messages and destinations on one page. */
+const LIMIT = 50
+/** Messages whose senders are counted. */
+const SENDERS_FROM = 500
+const SENDERS_SHOWN = 5
+
+const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
+
+/** The chosen value, or the first of the permitted ones. */
+const chosen = <T extends string>(query: URLSearchParams, name: string, values: readonly [T, ...T[]]): T =>
+  values.find((one) => one === query.get(name)) ?? values[0]
+
+type ScreenRequest = RouteRequest<undefined>
+
+/** A screen: its path, and a function that makes its answer. */
+const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, view: View) => Promise<Answer>, isSearch = false): Route =>
+  route({
+    method: 'GET',
+    path,
+    role: 'viewer',
+    ...(isSearch ? { isSearch: true as const } : {}),
+    handler: async (request) => make(request, viewOf(deps, request, path, await deps.light())),
+  })
+
+/** Sentence about the first invalid value of a form. */
+const problemOf = ({ issues: [issue] }: z.ZodError): string =>
+  issue === undefined ? 'The form is invalid.' : `${issue.path.map(String).join('.').replaceAll('_', ' ')}: ${issue.message}.`
+
+const nowRoute = (deps: ScreenDeps): Route =>
+  screen(deps, '/', async ({ query, requester }, view) => {
+    const range = chosen(query, 'range', ['1h', '6h', '24h'])
+    const [now, series] = await Promise.all([
+      deps.now.value(requester?.destinations ?? null),
+      trafficSeries(deps.view, range === '1h' ? '60min' : range),
+    ])
+    return screenAnswer(view, nowScreen(view, { now, series: { range, interval: series.interval, counts: series.counts } }))
+  })
+
+const destinationsRoute = (deps: ScreenDeps): Route =>
+  screen(
+    deps,
+    '/destinations',
+    async ({ query, requester, signal }, view) => {
+      const order = chosen(query, 'order', ['waiting', 'name'])
+      const [name, after] = [text(query, 'name'), text(query, 'after')]
+      const asked = { order, limit: LIMIT, name: name === '' ? undefined : name, after: after === '' ? undefined : after }
+      const { destinations, next } = await destinationPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
+      return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
+    },
+    true,
+  )
+
+function destinationRoute(deps: ScreenDeps): Route {
+  const causes = new Causes(deps.view)
+  return screen(
+    deps,
+    '/destinations/:name',
+    async ({ parameters, requester, signal }, view) => {
+      const visible = requester?.destinations ?? null
+      const name = parameters['name'] ?? ''
+      const { settings, ...destination } = await destinationDetails(deps.view, name, visible)
+      const shown = await causes.of(name, { visible, signal })
+      const values = Object.entries(settings.values).map(([one, value]) => ({ name: one, value, table: settings.table }))
+      return screenAnswer(view, destinationScreen(view, { destination, causes: shown, settings: values }))
+    },
+    true,
+  )
+}
+
+/** Counts the senders of the first messages of a filter. */
+async function sendersOf(deps: ScreenDeps, query: z.output<typeof conditionShape>, visible: string | null) {
+  const { messages, next } = await messagePage(deps.view, { ...query, limit: SENDERS_FROM }, visible)
+  const senders = [...Map.groupBy(messages, ({ sender }) => sender)].map(([sender, those]) => ({ sender, messages: those.length }))
+  return {
+    counted: messages.length,
+    at_least: next !== null,
+    senders: senders.toSorted((a, b) => b.messages - a.messages).slice(0, SENDERS_SHOWN),
+  }
+}
+
+const NOTHING = { messages: [], next: null } as const
+
+async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
+  const filter: FilterText = filterOf(query)
+  const after = text(query, 'after')
+  const visible = requester?.destinations ?? null
+  const parsed = conditionShape.safeParse(conditionsOf(filter))
+  if (!parsed.success) {
+    const facts = { page: NOTHING, filter, count: null, senders: null, after, problem: problemOf(parsed.error) }
+    return screenAnswer(view, messagesScreen(view, facts), 422)
+  }
+  const conditions = parsed.data
+  const page = await messagePage(deps.view, { ...conditions, limit: LIMIT, after: after === '' ? undefined : after }, visible)
+  const count = await messageCount(deps.view, conditions, { visible, signal })
+  const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, conditions, visible) : null
+  return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, problem: null }))
+}
+
+const messagesRoute = (deps: ScreenDeps): Route => screen(deps, '/messages', (request, view) => messagesAnswer(deps, request, view), true)
+
+const messageRoute = (deps: ScreenDeps): Route =>
+  screen(deps, '/messages/:id', async ({ parameters, requester }, view) => {
+    const story = await messageDetails(deps.view, parameters['id'] ?? '', requester?.destinations ?? null)
+    const facts = { story, records: await recordsOf(deps.view), policies: deps.view.policies() }
+    const future = futureJson({ ...facts, notices: deps.notices(), draw: deps.draw, now: view.now })
+    return screenAnswer(view, messageScreen(view, { ...storyJson(facts), message_id: story.message.messageId ?? null, future }))
+  })
+
+const OUTCOMES: readonly string[] = ['delivered', 'bounced', 'expired', 'removed']
+const isOutcome = (outcome: string): outcome is FinalState => OUTCOMES.includes(outcome)
+
+const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
+
+async function historyAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
+  const shown = {
+    sender: text(query, 'sender'),
+    recipient: text(query, 'recipient'),
+    outcome: text(query, 'outcome'),
+    since: text(query, 'since'),
+  }
+  const before = text(query, 'before')
+  const since = durationText.optional().safeParse(orUndefined(shown.since))
+  if (!since.success) {
+    const facts = { page: NOTHING, query: shown, before, problem: 'Left within: expected a time such as 30m, 2h or 1d.' }
+    return screenAnswer(view, historyScreen(view, facts), 422)
+  }
+  const asked = {
+    sender: orUndefined(shown.sender),
+    recipient: orUndefined(shown.recipient),
+    outcome: isOutcome(shown.outcome) ? shown.outcome : undefined,
+    since: since.data,
+    limit: LIMIT,
+    before: orUndefined(before),
+  }
+  const page = await historyPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
+  return screenAnswer(view, historyScreen(view, { page, query: shown, before, problem: null }))
+}
+
+const historyRoute = (deps: ScreenDeps): Route => screen(deps, '/history', (request, view) => historyAnswer(deps, request, view), true)
+
+/** Lengths of outages for which the planner computes the extra wait, in seconds. */
+const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 7200].map((minutes) => (minutes * MINUTE) / SECOND)
+
+const plannerRoute = (deps: ScreenDeps): Route =>
+  screen(deps, '/planner', async ({ query }, view) => {
+    const { config } = deps.view.loaded()
+    const given = (name: string, otherwise: string): string => orUndefined(text(query, name)) ?? otherwise
+    const shown: PlannerQuery = {
+      policy: given('policy', config.retry_backoff),
+      other: text(query, 'other'),
+      minimal: given('minimal', formatDuration(config.minimal_backoff_time)),
+      maximal: given('maximal', formatDuration(config.maximal_backoff_time)),
+      lifetime: given('lifetime', formatDuration(config.maximal_queue_lifetime)),
+    }
+    const seconds = (value: string): number => (parseDuration(value) ?? Number.NaN) / SECOND
+    const times = {
+      minimal_backoff_time: seconds(shown.minimal),
+      maximal_backoff_time: seconds(shown.maximal),
+      maximal_queue_lifetime: seconds(shown.lifetime),
+    }
+    if (Object.values(times).some((one) => !(one >= 1 && one <= 31_536_000)))
+      return screenAnswer(
+        view,
+        plannerScreen(view, { query: shown, plans: [], problem: 'A time is expected, such as 300s, 5m, 2h or 1d.' }),
+      )
+    try {
+      const policies = [shown.policy, ...(shown.other === '' ? [] : [shown.other])]
+      const { plans } = retryPlans({ policies, outages: OUTAGES, ...times }, config)
+      return screenAnswer(view, plannerScreen(view, { query: shown, plans, problem: null }))
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return screenAnswer(view, plannerScreen(view, { query: shown, plans: [], problem: error.message }))
+    }
+  })
+
+/** Leads from the text of the search field to a message, a destination, or the messages of an address. */
+const searchRoute = (deps: ScreenDeps): Route =>
+  screen(
+    deps,
+    '/search',
+    async ({ query, requester }) => {
+      const asked = text(query, 'q')
+      const redirect = (location: string): Answer => ({ kind: 'redirect', location })
+      if (asked === '') return redirect('messages')
+      if (parseQueueId(asked) !== undefined && (await deps.view.reader.details(asked)) !== undefined)
+        return redirect(`messages/${encodeURIComponent(asked)}`)
+      if (asked.includes('@')) {
+        const [queued] = (await messagePage(deps.view, { recipient: asked, limit: 1 }, requester?.destinations ?? null)).messages
+        if (queued !== undefined) return redirect(`messages${queryText({ recipient: asked })}`)
+        const [sent] = (await messagePage(deps.view, { sender: asked, limit: 1 }, requester?.destinations ?? null)).messages
+        if (sent !== undefined) return redirect(`messages${queryText({ sender: asked })}`)
+        return redirect(`history${queryText({ recipient: asked })}`)
+      }
+      return redirect(`destinations${queryText({ name: asked.includes('*') ? asked : `*${asked}*` })}`)
+    },
+    true,
+  )
+
+export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
+  nowRoute(deps),
+  destinationsRoute(deps),
+  destinationRoute(deps),
+  messagesRoute(deps),
+  messageRoute(deps),
+  historyRoute(deps),
+  plannerRoute(deps),
+  searchRoute(deps),
+]

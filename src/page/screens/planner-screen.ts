@@ -1,0 +1,137 @@
+/** The planner: what retry policies do to mail that is deferred, before they are set. */
+import type { PlanJson } from '../../presentation/plan-json.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { field } from '../markup/fields.ts'
+import { heading, section, type Screen } from '../markup/frame.ts'
+import { html, type Html } from '../markup/html.ts'
+import { linkTo } from '../markup/links.ts'
+import { legend, logPlot, type Curve } from '../markup/log-plot.ts'
+import { shapeOf } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { timeline } from '../markup/message-timeline.ts'
+import { count, span } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+/** The fields of the form, as they were entered. */
+export interface PlannerQuery {
+  readonly policy: string
+  readonly other: string
+  readonly minimal: string
+  readonly maximal: string
+  readonly lifetime: string
+}
+
+export interface PlannerFacts {
+  readonly query: PlannerQuery
+  /** A plan with the curve of extra waits for each policy. */
+  readonly plans: readonly PlanJson[]
+  readonly problem: string | null
+}
+
+const duration = (seconds: number | null): string => (seconds === null ? '–' : span(seconds * 1_000))
+
+const plannerForm = (view: View, query: PlannerQuery): Html =>
+  html`<form class="filter" action="${linkTo(view, 'planner')}" method="get">
+    ${field({ name: 'policy', label: 'Policy (retry_backoff)', value: query.policy, example: 'doubling' })}
+    ${field({ name: 'other', label: 'Compare with', value: query.other, example: 'thain(T=5m,F=2,M=4h)' })}
+    ${field({ name: 'minimal', label: 'minimal_backoff_time', value: query.minimal, example: '5m' })}
+    ${field({ name: 'maximal', label: 'maximal_backoff_time', value: query.maximal, example: '4000s' })}
+    ${field({ name: 'lifetime', label: 'maximal_queue_lifetime', value: query.lifetime, example: '2d' })}
+    <button type="submit">Plan</button>
+  </form>`
+
+function schedule({ policy, attempts, bounce, warning }: PlanJson): Html {
+  const end = (bounce ?? 0) * 1_000
+  const marks = [
+    ...attempts.map((at) => ({ age: (at ?? 0) * 1_000, mark: 'waiting', text: `attempt after ${duration(at)}`, isPlanned: true })),
+    ...(warning === null ? [] : [{ age: warning * 1_000, mark: 'warning', text: 'delay warning to the sender', isPlanned: true }]),
+    { age: end, mark: 'expired', text: 'returned to the sender', isPlanned: true },
+  ]
+  return html`<article class="recipient">
+    <h3><code>${policy}</code></h3>
+    ${timeline({ marks, now: null, end: Math.max(end, 60_000) }, `${attempts.length} attempts with ${policy}`)}
+  </article>`
+}
+
+interface Figure {
+  readonly name: string
+  readonly value: (plan: PlanJson) => string
+}
+
+const FIGURES: readonly Figure[] = [
+  { name: 'Attempts within 1 hour', value: ({ tries }) => count(tries.by_1h) },
+  { name: 'Attempts within 1 day', value: ({ tries }) => count(tries.by_24h) },
+  { name: 'Attempts in all', value: ({ tries }) => count(tries.lifetime) },
+  { name: 'Delay warning after', value: ({ warning }) => (warning === null ? 'none' : duration(warning)) },
+  { name: 'Returned after', value: ({ bounce }) => duration(bounce) },
+]
+
+function outageFigures(plans: readonly PlanJson[]): readonly Figure[] {
+  const [first] = plans
+  return (first?.outages ?? []).map(({ outage }, i) => ({
+    name: `Outage of ${duration(outage)}: mean, longest extra wait`,
+    value: (plan) => {
+      const one = plan.outages[i]
+      if (one === undefined || one.mean_extra_wait === null) return 'returned'
+      const lost = one.share_lost > 0.0005 ? `; ${(100 * one.share_lost).toFixed(1)} % returned` : ''
+      return `${duration(one.mean_extra_wait)}, ${duration(one.worst_extra_wait)}${lost}`
+    },
+  }))
+}
+
+const columnsOf = (plans: readonly PlanJson[]): readonly Column<Figure>[] => [
+  { heading: 'Figure', label: '', isTitle: true, cell: ({ name }) => name },
+  ...plans.map((plan) => ({
+    heading: html`<code>${plan.policy}</code>`,
+    label: plan.policy,
+    kind: 'number' as const,
+    cell: ({ value }: Figure) => value(plan),
+  })),
+]
+
+const curvesOf = (plans: readonly PlanJson[]): readonly Curve[] =>
+  plans.map(({ policy, outages }) => ({
+    name: policy,
+    points: outages.flatMap(({ outage, mean_extra_wait: mean }) =>
+      outage === null || mean === null ? [] : [[outage * 1_000, Math.max(1_000, mean * 1_000)] as const],
+    ),
+  }))
+
+/** The settings of the first policy, to paste into the configuration. */
+const settings = ({ policy, minimal, maximal, lifetime }: PlannerQuery): string =>
+  [
+    `retry_backoff = ${JSON.stringify(policy)}`,
+    `minimal_backoff_time = ${JSON.stringify(minimal)}`,
+    `maximal_backoff_time = ${JSON.stringify(maximal)}`,
+    `maximal_queue_lifetime = ${JSON.stringify(lifetime)}`,
+  ].join('\n')
+
+export function plannerScreen(view: View, { query, plans, problem }: PlannerFacts): Screen {
+  const texts = plans.map(({ policy }) => policy)
+  return {
+    title: 'Planner',
+    place: 'planner',
+    main: html`${heading('Planner', 'What a retry policy does to mail that stays deferred, and how long mail waits after an outage has ended. Nothing is changed here.')}
+    ${plannerForm(view, query)} ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+    ${
+      plans.length === 0
+        ? null
+        : [
+            section('Attempts', plans.map(schedule), { aside: 'since the arrival of the message' }),
+            section(
+              'Extra wait after an outage',
+              html`<div class="panel-wide">
+                ${legend(texts)}${logPlot(curvesOf(plans), `Mean extra wait by length of the outage, for ${texts.join(' and ')}`)}
+              </div>`,
+              { aside: 'mean wait after the end (upward), by length of the outage' },
+            ),
+            section(
+              'Figures',
+              table({ caption: 'Figures', columns: columnsOf(plans), rows: [...FIGURES, ...outageFigures(plans)], empty: '' }),
+            ),
+            section('To set it', html`<pre class="settings"><code>${settings(query)}</code></pre>`),
+          ]
+    }
+    ${asCommand(['simulate', 'schedule', '--queue', ...texts.flatMap((text) => ['--policy', text])], null)}`,
+  }
+}

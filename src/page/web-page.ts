@@ -1,0 +1,33 @@
+/** The web page: its routes, the page of a refused request, and the login. */
+import type { LoginPage } from '../admin/account-routes.ts'
+import type { Route } from '../http/route-table.ts'
+import type { RefusalPage } from '../http/web-refusal.ts'
+import { failureScreen } from './screens/failure-screen.ts'
+import { loginScreen } from './screens/login-screen.ts'
+import { actionRoutes } from './action-routes.ts'
+import { screenAnswer, viewOf } from './page-view.ts'
+import { screenRoutes, type ScreenDeps } from './screen-routes.ts'
+import { FILES_FOLDER, fileRoutes } from './static-files.ts'
+
+export class Page {
+  readonly #deps: ScreenDeps
+
+  constructor(deps: ScreenDeps) {
+    this.#deps = deps
+  }
+
+  get routes(): readonly Route[] {
+    return [...screenRoutes(this.#deps), ...actionRoutes(this.#deps), ...fileRoutes]
+  }
+
+  /** Shows a problem to a person. */
+  readonly refusal: RefusalPage = ({ kind: { title, status }, message: detail, headers }, { path, requester }) => {
+    const view = viewOf(this.#deps, { requester }, path, null)
+    const answer = screenAnswer(view, failureScreen(view, { title, detail }), status)
+    return { ...answer, headers: { ...answer.headers, ...headers } }
+  }
+
+  /** The login form. `problem` is the sentence about a refused code; null at the first visit. */
+  readonly login: LoginPage = ({ problem }) =>
+    loginScreen({ relay: this.#deps.view.loaded().config.myhostname, files: FILES_FOLDER, problem })
+}
