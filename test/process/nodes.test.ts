@@ -165,6 +165,7 @@ describe.skipIf(reason !== null)(
         expect(code).toBe(78)
         expect(err).toMatch(/^deferd: queue_database: .*synchronous_standby_names is empty.*queue_database_durability = "primary"/m)
 
+        expect(await cluster.says('check')).toMatch(/^warning queue +there is no queue yet; deferd start creates it$/m)
         const [node] = await cluster.startAll('n1')
         if (node === undefined) throw new Error('a node was started')
         await cluster.shared('n1')

@@ -13,6 +13,7 @@ import { problemLine } from '../../config/values/problem.ts'
 import { DAY, type Instant } from '../../system/clock.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { refusedFolder } from '../../queue/intake/maildrop-reader.ts'
+import { NoSuchQueue } from '../../store/errors.ts'
 import { isOwned } from '../../store/owner-lock.ts'
 import { repairLines, signOfDamage } from '../../store/sqlite/file/repair.ts'
 import { ANY_MESSAGE } from '../../store/queue-reader.ts'
@@ -118,9 +119,9 @@ function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now
 }
 
 const queue: Check = async (shell, { config }, depth) => {
-  if (config.queue_database !== '') return sharedQueue(shell, config, depth)
+  if (config.queue_database !== '') return sharedQueue(shell, config, depth).catch(missingQueue)
   if (!existsSync(config.queue_directory)) return null
-  if (!existsSync(queueFile(config.queue_directory))) return warning('queue', 'there is no queue yet; deferd start creates it')
+  if (!existsSync(queueFile(config.queue_directory))) return warning('queue', NO_QUEUE)
   if (depth === 'repair') return repairFinding(config.queue_directory)
   if (depth === 'full' && !isOwned(config.queue_directory)) {
     const sign = signOfDamage(config.queue_directory)
@@ -135,6 +136,14 @@ const queue: Check = async (shell, { config }, depth) => {
   } finally {
     await opened.close()
   }
+}
+
+const NO_QUEUE = 'there is no queue yet; deferd start creates it'
+
+/** The finding for a database without tables. Rethrows any other error. */
+function missingQueue(error: unknown): Finding {
+  if (!(error instanceof NoSuchQueue)) throw error
+  return warning('queue', NO_QUEUE)
 }
 
 /** Opens the database on the terms of a start, and counts the mail. */
