@@ -26,6 +26,8 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
   [/^exec \/usr\/local\/bin\/node\b/, 'paths of one machine'],
   [/^deferd node /, 'test/process/nodes.test.ts runs it'],
+  [/^npx deferd start -o node_name=mx|^npx deferd (?:node list|history list|sink --listen)/, 'test/long/cluster-page.long.ts'],
+  [/^printf .*-o smtpd_listen=127\.0\.0\.1:260\d/, 'test/long/cluster-page.long.ts'],
 ]
 
 export interface Result {

@@ -28,6 +28,12 @@ export interface KilledAtNotice {
   readonly repeatedNotices: number
 }
 
+/** Returns false for 451, the reply of a node that has not reached the database yet. Rethrows any other error. */
+function isUnavailable(error: unknown): false {
+  if (error instanceof Error && 'responseCode' in error && error.responseCode === 451) return false
+  throw error
+}
+
 /** Kills the node that sends the notice of a message, so many times. */
 export async function killedAtNotice(kills: number, seed: number): Promise<KilledAtNotice> {
   const chance = seededRandom(seed).stream('kills')
@@ -41,10 +47,9 @@ export async function killedAtNotice(kills: number, seed: number): Promise<Kille
       const holder = await cluster.server.session()
       await holder.query(`select pg_advisory_lock(${HELD})`)
       const port = nodes[n % nodes.length]?.port ?? 0
-      await createTransport({ host: '127.0.0.1', port, ignoreTLS: true }).sendMail({
-        from: 'app@us.example',
-        to: `refuse-${n}@d${n % 6}.example`,
-      })
+      const transport = createTransport({ host: '127.0.0.1', port, ignoreTLS: true })
+      const mail = { from: 'app@us.example', to: `refuse-${n}@d${n % 6}.example` }
+      await until('submitted', 30_000, () => transport.sendMail(mail).then(() => true, isUnavailable))
       let waiting: Record<string, unknown> | undefined
       await until('held', 30_000, async () => (waiting = (await cluster.server.query(WAITING))[0]) !== undefined)
       const node = cluster.nodes.get(String(waiting?.['name']))
