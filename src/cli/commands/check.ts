@@ -141,8 +141,8 @@ const queue: Check = async (shell, { config }, depth) => {
 const NO_QUEUE = 'there is no queue yet; deferd start creates it'
 
 /** The finding for a database without tables. Rethrows any other error. */
-function missingQueue(error: unknown): Finding {
-  if (!(error instanceof NoSuchQueue)) throw error
+function missingQueue(cause: unknown): Finding {
+  if (!(cause instanceof NoSuchQueue)) throw cause
   return warning('queue', NO_QUEUE)
 }
 
