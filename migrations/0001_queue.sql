@@ -201,6 +201,17 @@ create table access_token (
 
 create unique index access_token_hash on access_token (hash);
 
+-- Access entries that operators have added by command.
+create table access_entry (
+  subject    text    not null check (subject = 'client' or subject = 'sender' or subject = 'recipient'),
+  key        text    not null, -- in lower case
+  action     text    not null,
+  added_at   integer not null,
+  added_by   text    not null,
+  expires_at integer,
+  primary key (subject, key)
+) strict, without rowid;
+
 create table meta (
   name  text primary key,
   value integer not null

@@ -25,6 +25,8 @@ function keepsNothing(): QueueStore {
     nextId: () => ++lastId,
     nextIds: async (count) => Array.from({ length: count }, () => ++lastId),
     leaseTerms: () => ({ owner: 1, until: Infinity }),
+    setAccess: nothing,
+    removeAccess: () => Promise.resolve(false),
     stage: nothing,
     unstage: nothing,
     enqueue: nothing,

@@ -6,11 +6,21 @@ export { CannotListen } from './config/values/endpoints.ts'
 export { type Daemon, type DaemonDeps, startDaemon } from './daemon/daemon.ts'
 export { ConfigError, configFrom, type ConfigSources, type LoadedConfig, loadConfig } from './config/load.ts'
 export type { Config, DestinationSettings, OptionName } from './config/options.ts'
+export type { PatternSource, TableSource } from './config/values/lookup-tables.ts'
 export type { DkimKeyName, DkimTable } from './config/values/dkim-tables.ts'
 export type { Problem } from './config/values/problem.ts'
 export type { DefaultFiles } from './config/values/sources.ts'
 export type { ActionName } from './checks/action.ts'
-export { type ClientName, type ContentOrigin, Events, type Listen, type QueueEvent, type UpstreamMessage } from './telemetry/events.ts'
+export {
+  type AccessActionName,
+  type ClientName,
+  type ContentOrigin,
+  type DoubtResolution,
+  Events,
+  type Listen,
+  type QueueEvent,
+  type UpstreamMessage,
+} from './telemetry/events.ts'
 export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice } from './bounce/dsn-parser.ts'
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from './delivery/delivery-agent.ts'
 export type { TlsConnection } from './delivery/tls/tls-connection.ts'

@@ -243,6 +243,17 @@ create table access_token (
   last_used_at bigint            -- begin of an hour
 );
 
+-- Access entries that operators have added by command.
+create table access_entry (
+  subject    text   not null check (subject in ('client', 'sender', 'recipient')),
+  key        text   collate "C" not null, -- in lower case
+  action     text   not null,
+  added_at   bigint not null,
+  added_by   text   not null,
+  expires_at bigint,
+  primary key (subject, key)
+);
+
 -- Questions of a command to a node, and the answers.
 create table ask (
   id     bigint generated always as identity primary key,

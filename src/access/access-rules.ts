@@ -11,6 +11,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import type { Net } from '../system/net.ts'
 import { parseAccessAction, type AccessAction, type Refusal } from './access-action.ts'
 import { LIST_NAMES, type AccessTables, type ListName, type OpenRestriction } from './access-tables.ts'
+import type { AccessEntries } from './access-entries.ts'
 import { describeSubject, type AccessRequest, type Subject } from './access-request.ts'
 import { addressForms, clientForms, type LookupForm } from './lookup-forms.ts'
 import { policyAttributes } from './policy-attributes.ts'
@@ -35,16 +36,18 @@ export interface AccessDecision {
 export interface AccessRulesDeps {
   readonly config: Pick<Config, 'recipient_delimiter' | 'smtpd_policy_service_default_action' | 'myorigin' | 'myhostname' | 'mydomain'>
   readonly tables: AccessTables
+  /** Entries of commands, which come first in the list of their subject. */
+  readonly entries: Pick<AccessEntries, 'isEmpty' | 'find'>
   readonly net: Pick<Net, 'lookupMx' | 'lookupAddresses'>
   readonly policies: Pick<PolicyClient, 'ask'>
   readonly warn: (text: string) => void
 }
 
-const SUBJECT_OF: Readonly<Record<ListName, Subject>> = {
+const SUBJECT_OF = {
   smtpd_client_restrictions: 'client',
   smtpd_sender_restrictions: 'sender',
   smtpd_recipient_restrictions: 'recipient',
-}
+} as const satisfies Readonly<Record<ListName, Subject>>
 const CHECKED = {
   check_client_access: 'client',
   check_sender_access: 'sender',
@@ -74,9 +77,10 @@ export class AccessRules {
     this.#localDomains = new Set([myorigin, myhostname, mydomain, 'localhost'].map((name) => name.toLowerCase()))
   }
 
-  /** Null when no list has a restriction. */
-  static of(deps: AccessRulesDeps): AccessRules | null {
-    return LIST_NAMES.some((name) => deps.tables.lists[name].length > 0) ? new AccessRules(deps) : null
+  /** True when there is no restriction and no entry: every recipient that the client may send to is permitted. */
+  get isIdle(): boolean {
+    const { tables, entries } = this.#deps
+    return entries.isEmpty && LIST_NAMES.every((name) => tables.lists[name].length === 0)
   }
 
   async decide(request: AccessRequest): Promise<AccessDecision> {
@@ -96,36 +100,17 @@ export class AccessRules {
     return course.deferred ?? 'permit'
   }
 
-  /** Applies the restrictions of a list. Returns the reply that refuses. */
+  /** Applies the entry of commands and then the restrictions of a list. Returns the reply that refuses. */
   async #list(name: ListName, request: AccessRequest, course: Course): Promise<SmtpReply | undefined> {
+    const subject = SUBJECT_OF[name]
+    const entry = this.#deps.entries.find(subject, this.#forms(subject, request))
+    const first = entry === undefined ? 'next' : take(entry, { about: describeSubject(subject, request), warnsOnly: false }, course)
+    if (first !== 'next') return first === 'end' ? undefined : first
     for (const restriction of this.#deps.tables.lists[name]) {
-      const subject = 'table' in restriction ? CHECKED[restriction.kind] : subjectOf(restriction.kind, SUBJECT_OF[name])
-      const action = await this.#actionOf(restriction, request)
-      const about = describeSubject(subject, request)
-      switch (action.kind) {
-        case 'ok':
-          return undefined
-        case 'dunno':
-          break
-        case 'refuse':
-        case 'defer-if-permit': {
-          const { code, status, text } = action.refusal
-          const reply = { code, status, text: `${about} rejected: ${text}` }
-          if (restriction.warnsOnly) course.warnings.push(reply)
-          else if (action.kind === 'refuse') return reply
-          else course.deferred ??= reply
-          break
-        }
-        case 'discard':
-          course.taken.push({ action, about })
-          return undefined
-        case 'hold':
-        case 'redirect':
-        case 'bcc':
-        case 'prepend':
-        case 'note':
-          course.taken.push({ action, about })
-      }
+      const checked = 'table' in restriction ? CHECKED[restriction.kind] : subjectOf(restriction.kind, subject)
+      const about = describeSubject(checked, request)
+      const result = take(await this.#actionOf(restriction, request), { about, warnsOnly: restriction.warnsOnly }, course)
+      if (result !== 'next') return result === 'end' ? undefined : result
     }
     return undefined
   }
@@ -224,6 +209,39 @@ export class AccessRules {
     if (login === undefined) return owners.length === 0 ? DUNNO : refuse(553, '5.7.1', 'not logged in')
     const owns = owners.some((name) => name.toLowerCase() === login.name.toLowerCase())
     return owns ? DUNNO : refuse(553, '5.7.1', `not owned by user ${login.name}`)
+  }
+}
+
+/** Takes an action. Returns the reply that refuses, or whether the list ends. */
+function take(
+  action: AccessAction,
+  { about, warnsOnly }: { about: string; warnsOnly: boolean },
+  course: Course,
+): SmtpReply | 'next' | 'end' {
+  switch (action.kind) {
+    case 'ok':
+      return 'end'
+    case 'dunno':
+      return 'next'
+    case 'refuse':
+    case 'defer-if-permit': {
+      const { code, status, text } = action.refusal
+      const reply = { code, status, text: `${about} rejected: ${text}` }
+      if (!warnsOnly && action.kind === 'refuse') return reply
+      if (warnsOnly) course.warnings.push(reply)
+      else course.deferred ??= reply
+      return 'next'
+    }
+    case 'discard':
+      course.taken.push({ action, about })
+      return 'end'
+    case 'hold':
+    case 'redirect':
+    case 'bcc':
+    case 'prepend':
+    case 'note':
+      course.taken.push({ action, about })
+      return 'next'
   }
 }
 

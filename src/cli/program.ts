@@ -50,6 +50,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['page', async (program, { shell }) => (await import('./commands/page.ts')).addPage(program, shell)],
   ['token', async (program, { shell }) => (await import('./commands/token.ts')).addToken(program, shell)],
   ['user', async (program, { shell }) => (await import('./commands/user.ts')).addUser(program, shell)],
+  ['access', async (program, { shell }) => (await import('./commands/access.ts')).addAccess(program, shell)],
   ['dkim', async (program, { shell, end }) => (await import('./dkim/dkim.ts')).addDkim(program, shell, end)],
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate/simulate.ts')).addSimulate(program, shell)],

@@ -14,6 +14,8 @@ import type { QueueFilter } from '../store/queue-reader.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
 import { controlPath } from './admin/socket-path.ts'
+import type { AccessEntries, AccessRequestedEntry } from '../access/access-entries.ts'
+import { ACCESS_SUBJECTS } from '../store/access-entry.ts'
 import type { MoveService } from './move-service.ts'
 import type { Failure } from '../http/failure-line.ts'
 import { jsonBody } from '../http/request-body.ts'
@@ -75,6 +77,16 @@ const suspensionShape = z.strictObject({
   reason: textOrNull,
 } satisfies Record<keyof SuspensionRequest | 'destination', z.ZodType>)
 
+const accessShape = z.strictObject({
+  subject: z.enum(ACCESS_SUBJECTS),
+  key: z.string(),
+  action: z.string(),
+  duration: z.number().positive().nullable(),
+  who: z.string(),
+} satisfies Record<keyof AccessRequestedEntry, z.ZodType>)
+
+const accessRemovalShape = z.strictObject({ subject: z.enum(ACCESS_SUBJECTS), key: z.string(), who: z.string() })
+
 const moveShape = z.strictObject({
   to: z.string().min(1),
   isFinal: z.boolean(),
@@ -90,6 +102,7 @@ const PROGRESS_INTERVAL: Duration = 100
 export interface ControlServerDeps {
   readonly queueDirectory: string
   readonly operations: Operations
+  readonly access: Pick<AccessEntries, 'add' | 'remove'>
   /** Null or absent where the queue cannot be moved. */
   readonly moves?: Pick<MoveService, 'perform'> | null
   /** Further routes. */
@@ -134,7 +147,7 @@ export class ControlServer {
   }
 
   #routes(): readonly Route[] {
-    const { operations } = this.#deps
+    const { operations, access } = this.#deps
     const destinationBody = jsonBody(destinationShape, BODY_LIMIT)
     const done: Answer = { kind: 'json', status: 200, value: {} }
     return [
@@ -178,6 +191,24 @@ export class ControlServer {
         role: 'local',
         body: destinationBody,
         handler: async ({ body: { destination, who } }) => (await operations.resume(destination, who), done),
+      }),
+      route({
+        method: 'POST',
+        path: '/access',
+        role: 'local',
+        body: jsonBody(accessShape, BODY_LIMIT),
+        handler: async ({ body }) => (await access.add(body), done),
+      }),
+      route({
+        method: 'POST',
+        path: '/access/remove',
+        role: 'local',
+        body: jsonBody(accessRemovalShape, BODY_LIMIT),
+        handler: async ({ body: { subject, key, who } }) => ({
+          kind: 'json',
+          status: 200,
+          value: { removed: await access.remove(subject, key, who) },
+        }),
       }),
     ]
   }

@@ -3,6 +3,7 @@
  * the user of the process changes in between, and closed in reverse order.
  */
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
+import { AccessEntries } from '../access/access-entries.ts'
 import type { Config } from '../config/options.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
@@ -15,7 +16,7 @@ import type { MoveStore } from '../store/move-store.ts'
 import type { DatabaseState } from '../store/postgres/database-state.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import type { Duration } from '../system/clock.ts'
+import { SECOND, type Duration, type Timer } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -65,6 +66,9 @@ export interface OpenedQueue {
   readonly close: () => Promise<void>
 }
 
+/** Time after which the access entries of other nodes have their effect. */
+const ACCESS_INTERVAL: Duration = 5 * SECOND
+
 export interface OpeningDeps {
   readonly queueDirectory: string
   readonly clock: QueueClock
@@ -81,6 +85,7 @@ export interface OpenParts extends OpenedQueue {
   readonly relay: Relay
   /** Null until deliveries begin. */
   readonly operations: Operations | null
+  readonly accessEntries: AccessEntries
 }
 
 export class Opening {
@@ -118,9 +123,11 @@ export class Opening {
     watch.start(clock.resume(await reader.clockRecord(), config().maximal_backoff_time))
     this.#closing.push(() => watch.stop())
     const isDraining = () => node?.isDraining() ?? false
-    const relay = new Relay({ ...settings, clock, random: systemRandom, net, store, membership, events, isDraining })
+    const accessEntries = new AccessEntries({ store, reader, clock })
+    await accessEntries.load()
+    const relay = new Relay({ accessEntries, ...settings, clock, random: systemRandom, net, store, membership, events, isDraining })
     this.#closing.push((grace) => relay.stop(grace))
-    this.#parts = { ...queue, relay, operations: null }
+    this.#parts = { ...queue, relay, accessEntries, operations: null }
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen. */
@@ -153,9 +160,10 @@ export class Opening {
   }
 
   /** Takes part among the nodes of a shared queue, and answers the questions of commands. */
-  #joinNodes({ node, relay }: OpenParts, operations: Operations): void {
+  #joinNodes({ node, relay, accessEntries }: OpenParts, operations: Operations): void {
     if (node === null) return
     node.start()
+    this.#followAccess(accessEntries)
     // A node that was taken over has no time for its deliveries, and no shards.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
     const { clock } = this.#deps
@@ -164,8 +172,24 @@ export class Opening {
     this.#closing.push(() => watch.stop())
   }
 
+  /** Reads the access entries again and again, which commands at other nodes change. */
+  #followAccess(entries: AccessEntries): void {
+    const { clock } = this.#deps
+    let timer: Timer
+    const read = (): void => {
+      entries
+        .load()
+        .catch((error: unknown) =>
+          this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${errorMessage(error)}` }),
+        )
+        .finally(() => (timer = clock.after(ACCESS_INTERVAL, read)))
+    }
+    timer = clock.after(ACCESS_INTERVAL, read)
+    this.#closing.push(() => timer.cancel())
+  }
+
   async #openControl(parts: OpenParts): Promise<Operations> {
-    const { relay, store, reader, membership, node } = parts
+    const { relay, store, reader, membership, node, accessEntries: access } = parts
     const { clock, queueDirectory, admin } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
@@ -183,7 +207,7 @@ export class Opening {
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
     const routes = accountRequests({ admin, store, clock })
-    const control = new ControlServer({ queueDirectory, operations, moves, routes, status: () => relay.status(), clock })
+    const control = new ControlServer({ queueDirectory, operations, access, moves, routes, status: () => relay.status(), clock })
     await control.start()
     this.#closing.push(() => {
       throttle.end()

@@ -2,6 +2,7 @@
  * Connects the parts of a relay to one set of ports: intake, scheduler, delivery agent, MAILER-DAEMON and SMTP server. The daemon
  * passes real ports; the test kit and the simulator pass virtual ones.
  */
+import type { AccessEntries } from '../access/access-entries.ts'
 import { openAccess, type AccessTables } from '../access/access-tables.ts'
 import { openChecks, type CheckTables } from '../checks/check-tables.ts'
 import { MailerDaemon } from '../bounce/mailer-daemon.ts'
@@ -85,6 +86,8 @@ export interface RelayDeps extends RelaySettings {
   /** Membership among the nodes that share the queue; SOLE_MEMBERSHIP when absent. */
   readonly membership?: Membership | undefined
   readonly events: Events
+  /** Access entries of commands; none when absent. */
+  readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
   /** True while mail is refused because the node is drained; never when absent. */
   readonly isDraining?: (() => boolean) | undefined
   /** Signs with the DKIM keys; in the thread pool when absent. */
@@ -378,8 +381,9 @@ export class Relay {
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
     const intake = { refusal: (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
-    const access = accessOf(this.#deps)
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor: this.acceptor, intake, flushDomain, access })
+    const { acceptor } = this
+    const access = { access: accessOf(this.#deps), accessEntries: this.#deps.accessEntries }
+    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, intake, flushDomain, ...access })
     return this.#smtpd.listeners
   }
 

@@ -6,6 +6,7 @@ import type { Random } from '../system/random.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
+import type { AccessEntries } from '../access/access-entries.ts'
 import { AccessRules } from '../access/access-rules.ts'
 import type { AccessTables } from '../access/access-tables.ts'
 import { PolicyClient } from '../access/policy-client.ts'
@@ -34,6 +35,8 @@ export interface SmtpdDeps {
   readonly flushDomain: FlushDomain
   /** Opened access tables. */
   readonly access: AccessTables
+  /** Access entries of commands; none when absent. */
+  readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
 }
 
 export interface Smtpd {
@@ -153,6 +156,8 @@ function keyed(blocks: readonly ListenerBlock[]): ReadonlyMap<string, ListenerBl
   )
 }
 
+const NO_ENTRIES = { isEmpty: true, find: () => undefined } as const
+
 /** Parts that a reload keeps. */
 interface LastingParts {
   readonly connections: OpenConnections
@@ -161,7 +166,7 @@ interface LastingParts {
 }
 
 function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { connections, policies, hourly }: LastingParts): ServerContext {
-  const { events, intake, flushDomain, access: tables } = deps
+  const { events, intake, flushDomain, access: tables, accessEntries: entries = NO_ENTRIES } = deps
   const warn = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
   const startedAt = clock.now().toString(36)
   let transactions = 0
@@ -176,7 +181,7 @@ function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { conne
       limits: new ClientLimits(config, clock),
       refusal: (size) => intake.refusal(size),
       flushDomain,
-      restrictions: AccessRules.of({ config, tables, net, policies, warn }),
+      restrictions: new AccessRules({ config, tables, entries, net, policies, warn }),
       hourly,
       nextInstance: () => `${startedAt}.${(++transactions).toString(36)}`,
     },

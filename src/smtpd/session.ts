@@ -49,8 +49,8 @@ export interface SessionContext extends PeerRules {
   /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
-  /** Restrictions of recipients; null when no list has one. */
-  readonly restrictions: AccessRules | null
+  /** Restrictions of recipients. */
+  readonly restrictions: Pick<AccessRules, 'isIdle' | 'decide'>
   readonly hourly: HourlyLimits
   /** Returns the identity of a new transaction, for policy servers. */
   readonly nextInstance: () => string
@@ -404,7 +404,7 @@ export class Session implements CommandHandler {
     }
     const refuse = (reply: SmtpReply): Response => this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
     // A message that is discarded needs no further decision, as in Postfix smtpd.
-    if (restrictions !== null && transaction.handling?.discard !== true) {
+    if (!restrictions.isIdle && transaction.handling?.discard !== true) {
       return restrictions.decide(this.#accessRequest(transaction, address)).then((decision) => {
         this.#report(decision, transaction, address)
         if (decision.outcome === 'relay-denied') return refuse(replies.relayDenied(path))

@@ -112,6 +112,8 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   addToken: { room: 'neither', changes: nothing },
   removeToken: { room: 'neither', changes: nothing },
   tokenUsed: { room: 'neither', changes: nothing },
+  setAccess: { room: 'neither', changes: nothing },
+  removeAccess: { room: 'neither', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },

@@ -6,6 +6,7 @@ import type { Duration, Instant } from '../system/clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
+import type { AccessEntryReader } from './access-entry.ts'
 import type { TokenReader } from './access-token.ts'
 import type { AuditReader } from './audit-log.ts'
 import { matchesPattern } from './filter-pattern.ts'
@@ -201,7 +202,7 @@ export interface Survey {
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
  * next call, may show a later state.
  */
-export interface QueueReader extends AuditReader, TokenReader {
+export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader {
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */

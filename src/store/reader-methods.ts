@@ -40,6 +40,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   keptRequest: true,
   tokens: true,
   tokenByHash: true,
+  accessEntries: true,
   ages: true,
   counts: true,
   causes: true,

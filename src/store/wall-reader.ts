@@ -91,6 +91,8 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
       return found === undefined ? undefined : { ...found, at: wall(found.at) }
     },
     tokens: async () => (await reader.tokens()).map(token),
+    accessEntries: async () =>
+      (await reader.accessEntries()).map((one) => ({ ...one, addedAt: wall(one.addedAt), expiresAt: wallOrNull(one.expiresAt) })),
     tokenByHash: async (hash) => {
       const found = await reader.tokenByHash(hash)
       return found === undefined ? undefined : token(found)

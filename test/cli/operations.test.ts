@@ -1,3 +1,4 @@
+import { AccessEntries } from '../../src/access/access-entries.ts'
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
@@ -359,6 +360,7 @@ describe('with a daemon', () => {
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
+        access: new AccessEntries({ store, reader, clock: operator.clock }),
         status: () => Promise.reject(new Error('no relay')),
         clock: operator.clock,
       })
@@ -457,6 +459,7 @@ describe('with a daemon', () => {
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
+        access: new AccessEntries({ store, reader, clock: operator.clock }),
         status: () => Promise.reject(new Error('no relay')),
         clock: operator.clock,
       })
@@ -484,6 +487,7 @@ describe('with a daemon', () => {
       const control = new ControlServer({
         queueDirectory: operator.directory,
         operations,
+        access: new AccessEntries({ store, reader, clock: operator.clock }),
         status: () => Promise.reject(new Error('no relay')),
         clock: operator.clock,
       })

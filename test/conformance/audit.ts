@@ -1,5 +1,6 @@
 /** Contract of the store: audit log, operations as durable records, requests and access tokens. */
 import { expect, test } from 'vitest'
+import type { AccessEntry } from '../../src/store/access-entry.ts'
 import type { AccessToken } from '../../src/store/access-token.ts'
 import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/audit-log.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
@@ -198,6 +199,23 @@ export function auditing(subject: () => Subject): void {
     expect(await placed(id)).toEqual([])
     expect(await reader.keptRequest('old')).toBeUndefined()
     expect(await reader.operation(id)).toMatchObject({ changed: 1 })
+  })
+
+  test('access entries are kept by subject and key until they are removed or have expired', async () => {
+    const { store, reader } = subject()
+    const entry: AccessEntry = { subject: 'sender', key: 'a@b.example', action: 'REJECT', addedAt: T0, addedBy: 'ann', expiresAt: T0 + MIN }
+    await store.setAccess(entry)
+    await store.setAccess({ ...entry, subject: 'client', key: '192.0.2', expiresAt: null })
+    await store.setAccess({ ...entry, action: 'HOLD “ü”', addedBy: 'bob' })
+    expect(await reader.accessEntries()).toEqual([
+      { ...entry, subject: 'client', key: '192.0.2', expiresAt: null },
+      { ...entry, action: 'HOLD “ü”', addedBy: 'bob' },
+    ])
+    expect(await store.removeAccess('sender', '192.0.2')).toBe(false)
+    expect(await store.removeAccess('client', '192.0.2')).toBe(true)
+    expect(await store.removeAccess('client', '192.0.2')).toBe(false)
+    await store.setAccess({ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null })
+    expect(await reader.accessEntries()).toEqual([{ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null }])
   })
 
   test('tokens are found by hash until they are removed', async () => {

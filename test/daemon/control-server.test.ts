@@ -1,3 +1,4 @@
+import { AccessEntries } from '../../src/access/access-entries.ts'
 import { request } from 'node:http'
 import { statSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
@@ -39,7 +40,13 @@ beforeEach(async () => {
     retention: () => RETENTION,
     scheduler: storedScheduler(store, reader),
   })
-  server = new ControlServer({ queueDirectory: directory, operations, status: () => Promise.reject(new Error('no relay')), clock })
+  server = new ControlServer({
+    queueDirectory: directory,
+    operations,
+    access: new AccessEntries({ store, reader, clock }),
+    status: () => Promise.reject(new Error('no relay')),
+    clock,
+  })
   await server.start()
   close = async () => {
     await server.stop()

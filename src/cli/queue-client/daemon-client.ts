@@ -8,6 +8,8 @@ import { errorCode } from '../../system/caught-error.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
 import { VERSION } from '../../system/version.ts'
 import { controlPath } from '../../daemon/admin/socket-path.ts'
+import type { AccessEntries, AccessRequestedEntry } from '../../access/access-entries.ts'
+import type { AccessSubject } from '../../store/access-entry.ts'
 import type { MoveReply, OperationReply } from '../../daemon/control-server.ts'
 import type { Operations, SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
@@ -115,6 +117,14 @@ class DaemonClient implements QueueClient {
     return (await this.#json('POST', '/login-codes', user)) as LoginCode
   }
 
+  async addAccess(entry: AccessRequestedEntry): Promise<void> {
+    await this.#json('POST', '/access', entry)
+  }
+
+  async removeAccess(subject: AccessSubject, key: string, who: string): Promise<boolean> {
+    return ((await this.#json('POST', '/access/remove', { subject, key, who })) as { readonly removed: boolean }).removed
+  }
+
   async destinations(): Promise<readonly LiveDestination[]> {
     return (await this.#json('GET', '/destinations')) as readonly LiveDestination[]
   }
@@ -190,7 +200,7 @@ export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise
 /** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
 export function directClient(
   operations: Operations,
-  { move, close, ...tokens }: Pick<QueueClient, 'move' | 'close'> & TokenChangesDeps,
+  { move, close, access, ...tokens }: Pick<QueueClient, 'move' | 'close'> & TokenChangesDeps & { readonly access: AccessEntries },
 ): QueueClient {
   return {
     move,
@@ -199,6 +209,8 @@ export function directClient(
     perform: (order, progress) => operations.perform(order, progress),
     suspend: (name, request) => operations.suspend(name, request),
     resume: (name, who) => operations.resume(name, who),
+    addAccess: (entry) => access.add(entry),
+    removeAccess: (subject, key, who) => access.remove(subject, key, who),
     destinations: () => Promise.resolve(null),
     close,
   }

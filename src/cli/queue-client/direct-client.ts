@@ -4,6 +4,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { AccessEntries } from '../../access/access-entries.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import type { MovedQueue, MoveProgress, MoveRequest } from '../../queue/queue-move.ts'
@@ -29,7 +30,7 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
   const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
   const move = async (request: MoveRequest, progress: (soFar: MoveProgress) => void) =>
     moveAlone(config, { store, moves: store, reader, clock }, { request, progress, machine })
-  return directClient(operations, { move, close, store, clock })
+  return directClient(operations, { move, close, access: new AccessEntries({ store, reader, clock }), store, clock })
 }
 
 interface Alone {

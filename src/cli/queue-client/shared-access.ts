@@ -2,6 +2,7 @@
  * Access to a queue in PostgreSQL from any machine with its credentials. Running nodes are asked through the database; an operation
  * runs in this process, which is a node without shards until it has ended.
  */
+import { AccessEntries } from '../../access/access-entries.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { Operations } from '../../queue/operations.ts'
@@ -77,6 +78,7 @@ export class SharedAccess {
     const scheduler = storedScheduler(store, reader)
     const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
     return directClient(operations, {
+      access: new AccessEntries({ store, reader, clock }),
       store,
       clock,
       move: () => Promise.reject(new MoveRefused(64, 'this version moves mail between queue directories, not out of PostgreSQL')),

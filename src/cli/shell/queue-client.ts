@@ -1,14 +1,19 @@
 /** QueueClient: changes to the queue. The running daemon makes them, or the command itself while no daemon runs. */
 import type { NewToken } from '../../admin/token-changes.ts'
+import type { AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
+import type { AccessSubject } from '../../store/access-entry.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 
 export interface QueueClient {
   perform(order: BulkOperation, progress?: (soFar: Progress) => void): Promise<OperationSummary>
   suspend(name: string, request: SuspensionRequest): Promise<void>
   resume(name: string, who: string): Promise<void>
+  addAccess(entry: AccessRequestedEntry): Promise<void>
+  /** Returns false when there is no such entry. */
+  removeAccess(subject: AccessSubject, key: string, who: string): Promise<boolean>
   /** Destinations in the scheduler's memory; null when no daemon runs. */
   destinations(): Promise<readonly LiveDestination[] | null>
   /** Moves the mail to another queue. */

@@ -7,6 +7,7 @@ import type { Instant } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
 import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
+import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
@@ -204,6 +205,10 @@ export class MemoryReader implements ReaderEngine {
 
   tokens(): AccessToken[] {
     return [...this.#queue.tokens.values()].toSorted((a, b) => compare(a.name, b.name))
+  }
+
+  accessEntries(): AccessEntry[] {
+    return [...this.#queue.accessEntries.values()].toSorted((a, b) => compare(a.subject, b.subject) || compare(a.key, b.key))
   }
 
   tokenByHash(hash: string): AccessToken | undefined {

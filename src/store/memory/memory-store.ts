@@ -19,6 +19,7 @@ import {
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
 import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
+import type { AccessEntry, AccessSubject } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
 import { isMethod } from '../methods.ts'
@@ -399,6 +400,16 @@ class MemoryStore implements QueueStore {
 
   async removeToken(name: string): Promise<boolean> {
     return this.#queue.tokens.delete(name)
+  }
+
+  async setAccess(entry: AccessEntry): Promise<void> {
+    const { accessEntries } = this.#queue
+    for (const [key, { expiresAt }] of accessEntries) if (expiresAt !== null && expiresAt < entry.addedAt) accessEntries.delete(key)
+    accessEntries.set(`${entry.subject} ${entry.key}`, entry)
+  }
+
+  async removeAccess(subject: AccessSubject, key: string): Promise<boolean> {
+    return this.#queue.accessEntries.delete(`${subject} ${key}`)
   }
 
   async tokenUsed(name: string, hour: Instant): Promise<void> {

@@ -14,6 +14,7 @@ import {
 } from '../../mail/message.ts'
 import type { MessageDetails } from '../queue-reader.ts'
 import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
+import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, KeptRequest } from '../audit-log.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
@@ -84,6 +85,8 @@ export interface MemoryQueue {
   readonly requests: Map<string, KeptRequest>
   /** Access tokens by name. */
   readonly tokens: Map<string, AccessToken>
+  /** Access entries by subject and key. */
+  readonly accessEntries: Map<string, AccessEntry>
   readonly identity: QueueIdentity
   movedTo: string | null
   /** Messages that a move has taken out of the queue. */
@@ -130,6 +133,7 @@ export const emptyQueue = (): MemoryQueue => ({
   audit: [],
   requests: new Map(),
   tokens: new Map(),
+  accessEntries: new Map(),
   identity: `memory ${++queues}`,
   movedTo: null,
   moving: new Map(),

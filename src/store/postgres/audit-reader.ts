@@ -1,6 +1,7 @@
-/** Reads the audit log, requests that were carried out, and access tokens. */
+/** Reads the audit log, requests that were carried out, access tokens and access entries. */
 import type { MessageId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
+import type { AccessEntry, AccessEntryReader } from '../access-entry.ts'
 import type { AccessToken, TokenReader } from '../access-token.ts'
 import { OPERATIONS_PER_MESSAGE, PLACING_ACTIONS, type AuditEntry, type AuditReader, type KeptRequest } from '../audit-log.ts'
 import { likePattern } from '../filter-pattern.ts'
@@ -10,7 +11,7 @@ import * as sql from './writing/audit-queries.ts'
 
 const patternOf = (text: string | null): string | null => (text === null ? null : likePattern(storableText(text)))
 
-export const auditReader = (reading: Statements): AuditReader & TokenReader => ({
+export const auditReader = (reading: Statements): AuditReader & TokenReader & AccessEntryReader => ({
   audit: ({ after, limit }) => reading.query<AuditEntry>(sql.auditAfter, [after, limit]),
   auditBefore: ({ who, action, state, since }, { before, limit }) => {
     const wanted = [before ?? Number.MAX_SAFE_INTEGER, since ?? 0, state, patternOf(who), patternOf(action), limit]
@@ -26,5 +27,6 @@ export const auditReader = (reading: Statements): AuditReader & TokenReader => (
   },
   keptRequest: async (key) => (await reading.query<KeptRequest>(sql.keptRequest, [storableText(key)]))[0],
   tokens: () => reading.query<AccessToken>(sql.tokens),
+  accessEntries: () => reading.query<AccessEntry>(sql.accessEntries),
   tokenByHash: async (hash) => (await reading.query<AccessToken>(sql.tokenByHash, [hash]))[0],
 })

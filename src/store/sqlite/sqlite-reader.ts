@@ -20,6 +20,8 @@ import type {
   Survey,
   SurveyPage,
 } from '../queue-reader.ts'
+import type { AccessEntry } from '../access-entry.ts'
+import { accessEntries } from './audit/access-rows.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import type { DestinationRecord } from '../queue-store.ts'
@@ -216,6 +218,10 @@ export class SqliteReader implements ReaderEngine {
 
   tokens(): AccessToken[] {
     return this.#tokens.tokens()
+  }
+
+  accessEntries(): AccessEntry[] {
+    return accessEntries(this.#db)
   }
 
   tokenByHash(hash: string): AccessToken | undefined {

@@ -6,6 +6,7 @@ import type { LeaseTerms, MessageId } from '../../mail/message.ts'
 import { dispatch, type Answers, type Call, type Handlers, type Method } from '../methods.ts'
 import { AuditRows } from './audit/audit-rows.ts'
 import { RequestRows } from './audit/request-rows.ts'
+import { AccessRows } from './audit/access-rows.ts'
 import { TokenRows } from './audit/token-rows.ts'
 import { Contents, Intake } from './enqueue.ts'
 import { HistoryWriter } from './history.ts'
@@ -64,6 +65,7 @@ function openParts(db: Database, terms: LeaseTerms) {
     operating,
     audit,
     tokens: new TokenRows(db),
+    access: new AccessRows(db),
     housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
@@ -82,6 +84,7 @@ const handlersOf = (
     operating,
     audit,
     tokens,
+    access,
     housekeeping,
     contents,
     leases,
@@ -126,6 +129,8 @@ const handlersOf = (
   addToken: (token) => tokens.addToken(token),
   removeToken: (name) => tokens.removeToken(name),
   tokenUsed: (name, hour) => tokens.tokenUsed(name, hour),
+  setAccess: (entry) => access.setAccess(entry),
+  removeAccess: (subject, key) => access.removeAccess(subject, key),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
   verify: (after) => housekeeping.verify(after),

@@ -1,4 +1,5 @@
 /** Progress of long work on a terminal: one line that is rewritten in place. */
+import { AccessEntries } from '../../../src/access/access-entries.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { countText, ProgressLine } from '../../../src/cli/shell/progress.ts'
 import { ControlServer } from '../../../src/daemon/control-server.ts'
@@ -87,7 +88,7 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
       throttle,
     })
     const status = () => Promise.reject(new Error('no relay'))
-    const control = new ControlServer({ queueDirectory, operations, status, clock })
+    const control = new ControlServer({ queueDirectory, operations, access: new AccessEntries({ store, reader, clock }), status, clock })
     await control.start()
     try {
       await story()

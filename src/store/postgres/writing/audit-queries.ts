@@ -77,3 +77,13 @@ export const placedBy = `
 export const keptRequest = 'select key, digest, at, answer from kept_request where key = $1'
 export const tokens = `select ${TOKEN} from access_token order by name`
 export const tokenByHash = `select ${TOKEN} from access_token where hash = $1`
+
+export const forgetExpiredAccess = 'delete from access_entry where expires_at < $1'
+export const setAccess = `
+  insert into access_entry (subject, key, action, added_at, added_by, expires_at) values ($1, $2, $3, $4, $5, $6)
+  on conflict (subject, key) do update
+  set action = excluded.action, added_at = excluded.added_at, added_by = excluded.added_by, expires_at = excluded.expires_at`
+export const deleteAccess = 'delete from access_entry where subject = $1 and key = $2 returning key'
+export const accessEntries = `
+  select subject, key, action, added_at as "addedAt", added_by as "addedBy", expires_at as "expiresAt"
+  from access_entry order by subject, key`

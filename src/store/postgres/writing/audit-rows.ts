@@ -68,6 +68,19 @@ export class AuditWriter {
   removeToken: Send<'removeToken'> = (tx, calls) =>
     sent(Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteToken, [name])).length > 0)))
 
+  setAccess: Send<'setAccess'> = (tx, calls) =>
+    sent(
+      Promise.all(
+        calls.map(async ([{ subject, key, action, addedAt, addedBy, expiresAt }]) => {
+          await tx.query(sql.forgetExpiredAccess, [addedAt])
+          await tx.query(sql.setAccess, [subject, storableText(key), storableText(action), addedAt, storableText(addedBy), expiresAt])
+        }),
+      ),
+    )
+
+  removeAccess: Send<'removeAccess'> = (tx, calls) =>
+    sent(Promise.all(calls.map(async ([subject, key]) => (await tx.query(sql.deleteAccess, [subject, storableText(key)])).length > 0)))
+
   tokenUsed: Send<'tokenUsed'> = (tx, calls) =>
     sent(
       Promise.all(

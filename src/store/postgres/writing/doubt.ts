@@ -102,5 +102,6 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'saveDestination',
   'forgetMaildropFiles',
   'tokenUsed',
+  'setAccess',
   'ping',
 ])

@@ -122,6 +122,8 @@ const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, hou
     addToken: audit.addToken,
     removeToken: audit.removeToken,
     tokenUsed: audit.tokenUsed,
+    setAccess: audit.setAccess,
+    removeAccess: audit.removeAccess,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
   }) satisfies { readonly [M in WriteMethod]: unknown }

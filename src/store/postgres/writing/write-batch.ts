@@ -63,6 +63,10 @@ function keysOf(call: WriteCall): readonly string[] {
       return [`d${call.args[0].destination}`]
     case 'beginOperation':
       return [`b${call.args[0].at} ${call.args[0].who}`]
+    case 'setAccess':
+      return [`a${call.args[0].subject} ${call.args[0].key}`]
+    case 'removeAccess':
+      return [`a${call.args[0]} ${call.args[1]}`]
     case 'addToken':
       return [`t${call.args[0].name}`]
     case 'removeToken':

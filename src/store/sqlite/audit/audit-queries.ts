@@ -75,3 +75,12 @@ export const noteTokenUse =
   'update access_token set last_used_at = :hour where name = :name and (last_used_at is null or last_used_at < :hour)'
 export const tokens = `select ${TOKEN} from access_token order by name`
 export const tokenByHash = `select ${TOKEN} from access_token where hash = ?`
+
+export const forgetExpiredAccess = 'delete from access_entry where expires_at < ?'
+export const setAccess = `
+  insert or replace into access_entry (subject, key, action, added_at, added_by, expires_at)
+  values (:subject, :key, :action, :addedAt, :addedBy, :expiresAt)`
+export const deleteAccess = 'delete from access_entry where subject = ? and key = ?'
+export const accessEntries = `
+  select subject, key, action, added_at as addedAt, added_by as addedBy, expires_at as expiresAt
+  from access_entry order by subject, key`
