@@ -51,8 +51,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     '250 after a failed commit',
     RECEIVER,
-    'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#isUnknown = error instanceof OutcomeUnknown\n      this.#failed(error)',
-    'content: this.#chunker.takeAll(), ...submitter })\n    } catch (error) {\n      this.#deps.report(String(error), error)',
+    '      this.#isUnknown = error instanceof OutcomeUnknown\n      this.#failed(error)\n    }\n  }',
+    '      this.#deps.report(String(error), error)\n    }\n  }',
     CONNECTION,
   ),
   safety(
