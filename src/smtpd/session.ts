@@ -2,15 +2,12 @@
  * State of one SMTP session (RFC 5321 §3 and §4.1). It takes command lines and returns replies, each with the action to take
  * after it. It has no socket: the connection sends the replies and takes the actions.
  */
-import type { AccessRequest } from '../access/access-request.ts'
-import type { AccessDecision, AccessRules } from '../access/access-rules.ts'
-import { describeAction } from '../access/action-text.ts'
 import type { Config } from '../config/options.ts'
 import type { EhloKeyword, ListenerBlock } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
-import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
-import type { ClientName, Events, UpstreamMessage } from '../telemetry/events.ts'
+import type { ClientName, UpstreamMessage } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
@@ -21,6 +18,7 @@ import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
 import { UNKNOWN } from './peer-name.ts'
 import { Peer, type PeerRules } from './peer.ts'
+import { refusalOf, type RecipientRules, type SessionFacts } from './recipient-admission.ts'
 import * as replies from './replies.ts'
 import { Transaction } from './transaction.ts'
 
@@ -43,14 +41,11 @@ export type SessionSettings = CommandStatsSettings &
 export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
 
 /** Settings and parts that all sessions of a server share. */
-export interface SessionContext extends PeerRules {
+export interface SessionContext extends PeerRules, RecipientRules {
   readonly settings: SessionSettings
-  readonly events: Events
   /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
-  /** Restrictions of recipients. */
-  readonly restrictions: Pick<AccessRules, 'isIdle' | 'decide'>
   readonly hourly: HourlyLimits
   /** Returns the identity of a new transaction, for policy servers. */
   readonly nextInstance: () => string
@@ -397,51 +392,19 @@ export class Session implements CommandHandler {
     if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
-    const { access, restrictions } = this.#context
-    const accept = (): Response => {
+    const refusal = refusalOf({ address, path }, { transaction, session: this.#facts, rules: this.#context })
+    const answer = (reply: SmtpReply | undefined): Response => {
+      if (reply !== undefined) return this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
       transaction.accept({ address, ...parameters })
       return { reply: replies.RECIPIENT_OK }
     }
-    const refuse = (reply: SmtpReply): Response => this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
-    // A message that is discarded needs no further decision, as in Postfix smtpd.
-    if (!restrictions.isIdle && transaction.handling?.discard !== true) {
-      return restrictions.decide(this.#accessRequest(transaction, address)).then((decision) => {
-        this.#report(decision, transaction, address)
-        if (decision.outcome === 'relay-denied') return refuse(replies.relayDenied(path))
-        if (decision.outcome !== 'permit') return refuse(decision.outcome)
-        transaction.take(decision.taken)
-        return accept()
-      })
-    }
-    const isDiscarded = transaction.handling?.discard === true
-    return isDiscarded || this.#mayRelay || access.isOpen(address) ? accept() : refuse(replies.relayDenied(path))
+    return refusal instanceof Promise ? refusal.then(answer) : answer(refusal)
   }
 
-  #accessRequest({ sender, declaredSize, instance }: Transaction, recipient: string): AccessRequest {
-    const { peer } = this
-    return {
-      client: this.client,
-      helo: this.#helo,
-      protocol: this.#protocol,
-      sender,
-      recipient,
-      size: declaredSize,
-      login: this.#user,
-      isTrusted: peer.isTrusted,
-      isOpen: this.#context.access.isOpen(recipient),
-      encryption: this.#encryption,
-      instance,
-    }
-  }
-
-  /** Logs the actions for a recipient. A message is held once. */
-  #report({ taken, warnings }: AccessDecision, { sender, handling }: Transaction, recipient: string): void {
-    const session = { client: this.client, sender, recipient, protocol: this.#protocol, helo: this.#helo }
-    const { events } = this.#context
-    for (const one of taken) {
-      if (one.action.kind !== 'hold' || handling?.hold !== true) events.emit({ kind: 'access-action', ...session, ...describeAction(one) })
-    }
-    for (const reply of warnings) events.emit({ kind: 'access-action', ...session, action: 'reject_warning', text: formatReply(reply) })
+  get #facts(): SessionFacts {
+    const { client, peer } = this
+    const session = { helo: this.#helo, protocol: this.#protocol, encryption: this.#encryption }
+    return { client, isTrusted: peer.isTrusted, login: this.#user, ...session }
   }
 
   /** Refuses an argument. Logs a path that is no address. */

@@ -1,0 +1,63 @@
+/** Decides whether a recipient of RCPT is accepted: by the relay permission, and by access restrictions where there are any. */
+import type { AccessRequest } from '../access/access-request.ts'
+import type { AccessDecision, AccessRules } from '../access/access-rules.ts'
+import { describeAction } from '../access/action-text.ts'
+import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { Events } from '../telemetry/events.ts'
+import type { RelayPolicy } from './relay-policy.ts'
+import { relayDenied } from './replies.ts'
+import type { Transaction } from './transaction.ts'
+
+export interface RecipientRules {
+  readonly access: RelayPolicy
+  readonly restrictions: Pick<AccessRules, 'isIdle' | 'decide'>
+  readonly events: Events
+}
+
+/** Properties of the session on which the decision depends. */
+export type SessionFacts = Pick<AccessRequest, 'client' | 'helo' | 'protocol' | 'login' | 'isTrusted' | 'encryption'>
+
+interface Circumstances {
+  readonly transaction: Transaction
+  readonly session: SessionFacts
+  readonly rules: RecipientRules
+}
+
+/** A recipient, and the path that the client gave for it. */
+interface Recipient {
+  readonly address: string
+  readonly path: string
+}
+
+/** Returns the reply that refuses a recipient, and undefined when it is accepted. Actions of restrictions are noted in the transaction. */
+export function refusalOf(recipient: Recipient, about: Circumstances): SmtpReply | undefined | Promise<SmtpReply | undefined> {
+  const { transaction, session, rules } = about
+  // A message that is discarded needs no further decision, as in Postfix smtpd.
+  if (transaction.handling?.discard === true) return undefined
+  if (!rules.restrictions.isIdle) return restricted(recipient, about)
+  const mayRelay = session.isTrusted || session.login !== undefined || rules.access.isOpen(recipient.address)
+  return mayRelay ? undefined : relayDenied(recipient.path)
+}
+
+async function restricted({ address, path }: Recipient, { transaction, session, rules }: Circumstances): Promise<SmtpReply | undefined> {
+  const { sender, declaredSize: size, instance } = transaction
+  const request = { ...session, sender, recipient: address, size, instance, isOpen: rules.access.isOpen(address) }
+  const decision = await rules.restrictions.decide(request)
+  report(decision, request, { events: rules.events, isHeld: transaction.handling?.hold === true })
+  const { outcome } = decision
+  if (outcome === 'relay-denied') return relayDenied(path)
+  if (outcome !== 'permit') return outcome
+  transaction.take(decision.taken)
+  return undefined
+}
+
+/** Logs the actions for a recipient. A message is held once. */
+function report(
+  { taken, warnings }: AccessDecision,
+  { client, sender, recipient, protocol, helo }: AccessRequest,
+  { events, isHeld }: { readonly events: Events; readonly isHeld: boolean },
+): void {
+  const about = { kind: 'access-action', client, sender, recipient, protocol, helo } as const
+  for (const one of taken) if (one.action.kind !== 'hold' || !isHeld) events.emit({ ...about, ...describeAction(one) })
+  for (const reply of warnings) events.emit({ ...about, action: 'reject_warning', text: formatReply(reply) })
+}
