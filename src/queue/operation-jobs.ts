@@ -115,7 +115,9 @@ export class OperationJobs {
     try {
       const summary = await this.#rounds(id, job, progress)
       const { matched, unknown } = summary
-      if (!(await this.#end(id, { state: 'done', matched, unknown: unknown.length, error: null }))) throw await this.#cancelled(id)
+      const ended = await this.#end(id, { state: 'done', matched, unknown: unknown.length, error: null })
+      // A call that is repeated because its answer was lost finds the operation done.
+      if (!ended && (await this.#deps.reader.operation(id))?.state !== 'done') throw await this.#cancelled(id)
       return summary
     } catch (error) {
       // Nothing is recorded for an operation that was cancelled, because it has ended.

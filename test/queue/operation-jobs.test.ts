@@ -11,6 +11,7 @@ import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
 import { RequestRepeated } from '../../src/store/audit-log.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
 import { DAY, MINUTE } from '../../src/system/clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -208,6 +209,18 @@ test('a repeated request has no second effect', async () => {
   await expect(world.jobs.start(order('release', { request }))).rejects.toBeInstanceOf(RequestRepeated)
   expect(await world.reader.keptRequest('ci 1')).toMatchObject({ answer: String(id) })
   expect((await queueNames()).get('hold')).toHaveLength(MESSAGES)
+})
+
+test('an operation is done when the answer to its end was lost and the call is repeated', async () => {
+  const { store, deps } = world
+  const twice = new Proxy(store, {
+    get: (target, name: keyof QueueStore) =>
+      name === 'endOperation'
+        ? async (...args: Parameters<QueueStore['endOperation']>) => (await target.endOperation(...args)) && target.endOperation(...args)
+        : target[name].bind(target),
+  })
+  const { ended } = await new Operations({ ...deps, store: twice }).jobs.start(order('hold'))
+  expect(await ended).toMatchObject({ changed: MESSAGES })
 })
 
 test('an operation that fails is recorded with its error and its counts', async () => {
