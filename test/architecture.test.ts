@@ -23,6 +23,7 @@ const LAYERS = [
   'store/memory',
   'store/postgres/session',
   'store/postgres/writing',
+  'store/postgres/moving',
   'store/postgres',
   'store/sqlite/file',
   'store/sqlite/audit',

@@ -278,5 +278,59 @@ create table traffic (
   primary key (at, node, part)
 );
 
+-- Moves of messages between queues, see src/store/move-store.ts.
+
+-- Messages that a move has taken out of this queue. Their contents stay in chunk until the other queue has them.
+create table moving (
+  message        bigint  primary key,
+  content_id     bigint  not null, -- as in message
+  shares_content boolean not null, -- as in message
+  target         text    not null, -- identity and name of the other queue, as JSON
+  record         text    not null  -- the message with recipients and attempts, as JSON
+);
+create index moving_sharing on moving (content_id) where shares_content;
+
+-- Messages that other queues have sent to this one. A row is kept after the message was added to the queue, so that a repeated
+-- move does not add it again.
+create table origin (
+  id          bigint primary key, -- id of the message here
+  source      text   not null,    -- identity of the other queue
+  message     bigint not null,    -- its id there
+  created_at  bigint not null,    -- its time of creation there
+  queue_id    text   not null,    -- its queue id here
+  record      text,               -- as in moving; null when the message is in the queue
+  admitted_at bigint,             -- when it was added to the queue
+  check ((record is null) = (admitted_at is not null))
+);
+create unique index origin_message on origin (source, message, created_at);
+create index origin_arriving on origin (source, id) where record is not null;
+create index origin_admitted on origin (admitted_at) where admitted_at is not null;
+
+-- Ranges of message ids that no node gets, for messages of another queue that keep their ids.
+create table kept_ids (
+  source text   not null, -- identity of the other queue
+  first  bigint not null,
+  last   bigint not null,
+  primary key (source, first)
+);
+
+-- The last rows of history and audit that came from another queue.
+create table records_taken (
+  source  text   primary key,
+  history bigint not null,
+  audit   bigint not null
+);
+
+-- The node that alone moves messages from another queue into this one, by the identity of that queue; with '', out of this one.
+create table mover (
+  source text   primary key,
+  node   bigint not null
+);
+
+-- The queue to which this one was moved as a whole. The table message then has the constraint queue_moved, which refuses every row.
+create table moved_to (
+  name text primary key
+);
+
 insert into queue (version, oldest_known, shards) values (1, 1, 256);
 insert into shard (id) select generate_series(0, 255);

@@ -122,6 +122,7 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   ping: { room: 'lease', changes: nothing },
   freeSpace: { room: 'neither', changes: nothing },
   moveState: { room: 'neither', changes: nothing },
+  claimMoves: { room: 'neither', changes: nothing },
   // A move away makes room, also on a full disk.
   beginMove: { room: 'reserve', changes: (_, { messages }) => messages.map(({ message }) => message.id) },
   leaving: { room: 'neither', changes: nothing },

@@ -50,6 +50,8 @@ export interface MoveState {
   readonly leaving: number
   /** Number of messages from other queues that are not admitted yet. */
   readonly arriving: number
+  /** Highest id of a message in the queue; 0 for an empty queue. */
+  readonly last: MessageId
 }
 
 /** Selects messages with ids above `after` and up to `through`. */
@@ -108,11 +110,18 @@ export interface RecordsTaken {
 
 export interface MoveStore {
   moveState(): Promise<MoveState>
+  /**
+   * Makes this owner of the queue the only one that moves messages out of it (`source` null), or from a source into it. The calls of an
+   * earlier owner about these messages have ended when the promise resolves, and later ones reject with StoreUnavailable. Without
+   * effect where the queue has one owner at a time.
+   */
+  claimMoves(source: QueueIdentity | null): Promise<void>
 
   // --- source
   /**
    * Takes messages out of the queue, in the order of ids. Messages with a recipient in delivery stay, and those with a notice due unless
-   * `withNoticesDue`. Operations, claims and readers do not see a message that is out of the queue; its content is kept.
+   * `withNoticesDue`. Operations, claims and readers do not see a message that is out of the queue; its content is kept. A call whose
+   * answer was lost may be repeated.
    */
   beginMove(selection: MoveSelection): Promise<MoveRound>
   /** Messages that are out of the queue, by `beginMove` of this or of an earlier owner, each with its target; ordered by id. */
@@ -162,6 +171,9 @@ export interface Admitted {
 
 /** A store that can be the source and the target of a move. */
 export type MovableStore = QueueStore & MoveStore
+
+/** Reason for which a queue that was marked as moved refuses new mail. */
+export const MOVED_AWAY = 'the queue was moved to another place: new mail is refused'
 
 /** Maximum number of recipients in one round, unless its only message has more. */
 export const RECIPIENTS_PER_ROUND = 2_000

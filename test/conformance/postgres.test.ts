@@ -6,6 +6,7 @@ import { SHARDS } from '../../src/store/membership/shards.ts'
 import { takeOverNode } from '../../src/store/postgres/node.ts'
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../../src/store/postgres/postgres-node-table.ts'
+import type { MovableStore } from '../../src/store/move-store.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 import type { SharedNode, Subject } from './mail.ts'
@@ -15,7 +16,11 @@ const LABELS = { name: 'test', program: '1.0.0', settings: '', draining: false }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()
-  describeQueueStore('the store in PostgreSQL', async () => opened(await emptyQueue()), { survivesCrashes: true, shared: true })
+  describeQueueStore('the store in PostgreSQL', async () => opened(await emptyQueue()), {
+    survivesCrashes: true,
+    shared: true,
+    moves: true,
+  })
 })
 
 /** A node that owns all shards. */
@@ -27,6 +32,7 @@ async function opened(url: DatabaseUrl, before?: OwnerId): Promise<Subject> {
   const { store, reader, nodes, done } = node
   return {
     store,
+    moves: store,
     reader,
     done,
     quarantined: (takeover?.corrupt ?? []).map((queueId) => ({ queueId, why: '' })),
@@ -39,7 +45,7 @@ async function opened(url: DatabaseUrl, before?: OwnerId): Promise<Subject> {
   }
 }
 
-async function join(url: DatabaseUrl): Promise<SharedNode & { destroy(): Promise<void> }> {
+async function join(url: DatabaseUrl): Promise<SharedNode & { readonly store: MovableStore; destroy(): Promise<void> }> {
   const { node, store, reader, close, destroy } = await openPostgresStore({
     url,
     durability: 'primary',

@@ -24,37 +24,49 @@ export const connectTo = async (url: DatabaseUrl, application = 'deferd test', p
   new Connection(await openSession({ url, durability: 'primary', application, pipeline }))
 
 const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
-  kept_request, access_token, ask, traffic`
+  kept_request, access_token, ask, traffic, moving, origin, kept_ids, records_taken, mover, moved_to`
 
 /** Time limit of the creation of a cluster, in ms, on a machine that runs other tests too. */
 const START_LIMIT = 60_000
 
-const EMPTY = [...TABLES.split(/,\s+/).map((table) => `delete from ${table}`), 'update shard set owner = null'].join(';')
+const EMPTY = [
+  ...TABLES.split(/,\s+/).map((table) => `delete from ${table}`),
+  'update shard set owner = null',
+  'alter table message drop constraint if exists queue_moved',
+  'alter sequence message_id restart',
+].join(';')
 
 /** Starts a server before the tests of the describe block that calls it, and removes it after them. */
-export function usePostgres(): { readonly server: () => PostgresServer; readonly emptyQueue: () => Promise<DatabaseUrl> } {
+export function usePostgres(): { readonly server: () => PostgresServer; readonly emptyQueue: (database?: string) => Promise<DatabaseUrl> } {
   let running: PostgresServer | undefined
-  let cleaner: Connection | undefined
+  const cleaners = new Map<string, Connection>()
   const server = (): PostgresServer => {
     if (running === undefined) throw new Error('the server was not started')
     return running
   }
   beforeAll(async () => {
     running = await startPostgres()
-    cleaner = await connectTo(urlOf(running.url()))
-    await migrate(cleaner)
+    await cleanerOf('postgres')
   }, START_LIMIT)
   afterAll(async () => {
-    await cleaner?.end()
+    for (const cleaner of cleaners.values()) await cleaner.end()
     await running?.remove()
   })
+  /** A session of a database, which has the tables. A test may have restarted the server. */
+  const cleanerOf = async (database: string): Promise<Connection> => {
+    const known = cleaners.get(database)
+    if (known?.isLost === false) return known
+    if (known === undefined && database !== 'postgres') await server().createDatabase(database)
+    const cleaner = await connectTo(urlOf(server().url(database)))
+    if (known === undefined) await migrate(cleaner)
+    cleaners.set(database, cleaner)
+    return cleaner
+  }
   return {
     server,
-    emptyQueue: async () => {
-      // A test may have restarted the server.
-      if (cleaner === undefined || cleaner.isLost) cleaner = await connectTo(urlOf(server().url()))
-      await cleaner.command(EMPTY)
-      return urlOf(server().url())
+    emptyQueue: async (database = 'postgres') => {
+      await (await cleanerOf(database)).command(EMPTY)
+      return urlOf(server().url(database))
     },
   }
 }

@@ -36,6 +36,16 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   return servers.every(({ url }) => URL.canParse(url)) || folder !== null ? { servers, options } : null
 }
 
+/** Whether a place of a queue is a URL and not a directory. */
+export const isUrl = (place: string): boolean => /^\w+:\/\//.test(place)
+
+/** The URL without its passwords, as the name of a queue for operators. */
+export const databaseName = (text: string): string =>
+  text
+    .replace(/^(\w+:\/\/[^:@/?#]*):[^/?#]*@/, '$1@')
+    .replaceAll(/([?&])password=[^&#]*&?/g, '$1')
+    .replace(/[?&]$/, '')
+
 /** The URL with `***` in place of its passwords, for logs and `deferd config`. */
 export const withoutPassword = (text: string): string =>
   text.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^/?#]*@/, '$1:***@').replaceAll(/([?&]password=)[^&#]*/g, '$1***')

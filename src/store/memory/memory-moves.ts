@@ -32,8 +32,12 @@ export class MemoryMoves implements MoveStore {
   }
 
   async moveState() {
-    const { identity, movedTo, moving } = this.#queue
-    return { identity, movedTo, leaving: moving.size, arriving: this.#arriving().length }
+    const { identity, movedTo, moving, messages } = this.#queue
+    return { identity, movedTo, leaving: moving.size, arriving: this.#arriving().length, last: Math.max(0, ...messages.keys()) }
+  }
+
+  async claimMoves() {
+    // The queue has one owner.
   }
 
   // --- source

@@ -58,6 +58,7 @@ import {
   type SettleResult,
 } from '../queue-store.ts'
 import { assertChunks } from '../chunks.ts'
+import { MOVED_AWAY } from '../move-store.ts'
 
 /** Opens an empty queue, or recovers an existing one and returns the report of the recovery. */
 export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
@@ -147,7 +148,7 @@ class MemoryStore implements QueueStore {
   }
 
   #enter({ message, recipients, content, hold = false, maildropFile, request, warnings = 0 }: NewMessage): void {
-    if (this.#queue.movedTo !== null) throw new StoreUnavailable('the queue was moved to another place: new mail is refused')
+    if (this.#queue.movedTo !== null) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)

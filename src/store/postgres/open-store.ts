@@ -7,7 +7,7 @@ import type { OwnerId } from '../../mail/message.ts'
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
 import type { Shard } from '../membership/shards.ts'
 import type { QueueReader } from '../queue-reader.ts'
-import type { QueueStore } from '../queue-store.ts'
+import type { MovableStore } from '../move-store.ts'
 import { openSession } from './session/client.ts'
 import { Connection } from './session/database-connection.ts'
 import type { Durability } from './session/database-terms.ts'
@@ -15,7 +15,7 @@ import { migrate, MIGRATIONS, newestIn } from './migrations.ts'
 import { joinNode, type NodeLabels } from './node.ts'
 import { createPostgresReader } from './postgres-reader.ts'
 import { ARRIVALS_CHANNEL } from './postgres-node-table.ts'
-import { createStore } from './writing/postgres-store.ts'
+import { createStore } from './postgres-store.ts'
 import { ReadingSession } from './session/reading-session.ts'
 import type { DatabaseState } from './database-state.ts'
 import { DatabaseWatch } from './database-watch.ts'
@@ -35,6 +35,8 @@ export interface PostgresOptions {
   readonly onEvent?: ((event: WritingEvent) => void) | undefined
   /** Mail that this process has queued as a node that was taken over. */
   readonly recent?: RecentMail | undefined
+  /** False for an owner that queues no new mail: no message ids are reserved for it, which another queue may want to keep. */
+  readonly queuesMail?: boolean | undefined
   /** Time for which a tally is used again. */
   readonly tallyKeptFor?: Duration | undefined
   /** Folder of the migrations; those of the package when absent. */
@@ -46,7 +48,7 @@ export interface PostgresOptions {
 /** A queue in PostgreSQL, opened by one node. */
 export interface PostgresQueue {
   readonly node: OwnerId
-  readonly store: QueueStore
+  readonly store: MovableStore
   readonly reader: QueueReader
   /** True when the tables were created by this opening. */
   readonly created: boolean
@@ -68,7 +70,13 @@ const READER_SETTINGS = { statement_timeout: '15s' }
 /** Rejects with DatabaseAway, DatabaseUnusable or QueueTooNew. */
 export async function openPostgresStore(options: PostgresOptions): Promise<PostgresQueue> {
   const { url, durability, labels, clock, onFenced = () => undefined, onEvent = () => undefined } = options
-  const { tallyKeptFor = KEPT_FOR, vacuumFrom = VACUUM_FROM, recent = new RecentMail(clock), migrations = MIGRATIONS } = options
+  const {
+    queuesMail = true,
+    tallyKeptFor = KEPT_FOR,
+    vacuumFrom = VACUUM_FROM,
+    recent = new RecentMail(clock),
+    migrations = MIGRATIONS,
+  } = options
   const connect = async (application: string, settings: Readonly<Record<string, string>> = {}): Promise<Connection> =>
     new Connection(await openSession({ url, durability, application, pipeline: true, settings }))
   const writing = await connect('deferd w')
@@ -83,7 +91,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       reading.query('select pg_notify($1, $2)', [ARRIVALS_CHANNEL, shards.join()]).catch(() => undefined)
     }
     const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
-    const { store, destroy } = await createStore(writing, { ...base, wake, recent, onFenced, onEvent, tallyKeptFor })
+    const { store, destroy } = await createStore(writing, { ...base, wake, recent, onFenced, onEvent, queuesMail, tallyKeptFor })
     const reader = createPostgresReader(reading, async () => undefined)
     const vacuum = new Vacuum({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
     let watch: DatabaseWatch | null = null

@@ -1,12 +1,13 @@
 /**
- * A queue in PostgreSQL opened for one task, such as a command or an import: as a node that takes no shards, and leaves
+ * A queue in PostgreSQL opened for one task, such as a command, an import or a move: as a node that takes no shards, and leaves
  * when the task has ended.
  */
 import type { OwnerId } from '../../mail/message.ts'
 import { Member } from '../membership/member.ts'
 import type { NodesView } from '../membership/node-table.ts'
+import type { MovableStore } from '../move-store.ts'
 import type { QueueReader } from '../queue-reader.ts'
-import { StoreUnavailable, type QueueStore } from '../queue-store.ts'
+import { StoreUnavailable } from '../queue-store.ts'
 import { seconds, withTimeout, type Duration, type MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
 import { VERSION } from '../../system/version.ts'
@@ -19,7 +20,7 @@ const LEAVE_LIMIT: Duration = seconds(5)
 
 export interface VisitingNode {
   readonly id: OwnerId
-  readonly store: QueueStore
+  readonly store: MovableStore
   readonly reader: QueueReader
   readonly clock: QueueClock
   /** The nodes at the last beat; null before the first. */
@@ -34,13 +35,15 @@ export interface VisitDeps {
   /** Parameter `node_lease`. */
   readonly lease: Duration
   readonly machine: MachineClock
+  /** False for a task that queues no new mail. */
+  readonly queuesMail?: boolean | undefined
 }
 
 /** Rejects as openPostgresStore does. */
-export async function visitQueue({ database, name, lease, machine }: VisitDeps): Promise<VisitingNode> {
+export async function visitQueue({ database, name, lease, machine, queuesMail }: VisitDeps): Promise<VisitingNode> {
   const clock = new QueueClock(machine)
   const labels = { name, program: VERSION, settings: '', draining: true }
-  const { store, reader, node, close } = await openPostgresStore({ ...database, labels, clock })
+  const { store, reader, node, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
   const member = new Member({
     nodes: new PostgresNodeTable({ me: node, terms: database, clock }),
     clock,

@@ -8,6 +8,7 @@ import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } fro
 import { ContentUnreadable } from '../errors.ts'
 import { StoreUnavailable, type NewMessage, type NewRecipient, type Tried } from '../queue-store.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
+import { MOVED_AWAY } from '../move-store.ts'
 import type { RequestRows } from './audit/request-rows.ts'
 import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
@@ -54,7 +55,7 @@ export class Intake {
   }
 
   enqueue({ message, recipients, content, hold = false, maildropFile, request, warnings = 0 }: NewMessage): void {
-    if (this.#isRetired) throw new StoreUnavailable('the queue was moved to another place: new mail is refused')
+    if (this.#isRetired) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
     if (request !== undefined) this.#requests.keep(request, message.createdAt, request.answer)

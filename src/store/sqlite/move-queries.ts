@@ -9,6 +9,7 @@ export const giveIdentity = `insert or ignore into meta (name, value) values ('i
 export const movedTo = 'select name from moved_to'
 export const markMoved = 'insert or replace into moved_to (name) values (?)'
 export const unmarkMoved = 'delete from moved_to'
+export const lastMessage = 'select max(id) from message'
 export const countLeaving = 'select count(*) from moving'
 export const countArriving = 'select count(*) from origin indexed by origin_arriving where record is not null'
 export const isInUse = `

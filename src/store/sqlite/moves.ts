@@ -52,7 +52,9 @@ interface MovingRow {
 
 type ArrivingRow = Pick<MovingRow, 'record' | 'crc'> & { readonly id: MessageId }
 
-type Synchronous = { readonly [M in keyof MoveStore]: (...args: Parameters<MoveStore[M]>) => Awaited<ReturnType<MoveStore[M]>> }
+type Synchronous = {
+  readonly [M in Exclude<keyof MoveStore, 'claimMoves'>]: (...args: Parameters<MoveStore[M]>) => Awaited<ReturnType<MoveStore[M]>>
+}
 
 export class Moves implements Synchronous {
   readonly #intake: Intake
@@ -74,6 +76,7 @@ export class Moves implements Synchronous {
       movedTo: run.movedTo.get() ?? null,
       leaving: run.countLeaving.get() ?? 0,
       arriving: run.countArriving.get() ?? 0,
+      last: run.lastMessage.get() ?? 0,
     }
   }
 
@@ -334,6 +337,7 @@ const statements = (db: Database) => ({
   movedTo: db.prepare<[], string>(moving.movedTo).pluck(),
   markMoved: db.prepare<[string]>(moving.markMoved),
   unmarkMoved: db.prepare(moving.unmarkMoved),
+  lastMessage: db.prepare<[], MessageId | null>(moving.lastMessage).pluck(),
   countLeaving: db.prepare<[], number>(moving.countLeaving).pluck(),
   countArriving: db.prepare<[], number>(moving.countArriving).pluck(),
   isInUse: db.prepare<[], number>(moving.isInUse).pluck(),

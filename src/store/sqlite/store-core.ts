@@ -137,6 +137,8 @@ const handlersOf = (
   ping: () => housekeeping.ping(),
   freeSpace,
   moveState: () => moves.moveState(),
+  // The queue has one owner at a time.
+  claimMoves: () => undefined,
   beginMove: (selection) => moves.beginMove(selection),
   leaving: (limit) => moves.leaving(limit),
   finishMove: (finished, at, auditedAs) => moves.finishMove(finished, at, auditedAs),

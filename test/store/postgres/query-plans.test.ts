@@ -9,13 +9,14 @@ import * as membership from '../../../src/store/postgres/membership-queries.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'
 import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
 import { knownMessages, stateAfter } from '../../../src/store/postgres/writing/doubt.ts'
+import * as moving from '../../../src/store/postgres/moving/move-queries.ts'
 import * as auditing from '../../../src/store/postgres/writing/audit-queries.ts'
 import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'staged']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'staged', 'moving', 'origin']
 
 interface Plan {
   readonly 'Node Type': string
@@ -40,6 +41,13 @@ const WALKS: Record<string, string> = {
   'deleteStagedOf: staged by Seq Scan': 'as many rows as contents are being received',
   'forgetOperated: operated by operated_pkey': 'the first row',
   'trashCount: message by message_trash': 'as large as the trash',
+  'moveState: moving by moving_pkey': 'as large as one round',
+  'moveState: origin by origin_arriving': 'as large as one round',
+  'moveState: message by message_pkey': 'the last row',
+  'movingRows: moving by moving_pkey': 'up to a limit',
+  'isInUse: message by message_pkey': 'the first row',
+  'isInUse: moving by moving_pkey': 'the first row',
+  'isInUse: origin by origin_arriving': 'the first row',
 }
 
 /** Indexes of recipients and messages that a statement uses. An index with another condition would be read for each call. */
@@ -89,7 +97,7 @@ const AT_DESTINATION = { ...ANY_MESSAGE, destination: 'far.example', sender: 'a@
 const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, operating, auditing, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
+  ...[writing, operating, auditing, moving, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
     Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
   ),
   ...FILTERS.flatMap((filter) => {

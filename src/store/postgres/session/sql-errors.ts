@@ -1,6 +1,8 @@
 /** Meaning of the errors of statements (PostgreSQL, "Error Codes"). */
 import { DatabaseError } from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
+import { MOVED_AWAY } from '../../move-store.ts'
+import { StoreUnavailable } from '../../queue-store.ts'
 import { DatabaseAway } from './database-errors.ts'
 
 /**
@@ -39,6 +41,15 @@ export const isRepetition = (error: unknown): boolean =>
 const LOSS = /Connection terminated|not queryable|Query read timeout/
 
 const isLoss = (error: unknown): boolean => LOSS.test(errorMessage(error)) || (error instanceof Error && 'syscall' in error)
+
+/** Name of the constraint of the table message that refuses every row, after the queue was moved as a whole. */
+const QUEUE_MOVED = 'queue_moved'
+
+/** The error for the callers of the store whose statement failed. */
+export const rejected = (cause: unknown): Error => {
+  if (cause instanceof DatabaseError && cause.constraint === QUEUE_MOVED) return new StoreUnavailable(MOVED_AWAY, { cause })
+  return cause instanceof Error ? cause : new Error(String(cause))
+}
 
 /** The error for the callers of the store, when the database cannot commit. */
 export const databaseAway = (cause: unknown): DatabaseAway =>

@@ -34,6 +34,7 @@ export async function remove(statements: Statements, owner: OwnerId, rows: reado
     statements.query<RecipientRow>(sql.recipientsOf, [ids]),
     statements.query<AttemptRow>(sql.attemptsOf, [ids]),
     shared.length === 0 ? [] : statements.query(sql.lockSharers, [int8s(shared)]),
+    shared.length === 0 ? [] : statements.query(sql.lockMovingSharers, [int8s(shared)]),
   ])
   const [recipientsBy, attemptsBy] = [Map.groupBy(recipients, byMessage), Map.groupBy(attempts, ({ recipient }) => messageOf(recipient))]
   const records = rows.map((row) => {

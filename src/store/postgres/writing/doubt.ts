@@ -12,10 +12,10 @@ import * as sql from './queries.ts'
 import { begunOperation } from './audit-queries.ts'
 import type { WriteCall } from './write-batch.ts'
 
-/** Messages that were queued, in the queue or gone. */
+/** Messages that were queued: in the queue, gone, or between this queue and another one. */
 export const knownMessages = `
   select id from unnest($1::bigint[]) as asked (id) where (select true from message where message.id = asked.id)
-    or (select true from history where history.message = asked.id limit 1)`
+    or (select true from history where history.message = asked.id limit 1) or (select true from moving where moving.message = asked.id)`
 
 /** Messages that are still queued, and whether a notice is due that this node sends. */
 export const stateAfter = `

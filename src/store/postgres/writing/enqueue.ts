@@ -29,6 +29,12 @@ interface Entered {
   readonly inline: Uint8Array | null
 }
 
+/** A content, or the part of it that was not staged. */
+interface CompletedContent {
+  readonly contentId: ContentId
+  readonly content: readonly Uint8Array[]
+}
+
 interface EnteredRecipient extends NewRecipient {
   readonly id: number
   readonly shard: Shard
@@ -87,8 +93,7 @@ export class Intake {
 
   unstage: Send<'unstage'> = (tx, calls) => {
     const contents = calls.map(([content]) => content)
-    tx.onCommit(() => contents.forEach((content) => this.#staged.delete(content)))
-    return sent(tx.query(sql.deleteStaged, [int8s(contents)]).then(() => calls.map(() => undefined)))
+    return sent(this.dropStaged(tx, contents).then(() => calls.map(() => undefined)))
   }
 
   forgetMaildropFiles: Send<'forgetMaildropFiles'> = (tx, calls) =>
@@ -104,13 +109,28 @@ export class Intake {
 
   async #insertChunks(tx: Transaction, all: readonly Entered[]): Promise<void> {
     const entries = all.flatMap(({ entry, inline }) => (inline === null ? [entry] : []))
-    if (entries.length === 0) return
-    const rows = entries.flatMap(({ message, content }) => content.map((data, number) => ({ content: message.contentId, number, data })))
-    const contents = entries.map(({ message }) => message.contentId)
+    await this.completeContents(
+      tx,
+      entries.map(({ message, content }) => ({ contentId: message.contentId, content })),
+    )
+  }
+
+  /** Stores contents, each after its chunks that were staged. They are kept from now on. */
+  async completeContents(tx: Transaction, contents: readonly CompletedContent[]): Promise<void> {
+    if (contents.length === 0) return
+    const rows = contents.flatMap(({ contentId, content }) => content.map((data, number) => ({ content: contentId, number, data })))
+    const ids = contents.map(({ contentId }) => contentId)
+    tx.onCommit(() => ids.forEach((id) => this.#staged.delete(id)))
     await Promise.all([
       rows.length === 0 ? [] : tx.query(sql.insertChunks, chunkParameters(rows)),
-      tx.query(sql.unmarkStaged, [int8s(contents)]),
+      tx.query(sql.unmarkStaged, [int8s(ids)]),
     ])
+  }
+
+  /** Deletes staged contents. */
+  async dropStaged(tx: Transaction, contents: readonly ContentId[]): Promise<void> {
+    tx.onCommit(() => contents.forEach((content) => this.#staged.delete(content)))
+    await tx.query(sql.deleteStaged, [int8s(contents)])
   }
 
   async #tellOwners(tx: Transaction, recipients: readonly EnteredRecipient[]): Promise<void> {
@@ -130,7 +150,6 @@ export class Intake {
     const { leases } = this.#deps
     leases.add(recipients.flatMap(({ id, state }) => (state === 'leased' ? [id] : [])))
     for (const { entry, inline } of all) {
-      this.#staged.delete(entry.message.contentId)
       const isFresh = entry.warnings === undefined && entry.recipients.every(({ leased, tried }) => leased && tried === undefined)
       const isWhole = inline !== null && entry.hold !== true && isFresh
       if (isWhole) leases.addWhole({ message: entry.message, recipients: untried(entry), attempts: [] })

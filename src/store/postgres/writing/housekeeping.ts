@@ -89,6 +89,7 @@ export class Housekeeping {
       tx.query(sql.pruneHistory, [historyBefore, historyCount, HISTORY_SLICE]),
       this.#deps.audit.forget(tx, limits),
       tx.query(foldMinutes),
+      tx.query(sql.forgetOrigins, [historyBefore, HISTORY_SLICE]),
     ])
     if (trash.length > 0)
       await this.#deps.operating.purge(

@@ -131,6 +131,12 @@ export class Operating {
     return rows.map(({ destination, dueAt, isForeign }) => ({ destination, dueAt, isForeign }))
   }
 
+  /** Returns the earliest due time at each own destination with waiting mail, and tells the owners of the others. */
+  async wakeOwn(tx: Transaction, destinations: readonly DestinationName[]): Promise<readonly DestinationDue[]> {
+    const due = await this.#wake(tx, destinations, false)
+    return due.filter(({ isForeign }) => !isForeign).map(({ destination, dueAt }) => ({ destination, dueAt }))
+  }
+
   async #move(tx: Transaction, moves: readonly Move[]): Promise<readonly DestinationDue[]> {
     const [, locked] = await Promise.all([
       tx.query(sql.limitLockWait),
@@ -144,12 +150,10 @@ export class Operating {
       int2s(moved.map(({ destination }) => shardOf(destination))),
       int8s(moved.map(({ expiresAt }) => expiresAt)),
     ])
-    const due = await this.#wake(
+    return this.wakeOwn(
       tx,
       moves.map(({ destination }) => destination),
-      false,
     )
-    return due.filter(({ isForeign }) => !isForeign).map(({ destination, dueAt }) => ({ destination, dueAt }))
   }
 
   async #quarantine(tx: Transaction, message: MessageId, why: string): Promise<void> {

@@ -182,5 +182,9 @@ export const pruneHistory = `
   delete from history where seq = any (array(
     select seq from oldest where seq < coalesce((select seq from kept), 9223372036854775807))) returning seq`
 
+/** Forgets messages that came from other queues before a time. */
+export const forgetOrigins = `
+  delete from origin where id = any (array(select id from origin where admitted_at < $1 order by admitted_at limit $2))`
+
 /** Writes to the log of the database without a row. Its commit shows that mail can be committed. */
 export const ping = `select pg_logical_emit_message(true, 'deferd', '')`

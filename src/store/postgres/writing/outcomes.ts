@@ -170,7 +170,8 @@ function departureOf({ settled, attempts }: Applied, whole: WholeMessage): { rea
   return { at: leftAt(recipients), record: recordOf({ message, forcedExpire: false, warnings: 0, recipients, history }) }
 }
 
-async function insertAttempts(tx: Transaction, attempts: readonly AttemptRecord[]): Promise<void> {
+/** Records attempts, in the order of the list. */
+export async function insertAttempts(tx: Transaction, attempts: readonly AttemptRecord[]): Promise<void> {
   if (attempts.length === 0) return
   await tx.query(sql.insertAttempts, [
     int8s(attempts.map(idOf)),

@@ -238,11 +238,18 @@ export const lockSharers = `
   select id from message where id = any (array(
     select id from message where shares_content and content_id = any ($1::bigint[]) order by content_id offset 0)) order by id for update`
 
+/** Locks the messages out of the queue that share contents, after lockSharers. */
+export const lockMovingSharers = `
+  select message from moving where message = any (array(
+    select message from moving where shares_content and content_id = any ($1::bigint[]) order by content_id offset 0))
+  order by message for update`
+
 export const depart = `
   with h as (insert into history (message, left_at, node, record)
       select message, left_at, $1, record from unnest($2::bigint[], $3::bigint[], $4::text[]) as new (message, left_at, record)),
     r as (delete from recipient using unnest($2::bigint[]) as gone (id) where recipient.id ${recipientRange('gone.id')}),
     a as (delete from attempt using unnest($2::bigint[]) as gone (id) where attempt.recipient ${recipientRange('gone.id')}),
     c as (delete from chunk where content_id = any ($5::bigint[]) and (select true from message other where other.shares_content
-      and other.content_id = chunk.content_id and other.id <> all ($2::bigint[]) limit 1) is null)
+      and other.content_id = chunk.content_id and other.id <> all ($2::bigint[]) limit 1) is null and (select true from moving other
+      where other.shares_content and other.content_id = chunk.content_id limit 1) is null)
   delete from message where id = any ($2::bigint[])`

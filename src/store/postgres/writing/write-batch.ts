@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { Call, Method, PendingCall, QueueMethod } from '../../methods.ts'
+import type { Call, Method, PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fence } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
@@ -29,8 +29,10 @@ export type ReadMethod =
   | 'saveClock'
   | 'verify'
   | 'freeSpace'
+  | 'moveState'
+  | 'recordsTaken'
 
-export type WriteMethod = Exclude<QueueMethod, ReadMethod>
+export type WriteMethod = Exclude<Method, ReadMethod>
 
 /** How the calls of each method are sent. */
 export type Writers = { readonly [M in WriteMethod]: Send<M> }
@@ -41,8 +43,24 @@ export interface PendingWrite extends PendingCall {
   readonly call: Call & WriteCall
 }
 
+/** Methods that move messages between queues. Each takes several round trips. */
+const MOVES: readonly WriteMethod[] = [
+  'claimMoves',
+  'beginMove',
+  'leaving',
+  'finishMove',
+  'undoMove',
+  'historyAfter',
+  'markMoved',
+  'keepIds',
+  'takeMoved',
+  'originsOf',
+  'admitMoved',
+  'takeRecords',
+]
+
 /** Methods that take several round trips, or change many rows: each call has a transaction of its own. */
-const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune'])
+const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune', ...MOVES])
 
 /** Messages, contents, destinations and other names of a call, which no other call of the batch may have. */
 function keysOf(call: WriteCall): readonly string[] {
@@ -87,6 +105,18 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'quarantine':
     case 'report':
     case 'prune':
+    case 'claimMoves':
+    case 'beginMove':
+    case 'leaving':
+    case 'finishMove':
+    case 'undoMove':
+    case 'historyAfter':
+    case 'markMoved':
+    case 'keepIds':
+    case 'takeMoved':
+    case 'originsOf':
+    case 'admitMoved':
+    case 'takeRecords':
       return []
   }
 }

@@ -18,7 +18,7 @@ import type { RecentMail } from './recent-mail.ts'
 import type { WritingEvent } from './writing-events.ts'
 import * as sql from './queries.ts'
 import { RequestRepeated } from '../../audit-log.ts'
-import { databaseAway, failureKind, isRepetition } from '../session/sql-errors.ts'
+import { databaseAway, failureKind, isRepetition, rejected } from '../session/sql-errors.ts'
 import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
 import { batchOf, tryBatch, type PendingWrite, type Tried, type Writers } from './write-batch.ts'
 
@@ -298,6 +298,5 @@ function answer(
 
 function rejectionOf({ kind, error }: Extract<Tried, { outcome: 'failed' }>): Error {
   if (isRepetition(error)) return new RequestRepeated('a request with the same key was carried out before', { cause: error })
-  if (kind !== 'call') return databaseAway(error)
-  return error instanceof Error ? error : new Error(String(error))
+  return kind === 'call' ? rejected(error) : databaseAway(error)
 }

@@ -1,27 +1,30 @@
 /** The QueueStore over PostgreSQL: writes go to the writing session in batches, reads to another session. */
-import type { LeaseTerms, OwnerId } from '../../../mail/message.ts'
-import type { Clock, Duration } from '../../../system/clock.ts'
-import type { Shard } from '../../membership/shards.ts'
-import { assertChunks } from '../../chunks.ts'
-import { ID_BLOCK, IdBuffer } from '../../id-buffer.ts'
-import { pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../../methods.ts'
-import type { QueueStore } from '../../queue-store.ts'
-import { readChunk } from './contents.ts'
-import type { Connection, Statements } from '../session/database-connection.ts'
-import { AuditWriter } from './audit-rows.ts'
-import { Housekeeping } from './housekeeping.ts'
-import { assertEntry, Intake } from './enqueue.ts'
-import { Leases } from './leases.ts'
-import { NoticesDue } from './notices-due.ts'
-import { Operating } from './operate.ts'
-import { Outcomes } from './outcomes.ts'
-import { OwnLeases } from './own-leases.ts'
-import { TallyQuery } from './tally-query.ts'
-import type { PendingWrite, ReadMethod, WriteMethod, Writers } from './write-batch.ts'
-import { FailoverCheck } from './failover-check.ts'
-import type { RecentMail } from './recent-mail.ts'
-import { Writer } from './writer.ts'
-import type { WritingEvent } from './writing-events.ts'
+import type { LeaseTerms, OwnerId } from '../../mail/message.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
+import type { Shard } from '../membership/shards.ts'
+import { assertChunks } from '../chunks.ts'
+import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
+import { pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../methods.ts'
+import type { MovableStore } from '../move-store.ts'
+import { readChunk } from './writing/contents.ts'
+import type { Connection, Statements } from './session/database-connection.ts'
+import { AuditWriter } from './writing/audit-rows.ts'
+import { Housekeeping } from './writing/housekeeping.ts'
+import { assertEntry, Intake } from './writing/enqueue.ts'
+import { IncomingMoves, recordsTaken } from './moving/incoming-moves.ts'
+import { Leases } from './writing/leases.ts'
+import { MoveClaims, moveState } from './moving/move-claims.ts'
+import { NoticesDue } from './writing/notices-due.ts'
+import { Operating } from './writing/operate.ts'
+import { Outcomes } from './writing/outcomes.ts'
+import { OutgoingMoves } from './moving/outgoing-moves.ts'
+import { OwnLeases } from './writing/own-leases.ts'
+import { TallyQuery } from './writing/tally-query.ts'
+import type { PendingWrite, ReadMethod, WriteMethod, Writers } from './writing/write-batch.ts'
+import { FailoverCheck } from './writing/failover-check.ts'
+import type { RecentMail } from './writing/recent-mail.ts'
+import { Writer } from './writing/writer.ts'
+import type { WritingEvent } from './writing/writing-events.ts'
 
 export interface PostgresStoreDeps {
   readonly node: OwnerId
@@ -33,6 +36,8 @@ export interface PostgresStoreDeps {
   readonly reading: Statements
   readonly wake: (shards: readonly Shard[]) => void
   readonly onFenced: () => void
+  /** True to reserve message ids. */
+  readonly queuesMail: boolean
   /** Time for which a tally is used again. */
   readonly tallyKeptFor: Duration
   readonly recent: RecentMail
@@ -40,7 +45,7 @@ export interface PostgresStoreDeps {
 }
 
 export interface PostgresStore {
-  readonly store: QueueStore
+  readonly store: MovableStore
   /** Closes the writing session at once, like the end of the process. */
   readonly destroy: () => void
 }
@@ -68,7 +73,7 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
     return write(call)
   }
   const reserve = (count: number) => write({ method: 'nextIds', args: [count] })
-  const ids = new IdBuffer(reserve, await reserve(ID_BLOCK))
+  const ids = new IdBuffer(reserve, deps.queuesMail ? await reserve(ID_BLOCK) : [])
   const store = { ...remoteMethods(submit), ...readers, nextId: () => ids.next(), leaseTerms: () => terms, close: () => writer.close() }
   return { store, destroy: () => writer.destroy() }
 }
@@ -78,16 +83,21 @@ function assertCall(call: Call): void {
   if (call.method === 'enqueue') assertEntry(call.args[0])
   if (call.method === 'report') call.args[0].notices.forEach(assertEntry)
   if (call.method === 'stage') assertChunks(call.args[2])
+  if (call.method === 'takeMoved') for (const { content } of call.args[1]) assertChunks(content)
 }
 
 function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases) {
   const audit = new AuditWriter({ owner: node, name })
   const intake = new Intake({ owner: node, name, leases, audit })
   const operating = new Operating(node, leases, audit)
+  const claims = new MoveClaims(node)
   return {
     intake,
     operating,
     audit,
+    claims,
+    outgoing: new OutgoingMoves({ node, claims, operating }),
+    incoming: new IncomingMoves({ node, name, claims, operating, intake }),
     leases: new Leases(terms, leases),
     outcomes: new Outcomes(node, leases),
     noticesDue: new NoticesDue(node, intake),
@@ -97,7 +107,7 @@ function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: O
 
 type Parts = ReturnType<typeof partsOf>
 
-const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, housekeeping }: Parts): Writers =>
+const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, housekeeping, claims, outgoing, incoming }: Parts): Writers =>
   ({
     nextIds: housekeeping.nextIds,
     stage: intake.stage,
@@ -126,6 +136,18 @@ const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, hou
     removeAccess: audit.removeAccess,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
+    claimMoves: claims.claimMoves,
+    beginMove: outgoing.beginMove,
+    leaving: outgoing.leaving,
+    finishMove: outgoing.finishMove,
+    undoMove: outgoing.undoMove,
+    historyAfter: outgoing.historyAfter,
+    markMoved: outgoing.markMoved,
+    keepIds: incoming.keepIds,
+    takeMoved: incoming.takeMoved,
+    originsOf: incoming.originsOf,
+    admitMoved: incoming.admitMoved,
+    takeRecords: incoming.takeRecords,
   }) satisfies { readonly [M in WriteMethod]: unknown }
 
 const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, tally: TallyQuery): Readers => ({
@@ -143,4 +165,6 @@ const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, tal
   // The database has checksums of its own for pages and indexes.
   verify: async () => null,
   freeSpace: async () => Infinity,
+  moveState: () => moveState(reading),
+  recordsTaken: (source) => recordsTaken(reading, source),
 })
