@@ -9,7 +9,6 @@ import { z } from 'zod'
 import type { Clock, Duration } from '../system/clock.ts'
 import type { Operations, SuspensionRequest } from '../queue/operations.ts'
 import { OPERATIONS, type BulkOperation, type Progress, type OperationSummary } from '../queue/operation-request.ts'
-import { MoveRefused } from '../queue/queue-mover.ts'
 import type { QueueFilter } from '../store/queue-reader.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
@@ -88,8 +87,10 @@ const accessShape = z.strictObject({
 const accessRemovalShape = z.strictObject({ subject: z.enum(ACCESS_SUBJECTS), key: z.string(), who: z.string() })
 
 const moveShape = z.strictObject({
+  from: z.enum(['directory', 'database']),
   to: z.string().min(1),
   isFinal: z.boolean(),
+  durability: z.enum(['replicated', 'primary']),
   who: z.string(),
 } satisfies Record<keyof MoveRequest, z.ZodType>)
 
@@ -103,8 +104,7 @@ export interface ControlServerDeps {
   readonly queueDirectory: string
   readonly operations: Operations
   readonly access: Pick<AccessEntries, 'add' | 'remove'>
-  /** Null or absent where the queue cannot be moved. */
-  readonly moves?: Pick<MoveService, 'perform'> | null
+  readonly moves: Pick<MoveService, 'perform'>
   /** Further routes. */
   readonly routes?: readonly Route[]
   readonly clock: Clock
@@ -214,8 +214,7 @@ export class ControlServer {
   }
 
   async #move(request: MoveRequest, send: (reply: MoveReply) => void): Promise<void> {
-    const { moves = null, clock } = this.#deps
-    if (moves === null) throw new MoveRefused(64, 'the mail of this queue cannot be moved by this version')
+    const { moves, clock } = this.#deps
     let sentAt = clock.monotonic()
     const summary = await moves.perform(request, (soFar) => {
       if (clock.monotonic() - sentAt < PROGRESS_INTERVAL) return

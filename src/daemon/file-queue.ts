@@ -1,6 +1,7 @@
 /** Opens the queue in a folder for the daemon, and logs what the opening found. */
 import { QueueInUse, QueueMoved } from '../store/errors.ts'
-import { SoleMember } from '../store/membership/sole-member.ts'
+import { SOLE_MEMBERSHIP } from '../store/membership/membership.ts'
+import { QueueHandover } from '../store/membership/queue-handover.ts'
 import type { StoreFailed } from '../store/queue-store.ts'
 import { repairLines, type Repair } from '../store/sqlite/file/repair.ts'
 import { openStore, type OwnedStore } from '../store/sqlite/open-store.ts'
@@ -41,8 +42,9 @@ async function examined({ store, reader, recovery, close }: OwnedStore, { direct
   if (movedTo !== null) throw new QueueMoved(directory, movedTo)
   const incomplete = leaving + arriving
   if (incomplete > 0) events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${INCOMPLETE}` })
-  const membership = new SoleMember()
-  return { store, reader, membership, node: null, movable: { moves: store, membership }, close }
+  const membership = new QueueHandover(SOLE_MEMBERSHIP)
+  const movable = { name: directory, moves: store, giveAway: () => membership.giveAway(), takeBack: () => membership.takeBack() }
+  return { store, reader, membership, node: null, movable, close }
 }
 
 const INCOMPLETE = 'are between this queue and another one, because deferd queue move was interrupted: repeat that command'

@@ -1,23 +1,21 @@
 /** Moves the queue of the running daemon, one move at a time, while mail is accepted and delivered. */
-import {
-  moveQueue,
-  type MovedQueue,
-  type MoveProgress,
-  type MoveRequest,
-  type MoveSummary,
-  type SourceControl,
-} from '../queue/queue-move.ts'
-import { MoveRefused } from '../queue/queue-mover.ts'
+import { databaseName, isUrl } from '../config/values/database-url.ts'
+import { moveQueue, type MoveProgress, type MoveRequest, type MoveSummary, type SourceControl } from '../queue/queue-move.ts'
+import { MoveRefused, type MovedQueue } from '../queue/queue-mover.ts'
 import type { DestinationDue } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { OpenedTarget } from './move-target.ts'
 
 export interface MoveServiceDeps {
-  readonly queueDirectory: string
+  /** The queue, as operators name it: its directory, or its URL without the password. */
+  readonly name: string
   readonly source: MovedQueue
   readonly events: Events
-  readonly control: SourceControl
-  readonly openTarget: (to: string) => Promise<OpenedTarget>
+  readonly control: {
+    /** As in SourceControl; rejects soon after `stopping` aborts. */
+    readonly close: (stopping: AbortSignal) => Promise<void>
+  } & Pick<SourceControl, 'reopen'>
+  readonly openTarget: (request: MoveRequest) => Promise<OpenedTarget>
   readonly returned: (due: readonly DestinationDue[]) => void
   /** Waits after a round of messages, so that mail has priority. */
   readonly throttle: (messages: number) => Promise<void>
@@ -27,7 +25,7 @@ export class MoveService {
   readonly #deps: MoveServiceDeps
   /** The target of the running move. */
   #target: string | null = null
-  #stopping = false
+  readonly #stopping = new AbortController()
 
   constructor(deps: MoveServiceDeps) {
     this.#deps = deps
@@ -37,7 +35,7 @@ export class MoveService {
   async perform(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
     if (this.#target !== null)
       throw new MoveRefused(75, `the queue is being moved to ${this.#target} already: wait for the end of that move`)
-    this.#target = request.to
+    this.#target = databaseName(request.to)
     try {
       return await this.#move(request, progress)
     } finally {
@@ -47,17 +45,28 @@ export class MoveService {
 
   /** Ends a running move after its current round. */
   stop(): void {
-    this.#stopping = true
+    this.#stopping.abort()
   }
 
   async #move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
-    const { queueDirectory, events, openTarget } = this.#deps
+    const { name, events, openTarget, control } = this.#deps
+    if (isUrl(name) !== (request.from === 'database')) {
+      const text = `the daemon in this folder has the queue ${name}: stop it to move the one in the ${request.from}`
+      throw new MoveRefused(75, text)
+    }
     const note = (text: string) => events.emit({ kind: 'note', level: 'info', text })
-    const target = await openTarget(request.to)
+    const target = await openTarget(request)
     try {
       note(`the move of this queue to ${target.name} begins${request.isFinal ? ': this daemon will refuse mail' : ''}`)
-      const names = { source: queueDirectory, target: target.name }
-      const summary = await moveQueue(request, { ...this.#deps, target, names, sendsNotices: true, pause: (n) => this.#pause(n), progress })
+      const summary = await moveQueue(request, {
+        ...this.#deps,
+        target,
+        names: { source: name, target: target.name },
+        sendsNotices: () => true,
+        pause: (messages) => this.#pause(messages),
+        progress,
+        control: { ...control, close: () => control.close(this.#stopping.signal) },
+      })
       note(`${summary.moved} messages moved to ${target.name}${request.isFinal ? ': stop this daemon, and start one there' : ''}`)
       return summary
     } finally {
@@ -66,7 +75,7 @@ export class MoveService {
   }
 
   async #pause(messages: number): Promise<void> {
-    if (this.#stopping) throw new MoveRefused(75, 'the daemon stops: repeat the command to move the rest')
+    if (this.#stopping.signal.aborted) throw new MoveRefused(75, 'the daemon stops: repeat the command to move the rest')
     await this.#deps.throttle(messages)
   }
 }

@@ -1,10 +1,19 @@
-/** Opens the queue to which another one moves. Its mover owns it until the move ends, so no daemon may run with it. */
+/**
+ * Opens the queue to which another one moves. The mover owns a queue in a directory until the move ends, so no daemon may run with it.
+ * A queue in PostgreSQL may be in use by nodes; the mover is a node without shards.
+ */
 import { resolve } from 'node:path'
+import type { Config } from '../config/options.ts'
+import { databaseName, isUrl, parseDatabaseUrl } from '../config/values/database-url.ts'
 import { MoveRefused, type MovableQueue } from '../queue/queue-mover.ts'
+import type { MoveRequest } from '../queue/queue-move.ts'
 import { QueueInUse } from '../store/errors.ts'
 import { folderProblem } from '../store/queue-folder.ts'
+import { visitQueue } from '../store/postgres/visiting-node.ts'
+import { DatabaseAway, DatabaseUnusable } from '../store/postgres/session/database-errors.ts'
 import { openStore } from '../store/sqlite/open-store.ts'
-import type { Duration, MachineClock } from '../system/clock.ts'
+import type { MachineClock } from '../system/clock.ts'
+import { readRecord } from './node/database-clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 
 export interface OpenedTarget extends MovableQueue {
@@ -15,18 +24,41 @@ export interface OpenedTarget extends MovableQueue {
 
 export interface TargetDeps {
   readonly machine: MachineClock
-  /** Clock of the source, which a new queue continues. */
+  /** Clock of the source, which a new queue in a directory continues. */
   readonly clock: QueueClock
-  /** `maximal_backoff_time`, see QueueClock.resume. */
-  readonly unknown: Duration
+  /** Configuration of the source. */
+  readonly config: Pick<Config, 'maximal_backoff_time' | 'node_name' | 'node_lease'>
   /** True to write in a worker thread, for a process that must not block. */
   readonly threads: boolean
+  /** Folder whose lock this process has, though its queue is elsewhere; null for none. */
+  readonly ownFolder: string | null
 }
 
 /** Opens or creates the queue. Rejects with MoveRefused, or as openStore does. */
-export async function openMoveTarget(to: string, deps: TargetDeps): Promise<OpenedTarget> {
-  if (/^\w+:\/\//.test(to))
-    throw new MoveRefused(64, `cannot move to ${to.replace(/\/\/.*@/, '//')}: this version moves mail between queue directories only`)
+export const openMoveTarget = (request: Pick<MoveRequest, 'to' | 'durability'>, deps: TargetDeps): Promise<OpenedTarget> =>
+  isUrl(request.to) ? openDatabase(request, deps) : openDirectory(request.to, deps)
+
+async function openDatabase({ to, durability }: Pick<MoveRequest, 'to' | 'durability'>, deps: TargetDeps): Promise<OpenedTarget> {
+  const { machine, config } = deps
+  const [url, name] = [parseDatabaseUrl(to), databaseName(to)]
+  if (url === null) throw new MoveRefused(64, `cannot move to ${name}: it has not the form postgresql://USER@HOST/DATABASE`)
+  try {
+    const database = { url, durability }
+    const labels = { name: config.node_name, lease: config.node_lease }
+    const { store, clock, time, close } = await visitQueue({ ...labels, database, machine, queuesMail: false })
+    const record = await readRecord(clock, time).catch(async (error: unknown) => {
+      await close()
+      throw error
+    })
+    clock.resume(record, config.maximal_backoff_time)
+    return { name, store, moves: store, clock, close }
+  } catch (error) {
+    if (!(error instanceof DatabaseAway || error instanceof DatabaseUnusable)) throw error
+    throw new MoveRefused(error.exitCode, `cannot move to ${name}: ${error.message.replaceAll(/\bqueue_database: /g, '')}`)
+  }
+}
+
+async function openDirectory(to: string, deps: TargetDeps): Promise<OpenedTarget> {
   const name = resolve(to)
   const problem = folderProblem(name, process.geteuid?.() ?? 0)
   if (problem !== null) throw new MoveRefused(78, `cannot use ${name} as the queue folder: ${problem}`)
@@ -34,13 +66,13 @@ export async function openMoveTarget(to: string, deps: TargetDeps): Promise<Open
   const clock = new QueueClock(deps.machine)
   let record = await reader.clockRecord()
   if (record === null) await store.saveClock((record = deps.clock.record()))
-  clock.resume(record, deps.unknown)
+  clock.resume(record, deps.config.maximal_backoff_time)
   return { name, store, moves: store, clock, close }
 }
 
-async function opened(name: string, { threads }: TargetDeps) {
+async function opened(name: string, { threads, ownFolder }: TargetDeps) {
   try {
-    return await openStore(name, { threads, create: true })
+    return await openStore(name, { threads, create: true, isOwned: ownFolder !== null && resolve(ownFolder) === name })
   } catch (error) {
     if (!(error instanceof QueueInUse)) throw error
     throw new MoveRefused(75, `${error.message}: stop it, then repeat the command; it can be started again when the move has ended`)

@@ -11,7 +11,6 @@ import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { Membership } from '../store/membership/membership.ts'
 import type { NodesView } from '../store/membership/node-table.ts'
 import type { QuestionTable } from '../store/membership/questions.ts'
-import type { SoleMember } from '../store/membership/sole-member.ts'
 import type { MoveStore } from '../store/move-store.ts'
 import type { DatabaseState } from '../store/postgres/database-state.ts'
 import type { QueueStore } from '../store/queue-store.ts'
@@ -53,6 +52,20 @@ export interface SharingNode {
   drain(): void
 }
 
+/** The open queue as the source of a move. */
+export interface MovableSource {
+  /** The queue, as operators name it: its directory, or its URL without the password. */
+  readonly name: string
+  readonly moves: MoveStore
+  /**
+   * Ends the scheduling of all mail. Resolves when no mail waits in memory. Rejects with MoveRefused while other nodes accept mail for
+   * the queue, or soon after `stopping` aborts.
+   */
+  giveAway(stopping: AbortSignal): Promise<void>
+  /** Schedules the mail again. Has no effect unless the queue was given away. */
+  takeBack(): Promise<void>
+}
+
 /** A queue that the daemon has opened. */
 export interface OpenedQueue {
   readonly store: QueueStore
@@ -60,8 +73,7 @@ export interface OpenedQueue {
   readonly membership: Membership
   /** Null for a queue with one owner. */
   readonly node: SharingNode | null
-  /** Moves of its mail to another queue; null where the engine cannot move mail. */
-  readonly movable: { readonly moves: MoveStore; readonly membership: SoleMember } | null
+  readonly movable: MovableSource
   /** Closes reader and store, and gives up the ownership. */
   readonly close: () => Promise<void>
 }
@@ -211,25 +223,24 @@ export class Opening {
     await control.start()
     this.#closing.push(() => {
       throttle.end()
-      moves?.stop()
+      moves.stop()
       return Promise.all([control.stop(), operations.jobs.stop()]).then(() => undefined)
     })
     return operations
   }
 
-  /** Moves of the queue; null where the engine cannot move mail. */
-  #moveService({ relay, store, reader, movable }: OpenParts, throttle: BulkThrottle): MoveService | null {
-    if (movable === null) return null
+  #moveService({ relay, store, reader, node, movable }: OpenParts, throttle: BulkThrottle): MoveService {
     const { clock, queueDirectory, config } = this.#deps
+    const ownFolder = node === null ? null : queueDirectory
     return new MoveService({
-      queueDirectory,
+      name: movable.name,
       source: { store, reader, clock, moves: movable.moves },
       events: this.#events,
       control: {
-        close: () => (relay.refuseMail(true), movable.membership.giveAway()),
-        reopen: () => (relay.refuseMail(false), movable.membership.takeBack()),
+        close: (stopping) => (relay.refuseMail(true), movable.giveAway(stopping)),
+        reopen: () => (relay.refuseMail(false), movable.takeBack()),
       },
-      openTarget: (to) => openMoveTarget(to, { machine: systemClock, clock, unknown: config().maximal_backoff_time, threads: true }),
+      openTarget: (request) => openMoveTarget(request, { machine: systemClock, clock, config: config(), threads: true, ownFolder }),
       returned: (due) => relay.scheduler.workAdded(due),
       throttle: (messages) => throttle.wait(messages),
     })

@@ -1,8 +1,12 @@
 /** Opens a queue in PostgreSQL for the daemon, as one of the nodes that share it. */
 import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
+import { databaseName } from '../config/values/database-url.ts'
 import type { OwnerId } from '../mail/message.ts'
 import { Member, type MembershipEvent } from '../store/membership/member.ts'
+import { QueueMoved } from '../store/errors.ts'
+import { QueueHandover } from '../store/membership/queue-handover.ts'
+import type { MovableStore } from '../store/move-store.ts'
 import { takeOwnership } from '../store/owner-lock.ts'
 import { NodeDirectory } from '../store/postgres/node-directory.ts'
 import { databaseOf, openSession } from '../store/postgres/session/client.ts'
@@ -11,6 +15,7 @@ import { openPostgresStore } from '../store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../store/postgres/postgres-node-table.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { queueFile } from '../store/sqlite/file/database.ts'
+import { wasMoved } from '../store/sqlite/open-store.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { VERSION } from '../system/version.ts'
@@ -23,6 +28,7 @@ import type { OpenedQueue } from './opening.ts'
 import { Peers } from './node/peers.ts'
 import { ShardReport } from './node/shard-report.ts'
 import { sharedSettings } from './node/shared-settings.ts'
+import { ownsAlone } from './node/sole-node.ts'
 
 /** Time limit for leaving the queue. Without an answer of the database, this node is taken over later. */
 const LEAVE_LIMIT: Duration = seconds(2)
@@ -42,8 +48,8 @@ export interface SharedQueueDeps {
 }
 
 /**
- * Joins the queue. Rejects with QueueInUse when another daemon uses the folder, with DatabaseAway, DatabaseUnusable or QueueTooNew. The
- * queue is then not joined.
+ * Joins the queue. Rejects with QueueInUse when another daemon uses the folder, with DatabaseAway, DatabaseUnusable, QueueTooNew or
+ * QueueMoved. The queue is then not joined.
  */
 export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueue> {
   const { directory, clock, events, loaded } = deps
@@ -55,7 +61,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     const onWriting = (event: WritingEvent): void => reportWriting(event, deps)
     const joined = await openPostgresStore({ ...databaseOf(config), labels, clock, recent: deps.recent, onEvent: onWriting })
     if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
-    events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
+    const name = databaseName(config.queue_database)
     const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock })
     const shards = new ShardReport(clock, events)
     const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
@@ -73,6 +79,24 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       await joined.close()
       ownership.release()
     }
+    try {
+      await examine(joined.store, name, events)
+    } catch (error) {
+      await close()
+      throw error
+    }
+    events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
+    const membership = new QueueHandover(member)
+    const sole = { me: joined.node, view: () => member.view, clock }
+    const movable = {
+      name,
+      moves: joined.store,
+      giveAway: async (stopping: AbortSignal) => {
+        await ownsAlone(sole, stopping)
+        await membership.giveAway()
+      },
+      takeBack: () => membership.takeBack(),
+    }
     const node = {
       view: () => member.view,
       isDraining: () => member.isDraining,
@@ -83,11 +107,21 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       database: () => database.state,
     }
     const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
-    return { store: joined.store, reader, membership: member, node, movable: null, close }
+    return { store: joined.store, reader, membership, node, movable, close }
   } catch (error) {
     ownership.release()
     throw error
   }
+}
+
+/** Rejects with QueueMoved for a queue that was moved as a whole. Logs that a move was not completed. */
+async function examine(store: MovableStore, name: string, events: Events): Promise<void> {
+  const { movedTo, leaving, arriving } = await store.moveState()
+  if (movedTo !== null) throw new QueueMoved(name, movedTo)
+  const incomplete = leaving + arriving
+  if (incomplete === 0) return
+  const text = 'are between this queue and another one: unless deferd queue move runs now, it was interrupted, and has to be repeated'
+  events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${text}` })
 }
 
 /** Leaves the queue, so that other nodes need not wait for the end of the lease. */
@@ -109,7 +143,7 @@ async function leave(member: Member, clock: Clock, events: Events): Promise<void
 /** Mail in an SQLite queue of the folder would wait for ever without a word. */
 function warnOfFile(directory: string, events: Events): void {
   const file = queueFile(directory)
-  if (!existsSync(file)) return
+  if (!existsSync(file) || wasMoved(directory)) return
   const text = `${file} is not used, since queue_database names the queue: run deferd without queue_database until its mail is delivered`
   events.emit({ kind: 'note', level: 'warning', text })
 }

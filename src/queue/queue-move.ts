@@ -7,13 +7,17 @@ import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
-import { MoveRefused, QueueMover, type MovableQueue, type QueueMoverDeps } from './queue-mover.ts'
+import { MoveRefused, QueueMover, type MovableQueue, type MovedQueue, type QueueMoverDeps } from './queue-mover.ts'
 
 /** An operator's request to move a queue. */
 export interface MoveRequest {
+  /** Where the operator expects the queue that moves: the daemon of a folder may have another one in a database. */
+  readonly from: 'directory' | 'database'
   /** Directory of the target, as an absolute path, or its URL. */
   readonly to: string
   readonly isFinal: boolean
+  /** Parameter `queue_database_durability` of the target, when that is in PostgreSQL. */
+  readonly durability: 'replicated' | 'primary'
   /** Name of the operator, for the audit log. */
   readonly who: string
 }
@@ -29,10 +33,6 @@ export interface MoveSummary {
   readonly moved: number
   /** Queue ids of messages that stay because they cannot be read. */
   readonly unreadable: readonly string[]
-}
-
-export interface MovedQueue extends MovableQueue {
-  readonly reader: QueueReader
 }
 
 /** Effects on the daemon of the source. */
@@ -59,7 +59,7 @@ const PAGE = 250
  * Moves the messages that are in the queue now, except those in delivery and those with notices due; with `isFinal`, waits for these
  * and moves everything. Rejects with MoveRefused, or with StoreUnavailable; repeating the move then completes it.
  */
-export async function moveQueue({ isFinal, who }: MoveRequest, deps: QueueMoveDeps): Promise<MoveSummary> {
+export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 'who'>, deps: QueueMoveDeps): Promise<MoveSummary> {
   const { source, names, progress } = deps
   const mover = await QueueMover.begin({
     ...deps,
@@ -71,7 +71,7 @@ export async function moveQueue({ isFinal, who }: MoveRequest, deps: QueueMoveDe
   const words = `--to=${names.target}${isFinal ? ' --final' : ''}`
   const auditedAs = await source.store.audit({ at: source.clock.now(), who, action: 'move', arguments: words, changed: 0 })
   await mover.complete(auditedAs)
-  await mover.pass(source.store.nextId(), auditedAs)
+  await mover.pass(auditedAs)
   if (isFinal) await moveRest(mover, deps, auditedAs)
   return { moved: mover.moved, unreadable: [...mover.unreadable.values()].map(queueIdOf) }
 }
@@ -92,9 +92,9 @@ async function moveRest(mover: QueueMover, deps: QueueMoveDeps, auditedAs: Audit
 
 /** Passes until the queue is empty. Rejects with MoveRefused when only messages are left that cannot be read. */
 async function emptied(mover: QueueMover, { source, progress }: QueueMoveDeps, auditedAs: AuditId): Promise<void> {
-  const { store, reader, clock } = source
+  const { reader, clock } = source
   for (;;) {
-    await mover.pass(store.nextId(), auditedAs)
+    await mover.pass(auditedAs)
     const [left, movable] = await remaining(mover, reader)
     if (left === null && movable === null) return
     if (left !== null && movable === null) {
@@ -125,7 +125,7 @@ async function moveRecords({ source, target, names }: QueueMoveDeps): Promise<vo
   const { identity } = await source.moves.moveState()
   const send = (records: Partial<MovedRecords>) =>
     target.moves.takeRecords(identity, { history: [], audit: [], destinations: [], ...records })
-  await send({ destinations: await source.store.destinations() })
+  await send({ destinations: await source.reader.destinationRecords() })
   let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
   for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {
     await send({ history: page.filter(({ record }) => !hasMovedTo(names.target, record)) })

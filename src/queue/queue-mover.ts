@@ -7,9 +7,10 @@ import { CHUNK_BYTES } from '../store/chunks.ts'
 import { ContentUnreadable } from '../store/errors.ts'
 import type { Arrival, MovedMessage, MoveStore, MoveTarget, Origin, QueueIdentity } from '../store/move-store.ts'
 import type { AuditId } from '../store/audit-log.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
 import type { DestinationDue, QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import type { Clock, Duration } from '../system/clock.ts'
+import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 
 /** A move that cannot begin or cannot be finished, with one sentence for the operator. */
 export class MoveRefused extends Error {
@@ -30,13 +31,18 @@ export interface MovableQueue {
   readonly clock: Clock
 }
 
+/** A queue whose messages move. */
+export interface MovedQueue extends MovableQueue {
+  readonly reader: QueueReader
+}
+
 export interface QueueMoverDeps {
-  readonly source: MovableQueue
+  readonly source: MovedQueue
   readonly target: MovableQueue
   /** Names of the queues, for operators. */
   readonly names: { readonly source: string; readonly target: string }
-  /** True when a MAILER-DAEMON sends the notices of the source, so that messages with notices due stay until they are sent. */
-  readonly sendsNotices: boolean
+  /** Whether a MAILER-DAEMON sends the notices of the source, so that messages with notices due stay until they are sent. */
+  readonly sendsNotices: () => boolean
   /** Called with mail that is back in the source. */
   readonly returned: (due: readonly DestinationDue[]) => void
   /** Called after each round with the number of its messages. The move waits for the promise. */
@@ -68,11 +74,13 @@ export class QueueMover {
     const { source, target, names } = deps
     const [from, to] = [await source.moves.moveState(), await target.moves.moveState()]
     if (from.identity === to.identity) throw new MoveRefused(64, `${names.target} is the queue of ${names.source}, or a copy of it`)
+    await source.moves.claimMoves(null)
     const [left] = await source.moves.leaving(1)
     if (left !== undefined && left.target.identity !== to.identity) {
       const text = `${from.leaving} messages are on their way to ${left.target.name}: repeat deferd queue move --to ${left.target.name} first`
       throw new MoveRefused(75, text)
     }
+    await target.moves.claimMoves(from.identity)
     return new QueueMover(deps, from.identity, to.identity)
   }
 
@@ -101,12 +109,13 @@ export class QueueMover {
     await this.#admit()
   }
 
-  /** Moves the messages with ids up to `through` that are neither in delivery nor wait for notices. */
-  async pass(through: MessageId, auditedAs: AuditId): Promise<void> {
+  /** Moves the messages that are in the queue now and are neither in delivery nor wait for notices. */
+  async pass(auditedAs: AuditId): Promise<void> {
+    const { last: through } = await this.#deps.source.moves.moveState()
     await this.#deps.target.moves.keepIds(this.#identity, through)
     for (let after: MessageId | null = 0; after !== null;) {
       const { source, sendsNotices, pause, round = ROUND } = this.#deps
-      const selection = { target: this.#target, after, through, limit: round, withNoticesDue: !sendsNotices }
+      const selection = { target: this.#target, after, through, limit: round, withNoticesDue: !sendsNotices() }
       const { messages, unreadable, next } = await source.moves.beginMove(selection)
       for (const one of unreadable) this.#unreadable.set(one.id, one)
       if (messages.length > 0) await this.#carry(messages, auditedAs)
@@ -133,7 +142,7 @@ export class QueueMover {
     const prepared = await Promise.all(messages.map((moved) => this.#arrivalOf(moved)))
     const arrivals = prepared.filter((one) => 'origin' in one)
     const names = new Set(messages.flatMap(({ recipients }) => recipients.map(({ destination }) => destination)))
-    const destinations = (await source.store.destinations()).filter(({ name }) => names.has(name))
+    const destinations = (await source.reader.destinationRecords()).filter(({ name }) => names.has(name))
     const queueIds = await target.moves.takeMoved(this.#identity, arrivals, destinations)
     await this.#finish(
       arrivals.flatMap(({ origin: { id } }, n) => arrivedAs(id, queueIds[n])),
@@ -163,11 +172,15 @@ export class QueueMover {
     while (admitted.messages.length === ROUND)
   }
 
-  /** The message with its content, for the target; the reason when the content cannot be read. */
+  /**
+   * The message with its content, for the target; the reason when the content cannot be read. Clocks that differ by less than a second
+   * are taken for equal, as QueueClock does, so that due times stay the same to the millisecond.
+   */
   async #arrivalOf(moved: MovedMessage): Promise<Arrival | { readonly damaged: MovedMessage; readonly why: string }> {
     const { source, target } = this.#deps
     const origin = { id: moved.message.id, createdAt: moved.message.createdAt }
-    const shifted = laterBy(target.clock.wallOffset() - source.clock.wallOffset(), moved)
+    const offset = target.clock.wallOffset() - source.clock.wallOffset()
+    const shifted = laterBy(Math.abs(offset) < SECOND ? 0 : offset, moved)
     try {
       return { origin, moved: shifted, ...(await this.#contentOf(moved)) }
     } catch (error) {

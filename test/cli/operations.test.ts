@@ -19,6 +19,7 @@ import { deferred, delivered, first, queue, settleOne } from '../conformance/mai
 import { RETENTION } from '../support/operate.ts'
 import { NOW, Operator } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
+import { NO_MOVES } from '../support/no-moves.ts'
 
 const policies = new DestinationPolicies(defaultConfig('h').config)
 
@@ -358,6 +359,7 @@ describe('with a daemon', () => {
         scheduler,
       })
       const control = new ControlServer({
+        moves: NO_MOVES,
         queueDirectory: operator.directory,
         operations,
         access: new AccessEntries({ store, reader, clock: operator.clock }),
@@ -457,6 +459,7 @@ describe('with a daemon', () => {
         scheduler: failing,
       })
       const control = new ControlServer({
+        moves: NO_MOVES,
         queueDirectory: operator.directory,
         operations,
         access: new AccessEntries({ store, reader, clock: operator.clock }),
@@ -485,6 +488,7 @@ describe('with a daemon', () => {
       }
       const operations = new Operations({ ...parts, throttle })
       const control = new ControlServer({
+        moves: NO_MOVES,
         queueDirectory: operator.directory,
         operations,
         access: new AccessEntries({ store, reader, clock: operator.clock }),

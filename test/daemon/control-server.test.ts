@@ -15,6 +15,7 @@ import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { queue } from '../conformance/mail.ts'
+import { NO_MOVES } from '../support/no-moves.ts'
 import { RETENTION } from '../support/operate.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
@@ -41,6 +42,7 @@ beforeEach(async () => {
     scheduler: storedScheduler(store, reader),
   })
   server = new ControlServer({
+    moves: NO_MOVES,
     queueDirectory: directory,
     operations,
     access: new AccessEntries({ store, reader, clock }),

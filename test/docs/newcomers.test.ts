@@ -57,7 +57,7 @@ describe('newcomers', () => {
     newcomer.runBlock(blockWith(OPERATIONS, 'before-upgrade').text)
     await newcomer.stop()
     newcomer.runBlock(blockWith(OPERATIONS, 'deferd restore').text)
-    newcomer.runBlock(blockWith('docs/move.md', 'queue move').text, { '/var/lib/deferd-new': `${newcomer.folder}/new` })
+    newcomer.runBlock(blockWith('docs/move.md', 'deferd-new').text, { '/var/lib/deferd-new': `${newcomer.folder}/new` })
     newcomer.configure(`queue_directory = "${newcomer.folder}/new"`)
     expect(newcomer.runBlock(blockWith(OPERATIONS, 'apt remove deferd').text)[0]?.out).toContain('ops@[192.0.2.1]')
   })

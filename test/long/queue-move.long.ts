@@ -1,23 +1,55 @@
-import { expect, test } from 'vitest'
-import { killedWhileMoving } from '../support/killed-while-moving.ts'
-import { inMemory, killedAndRepeated, onDisk } from '../support/moving-queues.ts'
+import { describe, expect, test } from 'vitest'
+import { killedWhileMoving, type MoveFault } from '../support/killed-while-moving.ts'
+import { inMemory, inPostgres, killedAndRepeated, onDisk, type Place } from '../support/moving-queues.ts'
+import { usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
+
+const KILLS: readonly MoveFault[] = Array.from({ length: 10 }, () => 'SIGKILL')
+const OF_DATABASE: readonly MoveFault[] = ['sessions ended', 'server crashed', 'sessions ended', 'server crashed', 'sessions ended']
 
 test('a daemon killed ten times while its queue moves loses no mail and sends none twice', { timeout: 600_000 }, async () => {
-  const { acknowledged, interrupted } = await killedWhileMoving(10, 1)
+  const { acknowledged, interrupted } = await killedWhileMoving({ from: 'directory', to: 'directory', faults: KILLS, seed: 1 })
   console.log(`${acknowledged} messages; messages were between the queues after ${interrupted} of 10 kills`)
   expect(interrupted).toBeGreaterThan(0)
 })
 
+/** Kills a move at each of its calls, and repeats it. */
+async function killedAtEachCall(from: () => Place, to: () => Place, moment: 'before' | 'after'): Promise<void> {
+  let call = 1
+  while (await killedAndRepeated(from, to, { call, moment })) call++
+  expect(call).toBeGreaterThan(25)
+}
+
 test('a move between directories, killed before and after each call, brings every message over once', { timeout: 600_000 }, async () => {
-  for (const moment of ['before', 'after'] as const) {
-    let call = 1
-    while (await killedAndRepeated(onDisk, onDisk, { call, moment })) call++
-    expect(call).toBeGreaterThan(25)
-  }
+  for (const moment of ['before', 'after'] as const) await killedAtEachCall(onDisk, onDisk, moment)
 })
 
 test('so does a move from memory to a directory', { timeout: 600_000 }, async () => {
-  let call = 1
-  while (await killedAndRepeated(() => inMemory('memory'), onDisk, { call, moment: 'after' })) call++
-  expect(call).toBeGreaterThan(25)
+  await killedAtEachCall(() => inMemory('memory'), onDisk, 'after')
+})
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`moves with PostgreSQL${WITHOUT_POSTGRES.why}`, { timeout: 1_200_000 }, () => {
+  const { emptyQueue } = usePostgres()
+  const shared = (): Place => inPostgres('postgresql://one', () => emptyQueue('one'))
+  const other = (): Place => inPostgres('postgresql://other', () => emptyQueue('other'))
+
+  test.each([
+    { from: 'directory', to: 'database' },
+    { from: 'database', to: 'directory' },
+    { from: 'database', to: 'database' },
+  ] as const)('ten kills of the daemon and five faults of the database from a $from to a $to', async ({ from, to }) => {
+    const report = await killedWhileMoving({ from, to, faults: [...KILLS, ...OF_DATABASE], seed: 2 })
+    const { acknowledged, interrupted, failed } = report
+    console.log(
+      `${from} to ${to}: ${acknowledged} messages; 15 faults, ${failed} failed moves, ${interrupted} starts with mail between the queues`,
+    )
+    expect(interrupted).toBeGreaterThan(0)
+  })
+
+  test.each([
+    ['from a directory', onDisk, shared],
+    ['to a directory', shared, onDisk],
+    ['between databases', shared, other],
+  ])('killed before and after each call, a move %s brings every message over once', async (_, from, to) => {
+    for (const moment of ['before', 'after'] as const) await killedAtEachCall(from, to, moment)
+  })
 })

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { MoveRefused } from '../../src/queue/queue-mover.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { ContentUnreadable } from '../../src/store/errors.ts'
-import { fill, idsIn, inMemory, killedAndRepeated, move, onDisk, seen, type Place } from '../support/moving-queues.ts'
+import { fill, idsIn, inMemory, inPostgres, killedAndRepeated, move, onDisk, seen, type Place } from '../support/moving-queues.ts'
+import { usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 
 const places: Place[] = []
 const place = (made: Place): Place => (places.push(made), made)
@@ -30,6 +31,38 @@ describe('a move that is killed at any call and repeated brings every message ov
     let call = 5
     while (await killedAndRepeated(onDisk, onDisk, { call, moment: 'after' })) call += 9
     expect(call).toBeGreaterThan(25)
+  })
+})
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`a move to and from PostgreSQL${WITHOUT_POSTGRES.why}`, { timeout: 60_000 }, () => {
+  const { emptyQueue } = usePostgres()
+  const shared = (): Place => inPostgres('postgresql://one', () => emptyQueue('one'))
+  const other = (): Place => inPostgres('postgresql://other', () => emptyQueue('other'))
+
+  test.each([
+    ['from a directory', onDisk, shared],
+    ['to a directory', shared, onDisk],
+    ['between databases', shared, other],
+  ])('that is killed at any call and repeated brings every message over once, unchanged: %s', async (_, from, to) => {
+    let call = 7
+    while (await killedAndRepeated(from, to, { call, moment: 'after' })) call += 17
+    expect(call).toBeGreaterThan(25)
+  })
+
+  test('keeps everything, and the states of destinations, there and back', async () => {
+    const [source, target] = [place(onDisk()), place(shared())]
+    await fill(source)
+    const { mail, destinations } = await seen(source)
+    await move(source, target, { isFinal: true })
+    expect(await seen(target)).toEqual({ mail, destinations })
+    const away = await source.open()
+    expect(await away.moves.moveState()).toMatchObject({ movedTo: 'postgresql://one' })
+    await away.close()
+    await move(target, source, { isFinal: true })
+    const back = (await seen(source)).mail
+    expect(back.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)])).toEqual(
+      mail.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)]),
+    )
   })
 })
 

@@ -8,7 +8,9 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { ANY_MESSAGE, type ListedRecipient } from '../../src/store/queue-reader.ts'
+import { parseDatabaseUrl } from '../../src/config/values/database-url.ts'
+import { openPostgresReader } from '../../src/store/postgres/open-reader.ts'
+import { ANY_MESSAGE, type ListedRecipient, type QueueReader } from '../../src/store/queue-reader.ts'
 import { openQueueReader, openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
 import { RemoteLedger } from './remote-ledger.ts'
 import { repliesOf, SmtpLoad, type RecipientsOf } from './smtp-load.ts'
@@ -189,9 +191,15 @@ export class KillableRelay {
     while (this.acknowledged.size < count) await pause(10)
   }
 
+  /** Opens the queue for reading: in PostgreSQL when the settings name a database. */
+  async openReader(): Promise<QueueReader> {
+    const url = parseDatabaseUrl(this.#settings['queue_database'] ?? '')
+    return url === null ? openQueueReader(this.queueDirectory) : openPostgresReader({ url, durability: 'primary' })
+  }
+
   /** Waits until `wanted` accepts the live recipients. */
   async settled(wanted: (recipients: readonly ListedRecipient[]) => boolean): Promise<void> {
-    const reader = openQueueReader(this.queueDirectory)
+    const reader = await this.openReader()
     try {
       const live = async () => (await reader.list(ANY_MESSAGE, { after: 0, limit: 100_000 })).flatMap(({ recipients }) => recipients)
       while (!wanted(await live())) await pause(50)
@@ -202,7 +210,7 @@ export class KillableRelay {
 
   /** Waits until the queue is empty. */
   async drained(patience: number): Promise<boolean> {
-    const reader = openQueueReader(this.queueDirectory)
+    const reader = await this.openReader()
     try {
       for (let waited = 0; waited < patience; waited += 100) {
         const counts = (await reader.counts()).filter(({ messages }) => messages > 0)
@@ -217,7 +225,7 @@ export class KillableRelay {
 
   /** Describes up to 20 messages that are in the queue, and the destinations that are not open. */
   async left(): Promise<readonly string[]> {
-    const reader = openQueueReader(this.queueDirectory)
+    const reader = await this.openReader()
     try {
       const messages = await reader.list(ANY_MESSAGE, { after: 0, limit: 20 })
       const records = await reader.destinationRecords()

@@ -12,6 +12,9 @@ import type { MovedMessage, MoveStore } from '../../src/store/move-store.ts'
 import { ANY_MESSAGE, type QueueReader } from '../../src/store/queue-reader.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../src/store/queue-store.ts'
+import type { DatabaseUrl } from '../../src/config/values/database-url.ts'
+import { visitQueue } from '../../src/store/postgres/visiting-node.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { bounced, contentOf, deferred, delivered, first, queue, settleOne, T0, MIN } from '../conformance/mail.ts'
@@ -27,7 +30,7 @@ export interface Opened {
 /** A queue that can be opened again after its owner has died. */
 export interface Place {
   readonly name: string
-  readonly open: () => Promise<Opened>
+  readonly open: (use?: 'fill') => Promise<Opened>
   readonly remove: () => void
 }
 
@@ -49,6 +52,21 @@ export function onDisk(): Place {
       return { store, moves: store, reader, close }
     },
     remove: () => rmSync(name, { recursive: true }),
+  }
+}
+
+/** A queue in PostgreSQL. Each owner is a node. */
+export function inPostgres(name: string, emptied: () => Promise<DatabaseUrl>): Place {
+  let url: DatabaseUrl | null = null
+  return {
+    name,
+    open: async (use) => {
+      url ??= await emptied()
+      const database = { url, durability: 'primary' } as const
+      const { store, reader, close } = await visitQueue({ database, name, lease: 60_000, machine: systemClock, queuesMail: use === 'fill' })
+      return { store, moves: store, reader, close }
+    },
+    remove: () => undefined,
   }
 }
 
@@ -125,14 +143,14 @@ export async function move(
       source: alive(source),
       target: { ...alive(target), clock: later },
       names: { source: from.name, target: to.name },
-      sendsNotices: false,
+      sendsNotices: () => false,
       returned,
       pause: async () => undefined,
       progress: () => undefined,
       control: { close: async () => undefined, reopen: async () => undefined },
       round: 2,
     }
-    return await moveQueue({ to: to.name, isFinal, who: 'op' }, deps)
+    return await moveQueue({ isFinal, who: 'op' }, deps)
   } catch (error) {
     if (!mortal.isDead) throw error
     return null
@@ -144,7 +162,7 @@ export async function move(
 
 /** Fills a queue with mail in all states in which mail can be while its daemon does not run. */
 export async function fill(place: Place): Promise<void> {
-  const { store, close } = await place.open()
+  const { store, close } = await place.open('fill')
   await queue(store, { content: [Buffer.from('new')] })
   const tried = await queue(store, { leased: true, to: [{ address: 'a@far.example' }, { address: 'b@slow.example' }] })
   await settleOne(store, tried, deferred(first(tried), T0 + 5 * MIN + 123, { steps: 3, attempts: 4 }), T0 + 1)
@@ -170,7 +188,8 @@ interface Seen {
 
 /** Everything that the mail of a queue consists of, without ids of contents. */
 export async function seen(place: Place): Promise<Seen> {
-  const { store, moves, close } = await place.open()
+  const { store, moves, reader, close } = await place.open()
+  await moves.claimMoves(null)
   const selection = { target: { identity: '', name: '' }, after: 0, through: Number.MAX_SAFE_INTEGER, limit: 1_000, withNoticesDue: true }
   const { messages } = await moves.beginMove(selection)
   await moves.undoMove(messages.map(({ message }) => message.id))
@@ -179,7 +198,7 @@ export async function seen(place: Place): Promise<Seen> {
     const content = (await contentOf(store, one.message.contentId)).toString('latin1')
     mail.push({ ...one, message: { ...one.message, contentId: 0 }, content })
   }
-  const destinations = (await store.destinations()).length
+  const destinations = (await reader.destinationRecords()).length
   await close()
   return { mail, destinations }
 }

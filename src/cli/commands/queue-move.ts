@@ -2,7 +2,8 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import type { MoveProgress, MoveSummary } from '../../queue/queue-move.ts'
+import { databaseName, isUrl, parseDatabaseUrl } from '../../config/values/database-url.ts'
+import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
@@ -17,34 +18,52 @@ interface Options {
   readonly json?: true
 }
 
-const isUrl = (place: string): boolean => /^\w+:\/\//.test(place)
+/** The place as operators name it: an absolute path, or the URL without its password. */
+const named = (place: string): string => (isUrl(place) ? databaseName(place) : resolve(place))
 
-/** The place with an absolute path, because the daemon has another working directory. */
-const absolute = (place: string): string => (isUrl(place) ? place : resolve(place))
-
-/** The configuration of the source. */
-function sourceOf(config: Config, { from }: Options): Config {
-  if (from === undefined) return config
-  if (isUrl(from)) throw new CommandError(EX.usage, 'cannot move from a URL: this version moves mail between queue directories only')
-  return { ...config, queue_directory: absolute(from), queue_database: '' }
+/** The place for the mover. The daemon has another working directory, and not the password in the environment of the command. */
+function completed({ env }: Shell, place: string): string {
+  if (!isUrl(place)) return resolve(place)
+  const password = env['PGPASSWORD'] ?? ''
+  const isBare = place.includes('@') && place === databaseName(place)
+  return isBare && password !== '' ? place.replace('@', `:${encodeURIComponent(password)}@`) : place
 }
 
-async function moved(shell: Shell, client: QueueClient, { to, final }: Options): Promise<MoveSummary> {
+/** The source: the configured queue, through its daemon when one runs, or another one. */
+function openSource(shell: Shell, config: Config, { from }: Options): Promise<QueueClient> {
+  if (from === undefined || (isUrl(from) && named(from) === databaseName(config.queue_database))) return shell.openQueueClient(config)
+  if (!isUrl(from)) return shell.openQueueClient({ ...config, queue_directory: resolve(from), queue_database: '' })
+  if (parseDatabaseUrl(from) === null)
+    throw new CommandError(EX.usage, `--from ${named(from)} has not the form postgresql://USER@HOST/DATABASE`)
+  return shell.openQueueClient({ ...config, queue_database: from }, { skipsDaemon: true })
+}
+
+async function moved(shell: Shell, client: QueueClient, config: Config, options: Options): Promise<MoveSummary> {
+  const { to, from, final } = options
+  const isDatabase = from === undefined ? config.queue_database !== '' : isUrl(from)
   const line = new ProgressLine(shell.stderr, shell.clock)
   const show = ({ moved: count, waiting }: MoveProgress): void =>
     line.show(`${countText('moving', count, null)}${waiting ? '; waiting for deliveries and notices to end' : ''}`)
   try {
-    return await client.move({ to: absolute(to), isFinal: final === true, who: shell.user }, show)
+    const request: MoveRequest = {
+      from: isDatabase ? 'database' : 'directory',
+      to: completed(shell, to),
+      isFinal: final === true,
+      durability: config.queue_database_durability,
+      who: shell.user,
+    }
+    return await client.move(request, show)
   } finally {
     await line.finish()
   }
 }
 
 async function report(shell: Shell, summary: MoveSummary, { to, final, json }: Options): Promise<void> {
-  const place = absolute(to)
+  const place = named(to)
   if (json === true) await shell.stdout.write(jsonLine({ to: place, final: final === true, ...summary }))
   else {
-    const next = final === true ? `; the whole queue is there now: set queue_directory = "${place}" and start deferd again` : ''
+    const parameter = isUrl(to) ? 'queue_database' : 'queue_directory'
+    const next = final === true ? `; the whole queue is there now: set ${parameter} = "${place}" and start deferd again` : ''
     await shell.stdout.write(maskControls(`${plural(summary.moved, 'message')} moved to ${place}${next}`) + '\n')
   }
   const [first] = summary.unreadable
@@ -57,9 +76,9 @@ async function report(shell: Shell, summary: MoveSummary, { to, final, json }: O
 
 async function move(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const client = await shell.openQueueClient(sourceOf(config, options))
+  const client = await openSource(shell, config, options)
   try {
-    await report(shell, await moved(shell, client, options), options)
+    await report(shell, await moved(shell, client, config, options), options)
   } finally {
     await client.close()
   }
@@ -67,19 +86,21 @@ async function move(shell: Shell, options: Options, command: Command): Promise<v
 
 export function addQueueMove(parent: Command, shell: Shell): void {
   subcommand(parent, 'move', 'move mail to another queue, while mail is accepted and delivered')
-    .requiredOption('--to <directory>', 'the other queue; a missing folder is created')
-    .option('--from <directory>', 'the queue to move (default: queue_directory)')
+    .requiredOption('--to <place>', 'the other queue: a directory, or the URL of a PostgreSQL database; what is missing is created')
+    .option('--from <place>', 'the queue to move (default: that of the configuration)')
     .option('--final', 'move everything and retire the queue: no daemon starts with it afterwards')
     .option('--json', 'print the outcome as a JSON object')
     .addHelpText(
       'after',
       `
 Messages move with their schedule, attempts and content, and keep their queue ids where these are free. A message in delivery, or with
-a notice due, stays; with --final, the daemon refuses mail (421) and waits for these. No daemon may run with the other queue. After
-an interruption, repeat the command: each message is then in one of the queues.
+a notice due, stays; with --final, the daemon refuses mail (421) and waits for these. No daemon may run with a directory to which mail
+moves; nodes may run with a database. After an interruption, repeat the command: each message is then in one of the queues. The password
+of a database is taken from the URL or from PGPASSWORD, and is not printed.
 
 Examples:
   deferd queue move --to /srv/mail/queue
+  deferd queue move --to postgresql://deferd@db1.example.com/deferd
   deferd queue move --to /srv/mail/queue --final`,
     )
     .action((options: Options, command: Command) => move(shell, options, command))

@@ -29,8 +29,8 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
   }
   return {
     openReader: async (config) => (folderOf(config) === null ? (await shared(config)).openReader() : openFileReader(config, deps.clock)),
-    openQueueClient: async (config) =>
-      (await daemonClient(config)) ??
+    openQueueClient: async (config, { skipsDaemon } = { skipsDaemon: false }) =>
+      (skipsDaemon ? null : await daemonClient(config)) ??
       (folderOf(config) === null ? (await shared(config)).openClient() : openFileClient(config, deps.clock)),
     liveDestinations: async (config) => (folderOf(config) === null ? (await shared(config)).destinations() : liveDestinations(config)),
     liveStatus: async (config) => (folderOf(config) === null ? (await shared(config)).status() : liveStatus(config)),

@@ -5,8 +5,9 @@
 import { AccessEntries } from '../../access/access-entries.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
+import { databaseName } from '../../config/values/database-url.ts'
 import { Operations } from '../../queue/operations.ts'
-import { MoveRefused } from '../../queue/queue-mover.ts'
+import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
@@ -15,7 +16,7 @@ import { Connection } from '../../store/postgres/session/database-connection.ts'
 import { assertReadable } from '../../store/postgres/migrations.ts'
 import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
 import { openPostgresReader } from '../../store/postgres/open-reader.ts'
-import { visitQueue } from '../../store/postgres/visiting-node.ts'
+import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
 import { Events } from '../../telemetry/events.ts'
@@ -72,7 +73,8 @@ export class SharedAccess {
   async openClient(): Promise<QueueClient> {
     const config = this.#config
     const { node_name: name, node_lease: lease } = config
-    const { store, reader, clock, close } = await visitQueue({ database: databaseOf(config), name, lease, machine: this.#deps.clock })
+    const visit = await visitQueue({ database: databaseOf(config), name, lease, machine: this.#deps.clock })
+    const { store, reader, clock, close } = visit
     const policies = new DestinationPolicies(config)
     const events = new Events(() => clock.now())
     const scheduler = storedScheduler(store, reader)
@@ -81,9 +83,23 @@ export class SharedAccess {
       access: new AccessEntries({ store, reader, clock }),
       store,
       clock,
-      move: () => Promise.reject(new MoveRefused(64, 'this version moves mail between queue directories, not out of PostgreSQL')),
+      move: (request, progress) => this.#move(visit, request, progress),
       close,
     })
+  }
+
+  async #move(visit: VisitingNode, request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
+    const config = this.#config
+    const [{ moveAlone }, { noneDelivers, othersIn }] = await Promise.all([
+      import('./move-alone.ts'),
+      import('../../daemon/node/sole-node.ts'),
+    ])
+    const { id, store, reader, clock } = visit
+    const name = databaseName(config.queue_database)
+    const isDelivered = () => othersIn(visit.view(), id).length > 0
+    const close = () => noneDelivers({ me: id, view: visit.view, clock })
+    const source = { store, moves: store, reader, clock, name, isDelivered, close }
+    return moveAlone(config, source, { request, progress, machine: this.#deps.clock })
   }
 
   /** Answers of the nodes; null when there is no node. Reports each node that does not answer. */

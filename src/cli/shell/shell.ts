@@ -47,8 +47,11 @@ export interface Shell {
   ask(question: string, options?: { readonly hidden: boolean }): Promise<string | null>
   /** Opens the queue for reading, with or without a running daemon. */
   openReader(config: Config): Promise<QueueReader>
-  /** Opens the queue for changes: through the daemon when one runs, else as the owner of the queue. */
-  openQueueClient(config: Config): Promise<QueueClient>
+  /**
+   * Opens the queue for changes: through the daemon when one runs, else as the owner of the queue. `skipsDaemon` for a queue in
+   * PostgreSQL that is not the one of the daemon in queue_directory.
+   */
+  openQueueClient(config: Config, options?: { readonly skipsDaemon: boolean }): Promise<QueueClient>
   /**
    * Destination states in the memory of the running daemon, or of all nodes that answer. Empty when the user may not use the control
    * socket or the daemon does not answer; null when no daemon runs.

@@ -8,7 +8,7 @@ import type { NodesView } from '../membership/node-table.ts'
 import type { MovableStore } from '../move-store.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { StoreUnavailable } from '../queue-store.ts'
-import { seconds, withTimeout, type Duration, type MachineClock } from '../../system/clock.ts'
+import { seconds, withTimeout, type Duration, type Instant, type MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
 import { VERSION } from '../../system/version.ts'
 import { openPostgresStore } from './open-store.ts'
@@ -23,6 +23,8 @@ export interface VisitingNode {
   readonly store: MovableStore
   readonly reader: QueueReader
   readonly clock: QueueClock
+  /** Time of the database. */
+  readonly time: () => Promise<Instant>
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null
   readonly close: () => Promise<void>
@@ -43,7 +45,7 @@ export interface VisitDeps {
 export async function visitQueue({ database, name, lease, machine, queuesMail }: VisitDeps): Promise<VisitingNode> {
   const clock = new QueueClock(machine)
   const labels = { name, program: VERSION, settings: '', draining: true }
-  const { store, reader, node, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
+  const { store, reader, node, time, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
   const member = new Member({
     nodes: new PostgresNodeTable({ me: node, terms: database, clock }),
     clock,
@@ -56,6 +58,7 @@ export async function visitQueue({ database, name, lease, machine, queuesMail }:
     store,
     reader,
     clock,
+    time,
     view: () => member.view,
     close: async () => {
       await withTimeout(leave(member), clock, LEAVE_LIMIT, new AbortController().signal)

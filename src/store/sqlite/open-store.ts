@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { NoSuchQueue } from '../errors.ts'
-import { takeOwnership } from '../owner-lock.ts'
+import { takeOwnership, type Ownership } from '../owner-lock.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { MovableStore } from '../move-store.ts'
 import { directReader } from '../reader-methods.ts'
 import { openForReading, queueFile } from './file/database.ts'
 import { damagesOf } from './file/full-check.ts'
 import { openInlineStore, type StoreOptions } from './inline-store.ts'
+import { movedTo } from './move-queries.ts'
 import type { RecoveryReport } from './recovery.ts'
 import { copyDatabase } from './file/restore.ts'
 import { SqliteReader } from './sqlite-reader.ts'
@@ -30,6 +31,8 @@ export interface OwnerOptions extends StoreOptions {
   readonly threads: boolean
   /** True to create a missing queue and its folder. */
   readonly create: boolean
+  /** True when this process has the lock of the folder for another purpose, and keeps it. */
+  readonly isOwned?: boolean | undefined
 }
 
 /**
@@ -37,9 +40,9 @@ export interface OwnerOptions extends StoreOptions {
  * (QueueTooNew, QueueIncompatible, QueueFolderUnusable, QueueEmptied, ForeignLog, DiskFull, StoreFailed); the ownership is then
  * released.
  */
-export async function openStore(directory: string, { threads, create, ...options }: OwnerOptions): Promise<OwnedStore> {
+export async function openStore(directory: string, { threads, create, isOwned = false, ...options }: OwnerOptions): Promise<OwnedStore> {
   if (!create && !existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
-  const ownership = takeOwnership(directory)
+  const ownership: Ownership = isOwned ? { release: () => undefined } : takeOwnership(directory)
   try {
     const { store, reader, recovery } = await (threads ? openInThreads(directory, options) : openInlineStore({ directory }, options))
     const close = async (): Promise<void> => {
@@ -85,6 +88,21 @@ export function openStoreReadOnly(directory: string): ReadOnlyStore {
     defects: () => defectsOf(db),
     damages: () => damagesOf(db),
     close: () => reader.close(),
+  }
+}
+
+/** Whether the queue in a folder was moved to another place as a whole. False also for a queue that cannot be read. */
+export function wasMoved(directory: string): boolean {
+  try {
+    const db = openForReading(directory)
+    try {
+      return db.prepare(movedTo).get() !== undefined
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    if (error instanceof Error) return false
+    throw error
   }
 }
 

@@ -10,6 +10,7 @@ import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
 import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { queue } from '../../conformance/mail.ts'
+import { NO_MOVES } from '../../support/no-moves.ts'
 import { RETENTION } from '../../support/operate.ts'
 import { NOW, Operator } from '../../support/operator.ts'
 
@@ -88,7 +89,14 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
       throttle,
     })
     const status = () => Promise.reject(new Error('no relay'))
-    const control = new ControlServer({ queueDirectory, operations, access: new AccessEntries({ store, reader, clock }), status, clock })
+    const control = new ControlServer({
+      moves: NO_MOVES,
+      queueDirectory,
+      operations,
+      access: new AccessEntries({ store, reader, clock }),
+      status,
+      clock,
+    })
     await control.start()
     try {
       await story()

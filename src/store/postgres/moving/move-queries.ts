@@ -74,10 +74,10 @@ export const unmarkMoved = 'delete from moved_to returning name'
 
 export const restoreMessages = `
   insert into message (id, created_at, arrived_at, size, content_id, warn_at, deleted_at, recipients, warnings, home, shares_content,
-    smtputf8, forced_expire, placement, sender, prepended_headers, ret, envid, body_type, message_id, why)
+    smtputf8, forced_expire, placement, sender, prepended_headers, ret, envid, body_type, message_id, client, sasl_username, why)
   select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
     $9::int[], $10::smallint[], $11::boolean[], $12::boolean[], $13::boolean[], $14::text[], $15::text[], $16::text[], $17::text[],
-    $18::text[], $19::text[], $20::text[], $21::text[])`
+    $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])`
 export const restoreRecipients = `
   insert into recipient (id, due_at, kept_due_at, expires_at, settled_at, steps, attempts, delivery_starts, shard, home, suspect, parks,
     state, destination, address, notify, orcpt, notice_due, last)

@@ -94,6 +94,8 @@ function restoreMessages(tx: Transaction, entering: readonly Entering[]): Promis
     texts(messages.map(({ envid }) => envid ?? null)),
     texts(messages.map(({ bodyType }) => bodyType ?? null)),
     texts(messages.map(({ messageId }) => messageId ?? null)),
+    texts(messages.map(({ client }) => client ?? null)),
+    texts(messages.map(({ saslUsername }) => saslUsername ?? null)),
     texts(all.map(({ placement, why }) => (placement === 'corrupt' ? (why ?? 'corrupt in the queue from which it came') : null))),
   ])
 }
