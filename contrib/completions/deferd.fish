@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -29,6 +29,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a audit -d 'print wh
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a page -d 'open the page of the running daemon: print a link that logs in once'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a token -d 'manage the tokens of programs that use the admin API'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a user -d 'manage SMTP AUTH users (smtpd_sasl_users_file)'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a access -d 'refuse, hold or permit mail of clients, senders and recipients'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a dkim -d 'DKIM keys, their records in DNS, and signatures'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a bounce -d 'the notices that MAILER-DAEMON sends'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a simulate -d 'plan retries and simulate failures'
@@ -346,6 +347,8 @@ complete -c deferd -n 'test (__deferd_path) = "deferd salvage"' -l json -d 'one 
 complete -c deferd -n 'test (__deferd_path) = "deferd salvage"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l limit -r -d 'at most so many actions, the last one first'
+complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l before -r -d 'actions before the one with this id, the last one first'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l tsv -d 'exact tab-separated values, without headings'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l json -d 'one JSON object per action'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -s h -l help -d 'display help for command'
@@ -387,6 +390,21 @@ complete -c deferd -n 'test (__deferd_path) = "deferd user list"' -l config -r -
 complete -c deferd -n 'test (__deferd_path) = "deferd user list"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd user list"' -l json -d 'one JSON object per user'
 complete -c deferd -n 'test (__deferd_path) = "deferd user list"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd access"' -f -a add -d 'add an entry in place of the one with the same subject and key'
+complete -c deferd -n 'test (__deferd_path) = "deferd access"' -f -a list -d 'list the entries'
+complete -c deferd -n 'test (__deferd_path) = "deferd access"' -f -a remove -d 'remove an entry'
+complete -c deferd -n 'test (__deferd_path) = "deferd access"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd access add"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd access add"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd access add"' -l for -r -d 'remove the entry after this time: 30m, 2h, 1d'
+complete -c deferd -n 'test (__deferd_path) = "deferd access add"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd access list"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd access list"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd access list"' -l json -d 'one JSON object per entry'
+complete -c deferd -n 'test (__deferd_path) = "deferd access list"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd access remove"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd access remove"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd access remove"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd dkim"' -f -a generate -d 'make keys, and print the TXT records that publish them'
 complete -c deferd -n 'test (__deferd_path) = "deferd dkim"' -f -a show -d 'print the keys of the [dkim] tables with their TXT records'
 complete -c deferd -n 'test (__deferd_path) = "deferd dkim"' -f -a check -d 'compare the keys with their TXT records in DNS'

@@ -164,7 +164,7 @@ describe('without a daemon', () => {
     await operator.says('queue', 'hold', '--all')
     await operator.says('destination', 'suspend', 'Far.example')
     expect(await operator.says('audit')).toBe(
-      '2026-11-20 10:00:00  operator  hold --all  (3 changes)\n2026-11-20 10:00:00  operator  suspend far.example  (1 change)\n',
+      '2026-11-20 10:00:00  operator  hold --all  (3 changes, id 1)\n2026-11-20 10:00:00  operator  suspend far.example  (1 change, id 2)\n',
     )
     expect(await operator.says('audit', '--tsv')).toBe(
       '2026-11-20T10:00:00.000Z\toperator\thold\t--all\t3\n2026-11-20T10:00:00.000Z\toperator\tsuspend\tfar.example\t1\n',
@@ -175,7 +175,35 @@ describe('without a daemon', () => {
       action: 'hold',
       arguments: '--all',
       changed: 3,
+      id: 1,
+      state: 'done',
+      matched: 3,
+      unknown: 0,
+      expected: null,
+      reason: null,
+      last_time: NOW / 1000,
+      undo_until: NOW / 1000 + 3 * 86_400,
+      undoes: null,
+      undone_by: null,
+      error: null,
+      node: null,
     })
+  })
+
+  test('the last records of the audit log come first with --limit and --before', async () => {
+    for (const id of ids) await operator.says('queue', 'hold', id)
+    const ofAudit = async (...argv: readonly string[]) =>
+      (await operator.says('audit', '--json', ...argv))
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => (JSON.parse(line) as { readonly id: number }).id)
+    expect(await ofAudit()).toEqual([1, 2, 3])
+    expect(await ofAudit('--limit', '2')).toEqual([3, 2])
+    expect(await ofAudit('--limit', '2', '--before', '2')).toEqual([1])
+    expect(await ofAudit('--before', '3')).toEqual([2, 1])
+    expect(await ofAudit('--before', '99999999999999999999')).toEqual([3, 2, 1])
+    expect(await ofAudit('--limit', '0')).toEqual([])
+    expect((await operator.run(['audit', '--before', 'x'])).code).toBe(64)
   })
 
   test('while another command owns the queue, no operation runs', async () => {

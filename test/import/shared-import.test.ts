@@ -43,7 +43,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a queue in PostgreSQL${WITHOUT_POSTGRES.
       { queue_name: 'deferred', arrival_time: NOW / 1000 - 3600 },
       { queue_name: 'hold' },
     ])
-    expect((await run('audit')).out).toMatch(/import postfix .*\(2 changes, at mx1\)/)
+    expect((await run('audit')).out).toMatch(/import postfix .*\(2 changes, id \d+, at mx1\)/)
     expect(await server().query('select name from node')).toEqual([])
   })
 

@@ -1,39 +1,86 @@
 /**
- * `deferd audit`: prints the audit log, oldest first.
+ * `deferd audit`: prints the audit log, oldest first, or its last records with the newest first.
  */
 import type { Command } from 'commander'
-import { configOf, subcommand } from '../shell/config-options.ts'
+import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'
-import type { AuditEntry } from '../../store/audit-log.ts'
-import { auditJson } from '../../presentation/audit-json.ts'
+import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../store/audit-log.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { auditEntryJson } from '../../presentation/operation-json.ts'
 import { isoTime, jsonLine, localTime, maskControls, plural } from '../../presentation/text.ts'
 
 const PAGE = 500
 
 interface Options {
+  readonly limit?: number
+  readonly before?: number
   readonly tsv?: true
   readonly json?: true
 }
 
+/** State of an operation that is not done, with the reason. */
+function stateText({ state, error }: AuditEntry): readonly string[] {
+  switch (state) {
+    case 'done':
+      return []
+    case 'running':
+      return ['running']
+    case 'failed':
+      return [`failed: ${error ?? 'the reason is not known'}`]
+    case 'cancelled':
+      // The text of the error names the operator who cancelled it.
+      return [error ?? 'cancelled']
+  }
+}
+
+function textOf(record: AuditEntry, { clock }: Shell): string {
+  const { id, at, node, who, action, arguments: words, changed, undoneBy } = record
+  const facts = [
+    plural(changed, 'change'),
+    `id ${id}`,
+    ...stateText(record),
+    ...(undoneBy === null ? [] : [`undone by ${undoneBy}`]),
+    ...(node === null ? [] : [`at ${node}`]),
+  ]
+  return `${[localTime(at, clock), who, `${action} ${words}`, `(${facts.join(', ')})`].map(maskControls).join('  ')}\n`
+}
+
 /** A record as a line: JSON, tab-separated values, or text for people. */
-function lineOf(record: AuditEntry, { tsv, json }: Options, { clock }: Shell): string {
-  if (json === true) return jsonLine(auditJson(record))
+function lineOf(record: AuditEntry, { tsv, json }: Options, shell: Shell): string {
+  if (json === true) return jsonLine(auditEntryJson(record))
+  if (tsv !== true) return textOf(record, shell)
   const { at, node, who, action, arguments: words, changed } = record
-  if (tsv === true)
-    return `${[isoTime(at), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
-  return `${localTime(at, clock)}  ${maskControls(who)}  ${maskControls(`${action} ${words}`)}  (${plural(changed, 'change')}${node === null ? '' : maskControls(`, at ${node}`)})\n`
+  return `${[isoTime(at), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
+}
+
+async function* oldestFirst(reader: QueueReader): AsyncGenerator<readonly AuditEntry[]> {
+  for (let after: AuditId = 0; ;) {
+    const page = await reader.audit({ after, limit: PAGE })
+    yield page
+    if (page.length < PAGE) return
+    after = page.at(-1)?.id ?? after
+  }
+}
+
+async function* newestFirst(reader: QueueReader, { limit = Infinity, before }: Options): AsyncGenerator<readonly AuditEntry[]> {
+  let left = limit
+  for (let end: AuditId | null = before === undefined ? null : Math.min(before, Number.MAX_SAFE_INTEGER); left > 0;) {
+    const size = Math.min(PAGE, left)
+    const page: readonly AuditEntry[] = await reader.auditBefore(ANY_ENTRY, { before: end, limit: size })
+    yield page
+    if (page.length < size) return
+    left -= page.length
+    end = page.at(-1)?.id ?? end
+  }
 }
 
 async function print(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const reader = await shell.openReader(config)
+  const isWhole = options.limit === undefined && options.before === undefined
   try {
-    for (let after = 0; ;) {
-      const page = await reader.audit({ after, limit: PAGE })
+    for await (const page of isWhole ? oldestFirst(reader) : newestFirst(reader, options))
       await shell.stdout.write(page.map((record) => lineOf(record, options, shell)).join(''))
-      if (page.length < PAGE) return
-      after = page.at(-1)?.id ?? after
-    }
   } finally {
     await reader.close()
   }
@@ -41,11 +88,19 @@ async function print(shell: Shell, options: Options, command: Command): Promise<
 
 export function addAudit(program: Command, shell: Shell): void {
   subcommand(program, 'audit', 'print who changed the queue, when and how')
+    .option('--limit <n>', 'at most so many actions, the last one first', countArgument)
+    .option('--before <id>', 'actions before the one with this id, the last one first', countArgument)
     .option('--tsv', 'exact tab-separated values, without headings')
     .option('--json', 'one JSON object per action')
     .addHelpText(
       'after',
-      '\n--tsv has the columns time, user, action, arguments, changed messages; on a queue that several nodes share, the node too.',
+      `
+Without --limit and --before, the first action comes first. Each action has an id.
+--tsv has the columns time, user, action, arguments, changed messages; on a queue that several nodes share, the node too.
+
+Examples:
+  deferd audit --limit 20
+  deferd audit --limit 20 --before 4711`,
     )
     .action((options: Options, command: Command) => print(shell, options, command))
 }
