@@ -10,6 +10,7 @@ import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { freePort } from '../../scripts/bench/child.ts'
 import { Client } from '../interop/dialogue.ts'
+import { threadTime } from '../support/thread-time.ts'
 
 let home: string
 let port: number
@@ -57,13 +58,20 @@ async function asked(client: Client, text: string): Promise<string> {
   return client.reply()
 }
 
-async function submitted(header: string): Promise<string> {
+/** A session that has the reply to DATA. */
+async function sessionInData(): Promise<Client> {
   const client = await session()
   for (const line of ['EHLO c.example', 'MAIL FROM:<a@us.example>', 'RCPT TO:<b@far.example>', 'DATA']) await asked(client, line)
+  return client
+}
+
+async function replyTo(header: string, client: Client): Promise<string> {
   const reply = await asked(client, `${header}\r\n\r\nhello\r\n.`)
   client.close()
   return reply.replace(/ as \w+/, '')
 }
+
+const submitted = async (header: string): Promise<string> => replyTo(header, await sessionInData())
 
 test('a reload reads tables again; a table with a mistake leaves the tables as they are', async () => {
   const path = table('checks', '/^Subject: one/ REJECT')
@@ -121,19 +129,37 @@ describe('a start is refused with file, line and what to do', () => {
   })
 })
 
-/** Longest time in ms between a command of a session and its reply, while `work` is done. */
-async function longestWait(work: Promise<unknown>): Promise<number> {
-  const client = await session()
+/** Replies to another session while a thread matches: hundreds even on a loaded machine. A match on the event loop leaves about ten. */
+const LEAST_REPLIES = 50
+const MATCH_TOO_LONG = '451 4.3.0 Error: message content cannot be examined'
+
+interface Waits {
+  /** Longest processor time of the event loop in ms between a command and its reply. */
+  readonly longest: number
+  readonly replies: number
+}
+
+/** The waits of another session while `work` is done. */
+async function waitsBeside(client: Client, work: Promise<unknown>): Promise<Waits> {
   const state = { isOver: false }
   let longest = 0
+  let replies = 0
   void work.finally(() => (state.isOver = true))
   while (!state.isOver) {
-    const from = performance.now()
+    const from = threadTime()
     await asked(client, 'NOOP')
-    longest = Math.max(longest, performance.now() - from)
+    longest = Math.max(longest, threadTime() - from)
+    replies++
   }
   client.close()
-  return longest
+  return { longest, replies }
+}
+
+/** Submits a message beside another session. */
+async function timedMatch(header: string): Promise<{ readonly waits: Waits; readonly reply: string }> {
+  const other = await session()
+  const reply = replyTo(header, await sessionInData())
+  return { waits: await waitsBeside(other, reply), reply: await reply }
 }
 
 describe('a long match delays no other session by 50 ms', () => {
@@ -141,12 +167,15 @@ describe('a long match delays no other session by 50 ms', () => {
 
   test.each([
     ['(a+)+$', '250 2.0.0 Ok: queued'],
-    ['^X-Long: (a?){900}\\bq', '451 4.3.0 Error: message content cannot be examined'],
-  ])('%s against a header of 100 kB', { retry: 4, timeout: 20_000 }, async (pattern, expected) => {
+    ['^X-Long: (a?){900}\\bq', MATCH_TOO_LONG],
+  ])('%s against a header of 100 kB', async (pattern, expected) => {
     daemon = await start(settings({ header_checks: `pcre:${table('checks', `/${pattern}/ WARN`)}` }))
     await submitted('X-Short: a')
-    const work = submitted(header)
-    expect(await longestWait(work)).toBeLessThan(50)
-    expect(await work).toBe(expected)
+    const { waits, reply } = await timedMatch(header)
+    expect(waits.longest).toBeLessThan(50)
+    expect(waits.replies).toBeGreaterThan(LEAST_REPLIES)
+    // On a loaded machine any match may exceed its time limit; the client tries again, as after each temporary failure.
+    const replyAtLast = async () => (reply === expected ? reply : submitted(header))
+    await expect.poll(replyAtLast, { timeout: 60_000 }).toBe(expected)
   })
 })

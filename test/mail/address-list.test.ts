@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addressesIn } from '../../src/mail/address-list.ts'
+import { threadTime } from '../support/thread-time.ts'
 
 const read = (list: string) => addressesIn(list).map(({ address, text }) => address ?? `malformed: ${text}`)
 
@@ -37,8 +38,8 @@ describe('address lists', () => {
   })
 
   test.each(['(', '<', '>', '"a" ', 'a:', ';', '<a', ',', 'a ', '[a]', '\\', '@'])('128 kB of %j take less than a second', (text) => {
-    const started = performance.now()
+    const started = threadTime()
     addressesIn(text.repeat(Math.ceil(2 ** 17 / text.length)))
-    expect(performance.now() - started).toBeLessThan(1_000)
+    expect(threadTime() - started).toBeLessThan(1_000)
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HeaderEditor, type HeaderRules } from '../../src/mail/header-editor.ts'
+import { threadTime } from '../support/thread-time.ts'
 import { segmentations } from '../support/segments.ts'
 
 const RULES: HeaderRules = {
@@ -88,10 +89,10 @@ describe('a header', () => {
 
   test('of many small packets costs time in proportion to its length', () => {
     const packet = Buffer.from(' \r\n'.repeat(450))
-    const start = performance.now()
+    const start = threadTime()
     edit('', {}, [Buffer.from('A: b\r\n'), ...Array.from({ length: 1500 }, () => packet)])
     edit('', {}, [Buffer.from('A: '), ...Array.from({ length: 1500 }, () => Buffer.alloc(1400, 0x78))])
-    expect(performance.now() - start).toBeLessThan(10_000)
+    expect(threadTime() - start).toBeLessThan(10_000)
   })
 })
 
