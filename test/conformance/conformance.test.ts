@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll, beforeAll, describe } from 'vitest'
 import type { OwnerId } from '../../src/mail/message.ts'
 import { SHARDS } from '../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
@@ -25,8 +26,25 @@ describeQueueStore(
   { survivesCrashes: false, moves: true },
 )
 
-describeQueueStore('the SQLite store, inline', () => onDisk(openInlineStore), { survivesCrashes: true, moves: true })
-describeQueueStore('the SQLite store, in its own thread', () => onDisk(openWorkerStore), { survivesCrashes: true, moves: true })
+describe('on disk', () => {
+  let empty: string
+  beforeAll(async () => {
+    empty = newFolder()
+    const { store } = await openInlineStore({ directory: empty })
+    await store.close()
+  })
+  afterAll(() => rmSync(empty, { recursive: true }))
+
+  /** A copy of an empty queue opens in half the time of a new one. */
+  const copyOfEmpty = (): string => {
+    const directory = newFolder()
+    cpSync(empty, directory, { recursive: true })
+    return directory
+  }
+  const opened = (open: Opener) => () => onDisk(open, copyOfEmpty())
+  describeQueueStore('the SQLite store, inline', opened(openInlineStore), { survivesCrashes: true, moves: true, restartsOnly: true })
+  describeQueueStore('the SQLite store, in its own thread', opened(openWorkerStore), { survivesCrashes: true, moves: true })
+})
 
 const NOTHING_TO_CLOSE = { quarantined: [], swept: 0, done: async () => undefined, crash: undefined }
 
@@ -57,7 +75,9 @@ async function joined(queue: MemoryQueue, before?: OwnerId): Promise<Subject> {
 
 type Opener = (place: { readonly directory: string }) => ReturnType<typeof openWorkerStore>
 
-async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'deferd-store-'))): Promise<Subject> {
+const newFolder = (): string => mkdtempSync(join(tmpdir(), 'deferd-store-'))
+
+async function onDisk(open: Opener, directory: string): Promise<Subject> {
   const { store, recovery } = await open({ directory })
   const reader = openQueueReader(directory)
   const done = async () => {
@@ -67,7 +87,7 @@ async function onDisk(open: Opener, directory = mkdtempSync(join(tmpdir(), 'defe
   }
   // A dead owner leaves the files as they are now, without the shared memory beside them.
   const crash = async () => {
-    const copy = mkdtempSync(join(tmpdir(), 'deferd-store-'))
+    const copy = newFolder()
     for (const file of ['queue.db', 'queue.db-wal']) cpSync(join(directory, file), join(copy, file))
     await done()
     return onDisk(open, copy)

@@ -25,9 +25,15 @@ export interface Traits {
   readonly shared?: boolean | undefined
   /** True when messages can move to and from the queue. */
   readonly moves?: boolean | undefined
+  /** True when other engines show the rest: the same statements on disk, and the same adapter. */
+  readonly restartsOnly?: boolean | undefined
 }
 
-export function describeQueueStore(name: string, open: Open, { survivesCrashes, shared = false, moves = false }: Traits): void {
+export function describeQueueStore(
+  name: string,
+  open: Open,
+  { survivesCrashes, shared = false, moves = false, restartsOnly = false }: Traits,
+): void {
   describe(name, () => {
     let current: Subject | undefined
     const subject = (): Subject => {
@@ -39,6 +45,10 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes, 
     })
     afterEach(() => subject().done())
 
+    if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
+    if (survivesCrashes) describe('operations and restarts', () => operationsAcrossRestarts(subject, (next) => (current = next)))
+    if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
+    if (restartsOnly) return
     describe('enqueue', () => comingIn(subject))
     describe('leases', () => leases(subject))
     describe('settlements', () => outcomes(subject))
@@ -49,10 +59,7 @@ export function describeQueueStore(name: string, open: Open, { survivesCrashes, 
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))
     describe('newest first', () => newestFirst(subject))
-    if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
-    if (survivesCrashes) describe('operations and restarts', () => operationsAcrossRestarts(subject, (next) => (current = next)))
     if (moves) describe('moves', () => movable(subject))
-    if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
     if (shared) describe('two owners', () => twoOwners(subject))
   })
 }
