@@ -3,9 +3,20 @@
  * own, and listens on a free port of 127.0.0.1 and on a Unix socket. The pids are known, so that the server can be killed and frozen.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { portBelowEphemeral } from './ports.ts'
 import { reasonToSkip } from './required.ts'
@@ -76,16 +87,38 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
   if (ids.uid !== undefined && ids.gid !== undefined) chownSync(folder, ids.uid, ids.gid)
   const data = join(folder, 'data')
   if (options.copyOf !== undefined) copyData(options.copyOf.data, data, ids)
-  else if (!existsSync(data)) {
-    const settings = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync', '--no-instructions']
-    execFileSync(join(BINARIES, 'initdb'), [...settings, `--pgdata=${data}`], { ...ids, cwd: folder, stdio: 'pipe' })
-  }
+  else if (!existsSync(data)) newCluster(data, ids)
   if (options.follows !== undefined) writeFileSync(join(data, 'standby.signal'), '')
   const followed = options.follows === undefined ? {} : { primary_conninfo: `${options.follows.conninfo} application_name=standby` }
   const port = options.port ?? (await portBelowEphemeral(Math.random))
   const server = new PostgresServer(folder, port, { ...SETTINGS, ...followed, ...options.settings }, ids)
   await server.start()
   return server
+}
+
+/** A cluster that new ones copy, which takes a fifth of the time of initdb. Absent outside the tests. */
+const TEMPLATE = process.env['DEFERD_TEST_POSTGRES_TEMPLATE']
+
+function newCluster(data: string, ids: Ids): void {
+  if (TEMPLATE === undefined) return initialize(data, ids)
+  if (!existsSync(TEMPLATE)) {
+    const made = mkdtempSync(`${TEMPLATE}-`)
+    if (ids.uid !== undefined && ids.gid !== undefined) chownSync(made, ids.uid, ids.gid)
+    initialize(join(made, 'data'), ids)
+    try {
+      renameSync(join(made, 'data'), TEMPLATE)
+    } catch (error) {
+      // Another process of the tests has made it meanwhile.
+      if (!existsSync(TEMPLATE)) throw error
+    }
+    rmSync(made, { recursive: true })
+  }
+  copyData(TEMPLATE, data, ids)
+}
+
+function initialize(data: string, ids: Ids): void {
+  const settings = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync', '--no-instructions']
+  execFileSync(join(BINARIES, 'initdb'), [...settings, `--pgdata=${data}`], { ...ids, cwd: dirname(data), stdio: 'pipe' })
 }
 
 function copyData(from: string, to: string, { uid, gid }: Ids): void {

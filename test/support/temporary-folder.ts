@@ -1,6 +1,6 @@
 /**
- * Directs all temporary files of the tests into one folder, which is removed after the tests. The folder also holds Node's compile
- * cache, which hundreds of threads and processes share.
+ * Directs all temporary files of the tests into one folder, which is removed after the tests. The folder also holds what
+ * many tests share: Node's compile cache, and a new cluster of PostgreSQL.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ export default function setup(): () => void {
   // When root runs the tests, PostgreSQL runs as another user, who has to reach the folder of its server.
   if (process.getuid?.() === 0) chmodSync(folder, 0o711)
   process.env['TMPDIR'] = folder
+  process.env['DEFERD_TEST_POSTGRES_TEMPLATE'] = join(folder, 'postgres-template')
   process.env['NODE_COMPILE_CACHE'] ??= join(folder, 'compile-cache')
   return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 }
