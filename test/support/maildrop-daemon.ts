@@ -23,7 +23,7 @@ export async function startDaemon(folder: string, user: number | undefined): Pro
   writeFileSync(join(folder, 'deferd.toml'), '[transport_maps]\n"*" = "discard:"\n')
   const began = performance.now()
   const child = spawn(process.execPath, [DEFERD, 'start', '--config', join(folder, 'deferd.toml')], {
-    env: { ...process.env, DEFERD_QUEUE_DIRECTORY: join(folder, 'queue'), DEFERD_SMTPD_LISTEN: '127.0.0.1:0', NODE_COMPILE_CACHE: '' },
+    env: { ...process.env, DEFERD_QUEUE_DIRECTORY: join(folder, 'queue'), DEFERD_SMTPD_LISTEN: '127.0.0.1:0' },
     cwd: '/',
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(user === undefined ? {} : { uid: user, gid: user }),
