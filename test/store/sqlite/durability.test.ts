@@ -17,7 +17,7 @@ describe('a commit is synced', () => {
     const directory = folder()
     for (let n = 0; n < 2; n++) {
       const db = openForWriting(directory)
-      db.exec(`insert into audit (at, who, action, arguments, changed) values (1, 'root', 'hold', '', 1)`)
+      db.exec(`insert into audit (at, last_at, who, action, arguments, changed, state) values (1, 1, 'root', 'hold', '', 1, 'done')`)
       expect(db.pragma('synchronous', { simple: true })).toBe(2)
       expect(db.pragma('journal_mode', { simple: true })).toBe('wal')
       db.close()
