@@ -1,10 +1,11 @@
 /**
- * Writes the generated files: configuration.md, commands.md, backoff.md, monitoring.md and images/queue-show.svg in docs/, the man
+ * Writes the generated files: configuration.md, commands.md, backoff.md, api.md, monitoring.md and images/queue-show.svg in docs/, the man
  * pages in man/, and the completions in contrib/completions/.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { apiPage, documentedRoutes } from '../src/api/api-pages.ts'
 import { commandsPage } from '../src/cli/commands-page.ts'
 import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { processShell } from '../src/cli/process-shell.ts'
@@ -27,6 +28,7 @@ for (const [path, text] of generatedCommandFiles(await buildProgram(processShell
   writeFileSync(file, text)
 }
 writeFileSync(new URL('backoff.md', docs), backoffPage())
+writeFileSync(new URL('api.md', docs), apiPage(documentedRoutes()))
 const { texts } = openMetrics({
   clock: systemClock,
   tally: async () => EMPTY_TALLY,

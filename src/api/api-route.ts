@@ -39,6 +39,8 @@ interface Definition<Query, Body> {
   readonly body?: RequestBody<Body>
   /** Shapes of the body by media type, for the documentation; that of `body` for JSON when absent. */
   readonly bodies?: Readonly<Record<string, z.ZodType | null>>
+  /** Example of a JSON body. */
+  readonly example?: unknown
   /** Header fields of the request, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>
   readonly answers: Readonly<Record<number, AnswerDescription | readonly AnswerDescription[]>>

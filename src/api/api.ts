@@ -6,6 +6,7 @@ import { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { readRoutes } from './read-routes.ts'
+import { submissionRoute } from './submission-routes.ts'
 
 export class Api {
   readonly view: QueueView
@@ -19,7 +20,7 @@ export class Api {
   }
 
   get routes(): readonly ApiRoute[] {
-    const routes = [...clientRoutes(this.#clients), ...readRoutes(this), ...operationRoutes(this.view)]
+    const routes = [...clientRoutes(this.#clients), ...readRoutes(this), submissionRoute(this.view), ...operationRoutes(this.view)]
     return [...routes, openApiRoute(routes)]
   }
 

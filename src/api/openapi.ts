@@ -20,6 +20,9 @@ export const COMMON_PROBLEMS: readonly ProblemKind[] = [
   HTTP_PROBLEMS.unavailable,
 ]
 
+/** JSON Schema of a shape, as a client writes its values. */
+export const jsonSchema = (shape: z.ZodType): Json => z.toJSONSchema(shape, { io: 'input', target: 'draft-2020-12' })
+
 /** Collects the shapes that have a name. */
 class Shapes {
   readonly named = new Map<string, Json>()
@@ -27,7 +30,7 @@ class Shapes {
   /** JSON Schema of a shape; a reference for a shape with a name. */
   of(shape: z.ZodType): Json {
     const { id } = shape.meta() ?? {}
-    const { $schema: _schema, id: _id, $defs = {}, ...schema } = z.toJSONSchema(shape, { io: 'input', target: 'draft-2020-12' }) as Json
+    const { $schema: _schema, id: _id, $defs = {}, ...schema } = jsonSchema(shape)
     for (const [name, definition] of Object.entries($defs as Readonly<Record<string, Json>>)) this.#name(name, definition)
     const own = inComponents(schema) as Json
     if (id === undefined) return own
@@ -115,7 +118,12 @@ function requestBody({ body, about }: ApiRoute, shapes: Shapes): Json {
   if (body === undefined) return {}
   const byType = about.bodies ?? Object.fromEntries(body.types.map((type) => [type, body.shape]))
   const content = Object.fromEntries(
-    Object.entries(byType).map(([type, shape]) => [type, { schema: shape === null ? { type: 'string' } : shapes.of(shape) }]),
+    Object.entries(byType).map(([type, shape]) => [
+      type,
+      shape === null
+        ? { schema: { type: 'string' } }
+        : { schema: shapes.of(shape), ...(about.example === undefined ? {} : { example: about.example }) },
+    ]),
   )
   return { requestBody: { required: true, content } }
 }

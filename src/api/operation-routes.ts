@@ -55,15 +55,14 @@ const BEGUN = {
 const isPlanned = (body: DirectRequest | PlannedRequest): body is PlannedRequest => 'plan' in body
 
 async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequest | PlannedRequest>): Promise<Answer> {
-  const { body, requester, headers, signal } = request
+  const { body, requester, headers } = request
   const reason = body.reason ?? null
   const acceptsGrowth = body.accept_growth === true
   const key = idempotent(keyOf(headers, requester), 'POST /operations', body)
   const carried = { requester, reason, request: key, acceptsGrowth }
   if (isPlanned(body)) return begunAnswer(await beginOperation(view, planOfToken(body.plan), carried))
   const asked = askedBy(body, wallNow(view))
-  if (body.dry_run === true)
-    return json({ operation: body.operation, dry_run: true, plan: await operationPlan(view, asked, requester, signal) })
+  if (body.dry_run === true) return json({ operation: body.operation, dry_run: true, plan: await operationPlan(view, asked, requester) })
   return begunAnswer(await beginOperation(view, asked, carried))
 }
 
@@ -100,6 +99,11 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
         'With `"dry_run": true`, nothing is changed and the answer is a plan. A request with the token of the plan carries it out on messages that existed at the dry run only. An operation of more than 2 s continues without its client. A filter has the names of the query of `GET /messages`; one without conditions needs `"all": true`.',
       headers: KEY_HEADER,
       body: jsonBody(operationShape, LARGE_BODY),
+      example: {
+        operation: 'hold',
+        selection: { kind: 'filter', filter: { destination: 'gmail.com', reply: 'unusual rate of mail' } },
+        dry_run: true,
+      },
       answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: shapes.operationPlan }], 202: BEGUN[202] },
       problems: [
         PLAN_OUTDATED,
@@ -183,6 +187,7 @@ function destinationOperations(view: QueueView): readonly ApiRoute[] {
       role: 'operator',
       summary: 'Suspend a destination',
       body: jsonBody(suspensionShape, SMALL_BODY),
+      example: { reason: 'rate limited', until: 1_764_000_000 },
       answers,
       problems: [UNKNOWN_DESTINATION, HTTP_PROBLEMS.malformed, HTTP_PROBLEMS.unsupportedMediaType],
       handler: async (request) => {

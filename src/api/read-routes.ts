@@ -100,13 +100,17 @@ function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
 }
 
 function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
-  const listQuery = conditionShape.extend({ limit: pageLimit, after: pageCursor })
+  const listQuery = conditionShape.extend({
+    order: z.enum(['oldest', 'newest']).default('oldest'),
+    limit: pageLimit,
+    after: pageCursor,
+  })
   return [
     apiRoute({
       method: 'GET',
       path: '/messages',
       role: 'viewer',
-      summary: 'Messages, in the order of arrival',
+      summary: 'Messages, oldest or newest first',
       about:
         'Conditions are those of `deferd queue list`; a message must match all of them. The pages of a listing contain no message that arrived after the first page was read, and a message that stays in the queue is listed exactly once. With `Accept: application/x-ndjson`, all messages as the lines of `deferd queue list --json`.',
       query: listQuery,
@@ -120,10 +124,10 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
       isSearch: true,
       handler: async (request) => {
-        const { limit: most, after, ...conditions } = request.query
+        const { limit: most, after, order, ...conditions } = request.query
         if (wantsLines(request)) return lines(messageLines(view, conditions, viewerOf(request)))
         return page(
-          await messagePage(view, { ...conditions, limit: most, after }, request.requester.destinations),
+          await messagePage(view, { ...conditions, order, limit: most, after }, request.requester.destinations),
           request.written,
           'after',
         )
@@ -279,6 +283,7 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       about:
         'Attempt times of mail that is never accepted, and their consequences, as `deferd simulate schedule --plan --json`. Times are in seconds. Changes nothing.',
       body: jsonBody(planBody, SMALL_BODY),
+      example: { policies: ['doubling', 'fixed(10m)'], maximal_queue_lifetime: 172_800 },
       answers: { 200: { about: 'a plan for each policy', shape: shapes.plans } },
       handler: ({ body }) => json(retryPlans(body, view.loaded().config)),
     }),

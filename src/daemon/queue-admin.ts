@@ -5,6 +5,7 @@ import { StoreUnavailable } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import type { Events } from '../telemetry/events.ts'
+import { problemRoute } from '../api/api-pages.ts'
 import { Admin } from './admin/admin.ts'
 import type { OpenParts } from './opening.ts'
 import { queueApi } from './queue-api.ts'
@@ -43,7 +44,7 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
       const { reader, store } = open()
       return { clock, reader, store }
     },
-    routes: [...page.routes, ...api.routes],
+    routes: [...page.routes, ...api.routes, problemRoute(api.routes)],
     closeRoutes: () => api.close(),
     refusalPage: page.refusal,
     loginPage: page.login,

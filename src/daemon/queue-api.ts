@@ -1,7 +1,9 @@
 /** Connects the API to the open queue. Its routes outlast an opening of the queue; while none is open, they answer 503. */
 import { Api } from '../api/api.ts'
 import type { QueueView } from '../api/queries/queue-view.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { planOf } from '../queue/operation-plan.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { onOffset } from '../store/wall-reader.ts'
@@ -22,6 +24,9 @@ export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | '
 
 const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
 
+/** Reply to mail at a node that is drained. */
+const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
+
 const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => {
   const { relay, store, reader, node } = parts
   return {
@@ -33,6 +38,12 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
       if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
       return parts.operations
     },
+    plan: (asked) => planOf({ store, reader, clock, retention: () => relay.config }, asked),
+    submissions: () => ({
+      open: (submission) => relay.acceptor.open(submission),
+      refusal: async (size) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(size)),
+      destinationOf: (address, sender) => relay.routeOf(address, { sender, createdAt: clock.now() }).destination,
+    }),
     policies: () => relay.policies,
     tally: (largest) => completeTally(() => store.tally(largest)),
     end: () => store.nextId(),
@@ -62,6 +73,8 @@ export function queueApi(deps: QueueApiDeps): Api {
       return open().live
     },
     operations: () => open().operations(),
+    plan: (asked) => open().plan(asked),
+    submissions: () => open().submissions(),
     policies: () => open().policies(),
     tally: (largest) => open().tally(largest),
     end: () => open().end(),

@@ -103,11 +103,11 @@ export class Problem extends Error {
 }
 
 /** Base of the member `type`. Section of docs/api.md and path at which the kind is described. */
-const TYPES = '/problems/'
+export const PROBLEM_TYPES = '/problems/'
 
 /** The problem details of a response. */
 export const problemJson = ({ kind: { slug, status, title }, message, errors }: Problem): object => ({
-  type: `${TYPES}${slug}`,
+  type: `${PROBLEM_TYPES}${slug}`,
   title,
   status,
   detail: message,

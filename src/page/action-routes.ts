@@ -96,12 +96,12 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 }
 
 async function planAnswer(deps: PageDeps, request: RouteRequest<undefined>, view: View): Promise<Answer> {
-  const { query, signal } = request
+  const { query } = request
   const back = placeOf(query.get('back'))
   const action = actionOf(query, view.now)
   if (action === null) return screenAnswer(view, nothingSelected(view, back))
   const { asked, words, selection, body } = action
-  const plan = await operationPlan(deps.view, asked, requesterOf(request), signal)
+  const plan = await operationPlan(deps.view, asked, requesterOf(request))
   const again = new URLSearchParams(query)
   again.delete('problem')
   const key = createHash('sha256').update(`${plan.token} ${view.now}`).digest('hex')

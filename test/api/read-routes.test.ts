@@ -91,6 +91,30 @@ test('pages list every message that stays exactly once, while others arrive and 
   expect(seen.length).toBeLessThanOrEqual(200)
 })
 
+test('with order=newest, pages list the newest message first', async () => {
+  const { api, world: queue } = await serve()
+  const ids: string[] = []
+  for (let n = 0; n < 25; n++) ids.push(await queue.accept([`user${n}@a.example.org`]))
+  await queue.rest()
+  const seen: string[] = []
+  for (let path: string | null = '/messages?order=newest&limit=7'; path !== null;) {
+    const { json, headers } = await api.get(path)
+    seen.push(...json.messages.map((one) => one.queue_id))
+    await queue.accept(['late@a.example.org'])
+    path = json.next === null ? null : `/messages${/^<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] ?? ''}`
+  }
+  expect(seen).toEqual(ids.toReversed())
+})
+
+test('a message with many recipients is listed with 20 of them, and their number', async () => {
+  const { api, world: queue } = await serve()
+  await queue.accept(Array.from({ length: 30 }, (_, n) => `user${n}@a.example.org`))
+  await queue.rest()
+  const [message] = (await api.get('/messages')).json.messages
+  expect(message?.recipients).toHaveLength(20)
+  expect(message).toMatchObject({ recipient_count: 30 })
+})
+
 test('a cursor of other conditions is refused', async () => {
   const { api } = await filled()
   const { json } = await api.get('/messages?limit=1')

@@ -25,6 +25,7 @@ const CLIENTS: Readonly<Record<string, Pick<Requester, 'role' | 'content' | 'des
   operator: { role: 'operator', content: false, destinations: null },
   sender: { role: 'sender', content: false, destinations: null },
   admin: { role: 'admin', content: true, destinations: null },
+  'limited-sender': { role: 'sender', content: false, destinations: '*.example.org' },
   limited: { role: 'operator', content: true, destinations: '*.example.org' },
 }
 
@@ -38,6 +39,7 @@ export interface ApiServerOptions {
 /** Members of answers that tests read. An answer has some of them. */
 export interface Members {
   readonly queue_id: string
+  readonly recipients: readonly Members[]
   readonly id: number
   readonly action: string
   readonly records: readonly Members[]

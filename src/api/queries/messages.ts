@@ -44,19 +44,21 @@ export type Visible = string | null
 export interface PageQuery extends MessageQuery {
   readonly limit: number
   readonly after?: string | undefined
+  readonly order?: 'oldest' | 'newest' | undefined
 }
 
 /** Leaves out the recipients that a client may not see. */
 function seen<M extends ListedMessage>(listed: M, visible: Visible): M {
   if (visible === null) return listed
-  return { ...listed, recipients: listed.recipients.filter(({ destination }) => maySee(visible, destination)) }
+  const recipients = listed.recipients.filter(({ destination }) => maySee(visible, destination))
+  return { ...listed, recipients, recipientCount: recipients.length }
 }
 
 /** A message of a page. */
 export function pageEntry(listed: ListedMessage, records: DestinationRecords, visible: Visible) {
   const shown = seen(listed, visible)
   const { recipients, ...message } = messageJson(shown, records)
-  return { ...message, recipients: recipients.slice(0, RECIPIENTS_SHOWN), recipient_count: recipients.length }
+  return { ...message, recipients: recipients.slice(0, RECIPIENTS_SHOWN), recipient_count: shown.recipientCount }
 }
 
 export type MessagePageEntry = ReturnType<typeof pageEntry>
@@ -68,12 +70,20 @@ export interface MessagePage {
   readonly as_of: number
 }
 
-/** One page of messages, in the order of arrival. The pages of one listing show no message that arrived after the first of them was read. */
-export async function messagePage(view: QueueView, { limit, after, ...query }: PageQuery, visible: Visible): Promise<MessagePage> {
+/** One page of messages, oldest or newest first. The pages of one listing show no message that arrived after the first of them was read. */
+export async function messagePage(
+  view: QueueView,
+  { limit, after, order = 'oldest', ...query }: PageQuery,
+  visible: Visible,
+): Promise<MessagePage> {
   const now = wallNow(view)
-  const conditions = [query, visible]
+  const conditions = [query, visible, order]
+  const newestFirst = order === 'newest'
   const [from = 0, through = view.end()] = after === undefined ? [] : cursorPosition(after, conditions)
-  const listed = await view.reader.list(filterOf(query, visible, now), { after: from ?? 0, through: through ?? undefined, limit })
+  const bounds = { after: from ?? 0, through: through ?? undefined, limit, newestFirst }
+  // A client with limited destinations sees some of the recipients only, so all are read.
+  const recipients = visible === null ? RECIPIENTS_SHOWN : undefined
+  const listed = await view.reader.list(filterOf(query, visible, now), { ...bounds, recipients })
   const records = await recordsOf(view)
   const messages: MessagePageEntry[] = []
   for (const [n, one] of listed.entries()) {
@@ -81,7 +91,7 @@ export async function messagePage(view: QueueView, { limit, after, ...query }: P
     messages.push(pageEntry(one, records, visible))
   }
   const last = listed.length < limit ? undefined : listed.at(-1)
-  const next = last === undefined ? null : cursorText([last.message.id, through], conditions)
+  const next = last === undefined ? null : cursorText(newestFirst ? [0, last.message.id - 1] : [last.message.id, through], conditions)
   return { messages, next, as_of: epochSeconds(now) }
 }
 

@@ -6,7 +6,7 @@ import { epochSeconds } from '../../presentation/text.ts'
 import { queueIdOf, type MessageId } from '../../mail/message.ts'
 import { PlanOutdated } from '../../queue/operation-plan.ts'
 import type { StartedOperation } from '../../queue/operation-jobs.ts'
-import { NotUndoable, undoUntil } from '../../queue/operation-undo.ts'
+import { NotUndoable } from '../../queue/operation-undo.ts'
 import { searchedBy } from '../../queue/selected-messages.ts'
 import { RequestRepeated, type AuditEntry, type AuditFilter, type IdempotentRequest } from '../../store/audit-log.ts'
 import { ANY_MESSAGE, type ListedMessage } from '../../store/queue-reader.ts'
@@ -49,16 +49,14 @@ export const ENDED: ProblemKind = {
   about: 'The operation had ended before it could be cancelled; its state tells what it has changed.',
 }
 
-/** Number of examples in a plan. */
-const EXAMPLES = 20
-/** Number of messages that a plan reads at once. */
+/** Number of messages that are examined at once for a client with limited destinations. */
 const PAGE = 100
 /** Maximum number of messages that a client with limited destinations may change at once, because each is examined. */
 const LIMITED_MOST = 10_000
 /** Time for which an answer waits for the end of an operation. */
 const PATIENCE: Duration = seconds(2)
 
-/** Messages that are selected, in pages; the messages of an earlier plan only when `through` is its last id. */
+/** Messages that are selected, in pages. */
 async function* selectedPages(
   view: QueueView,
   { operation, queues, selection }: Pick<Asked, 'operation' | 'queues' | 'selection'>,
@@ -66,10 +64,8 @@ async function* selectedPages(
 ): AsyncGenerator<readonly ListedMessage[]> {
   if (selection.kind === 'ids') {
     for (const queueId of selection.ids) {
-      const [found] = await view.reader.named([queueId])
-      if (found === undefined || (queues !== null && !queues.some((name) => name === found.queue))) continue
-      const filter = { ...ANY_MESSAGE, queueId, queue: found.queue }
-      yield await view.reader.list(filter, { after: 0, limit: 1 })
+      const listed = await listedAnywhere(view, queueId)
+      if (listed !== undefined && (queues === null || queues.some((name) => name === listed.queue))) yield [listed]
     }
     return
   }
@@ -118,6 +114,7 @@ const permitted = async (view: QueueView, asked: Asked, { destinations }: Reques
 export interface PlanJson {
   readonly token: string
   readonly matched: number
+  readonly unknown: number
   readonly bytes: number
   readonly oldest: number | null
   readonly in_delivery: number
@@ -129,39 +126,35 @@ export interface PlanJson {
   readonly undo: number | null
 }
 
-/** The effect that an operation would have now. Changes nothing. Rejects when `signal` aborts. */
-export async function operationPlan(view: QueueView, given: Asked, requester: Requester, signal: AbortSignal): Promise<PlanJson> {
-  const through = view.end()
+/** The effect that an operation would have now. Changes nothing. */
+export async function operationPlan(view: QueueView, given: Asked, requester: Requester): Promise<PlanJson> {
   const asked = await permitted(view, given, requester)
+  const plan = await view.plan(asked)
+  const { through, matched } = plan
   const records = await recordsOf(view)
-  const examples: MessagePageEntry[] = []
-  const destinations = new Set<string>()
-  let [matched, bytes, inDelivery] = [0, 0, 0]
-  let oldest: number | null = null
-  for await (const page of selectedPages(view, asked, through)) {
-    signal.throwIfAborted()
-    for (const listed of page) {
-      matched++
-      bytes += listed.message.size
-      oldest = Math.min(oldest ?? Infinity, listed.message.arrivedAt)
-      if (listed.recipients.some(({ state }) => state === 'leased')) inDelivery++
-      for (const { destination } of listed.recipients) destinations.add(destination)
-      if (examples.length < EXAMPLES) examples.push(pageEntry(listed, records, requester.destinations))
-    }
-  }
-  const { config } = view.loaded()
-  const undo = undoUntil(asked, config, wallNow(view))
+  const wallSeconds = (at: number | null): number | null => (at === null ? null : epochSeconds(at - view.clock.wallOffset()))
+  const oldest = wallSeconds(plan.oldestArrival)
+  const examples = await Promise.all(plan.examples.map((queueId) => listedAnywhere(view, queueId)))
   return {
     token: planToken({ ...asked, through, matched }),
     matched,
-    bytes,
-    oldest: oldest === null ? null : Math.floor(oldest / 1_000),
-    in_delivery: inDelivery,
-    destinations: destinations.size,
-    examples,
-    told_senders: asked.operation === 'expire',
-    undo: undo === null ? null : epochSeconds(undo),
+    unknown: plan.unknown.length,
+    bytes: plan.bytes,
+    oldest: oldest === null ? null : Math.floor(oldest),
+    in_delivery: plan.inDelivery,
+    destinations: plan.destinations.length,
+    examples: examples.flatMap((listed) => (listed === undefined ? [] : [pageEntry(listed, records, requester.destinations)])),
+    told_senders: plan.tellsSenders,
+    undo: wallSeconds(plan.undoUntil),
   }
+}
+
+/** A message in the queue or in the trash; undefined when it has left. */
+async function listedAnywhere({ reader }: QueueView, queueId: string): Promise<ListedMessage | undefined> {
+  const [found] = await reader.named([queueId])
+  if (found === undefined) return undefined
+  const [listed] = await reader.list({ ...ANY_MESSAGE, queueId, queue: found.queue }, { after: 0, limit: 1 })
+  return listed
 }
 
 /** An operation as a client asks for it. */

@@ -2,7 +2,12 @@
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { Submission } from '../../queue/intake/acceptor.ts'
+import type { MessageReceiver } from '../../queue/intake/message-receiver.ts'
 import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
+import type { OperationPlan } from '../../queue/operation-plan.ts'
+import type { BulkOperation } from '../../queue/operation-request.ts'
 import type { Operations } from '../../queue/operations.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
@@ -31,12 +36,24 @@ export interface LiveQueue {
   owners(): Promise<(destination: DestinationName) => string | null>
 }
 
+/** Entry of new mail. */
+export interface SubmissionPort {
+  /** Begins a message, as Acceptor.open. */
+  open(submission: Submission): MessageReceiver
+  /** The reply when mail of this size cannot be queued now; undefined when it can be queued. */
+  refusal(size: number): Promise<SmtpReply | undefined>
+  destinationOf(address: string, sender: string): DestinationName
+}
+
 export interface QueueView {
   readonly reader: QueueReader
   readonly clock: Clock
   readonly live: LiveQueue
   /** Operations on messages and destinations. Throws while the queue is being opened. */
   readonly operations: () => Operations
+  /** The effect that an operation would have now, with times of the queue's clock. */
+  readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>) => Promise<OperationPlan>
+  readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
   readonly loaded: () => LoadedConfig
   /** Counts of the queue, with at most `largest` destinations. */

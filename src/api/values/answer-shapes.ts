@@ -252,6 +252,7 @@ export const operationPlan = z
     plan: z.object({
       token: z.string(),
       matched: count,
+      unknown: count.describe('ids found neither in the queue nor in the trash'),
       bytes: count,
       oldest: z.int().nullable().describe('arrival of the oldest message'),
       in_delivery: count.describe('messages of which an outcome may count first'),
@@ -262,6 +263,16 @@ export const operationPlan = z
     }),
   })
   .meta({ id: 'OperationPlan' })
+
+/** Answer to a message that is on disk. */
+export const accepted = z
+  .object({
+    queue_id: z.string(),
+    message_id: textOrNull,
+    recipients: z.array(z.object({ address: z.string(), destination: z.string() })),
+    rejected: z.array(z.object({ address: z.string(), reason: z.string() })).describe('recipients that are no addresses, with `partial`'),
+  })
+  .meta({ id: 'Accepted' })
 
 export const problem = z
   .object({

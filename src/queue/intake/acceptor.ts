@@ -20,6 +20,7 @@ import {
   MessageReceiver,
   type Acceptance,
   type ContentChecks,
+  type KeepRequest,
   type Handling,
   type IntakePort,
   type ReceiverFacts,
@@ -37,8 +38,8 @@ export interface Submission {
   readonly declaredSize?: number | undefined
   /** Absent for ordinary treatment. */
   readonly handling?: Handling | undefined
-  /** The request that submits it; see NewMessage.request. */
-  readonly request?: ReceiverFacts['submitter']['request']
+  /** Absent for a submission that may be queued each time it is sent. */
+  readonly keep?: KeepRequest | undefined
 }
 
 type AcceptSettings = Pick<
@@ -100,7 +101,7 @@ export class Acceptor {
   }
 
   /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
-  open({ envelope: given, client, declaredSize = 0, handling, request }: Submission): MessageReceiver {
+  open({ envelope: given, client, declaredSize = 0, handling, keep }: Submission): MessageReceiver {
     const { config } = this.#deps
     // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
     const received = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
@@ -129,9 +130,10 @@ export class Acceptor {
       additions,
       completion,
       signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null,
-      submitter: { ...submitterOf(client), request },
+      submitter: submitterOf(client),
       checks: this.#checks(identity.queueId, envelope, client),
       handling: handling ?? null,
+      keep: keep ?? null,
     }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)

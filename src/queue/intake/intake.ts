@@ -57,7 +57,7 @@ export interface Submitted extends Entry {
   readonly upstream?: UpstreamMessage | undefined
   /** Key of the maildrop file that held the message. The store commits the key with the message. */
   readonly maildropFile?: string | undefined
-  /** The request that submits the message; see NewMessage.request. */
+  /** The request that queues the message. The store commits it with the message. */
   readonly request?: NewMessage['request']
 }
 
@@ -173,7 +173,7 @@ export class Intake {
     )
   }
 
-  /** Resolves when message, recipients, schedule and content are on disk, in one commit. Rejects with StoreUnavailable. */
+  /** Resolves when message, recipients, schedule and content are on disk, in one commit. Rejects with StoreUnavailable or RequestRepeated. */
   async take(entry: Submitted): Promise<void> {
     const { store, events } = this.#deps
     if (this.#refusal !== null) throw new StoreUnavailable(this.#refusal.text)

@@ -13,7 +13,7 @@ import type { Message } from '../../mail/message.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
 import { Chunker } from '../../store/chunks.ts'
 import { RequestRepeated } from '../../store/audit-log.ts'
-import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
+import { OutcomeUnknown, StoreUnavailable, type NewMessage } from '../../store/queue-store.ts'
 import type { ArrivingMessage } from '../../dkim/message-signing.ts'
 import { withPrepended } from '../../dkim/stored-signature.ts'
 
@@ -61,11 +61,13 @@ export interface ReceiverFacts {
   readonly checks: ContentChecks | null
   /** Null for ordinary treatment. */
   readonly handling: Handling | null
-  readonly submitter: Pick<
-    Parameters<Intake['take']>[0],
-    'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile' | 'request'
-  >
+  /** The request that must have its effect once, with the answer to it; null without one. */
+  readonly keep: KeepRequest | null
+  readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
+
+/** Returns the request that queues a message, which is kept with it, when the content is complete. */
+export type KeepRequest = (messageId: string | undefined) => NonNullable<NewMessage['request']>
 
 /** Checks of one message. */
 export interface ContentChecks {
@@ -160,6 +162,11 @@ export class MessageReceiver {
     return this.#facts.identity.queueId
   }
 
+  /** The Message-Id, as received or as added; undefined before the end of the header, and without one. */
+  get messageId(): string | undefined {
+    return this.#messageId
+  }
+
   /**
    * Adds the next bytes, with CRLF line ends. When a promise is returned, the caller should stop reading until the promise
    * resolves.
@@ -189,8 +196,8 @@ export class MessageReceiver {
   }
 
   /**
-   * Ends the content. Resolves with `queued` when the message is on disk. Rejects with RequestRepeated, without effect, when the request that
-   * submits it was carried out before.
+   * Ends the content. Resolves with `queued` when the message is on disk. Rejects with RequestRepeated when its request was carried out
+   * before; nothing is then queued.
    */
   async end(): Promise<Acceptance> {
     if (this.#checked !== null) await this.#checked.end()
@@ -312,7 +319,8 @@ export class MessageReceiver {
     const recipients = redirect === undefined ? envelope.recipients : redirected(envelope.recipients, redirect)
     try {
       const message = signing === null ? queued : withPrepended(queued, await signing.end())
-      await this.#deps.intake.take({ message, recipients, hold, content: this.#chunker.takeAll(), ...submitter })
+      const request = this.#facts.keep?.(this.#messageId)
+      await this.#deps.intake.take({ message, recipients, hold, content: this.#chunker.takeAll(), request, ...submitter })
     } catch (error) {
       if (error instanceof RequestRepeated) {
         await this.abandon()

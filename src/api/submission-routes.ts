@@ -1,0 +1,307 @@
+/** The route of the API that queues mail. A message is accepted when it is on disk, and not before. */
+import { createHash } from 'node:crypto'
+import type { z } from 'zod'
+import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import { invalid, streamBody, type ReceivedBody } from '../http/request-body.ts'
+import type { Answer } from '../http/route-table.ts'
+import type { Envelope } from '../mail/envelope.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { Acceptance, SmtpClient } from '../queue/intake/acceptor.ts'
+import { DataStream } from '../smtpd/data-stream.ts'
+import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/audit-log.ts'
+import { apiRoute, type ApiRequest, type ApiRoute } from './api-route.ts'
+import type { QueueView } from './queries/queue-view.ts'
+import * as shapes from './values/answer-shapes.ts'
+import { assertSame, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
+import { maySee } from './values/message-query.ts'
+import {
+  composed,
+  composedEnvelope,
+  compositionShape,
+  envelopeQuery,
+  parsedEnvelope,
+  queriedEnvelope,
+  type GivenEnvelope,
+  type Rejected,
+} from './values/submitted-mail.ts'
+
+export const REFUSED: ProblemKind = {
+  slug: 'message-refused',
+  status: 422,
+  title: 'Message refused',
+  about: 'The content is refused as over SMTP: too many hops, or a rule of header_checks or body_checks. Nothing was queued.',
+}
+
+export const NO_SPACE: ProblemKind = {
+  slug: 'no-space',
+  status: 507,
+  title: 'Insufficient storage',
+  about:
+    'The disk of the queue has too little free space (`queue_minfree`, `message_size_limit`). Nothing was queued: repeat the request later.',
+}
+
+export const RECIPIENTS: ProblemKind = {
+  slug: 'invalid-recipients',
+  status: 422,
+  title: 'Invalid recipients',
+  about: 'A recipient is not an address, and nothing was queued; `errors` lists them. With `partial`, the others get the message.',
+}
+
+const RFC822 = 'message/rfc822'
+const JSON_TYPE = 'application/json'
+/** Size of a JSON body by that of its message: base64 takes four bytes for three. */
+const JSON_GROWTH = 1.4
+/** Size of the members of a JSON body besides its contents. */
+const JSON_REST = 1024 * 1024
+/** Largest size without message_size_limit. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER
+
+type Query = z.output<typeof envelopeQuery>
+type Request = ApiRequest<Query, ReceivedBody>
+
+/** Mail to queue. */
+interface Submitted {
+  readonly given: GivenEnvelope
+  readonly isPartial: boolean
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+async function compositionOf({ body, query }: Request) {
+  const [superfluous] = Object.keys(query)
+  if (superfluous !== undefined) {
+    const detail = 'the query is for message/rfc822: name the envelope in the body'
+    throw new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${detail}`, { errors: [{ pointer: `/${superfluous}`, detail }] })
+  }
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body.bytes) chunks.push(chunk)
+  const parsed = compositionShape.safeParse(jsonOf(Buffer.concat(chunks)))
+  if (!parsed.success) throw invalid(parsed.error)
+  return parsed.data
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (cause) {
+    throw new Problem(HTTP_PROBLEMS.malformed, 'request refused: the body is not JSON', { cause })
+  }
+}
+
+/** The bytes with line ends as the queue stores them. */
+async function* stored(content: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Uint8Array[]> {
+  const lines = new DataStream({ chunked: true })
+  for await (const piece of content) yield lines.read(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)).pieces
+  yield lines.finish()
+}
+
+const RETRY = { headers: { 'retry-after': '30' } } as const
+
+/** The problem of a reply that refuses mail. */
+function problemOf({ code, status, text }: SmtpReply): Problem {
+  const detail = `${code} ${status} ${text}`
+  if (code === 452) return new Problem(NO_SPACE, detail, RETRY)
+  if (code === 552) return new Problem(HTTP_PROBLEMS.tooLarge, detail)
+  return code < 500 ? new Problem(HTTP_PROBLEMS.unavailable, detail, RETRY) : new Problem(REFUSED, detail)
+}
+
+/** Name of a client in the Received field. */
+const clientOf = ({ requester, client }: Request): SmtpClient => {
+  const isLocal = requester.address === 'local'
+  return {
+    name: isLocal ? 'localhost' : 'unknown',
+    address: isLocal ? '127.0.0.1' : requester.address,
+    helo: '',
+    protocol: client.scheme === 'https' ? 'HTTPS' : 'HTTP',
+    saslUsername: requester.name,
+    saslMethod: client.scheme === 'https' ? 'https' : 'http',
+    local: true,
+    own: true,
+  }
+}
+
+/** The answer to mail that is on disk. It is kept with the message, so that a repeated request gets the same one. */
+interface Accepted {
+  readonly queue_id: string
+  readonly message_id: string | null
+  readonly recipients: readonly { readonly address: string; readonly destination: string }[]
+  readonly rejected: readonly Rejected[]
+}
+
+const acceptedAnswer = (value: Accepted, isReplayed: boolean): Answer => ({
+  kind: 'json',
+  status: 202,
+  value,
+  headers: isReplayed ? REPLAYED : {},
+})
+
+/** Reads the rest of a body, for its digest. */
+async function drained(content: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of content) continue
+}
+
+class Submitting {
+  readonly #view: QueueView
+  readonly #request: Request
+  /** Digest of the request: the envelope, and the content as the client sent it. */
+  readonly #hash = createHash('sha256').update('POST /messages ')
+  #digest: string | null = null
+
+  constructor(view: QueueView, request: Request) {
+    this.#view = view
+    this.#request = request
+  }
+
+  async answer(): Promise<Answer> {
+    const { headers, requester } = this.#request
+    const key = keyOf(headers, requester)
+    const { given, isPartial, content } = await this.#submitted()
+    const kept = key === null ? undefined : await this.#view.reader.keptRequest(key)
+    if (kept !== undefined && key !== null) {
+      await drained(content)
+      return this.#repeated(key, kept)
+    }
+    const parsed = this.#parsed(given, isPartial)
+    const refusal = await this.#view.submissions().refusal(Number(headers['content-length'] ?? 0))
+    if (refusal !== undefined) throw problemOf(refusal)
+    return this.#queue(parsed, content, key)
+  }
+
+  async #submitted(): Promise<Submitted> {
+    const { body, query, headers } = this.#request
+    if (body.contentType === RFC822) {
+      const given = queriedEnvelope(query, headers)
+      const isPartial = query.partial === 'true'
+      this.#hash.update(JSON.stringify([given, isPartial]))
+      return { given, isPartial, content: this.#hashed(body.bytes) }
+    }
+    const composition = await compositionOf(this.#request)
+    // The composed content has the date and random boundaries.
+    this.#hash.update(JSON.stringify(composition))
+    return { given: composedEnvelope(composition), isPartial: composition.partial === true, content: composed(composition) }
+  }
+
+  async *#hashed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const piece of content) {
+      this.#hash.update(piece)
+      yield piece
+    }
+  }
+
+  /** The request with its digest, when the body has been read. */
+  #identity(key: string): IdempotentRequest {
+    this.#digest ??= this.#hash.digest('hex')
+    return { key, digest: this.#digest }
+  }
+
+  /** The envelope of valid recipients. Throws Problem when one is invalid, unless the client accepts that. */
+  #parsed(given: GivenEnvelope, isPartial: boolean): ReturnType<typeof parsedEnvelope> {
+    const { myorigin: origin, smtpd_recipient_limit: most } = this.#view.loaded().config
+    const parsed = parsedEnvelope(given, { origin, most })
+    const { envelope, rejected } = parsed
+    if (rejected.length > 0 && (!isPartial || envelope.recipients.length === 0)) {
+      const errors = rejected.map(({ address, reason }) => ({ pointer: '/to', detail: `${address}: ${reason}` }))
+      throw new Problem(RECIPIENTS, `nothing was queued: ${rejected.length} of ${given.to.length} recipients are invalid`, { errors })
+    }
+    const { destinations } = this.#request.requester
+    const hidden = this.#routed(envelope).find(({ destination }) => !maySee(destinations, destination))
+    if (hidden === undefined) return parsed
+    throw new Problem(
+      HTTP_PROBLEMS.notPermitted,
+      `the token is limited to the destinations ${destinations ?? ''}: not ${hidden.destination}`,
+    )
+  }
+
+  #routed({ sender, recipients }: Envelope): Accepted['recipients'] {
+    const port = this.#view.submissions()
+    return recipients.map(({ address }) => ({ address, destination: port.destinationOf(address, sender) }))
+  }
+
+  async #queue(
+    { envelope, rejected }: ReturnType<typeof parsedEnvelope>,
+    content: AsyncIterable<Uint8Array>,
+    key: string | null,
+  ): Promise<Answer> {
+    const recipients = this.#routed(envelope)
+    const accepted = (): Accepted => ({ queue_id: receiver.queueId, message_id: receiver.messageId ?? null, recipients, rejected })
+    const keep = key === null ? undefined : () => ({ ...this.#identity(key), answer: JSON.stringify(accepted()) })
+    const declaredSize = Number(this.#request.headers['content-length'] ?? 0)
+    const receiver = this.#view.submissions().open({ envelope, client: clientOf(this.#request), declaredSize, keep })
+    try {
+      for await (const pieces of stored(content)) await receiver.write(pieces)
+    } catch (error) {
+      await receiver.abandon()
+      throw error
+    }
+    try {
+      return concluded(await receiver.end(), accepted)
+    } catch (error) {
+      const kept = error instanceof RequestRepeated && key !== null ? await this.#view.reader.keptRequest(key) : undefined
+      if (kept === undefined || key === null) throw error
+      return this.#repeated(key, kept)
+    }
+  }
+
+  /** The answer to the first request with the key. */
+  #repeated(key: string, kept: KeptRequest): Answer {
+    assertSame(this.#identity(key), kept)
+    return acceptedAnswer(JSON.parse(kept.answer) as Accepted, true)
+  }
+}
+
+function concluded(acceptance: Acceptance, accepted: () => Accepted): Answer {
+  switch (acceptance.kind) {
+    case 'queued':
+      return acceptedAnswer(accepted(), false)
+    case 'refused':
+      throw problemOf(acceptance.reply)
+    case 'unknown':
+      throw new Problem(
+        HTTP_PROBLEMS.unavailable,
+        'the commit of the message was not answered, and it may be queued: repeat the request with the same Idempotency-Key',
+        RETRY,
+      )
+  }
+}
+
+/** The largest body: a message of message_size_limit. */
+function largest(view: QueueView): number {
+  const { message_size_limit: limit } = view.loaded().config
+  return limit === 0 ? UNLIMITED : limit * JSON_GROWTH + JSON_REST
+}
+
+export const submissionRoute = (view: QueueView): ApiRoute =>
+  apiRoute({
+    method: 'POST',
+    path: '/messages',
+    role: 'sender',
+    summary: 'Queue a message',
+    about:
+      'The answer 202 is sent when the message is on disk. A body of the type message/rfc822 is the content, with the envelope in the query, or in X-Envelope-From and X-Envelope-To; a JSON body is composed. Missing Date, From and Message-Id are added, and the size limit of SMTP applies. All recipients are accepted or none, unless `partial` is set. A client that sends a message again after a lost answer, with the same Idempotency-Key, gets the queue id of the first one.',
+    query: envelopeQuery,
+    headers: {
+      'Idempotency-Key': 'a key that the client chooses: a message that is sent again with the same key within 24 hours is queued once',
+      'X-Envelope-From': 'envelope sender, when the query has none',
+      'X-Envelope-To': 'recipients, when the query has none',
+    },
+    body: streamBody([RFC822, JSON_TYPE], () => largest(view)),
+    example: {
+      envelope: { from: 'bounces@example.com', to: ['ann@example.net'] },
+      from: 'App <app@example.com>',
+      to: 'Ann <ann@example.net>',
+      subject: 'Your order',
+      text: 'It is on its way.',
+      attachments: [{ name: 'order.txt', type: 'text/plain', content: 'T3JkZXIgNwo=' }],
+    },
+    bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
+    answers: { 202: { about: 'the message is on disk', shape: shapes.accepted } },
+    problems: [
+      RECIPIENTS,
+      REFUSED,
+      KEY_REUSED,
+      NO_SPACE,
+      HTTP_PROBLEMS.malformed,
+      HTTP_PROBLEMS.unsupportedMediaType,
+      HTTP_PROBLEMS.tooLarge,
+    ],
+    handler: (request) => new Submitting(view, request).answer(),
+  })

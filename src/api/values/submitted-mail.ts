@@ -1,0 +1,153 @@
+/** Mail as a client of the API submits it: an envelope with RFC 5322 content, or a composition in JSON. */
+import type { Readable } from 'node:stream'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
+import { isInternational } from '../../mail/address.ts'
+import { addressesIn } from '../../mail/address-list.ts'
+import { parseAddress } from '../../mail/address-path.ts'
+import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
+
+const address = z.string().max(1_000)
+const addresses = z.union([address, z.array(address).max(10_000)])
+const notify = z.union([z.literal('never'), z.array(z.enum(['success', 'failure', 'delay'])).min(1)])
+const ret = z.enum(['full', 'hdrs'])
+const envid = z
+  .string()
+  .regex(/^[\u0021-\u007e]{1,100}$/)
+  .describe('ENVID of RFC 3461, without blanks')
+
+/** The envelope in the query of a message/rfc822 submission. */
+export const envelopeQuery = z.strictObject({
+  from: address.optional().describe('envelope sender; empty or <> is the null sender'),
+  to: addresses.optional().describe('recipient; repeated for several'),
+  notify: z.string().optional().describe('never, or a list of success, failure, delay'),
+  ret: ret.optional().describe('part of the message that a notice returns'),
+  envid: envid.optional(),
+  partial: z.enum(['true', 'false']).optional().describe('true to queue the message for the valid recipients when others are invalid'),
+})
+
+/** A header value without line ends, which would begin another field. */
+const line = z
+  .string()
+  .max(10_000)
+  .regex(/^[^\r\n\0]*$/, 'expected one line')
+
+const attachment = z.strictObject({
+  name: line,
+  type: line.regex(/^[\w.+-]+\/[\w.+-]+/).optional(),
+  content: z.base64().describe('base64'),
+})
+
+/** A composition. */
+export const compositionShape = z.strictObject({
+  envelope: z
+    .strictObject({
+      from: address,
+      to: z.array(address).min(1).max(10_000),
+      notify: notify.optional(),
+      ret: ret.optional(),
+      envid: envid.optional(),
+    })
+    .optional()
+    .describe('from and to of the header when absent'),
+  from: line,
+  to: z.union([line, z.array(line)]).optional(),
+  cc: z.union([line, z.array(line)]).optional(),
+  bcc: z.union([line, z.array(line)]).optional(),
+  reply_to: line.optional(),
+  subject: line.optional(),
+  text: z.string().optional(),
+  html: z.string().optional(),
+  headers: z.record(z.string().regex(/^[\u0021-\u0039\u003b-\u007e]+$/), z.union([line, z.array(line)])).optional(),
+  attachments: z.array(attachment).max(1_000).optional(),
+  partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
+})
+export type Composition = z.output<typeof compositionShape>
+
+/** An envelope whose addresses are not parsed yet. */
+export interface GivenEnvelope {
+  readonly from: string
+  readonly to: readonly string[]
+  readonly notify?: EnvelopeRecipient['notify']
+  readonly ret?: Envelope['ret']
+  readonly envid?: string | undefined
+}
+
+export interface Rejected {
+  readonly address: string
+  readonly reason: string
+}
+
+const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
+  given === undefined ? [] : typeof given === 'string' ? [given] : given
+
+const refused = (pointer: string, detail: string): Problem =>
+  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
+
+/** The envelope of a query, or of the fields X-Envelope-From and X-Envelope-To. Throws Problem without a sender or recipient. */
+export function queriedEnvelope(
+  { from, to, notify: wishes, ret: returned, envid: id }: z.output<typeof envelopeQuery>,
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): GivenEnvelope {
+  const [field] = listOf(headers['x-envelope-from'])
+  const sender = from ?? field
+  const named = listOf(to)
+  const recipients =
+    named.length > 0 ? named : listOf(headers['x-envelope-to']).flatMap((text) => addressesIn(text).map((one) => one.address ?? one.text))
+  if (sender === undefined) throw refused('/from', 'name the envelope sender; empty for the null sender')
+  if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
+  const parsed = wishes === undefined ? undefined : notify.safeParse(wishes === 'never' ? wishes : wishes.split(','))
+  if (parsed?.success === false) throw refused('/notify', 'expected never, or a list of success, failure, delay')
+  return { from: sender, to: recipients, notify: parsed?.data, ret: returned, envid: id }
+}
+
+/** The envelope of a composition. Throws Problem without a recipient. */
+export function composedEnvelope({ envelope, from, to, cc, bcc }: Composition): GivenEnvelope {
+  if (envelope !== undefined) return envelope
+  const read = (text: string) => addressesIn(text).map((one) => one.address ?? one.text)
+  const recipients = [to, cc, bcc].flatMap(listOf).flatMap(read)
+  const [sender] = read(from)
+  if (sender === undefined) throw refused('/from', 'expected an address')
+  if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
+  return { from: sender, to: recipients }
+}
+
+/** The envelope with parsed addresses, and the recipients that are no addresses. Throws Problem for an invalid sender. */
+export function parsedEnvelope(
+  { from, to, notify: wishes, ret: returned, envid: id }: GivenEnvelope,
+  { origin, most }: { readonly origin: string; readonly most: number },
+): { readonly envelope: Envelope; readonly rejected: readonly Rejected[] } {
+  const bare = (text: string): string => text.trim().replace(/^<(.*)>$/, '$1')
+  const sender = bare(from) === '' ? '' : parseAddress(bare(from), origin)
+  if (sender === undefined) throw refused('/from', 'expected an address')
+  const parsed = to.map((text) => ({ text, address: parseAddress(bare(text), origin) }))
+  const valid = new Map(parsed.flatMap(({ address: one }) => (one === undefined ? [] : [[one.toLowerCase(), one]])))
+  if (valid.size > most) throw refused('/to', `at most ${most} recipients (smtpd_recipient_limit)`)
+  const rejected = parsed.flatMap(({ text, address: one }) => (one === undefined ? [{ address: text, reason: 'not an address' }] : []))
+  const recipients = [...valid.values()].map((one) => ({ address: one, notify: wishes }))
+  const smtputf8 = [sender, ...valid.values()].some(isInternational)
+  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8 }, rejected }
+}
+
+/** The bytes of a composition, by nodemailer. Files and URLs are never read. */
+export const composed = ({ from, to, cc, reply_to: replyTo, subject, text, html, headers, attachments = [] }: Composition): Readable =>
+  new MailComposer({
+    from,
+    to: [...listOf(to)],
+    cc: [...listOf(cc)],
+    replyTo,
+    subject,
+    text,
+    html,
+    headers: Object.entries(headers ?? {}).flatMap(([key, values]) => listOf(values).map((value) => ({ key, value }))),
+    attachments: attachments.map(({ name, type, content }) => ({
+      filename: name,
+      contentType: type,
+      content: Buffer.from(content, 'base64'),
+    })),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+    .compile()
+    .createReadStream()

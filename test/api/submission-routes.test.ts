@@ -1,0 +1,176 @@
+import { afterEach, expect, test } from 'vitest'
+import type { Asked, Reply } from '../support/api-server.ts'
+import { ApiWorld } from '../support/api-world.ts'
+
+let world: ApiWorld | undefined
+afterEach(async () => {
+  await world?.close()
+  world = undefined
+})
+
+const opened = async (): Promise<ApiWorld> => (world = await ApiWorld.open())
+
+const MAIL = 'From: app@us.example\nSubject: hello\nDate: Thu, 1 Jan 2026 00:00:00 +0000\nMessage-ID: <1@us.example>\n\n.\nIt works.\n'
+
+const rfc822 = (one: ApiWorld, query: string, body: string = MAIL, headers: Asked['headers'] = {}): Promise<Reply> =>
+  one.api.post(`/messages${query}`, body, { as: 'sender', headers: { 'content-type': 'message/rfc822', ...headers } })
+
+const contentOf = async (one: ApiWorld, id: string): Promise<string> => (await one.api.get(`/messages/${id}/content`, { as: 'admin' })).text
+
+test('a message is queued for its recipients', async () => {
+  const one = await opened()
+  const { status, json } = await rfc822(one, '?from=app@us.example&to=ann@A.example.org&to=%3Cbob@b.example.org%3E')
+  expect(status).toBe(202)
+  expect(json).toEqual({
+    queue_id: json.queue_id,
+    message_id: '<1@us.example>',
+    recipients: [
+      { address: 'ann@a.example.org', destination: 'a.example.org' },
+      { address: 'bob@b.example.org', destination: 'b.example.org' },
+    ],
+    rejected: [],
+  })
+  const content = await contentOf(one, json.queue_id)
+  expect(content).toMatch(/^Received: from unknown \(unknown \[127\.0\.0\.1\]\)\r\n\tby \S+ \(Deferd\) with HTTP id /)
+  expect(content.slice(content.indexOf('From:'))).toBe(MAIL.replaceAll('\n', '\r\n'))
+  expect((await one.api.get(`/messages/${json.queue_id}`)).json).toMatchObject({ sender: 'app@us.example', recipients: [{}, {}] })
+})
+
+test('the envelope may be in header fields, and the sender may be null', async () => {
+  const one = await opened()
+  const fields = { 'x-envelope-from': '<>', 'x-envelope-to': 'ann@a.example.org, Bob <bob@b.example.org>' }
+  const { json } = await rfc822(one, '', 'Subject: hello\r\n\r\nhi', fields)
+  expect(json.recipients).toHaveLength(2)
+  expect((await one.api.get(`/messages/${json.queue_id}`)).json).toMatchObject({ sender: 'MAILER-DAEMON' })
+  const content = await contentOf(one, json.queue_id)
+  expect(content).toMatch(/\r\nMessage-Id: <[^>]+>\r\n/)
+  expect(content).toMatch(/\r\n\r\nhi\r\n$/)
+})
+
+test('a composition in JSON becomes a MIME message', async () => {
+  const one = await opened()
+  const attachments = [{ name: 'a.txt', type: 'text/plain', content: Buffer.from('attached').toString('base64') }]
+  const body = {
+    envelope: { from: 'bounces@us.example', to: ['ann@a.example.org'], notify: ['failure'], envid: 'order-7' },
+    from: 'App <app@us.example>',
+    to: 'Ann <ann@a.example.org>',
+    bcc: ['secret@a.example.org'],
+    subject: 'Grüße',
+    text: 'plain',
+    html: '<b>rich</b>',
+    headers: { 'X-Order': '7' },
+    attachments,
+  }
+  const { status, json } = await one.api.post('/messages', body, { as: 'sender' })
+  expect(status).toBe(202)
+  const content = await contentOf(one, json.queue_id)
+  expect(content).toContain('\r\nX-Order: 7\r\n')
+  expect(content).toContain('multipart/mixed')
+  expect(content).toContain(attachments[0]?.content)
+  expect(content).not.toContain('secret@')
+  expect((await one.api.get(`/messages/${json.queue_id}`)).json).toMatchObject({ sender: 'bounces@us.example' })
+  const simple = await one.api.post(
+    '/messages',
+    { from: 'app@us.example', to: 'ann@a.example.org', cc: ['bob@b.example.org'], text: 'hi' },
+    { as: 'sender' },
+  )
+  expect(simple.json.recipients).toHaveLength(2)
+})
+
+test.each([
+  ['no sender', '?to=ann@a.example.org', '/from'],
+  ['an invalid sender', '?from=a%20b@c&to=ann@a.example.org', '/from'],
+  ['no recipient', '?from=app@us.example', '/to'],
+  ['an invalid recipient', '?from=app@us.example&to=ann@a.example.org&to=%22%3E%3Cimg%20onerror%3Dx%3E', '/to'],
+  ['an unknown parameter', '?from=app@us.example&to=ann@a.example.org&colour=red', '/colour'],
+])('a message with %s is refused as a whole', async (_, query, pointer) => {
+  const one = await opened()
+  const { status, json } = await rfc822(one, query)
+  expect(status).toBe(422)
+  expect(json.errors).toMatchObject([{ pointer }])
+  expect((await one.api.get('/messages')).json.messages).toEqual([])
+})
+
+test('with partial, the valid recipients get the message', async () => {
+  const one = await opened()
+  const { status, json } = await rfc822(one, '?from=app@us.example&to=ann@a.example.org&to=no%20address&partial=true')
+  expect(status).toBe(202)
+  expect(json).toMatchObject({
+    recipients: [{ address: 'ann@a.example.org' }],
+    rejected: [{ address: 'no address', reason: 'not an address' }],
+  })
+  expect((await rfc822(one, '?from=app@us.example&to=no%20address&partial=true')).status).toBe(422)
+})
+
+test('the limits of SMTP apply', async () => {
+  const one = await opened()
+  const big = await rfc822(one, '?from=app@us.example&to=ann@a.example.org', `Subject: big\r\n\r\n${'x'.repeat(78)}\r\n`.repeat(140_000))
+  expect(big.status).toBe(413)
+  const hops = await rfc822(one, '?from=app@us.example&to=ann@a.example.org', `${'Received: from a by b\r\n'.repeat(60)}\r\nhi\r\n`)
+  expect(hops.status).toBe(422)
+  expect(hops.json.type).toMatch(/message-refused$/)
+  const to = Array.from({ length: 1_001 }, (_, n) => `u${n}@a.example.org`)
+  const many = await one.api.post('/messages', { from: 'app@us.example', to, text: 'hi' }, { as: 'sender' })
+  expect(many.json.errors).toMatchObject([{ pointer: '/to' }])
+  const form = await one.api.post('/messages', 'a=b', { as: 'sender', headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+  expect(form.status).toBe(415)
+  expect((await one.api.get('/messages')).json.messages).toEqual([])
+})
+
+test('while mail is refused, the answer says when to try again', async () => {
+  const one = await opened()
+  one.queue.relay.refuseMail(true)
+  const refused = await rfc822(one, '?from=app@us.example&to=ann@a.example.org')
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).toBe('30')
+  one.queue.relay.refuseMail(false)
+})
+
+test('viewers and operators send no mail; a limited token sends to its destinations', async () => {
+  const one = await opened()
+  const send = (as: string, to: string) => one.api.post('/messages', { from: 'app@us.example', to, text: 'hi' }, { as })
+  expect((await send('viewer', 'ann@a.example.org')).status).toBe(403)
+  expect((await send('operator', 'ann@a.example.org')).status).toBe(403)
+  expect((await send('limited-sender', 'ann@c.example')).status).toBe(403)
+  expect((await send('limited-sender', 'ann@a.example.org')).status).toBe(202)
+})
+
+test('a message that is sent again with its key has the first queue id', async () => {
+  const one = await opened()
+  const send = (body: string, key = 'order-7') => rfc822(one, '?from=app@us.example&to=ann@a.example.org', body, { 'idempotency-key': key })
+  const [first, second] = await Promise.all([send(MAIL), send(MAIL)])
+  expect(second.json).toEqual(first.json)
+  expect([first, second].filter(({ headers }) => headers.get('idempotent-replayed') === 'true')).toHaveLength(1)
+  expect((await send(MAIL)).json).toEqual(first.json)
+  const other = await send(`${MAIL}more\n`)
+  expect(other.status).toBe(422)
+  expect(other.json.type).toMatch(/idempotency-key-reused$/)
+  expect((await one.api.get('/messages')).json.messages).toHaveLength(1)
+  const composed = { from: 'app@us.example', to: 'ann@a.example.org', text: 'hi' }
+  const compose = (): Promise<Reply> => one.api.post('/messages', composed, { as: 'sender', headers: { 'idempotency-key': '"c"' } })
+  expect((await compose()).json.queue_id).toBe((await compose()).json.queue_id)
+  expect((await one.api.get('/messages')).json.messages).toHaveLength(2)
+})
+
+test('hostile text stays text', async () => {
+  const one = await opened()
+  const from = `"\\"><img onerror=alert(1)>"@x.example`
+  const body = 'Subject: \u001b[2J \u202e</script>\r\n\r\n<script>alert(1)</script>\u0000\r\n'
+  const { json } = await rfc822(one, `?from=${encodeURIComponent(from)}&to=ann@a.example.org`, body)
+  expect((await one.api.get(`/messages/${json.queue_id}`)).json).toMatchObject({ sender: from })
+  const reply = await one.api.get(`/messages/${json.queue_id}/content?part=body`, { as: 'admin' })
+  expect(reply.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(reply.headers.get('content-disposition')).toMatch(/^attachment/)
+  expect(reply.text).toContain('<script>alert(1)</script>\u0000')
+})
+
+test('header values of a composition cannot begin another field', async () => {
+  const one = await opened()
+  const compose = (more: object) =>
+    one.api.post('/messages', { from: 'app@us.example', to: 'ann@a.example.org', text: 'hi', ...more }, { as: 'sender' })
+  expect((await compose({ subject: 'a\r\nBcc: eve@evil.example' })).status).toBe(422)
+  expect((await compose({ headers: { 'X-A: b\r\nX-C': 'd' } })).status).toBe(422)
+  expect((await compose({ headers: { 'X-A': 'b\nX-C: d' } })).status).toBe(422)
+  expect((await compose({ attachments: [{ name: 'a', path: '/etc/passwd' }] })).status).toBe(422)
+  expect((await compose({ text: { path: '/etc/passwd' } })).status).toBe(422)
+})
