@@ -71,7 +71,7 @@ export function collect(options: BuildOptions): RelaySources {
   execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', dist], {
     cwd: root,
   })
-  cpSync(join(root, 'src/page/browser'), join(dist, 'page/browser'), { recursive: true })
+  cpSync(join(root, 'src/page/browser'), join(dist, 'page/browser'), { recursive: true, filter: (path) => !path.endsWith('.json') })
   const dependencies = productionDependencies(JSON.parse(read('package-lock.json')) as Lock)
   const licences = dependencies.map((dependency) => licenceOf(root, dependency))
   return {

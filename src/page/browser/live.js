@@ -127,8 +127,9 @@ function askAgain(delay) {
   )
 }
 
-function listen() {
-  if (liveStream === undefined) return askAgain()
+/** @param {number} [delay] time until the first request without a stream */
+function listen(delay) {
+  if (liveStream === undefined) return askAgain(delay)
   source = new EventSource(root + liveStream)
   source.addEventListener('now', (event) => {
     failures = 0
@@ -157,12 +158,13 @@ function stopAsking() {
 
 const isActive = () => !isPaused && document.visibilityState === 'visible'
 
-function update() {
+/** @param {number} [delay] */
+function update(delay) {
   stopAsking()
   source?.close()
   source = null
   failures = 0
-  if (isActive()) listen()
+  if (isActive()) listen(delay)
   else if (isPaused) report(`paused at ${last.toTimeString().slice(0, 5)}`)
 }
 
@@ -180,7 +182,7 @@ export function startLive() {
       button.textContent = isPaused ? 'Resume' : 'Pause'
       update()
     })
-    document.addEventListener('visibilitychange', update)
+    document.addEventListener('visibilitychange', () => update(0))
     update()
   }
 }

@@ -78,7 +78,7 @@ function thinned(marks: readonly TimelineMark[], end: number): readonly Timeline
 
 export function timeline({ marks, now, end }: Timeline, label: string): Html {
   const here = now === null ? null : position(now, end)
-  return html`<div class="wide">
+  return html`<div class="wide" tabindex="0" role="group" aria-label="${label}">
     <svg class="timeline" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
       ${here === null ? null : html`<rect class="past" x="${EDGE}" y="${LINE - 1}" width="${here - EDGE}" height="2" />`}
       <path class="axis" d="${`M${here ?? EDGE} ${LINE}H${WIDTH - EDGE}`}" />

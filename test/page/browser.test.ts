@@ -1,0 +1,156 @@
+/** The page in a real browser: login, dialogs, live values, no violation of the policy, accessibility. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { launchBrowser, noBrowser } from '../support/browser.ts'
+import { PageDaemon } from '../support/page-daemon.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
+  let daemon: PageDaemon
+  let browser: Browser
+  const contexts: BrowserContext[] = []
+  /** Errors of scripts, and violations of the policy. */
+  const errors: string[] = []
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    daemon = await PageDaemon.start()
+    const mails = Array.from({ length: 12 }, (_, i) => ({
+      from: i % 4 === 0 ? 'ann@example.org' : 'news@shop.example',
+      to: `customer${i}@far.example`,
+    }))
+    await daemon.send([...mails, { from: '"><img src=x onerror=alert(1)>"@shop.example', to: 'x@far.example' }])
+  })
+  afterAll(async () => {
+    await browser.close()
+    await daemon.close()
+  })
+  afterEach(async () => {
+    for (const context of contexts.splice(0)) await context.close()
+    expect(errors.splice(0)).toEqual([])
+  })
+
+  async function loggedIn(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const context = await browser.newContext(options)
+    contexts.push(context)
+    const page = await context.newPage()
+    page.on('pageerror', (error) => errors.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') errors.push(message.text())
+    })
+    const code = await daemon.code()
+    if (options.javaScriptEnabled === false) {
+      await page.goto(`${daemon.url}login`)
+      await page.fill('input[name=code]', code)
+      await page.getByRole('button', { name: 'Log in' }).click()
+    } else await page.goto(`${daemon.url}login#${code}`)
+    await page.waitForURL(daemon.url)
+    return page
+  }
+
+  const SCREENS = [
+    '',
+    'destinations',
+    'destinations/smtp%3A%5B127.0.0.1%5D%3A9',
+    'messages',
+    'history',
+    'planner',
+    'audit',
+    'operations/new?operation=hold',
+  ]
+
+  test('the link of the login leaves no code in the address or the history', async () => {
+    const page = await loggedIn()
+    expect(page.url()).toBe(daemon.url)
+    await page.goBack()
+    expect(page.url()).not.toContain('#')
+  })
+
+  for (const javaScriptEnabled of [true, false])
+    test(`the mail of a sender is found, held and released ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      const page = await loggedIn({ javaScriptEnabled })
+      await page.getByRole('link', { name: 'Messages' }).click()
+      await page.locator('.senders').getByRole('link', { name: 'news@shop.example' }).click()
+      await page.getByLabel('all 9 that match').check()
+      await page.getByRole('button', { name: 'Hold…' }).click()
+      await page.getByRole('heading', { name: 'Hold 9 messages?' }).waitFor()
+      await page.getByLabel(/Reason/).fill('compromised')
+      await page.getByRole('button', { name: 'Do it' }).click()
+      await page.getByText('9 messages were put on hold.').waitFor()
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByText('9 messages were released.').waitFor()
+    })
+
+  test('a dialog, its focus and its text stay while live values change, and Escape closes it', async () => {
+    const page = await loggedIn()
+    await page.goto(`${daemon.url}destinations/smtp%3A%5B127.0.0.1%5D%3A9`)
+    const suspend = page.getByRole('link', { name: 'Suspend…' })
+    await suspend.click()
+    const reason = page.getByLabel(/Reason/)
+    await reason.fill('half a sen')
+    const waiting = page.locator('[data-live=waiting]')
+    const before = Number(await waiting.textContent())
+    await daemon.send([{ from: 'new@example.org', to: 'new@far.example' }])
+    // The page asks at once when its tab is shown again.
+    await expect
+      .poll(
+        async () => {
+          await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+          return Number(await waiting.textContent())
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(before + 1)
+    expect(await page.locator('dialog[open]').count()).toBe(1)
+    expect(await reason.inputValue()).toBe('half a sen')
+    expect(await reason.evaluate((element) => element.matches(':focus'))).toBe(true)
+    await page.keyboard.press('Escape')
+    expect(await page.locator('dialog').count()).toBe(0)
+    expect(await suspend.evaluate((element) => element.matches(':focus'))).toBe(true)
+  })
+
+  test('live values change as text, and Pause stops them', async () => {
+    const page = await loggedIn()
+    const deferred = page.locator('.queues [data-live="queues/deferred/messages"]')
+    await page.getByText('live', { exact: true }).waitFor()
+    const before = Number(await deferred.textContent())
+    await daemon.send([{ from: 'new@example.org', to: 'newer@far.example' }])
+    await expect.poll(async () => Number(await deferred.textContent()), { timeout: 10_000 }).toBeGreaterThan(before)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText(/^paused at/).waitFor()
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    test(`no screen has an accessibility problem or is wider than a phone, ${colorScheme}`, async () => {
+      const page = await loggedIn({ colorScheme, viewport: { width: 360, height: 740 } })
+      for (const path of SCREENS) {
+        await page.goto(daemon.url + path)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(360)
+        await page.evaluate(AXE)
+        const found: unknown = await page.evaluate(
+          `axe.run({ runOnly: ${JSON.stringify(TAGS)} }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 160))]))`,
+        )
+        expect(found, path).toEqual([])
+      }
+    })
+
+  test('the key / leads to the search, and a hold is done with the keyboard alone', async () => {
+    const page = await loggedIn()
+    await page.keyboard.press('/')
+    await page.keyboard.type('customer0@far.example')
+    await page.keyboard.press('Enter')
+    await page.getByText(/1 message: to customer0@far\.example/).waitFor()
+    await page.locator('input[name=id]').focus()
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Hold…' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Hold 1 message?' }).waitFor()
+    await page.getByRole('button', { name: 'Do it' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('1 message was put on hold.').waitFor()
+  })
+})

@@ -1,0 +1,147 @@
+/** The screens over HTTP, without a browser: hostile mail, roles, forms, relative links. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { placeOf } from '../../src/page/action-routes.ts'
+import { PageDaemon, type PageRole } from '../support/page-daemon.ts'
+
+const HOSTILE = '"><img src=x onerror=pwned()>"@shop.example'
+
+let daemon: PageDaemon
+const cookies = new Map<PageRole, string>()
+
+beforeAll(async () => {
+  daemon = await PageDaemon.start()
+  for (const role of ['viewer', 'admin'] as const) cookies.set(role, await daemon.cookie(role))
+  await daemon.send([
+    { from: HOSTILE, to: 'ann@far.example', subject: '</script><script>pwned()</script>' },
+    ...Array.from({ length: 4 }, (_, i) => ({ from: 'news@shop.example', to: `customer${i}@far.example` })),
+  ])
+})
+afterAll(() => daemon.close())
+
+const ask = (
+  path: string,
+  role: PageRole = 'admin',
+  init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> } = {},
+) =>
+  fetch(daemon.url + path, {
+    redirect: 'manual',
+    ...init,
+    headers: { accept: 'text/html', cookie: cookies.get(role) ?? '', ...init.headers },
+  })
+
+const post = (path: string, body: string, role: PageRole = 'admin') =>
+  ask(path, role, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: daemon.url.slice(0, -1) },
+  })
+
+const textOf = async (path: string, role?: PageRole): Promise<string> => (await ask(path, role)).text()
+
+/** The value of a hidden field. */
+const hiddenIn = (page: string, name: string): string =>
+  (new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? '').replaceAll('&amp;', '&')
+
+async function idsIn(path: string): Promise<readonly string[]> {
+  return [...(await textOf(path)).matchAll(/href="\.\/messages\/(\w+)"/g)].map(([, id]) => id ?? '')
+}
+
+const SCREENS = [
+  '',
+  'destinations',
+  'messages',
+  'history',
+  'planner',
+  'audit',
+  'operations/new?operation=hold',
+  'destinations/x.example/suspend',
+]
+
+describe('every screen', () => {
+  test('has a title, one main part, only relative links and no inline script or style', async () => {
+    const [id] = await idsIn('messages')
+    for (const path of [...SCREENS, `messages/${id ?? ''}`, 'destinations/smtp%3A%5B127.0.0.1%5D%3A9', 'nothing']) {
+      const page = await textOf(path)
+      expect(page, path).toMatch(/<title>[^<]+<\/title>/)
+      expect(page.match(/<main /g), path).toHaveLength(1)
+      expect(page, path).not.toMatch(/\s(?:style|on\w+)="|<style|<script(?![^>]* src=")|(?:href|action|src)="(?:\/|https?:)/)
+    }
+  })
+
+  test('shows hostile addresses as text', async () => {
+    const [id = ''] = await idsIn(`messages?sender=${encodeURIComponent('*onerror*')}`)
+    for (const path of ['messages', `messages/${id}`, `operations/new?operation=delete&scope=ids&id=${id}`, 'messages?sender=*onerror*']) {
+      const page = await textOf(path)
+      expect(page, path).not.toContain('<img')
+      expect(page, path).not.toContain('<script>pwned')
+    }
+    expect(await textOf(`messages/${id}`)).toContain('&gt;&lt;img src=x onerror=pwned()&gt;')
+  })
+
+  test('shows hostile queries as text', async () => {
+    const hostile = encodeURIComponent('"><script>pwned()</script>\u202e\u001b')
+    for (const path of [
+      `messages?sender=${hostile}`,
+      `history?recipient=${hostile}`,
+      `destinations?name=${hostile}`,
+      `planner?policy=${hostile}`,
+      `audit?who=${hostile}`,
+    ])
+      expect(await textOf(path), path).not.toContain('<script>pwned')
+  })
+
+  test('leads to the login without a session, with a form of one field', async () => {
+    const response = await fetch(`${daemon.url}destinations/a.example`, { redirect: 'manual', headers: { accept: 'text/html' } })
+    expect([response.status, response.headers.get('location')]).toEqual([303, '../login'])
+    const login = await (await fetch(`${daemon.url}login`)).text()
+    expect(login.match(/<input name="code"/g)).toHaveLength(1)
+  })
+})
+
+test('a viewer sees no operations, and the server refuses them', async () => {
+  const page = await textOf('messages', 'viewer')
+  expect(page).not.toContain('Hold…')
+  expect(page).toContain('may look, not change')
+  expect((await ask('operations/new?operation=hold', 'viewer')).status).toBe(403)
+  expect((await post('operations', 'plan=x&key=x&again=&back=', 'viewer')).status).toBe(403)
+})
+
+test('an operation is planned, done once though the form is sent twice, and undone', async () => {
+  const plan = await textOf('operations/new?operation=hold&scope=filter&sender=news@shop.example&back=messages')
+  expect(plan).toContain('Hold 4 messages?')
+  const form = new URLSearchParams({ back: 'messages', reason: 'compromised' })
+  for (const name of ['plan', 'key', 'again']) form.set(name, hiddenIn(plan, name))
+  const done = await post('operations', form.toString())
+  expect(done.status).toBe(303)
+  const place = done.headers.get('location') ?? ''
+  expect((await post('operations', form.toString())).headers.get('location')).toBe(place)
+  expect(await textOf(place)).toContain('4 messages were put on hold.')
+  expect(await idsIn('messages?queue=hold')).toHaveLength(4)
+  const id = /\d+/.exec(place)?.[0] ?? ''
+  const undone = await post(`operations/${id}/undo`, '')
+  expect([undone.status, undone.headers.get('location')]).toEqual([303, expect.stringMatching(/^\.\.\/\d+$/)])
+  expect(await idsIn('messages?queue=hold')).toHaveLength(0)
+  expect(await textOf(`operations/${id}`)).toContain('It was undone by')
+})
+
+test('no message is changed when none is checked, and a filter that is not valid is a sentence', async () => {
+  expect(await textOf('operations/new?operation=delete&scope=ids&sender=news@shop.example')).toContain('No message is checked')
+  const response = await ask('messages?older_than=soon')
+  expect(response.status).toBe(422)
+  expect(await response.text()).toContain('older than: expected a time such as 30m, 2h or 1d')
+})
+
+test('the search leads to a message, an address or destinations', async () => {
+  const [id = ''] = await idsIn('messages')
+  const leads = async (text: string) => (await ask(`search?q=${encodeURIComponent(text)}`)).headers.get('location')
+  expect(await leads(id)).toBe(`messages/${id}`)
+  expect(await leads('news@shop.example')).toBe('messages?sender=news%40shop.example')
+  expect(await leads('nobody@far.example')).toBe('history?recipient=nobody%40far.example')
+  expect(await leads('far.example')).toBe('destinations?name=*far.example*')
+})
+
+test('a screen leads back only to places of the page', () => {
+  expect(placeOf('messages?sender=a%40b')).toBe('messages?sender=a%40b')
+  for (const back of ['//evil.example', 'https://evil.example', 'javascript:x', '../../x', 'messages/../../x', 'messages?a b', null])
+    expect(placeOf(back)).toBe('messages')
+})
