@@ -97,9 +97,12 @@ describe.skipIf(reason !== null)(
         await until('accepted', 30_000, async () => (await replyToMail(first.port)).startsWith('250 '))
         expect(await repeatedIn(cluster, nodes)).toBe(0)
 
+        // A command at the same moment shows how busy the machine is. A node that does not leave is taken over after its lease of 10 s.
+        const begun = performance.now()
+        const command = cluster.list().then(() => performance.now() - begun)
         const { code, took, err } = await cluster.stop(first)
         expect(code).toBe(0)
-        expect(took).toBeLessThan(4_000)
+        expect(took).toBeLessThan(6_000 + 2 * (await command))
         expect(err).not.toMatch(/error|warning: (?!running as root)/)
         await cluster.shared('n2')
       }),
