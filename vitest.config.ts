@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { SlowFilesFirst } from './test/support/slow-files-first.ts'
 
 export default defineConfig({
   test: {
@@ -9,6 +10,7 @@ export default defineConfig({
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // Test files share processes and the modules loaded there: no test changes what another one sees.
     isolate: false,
+    sequence: { sequencer: SlowFilesFirst },
     globalSetup: ['test/support/temporary-folder.ts'],
     setupFiles: ['test/support/default-files-guard.ts', 'test/support/open-worlds-guard.ts'],
     env: { DEFERD_CONFIG: '/dev/null' },
