@@ -66,6 +66,7 @@ const LAYERS = [
   'cli/queue-client',
   'cli/dkim',
   'cli/commands/simulate',
+  'cli/commands/audit',
   'cli/commands',
   'cli/postfix',
   'cli',

@@ -4,11 +4,11 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd page'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit page token user access dkim bounce simulate sink help --config -o --version -h --help' ;;
+    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit operation page token user access dkim bounce simulate sink help --config -o --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
@@ -51,6 +51,9 @@ _deferd() {
     'deferd restore') words='--config -o -h --help' ;;
     'deferd salvage') words='--config -o --json -h --help' ;;
     'deferd audit') words='--config -o --limit --before --tsv --json -h --help' ;;
+    'deferd operation') words='cancel undo -h --help' ;;
+    'deferd operation cancel') words='--config -o --json -h --help' ;;
+    'deferd operation undo') words='--config -o --reason --json -h --help' ;;
     'deferd page') words='--config -o --role --content --port -h --help' ;;
     'deferd token') words='add list remove -h --help' ;;
     'deferd token add') words='--config -o --role --content --destination --expires -h --help' ;;
@@ -257,6 +260,11 @@ _deferd() {
     'deferd audit -o') words='' ;;
     'deferd audit --limit') words='' ;;
     'deferd audit --before') words='' ;;
+    'deferd operation cancel --config') words='' ;;
+    'deferd operation cancel -o') words='' ;;
+    'deferd operation undo --config') words='' ;;
+    'deferd operation undo -o') words='' ;;
+    'deferd operation undo --reason') words='' ;;
     'deferd page --config') words='' ;;
     'deferd page -o') words='' ;;
     'deferd page --role') words='viewer operator admin' ;;

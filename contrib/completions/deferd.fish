@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -26,6 +26,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a backup -d 'copy th
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a restore -d 'replace the queue by a backup (queue restore brings back deleted mail)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a salvage -d 'recover the readable mail of a damaged queue into a new queue folder'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a audit -d 'print who changed the queue, when and how'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a operation -d 'cancel or undo operations on many messages'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a page -d 'open the page of the running daemon: print a link that logs in once'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a token -d 'manage the tokens of programs that use the admin API'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a user -d 'manage SMTP AUTH users (smtpd_sasl_users_file)'
@@ -352,6 +353,18 @@ complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l before -r -d 'a
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l tsv -d 'exact tab-separated values, without headings'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l json -d 'one JSON object per action'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -f -a cancel -d 'end a running operation; messages that it has changed stay changed'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -f -a undo -d 'change the messages of an operation back'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -l json -d 'print the operation as a JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l reason -r -d 'reason, for the audit log'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l json -d 'print the undo, which is an operation too, as a JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd page"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l role -x -a 'viewer operator admin' -d 'what the page may do (choices: "viewer", "operator", "admin", default: "admin")'

@@ -1,18 +1,17 @@
 /**
  * Control socket of the daemon, which commands use because only the daemon may change the queue while it runs. The protocol is
- * HTTP on a Unix socket of mode 0600. The response to a bulk operation is a sequence of JSON lines that report progress; the last
- * line has the outcome.
+ * HTTP on a Unix socket of mode 0600. The response to a long request is a sequence of JSON lines that report progress; the last line has
+ * the outcome.
  */
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { z } from 'zod'
-import type { Clock, Duration } from '../system/clock.ts'
+import type { Clock } from '../system/clock.ts'
 import type { Operations, SuspensionRequest } from '../queue/operations.ts'
-import { OPERATIONS, type BulkOperation, type Progress, type OperationSummary } from '../queue/operation-request.ts'
-import type { QueueFilter } from '../store/queue-reader.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
 import { controlPath } from './admin/socket-path.ts'
+import { BODY_LIMIT, operationRoutes, PROGRESS_INTERVAL } from './control-operations.ts'
 import type { AccessEntries, AccessRequestedEntry } from '../access/access-entries.ts'
 import { ACCESS_SUBJECTS } from '../store/access-entry.ts'
 import type { MoveService } from './move-service.ts'
@@ -21,12 +20,6 @@ import { jsonBody } from '../http/request-body.ts'
 import { openListener } from '../http/route-listener.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 
-/** One line of the response to a bulk operation. */
-export type OperationReply =
-  | { readonly kind: 'progress'; readonly soFar: Progress }
-  | { readonly kind: 'done'; readonly summary: OperationSummary }
-  | Failure
-
 /** One line of the response to a move. */
 export type MoveReply =
   | { readonly kind: 'progress'; readonly soFar: MoveProgress }
@@ -34,38 +27,6 @@ export type MoveReply =
   | Failure
 
 const textOrNull = z.string().nullable()
-
-const queueShape = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
-
-const filterShape = z.strictObject({
-  queueId: textOrNull,
-  sender: textOrNull,
-  recipient: textOrNull,
-  destination: textOrNull,
-  queue: queueShape.or(z.literal('trash')).nullable(),
-  arrivedBefore: z.number().nullable(),
-  arrivedAfter: z.number().nullable(),
-  attemptsOver: z.number().nullable(),
-  status: textOrNull,
-  reply: textOrNull,
-} satisfies Record<keyof QueueFilter, z.ZodType>)
-
-/**
- * The shape is strict and no key has a default. A request of another version is refused as a whole instead of being executed in
- * part.
- */
-const operationShape: z.ZodType<BulkOperation> = z.strictObject({
-  operation: z.enum(OPERATIONS),
-  selection: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string()) }),
-    z.strictObject({ kind: z.literal('filter'), filter: filterShape, limit: z.number().nullable() }),
-  ]),
-  queues: z.array(queueShape).nullable(),
-  purge: z.boolean(),
-  dryRun: z.boolean(),
-  who: z.string(),
-  commandLine: z.string(),
-} satisfies Record<keyof BulkOperation, z.ZodType>)
 
 const destinationShape = z.strictObject({ destination: z.string().min(1), who: z.string() })
 
@@ -93,12 +54,6 @@ const moveShape = z.strictObject({
   durability: z.enum(['replicated', 'primary']),
   who: z.string(),
 } satisfies Record<keyof MoveRequest, z.ZodType>)
-
-/** Maximum size of a request body in bytes. A million queue ids fit. */
-const BODY_LIMIT = 32 * 1024 * 1024
-
-/** Minimum time between two progress lines. */
-const PROGRESS_INTERVAL: Duration = 100
 
 export interface ControlServerDeps {
   readonly queueDirectory: string
@@ -147,11 +102,12 @@ export class ControlServer {
   }
 
   #routes(): readonly Route[] {
-    const { operations, access } = this.#deps
+    const { operations, access, clock } = this.#deps
     const destinationBody = jsonBody(destinationShape, BODY_LIMIT)
     const done: Answer = { kind: 'json', status: 200, value: {} }
     return [
       ...(this.#deps.routes ?? []),
+      ...operationRoutes(operations, clock),
       route({
         method: 'GET',
         path: '/destinations',
@@ -163,13 +119,6 @@ export class ControlServer {
         path: '/status',
         role: 'local',
         handler: async () => ({ kind: 'json', status: 200, value: await this.#deps.status() }),
-      }),
-      route({
-        method: 'POST',
-        path: '/operations',
-        role: 'local',
-        body: jsonBody(operationShape, BODY_LIMIT),
-        handler: ({ body }) => ({ kind: 'lines', produce: (send) => this.#perform(body, send) }),
       }),
       route({
         method: 'POST',
@@ -221,24 +170,6 @@ export class ControlServer {
       sentAt = clock.monotonic()
       send({ kind: 'progress', soFar })
     })
-    send({ kind: 'done', summary })
-  }
-
-  /** Runs an operation and sends the changed ids of every round, also when a later round fails. */
-  async #perform(operation: BulkOperation, send: (reply: OperationReply) => void): Promise<void> {
-    const { operations, clock } = this.#deps
-    let unsent: Progress = { matched: 0, changed: 0, unknown: [], ids: [] }
-    let sentAt = clock.monotonic()
-    const sendProgress = () => {
-      send({ kind: 'progress', soFar: unsent })
-      unsent = { ...unsent, ids: [] }
-      sentAt = clock.monotonic()
-    }
-    const running = operations.perform(operation, ({ matched, changed, ids }) => {
-      unsent = { matched, changed, unknown: [], ids: [...unsent.ids, ...ids] }
-      if (clock.monotonic() - sentAt >= PROGRESS_INTERVAL) sendProgress()
-    })
-    const summary = await running.finally(sendProgress)
     send({ kind: 'done', summary })
   }
 }

@@ -8,7 +8,7 @@ import { TaskSet } from '../system/task-set.ts'
 import type { AuditEntry, AuditId, OperationEnd } from '../store/audit-log.ts'
 import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
-import type { OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
+import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
 import { carryOut, type RoundDeps } from './operation-rounds.ts'
 import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
 import { selectedRounds, type RoundsOf } from './selected-messages.ts'
@@ -77,7 +77,7 @@ export class OperationJobs {
   }
 
   /** Cancels an operation of any node. Messages of the rounds that are committed stay changed. */
-  async cancel(id: AuditId, by: string): Promise<'cancelled' | 'ended' | 'unknown'> {
+  async cancel(id: AuditId, by: string): Promise<Cancellation> {
     const { store, reader, clock } = this.#deps
     if ((await reader.operation(id)) === undefined) return 'unknown'
     const end = { state: 'cancelled', at: clock.now(), error: `cancelled by ${by}` } as const

@@ -53,6 +53,9 @@ export interface UndoRequest extends Pick<OperationRequest, 'who' | 'commandLine
   readonly operation: AuditId
 }
 
+/** An undo as a command asks for it. */
+export type CommandedUndo = Omit<UndoRequest, 'request'>
+
 /** Result of an operation. */
 export interface OperationSummary {
   /** Number of selected messages. */
@@ -62,6 +65,15 @@ export interface OperationSummary {
   /** Ids found neither in the queue nor in the trash. */
   readonly unknown: readonly string[]
 }
+
+/** Result of an undo. */
+export interface UndoSummary extends OperationSummary {
+  /** The undo is an operation with an id of its own. */
+  readonly id: AuditId
+}
+
+/** Result of a request to cancel an operation; `ended`: it had ended before. */
+export type Cancellation = 'cancelled' | 'ended' | 'unknown'
 
 /** Progress of an operation, after each round. */
 export interface Progress extends OperationSummary {

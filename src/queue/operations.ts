@@ -8,7 +8,7 @@ import type { LiveDestination } from '../store/destination-status.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
-import type { BulkOperation, OperationSummary, Progress } from './operation-request.ts'
+import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
 import { selectedRounds } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
@@ -33,6 +33,12 @@ export class Operations {
     if (dryRun) return this.#rehearse(request, progress)
     const { ended } = await this.jobs.start({ ...request, reason: null, plan: null, request: null }, progress)
     return ended
+  }
+
+  /** Undoes an operation and calls `progress` after every round. Rejects with NotUndoable and OperationCancelled. */
+  async undo(undo: CommandedUndo, progress: (soFar: Progress) => void = () => undefined): Promise<UndoSummary> {
+    const { id, ended } = await this.jobs.undo({ ...undo, request: null }, progress)
+    return { ...(await ended), id }
   }
 
   async suspend(name: DestinationName, { by, duration, reason }: SuspensionRequest): Promise<void> {

@@ -43,7 +43,7 @@ const MUTATIONS: readonly Mutation[] = [
     'store/memory/memory-reader.ts',
     '  attemptsOver: (limit, { recipient }) => recipient.attempts > limit,\n',
   ),
-  filterKeyDropped('the shape of the control socket', 'daemon/control-server.ts', '  attemptsOver: z.number().nullable(),\n'),
+  filterKeyDropped('the shape of the control socket', 'daemon/control-operations.ts', '  attemptsOver: z.number().nullable(),\n'),
   filterKeyDropped(
     'the options of commands',
     'cli/queue-client/filters.ts',
@@ -58,7 +58,7 @@ const MUTATIONS: readonly Mutation[] = [
   ),
   {
     name: 'a key of an operation dropped in the shape of the control socket',
-    file: 'daemon/control-server.ts',
+    file: 'daemon/control-operations.ts',
     replace: '  dryRun: z.boolean(),\n',
     by: '',
     judge: 'tsc',

@@ -9,10 +9,12 @@ import { maskControls } from '../../mail/smtp-reply.ts'
 import { VERSION } from '../../system/version.ts'
 import { controlPath } from '../../daemon/admin/socket-path.ts'
 import type { AccessEntries, AccessRequestedEntry } from '../../access/access-entries.ts'
+import type { AuditId } from '../../store/audit-log.ts'
 import type { AccessSubject } from '../../store/access-entry.ts'
-import type { MoveReply, OperationReply } from '../../daemon/control-server.ts'
+import type { OperationReply } from '../../daemon/control-operations.ts'
+import type { MoveReply } from '../../daemon/control-server.ts'
 import type { Operations, SuspensionRequest } from '../../queue/operations.ts'
-import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
+import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { Duration } from '../../system/clock.ts'
@@ -67,6 +69,14 @@ class DaemonClient implements QueueClient {
 
   perform(order: BulkOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
     return this.#long<OperationReply>('/operations', order, progress)
+  }
+
+  undo(undo: CommandedUndo, progress: (soFar: Progress) => void = () => undefined): Promise<UndoSummary> {
+    return this.#long<OperationReply<UndoSummary>>('/operations/undo', undo, progress)
+  }
+
+  async cancel(operation: AuditId, who: string): Promise<Cancellation> {
+    return ((await this.#json('POST', '/operations/cancel', { operation, who })) as { readonly outcome: Cancellation }).outcome
   }
 
   move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
@@ -207,6 +217,8 @@ export function directClient(
     addToken: (token) => addToken(token, tokens),
     removeToken: (removal) => removeToken(removal, tokens),
     perform: (order, progress) => operations.perform(order, progress),
+    undo: (undo, progress) => operations.undo(undo, progress),
+    cancel: (operation, who) => operations.jobs.cancel(operation, who),
     suspend: (name, request) => operations.suspend(name, request),
     resume: (name, who) => operations.resume(name, who),
     addAccess: (entry) => access.add(entry),

@@ -2,13 +2,18 @@
 import type { NewToken } from '../../admin/token-changes.ts'
 import type { AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
-import type { BulkOperation, Progress, OperationSummary } from '../../queue/operation-request.ts'
+import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
+import type { AuditId } from '../../store/audit-log.ts'
 import type { AccessSubject } from '../../store/access-entry.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 
 export interface QueueClient {
   perform(order: BulkOperation, progress?: (soFar: Progress) => void): Promise<OperationSummary>
+  /** Undoes an operation. Rejects with the exit code 65 when it cannot be undone, or is unknown. */
+  undo(undo: CommandedUndo, progress?: (soFar: Progress) => void): Promise<UndoSummary>
+  /** Cancels an operation. Messages that it has changed stay changed. */
+  cancel(operation: AuditId, who: string): Promise<Cancellation>
   suspend(name: string, request: SuspensionRequest): Promise<void>
   resume(name: string, who: string): Promise<void>
   addAccess(entry: AccessRequestedEntry): Promise<void>

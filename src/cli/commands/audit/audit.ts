@@ -2,12 +2,12 @@
  * `deferd audit`: prints the audit log, oldest first, or its last records with the newest first.
  */
 import type { Command } from 'commander'
-import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
-import type { Shell } from '../shell/shell.ts'
-import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../store/audit-log.ts'
-import type { QueueReader } from '../../store/queue-reader.ts'
-import { auditEntryJson } from '../../presentation/operation-json.ts'
-import { isoTime, jsonLine, localTime, maskControls, plural } from '../../presentation/text.ts'
+import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
+import type { Shell } from '../../shell/shell.ts'
+import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
+import type { QueueReader } from '../../../store/queue-reader.ts'
+import { auditEntryJson } from '../../../presentation/operation-json.ts'
+import { isoTime, jsonLine, localTime, maskControls, plural } from '../../../presentation/text.ts'
 
 const PAGE = 500
 
@@ -95,7 +95,8 @@ export function addAudit(program: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-Without --limit and --before, the first action comes first. Each action has an id.
+Without --limit and --before, the first action comes first. Each action has an id, which the commands of
+deferd operation take.
 --tsv has the columns time, user, action, arguments, changed messages; on a queue that several nodes share, the node too.
 
 Examples:
