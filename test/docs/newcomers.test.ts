@@ -62,7 +62,7 @@ describe('newcomers', () => {
     expect(newcomer.runBlock(blockWith(OPERATIONS, 'apt remove deferd').text)[0]?.out).toContain('ops@[192.0.2.1]')
   })
 
-  test('an on-call engineer finds the cause, suspends the destination and holds the sender', async () => {
+  test('an on-call engineer finds the cause, suspends the destination, holds the sender and refuses a client', async () => {
     newcomer.configure('queue_directory = "/var/lib/deferd"')
     await newcomer.start('deferd start', READY)
     newcomer.runBlock(blockWith(OPERATIONS, 'deferd mailq').text)
@@ -71,6 +71,8 @@ describe('newcomers', () => {
     expect(causes?.code).toBe(0)
     const audit = newcomer.runBlock(blockWith(OPERATIONS, 'destination suspend').text).at(-1)?.out
     expect(audit).toContain('cron@example.com')
+    const [, , entries] = newcomer.runBlock(blockWith('docs/access.md', 'deferd access add').text)
+    expect(entries?.out).toContain('192.0.2')
   })
 
   test('an operator opens the page without configuration, and gives a program a token', async () => {
