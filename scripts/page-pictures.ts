@@ -1,0 +1,165 @@
+/**
+ * Draws the pictures of docs/page.md into docs/images/page: every screen of the page at three widths, light and dark, from a run of the
+ * relay in virtual time. Run it with Chromium after a change of a screen: `node scripts/page-pictures.ts`. The fonts are those of the
+ * machine; all else is the same in each run.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { constants, crc32, deflateSync, inflateSync } from 'node:zlib'
+import { createTransport } from 'nodemailer'
+import { chromium, type Browser, type Route as Intercepted } from 'playwright-core'
+import { configFrom } from '../src/config/load.ts'
+import { queueApi } from '../src/daemon/queue-api.ts'
+import { matchRoute } from '../src/http/route-table.ts'
+import { Page } from '../src/page/web-page.ts'
+import { queueIdOf } from '../src/mail/message.ts'
+import { ANY_MESSAGE } from '../src/store/queue-reader.ts'
+import { systemRandom } from '../src/system/system-random.ts'
+import { createObservedWorld, type World } from '../src/testkit/world.ts'
+
+const FOLDER = join(import.meta.dirname, '../docs/images/page')
+const BROWSER = process.env['DEFERD_TEST_BROWSER'] ?? '/usr/bin/chromium-headless-shell'
+/** Any origin: the browser asks this process, not a network. */
+const ORIGIN = 'http://page.example'
+const SIZES = [
+  { width: 360, height: 740 },
+  { width: 1024, height: 768 },
+  { width: 1920, height: 1080 },
+]
+const SETTINGS = { myhostname: 'relay.example', delay_warning_time: ['4h'] }
+
+/** Mail of a shop: one provider limits the rate, another greylists, a third does not answer, the rest accepts. */
+async function shopWorld(): Promise<World> {
+  const world = await createObservedWorld({ seed: 5, config: SETTINGS }, {})
+  world.destination('mail.example').defers('*', '421 4.7.0 Too many messages from 192.0.2.1, try again later')
+  world.destination('post.example').defers('*', '451 4.7.1 Greylisted, see https://post.example/greylisting')
+  world.destination('closed.example').isDown()
+  world.destination('full.example').rejects('*', '552 5.2.2 Mailbox full')
+  const transport = createTransport(world.transport())
+  const send = (from: string, to: string, subject: string) =>
+    transport.sendMail({
+      from,
+      to,
+      subject,
+      date: new Date(world.now()),
+      messageId: `<${subject.replaceAll(' ', '-')}@shop.example>`,
+      text: subject,
+    })
+  for (let round = 0; round < 24; round++) {
+    await send('orders@shop.example', `customer${round}@isp.example`, `order ${round}`)
+    await send('news@shop.example', `reader${round}@mail.example`, `news ${round}`)
+    if (round % 3 === 0) await send('orders@shop.example', `buyer${round}@post.example`, `invoice ${round}`)
+    if (round % 4 === 0) await send('orders@shop.example', `firm${round}@closed.example`, `offer ${round}`)
+    if (round % 8 === 0) await send('news@shop.example', `lost${round}@full.example`, `letter ${round}`)
+    await world.advance('5m')
+  }
+  return world
+}
+
+async function idAt(world: World, destination: string): Promise<string> {
+  const [found] = await world.reader.list({ ...ANY_MESSAGE, destination }, { after: 0, limit: 1 })
+  if (found === undefined) throw new Error(`no mail waits for ${destination}`)
+  return queueIdOf(found.message)
+}
+
+const requester = { name: 'page:alice', role: 'admin', content: true, destinations: null, address: '127.0.0.1' } as const
+
+/** Answers requests of the browser with the routes of the page. */
+function answers(page: Page): (intercepted: Intercepted) => Promise<void> {
+  const { routes } = page
+  return async (intercepted) => {
+    const url = new URL(intercepted.request().url())
+    const match = matchRoute(routes, 'GET', url.pathname)
+    if (match.kind !== 'found') return intercepted.fulfill({ status: 404 })
+    const answer = await match.route.handler({
+      parameters: match.parameters,
+      query: url.searchParams,
+      headers: {},
+      body: undefined,
+      requester,
+      client: { address: '127.0.0.1', scheme: 'http', host: url.host, user: null },
+      signal: new AbortController().signal,
+    })
+    if (answer.kind !== 'text') throw new Error(`${url.pathname} has no text`)
+    await intercepted.fulfill({ status: answer.status, contentType: answer.contentType, body: answer.text })
+  }
+}
+
+const CHUNK_OVERHEAD = 12
+
+/** The same picture with its pixels compressed as far as zlib can (PNG, RFC 2083): browsers compress for speed. */
+function compressed(png: Buffer): Buffer {
+  const parts: Buffer[] = [png.subarray(0, 8)]
+  const pixels: Buffer[] = []
+  const chunk = (type: string, data: Buffer): Buffer => {
+    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
+    length.writeUInt32BE(data.length)
+    sum.writeUInt32BE(crc32(body))
+    return Buffer.concat([length, body, sum])
+  }
+  for (let at = 8; at < png.length;) {
+    const length = png.readUInt32BE(at)
+    const type = png.toString('latin1', at + 4, at + 8)
+    const whole = png.subarray(at, at + CHUNK_OVERHEAD + length)
+    if (type === 'IDAT') pixels.push(whole.subarray(8, 8 + length))
+    else {
+      if (pixels.length > 0) {
+        const filtered = inflateSync(Buffer.concat(pixels.splice(0)))
+        parts.push(chunk('IDAT', deflateSync(filtered, { level: 9, memLevel: 9, strategy: constants.Z_DEFAULT_STRATEGY })))
+      }
+      parts.push(whole)
+    }
+    at += CHUNK_OVERHEAD + length
+  }
+  return Buffer.concat(parts)
+}
+
+async function draw(browser: Browser, page: Page, screens: Readonly<Record<string, string>>): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const viewport of SIZES) {
+      const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled: false })
+      await context.route('**/*', answers(page))
+      const tab = await context.newPage()
+      for (const [name, path] of Object.entries(screens)) {
+        await tab.goto(`${ORIGIN}/${path}`)
+        writeFileSync(join(FOLDER, `${name}-${viewport.width}-${colorScheme}.png`), compressed(await tab.screenshot()))
+      }
+      await context.close()
+    }
+}
+
+const world = await shopWorld()
+const held = await idAt(world, 'post.example')
+await world.operate('hold', [held])
+await world.suspend('closed.example')
+const { store, reader, relay, clock } = world
+const loaded = configFrom(SETTINGS, 'relay.example')
+const api = queueApi({ clock, loaded: () => loaded, parts: () => ({ store, reader, relay, node: null, operations: null }) })
+const page = new Page({
+  view: api.view,
+  now: api.now,
+  notices: () => relay.notices,
+  draw: (key) => systemRandom.draw(key),
+  light: () => Promise.resolve({ isOk: true, text: 'commits in 1 ms' }),
+})
+const browser = await chromium.launch({ executablePath: BROWSER })
+rmSync(FOLDER, { recursive: true, force: true })
+mkdirSync(FOLDER, { recursive: true })
+try {
+  await draw(browser, page, {
+    now: '',
+    destinations: 'destinations',
+    destination: 'destinations/mail.example',
+    messages: 'messages',
+    message: `messages/${await idAt(world, 'mail.example')}`,
+    'dry-run': 'operations/new?operation=hold&scope=filter&sender=news%40shop.example',
+    history: 'history',
+    planner: 'planner?policy=doubling&other=fixed',
+    audit: 'audit',
+  })
+} finally {
+  await browser.close()
+  api.close()
+  await world.close()
+}
