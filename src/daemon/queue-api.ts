@@ -46,6 +46,7 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     }),
     policies: () => relay.policies,
     tally: (largest) => completeTally(() => store.tally(largest)),
+    attention: () => relay.attention(reader),
     end: () => store.nextId(),
   }
 }
@@ -77,6 +78,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     submissions: () => open().submissions(),
     policies: () => open().policies(),
     tally: (largest) => open().tally(largest),
+    attention: () => open().attention(),
     end: () => open().end(),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })

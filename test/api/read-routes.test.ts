@@ -200,6 +200,7 @@ test('GET /now has the state of the queue', async () => {
   expect(json).toMatchObject({
     running: true,
     oldest: { queue_id: ids[0] },
+    attention: [],
     queues: [{ queue_name: 'deferred', messages: 2, recipients: 3 }],
     last_hour: { accepted: 4, delivered: 1, deferred: 3 },
     balance: { accepted: 4, delivered: 1, waiting: 3, difference: 0 },

@@ -2,6 +2,7 @@
  * The state of the queue now: rates, queues, the largest destinations, and what needs attention. It is made at most once a second, from
  * memory; parts that are read from the store are read again in the background.
  */
+import { attentionJson, type AttentionJson } from '../../presentation/attention-json.ts'
 import { statusJson } from '../../presentation/status-json.ts'
 import { queueIdOf } from '../../mail/message.ts'
 import { readStored, statusOf, type StoredStatus } from '../../queue/queue-status.ts'
@@ -18,6 +19,7 @@ const STORED_AGE: Duration = seconds(5)
 
 interface Stored extends StoredStatus {
   readonly oldest: { readonly queue_id: string; readonly arrival_time: number } | null
+  readonly attention: readonly AttentionJson[]
 }
 
 async function read(view: QueueView): Promise<Stored> {
@@ -27,6 +29,7 @@ async function read(view: QueueView): Promise<Stored> {
   const [oldest] = await view.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
   return {
     ...stored,
+    attention: attentionJson(await view.attention(), view.clock.wallOffset()),
     oldest:
       oldest === undefined ? null : { queue_id: queueIdOf(oldest.message), arrival_time: Math.floor(oldest.message.arrivedAt / 1000) },
   }
@@ -36,7 +39,8 @@ async function figures(view: QueueView, stored: Stored) {
   const live = await view.live.glance()
   const { tally } = live
   const { config } = view.loaded()
-  return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest: stored.oldest }
+  const { oldest, attention } = stored
+  return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest, attention }
 }
 
 export type NowJson = Awaited<ReturnType<typeof figures>>
@@ -48,6 +52,7 @@ function seen(now: NowJson, visible: Visible): NowJson {
   return {
     ...now,
     oldest: null,
+    attention: [],
     closed_destinations: now.closed_destinations.filter(isShown),
     largest_destinations: now.largest_destinations.filter(isShown),
   }

@@ -3,6 +3,7 @@ import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { AttentionItem } from '../../queue/attention.ts'
 import type { Submission } from '../../queue/intake/acceptor.ts'
 import type { MessageReceiver } from '../../queue/intake/message-receiver.ts'
 import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
@@ -58,6 +59,8 @@ export interface QueueView {
   readonly loaded: () => LoadedConfig
   /** Counts of the queue, with at most `largest` destinations. */
   readonly tally: (largest: number) => Promise<QueueTally>
+  /** Conditions that need an operator's attention at this node, with times of the queue's clock. */
+  readonly attention: () => Promise<readonly AttentionItem[]>
   /** An id above those of all queued messages. */
   readonly end: () => MessageId
 }

@@ -178,6 +178,18 @@ export const now = z
     trash: z.object({ messages: count, recipients: count }),
     oldest_arrival_time: z.int().nullable(),
     oldest: z.object({ queue_id: z.string(), arrival_time: z.int() }).nullable(),
+    attention: z
+      .array(
+        z.object({
+          kind: z.enum(['store-unavailable', 'corrupt-messages', 'expiring-recipients', 'notices-due', 'warnings']),
+          count: count.nullable(),
+          at_least: z.boolean().describe('true when the count stopped at its limit'),
+          within: z.number().nullable().describe('seconds'),
+          text: textOrNull,
+          since: timeOrNull,
+        }),
+      )
+      .describe('conditions that need an operator, beside closed_destinations; empty for a token of some destinations'),
     closed_destinations: z.array(statusDestination),
     largest_destinations: z.array(statusDestination),
     balance: z.record(z.string(), z.number()),

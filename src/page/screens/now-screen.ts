@@ -7,6 +7,7 @@ import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { age, count, due, messages, plural, rate } from '../markup/times.ts'
+import type { AttentionJson } from '../../presentation/attention-json.ts'
 import type { View } from '../markup/view.ts'
 
 export interface NowFacts {
@@ -87,29 +88,52 @@ function attentionSentence(view: View, one: StatusDestination): Html {
 /** Sentences shown; the other destinations are in the list of all. */
 const SENTENCES = 5
 
-const attentionList = (view: View, closed: readonly StatusDestination[]): Html | null =>
-  closed.length === 0
-    ? null
-    : section(
-        'Needs attention',
-        html`<ul class="attention">
-          ${closed.slice(0, SENTENCES).map(
-            (one) =>
-              html`<li>
-                ${shapeOf(one.state)}
-                <p>${attentionSentence(view, one)}</p>
-                <a class="button" href="${destinationLink(view, one.destination)}">Look</a>
-              </li>`,
-          )}${
-            closed.length > SENTENCES
-              ? html`<li>
-                  ${shapeOf('warning')}
-                  <p>${plural(closed.length - SENTENCES, 'further destination')} dead or suspended</p>
-                </li>`
-              : null
-          }
-        </ul>`,
-      )
+const atLeast = ({ at_least: isAtLeast }: AttentionJson, what: Html): Html => (isAtLeast ? html`at least ${what}` : what)
+
+/** Sentence about a condition, with the list that it is about. */
+function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, link: string | null] {
+  const figure = one.count ?? 0
+  switch (one.kind) {
+    case 'store-unavailable':
+      return [html`Mail is neither accepted nor delivered: ${one.text}`, null]
+    case 'corrupt-messages':
+      return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
+    case 'expiring-recipients':
+      return [
+        html`${atLeast(one, html`${plural(figure, 'recipient')}`)} expire within an hour`,
+        linkTo(view, 'messages', { queue: 'deferred' }),
+      ]
+    case 'notices-due':
+      return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, null]
+    case 'warnings':
+      return [html`${plural(figure, 'warning')} in the log, the last: ${one.text}`, null]
+  }
+}
+
+const attentionItem = (mark: Html, sentence: Html, link: string | null): Html =>
+  html`<li>
+    ${mark}
+    <p>${sentence}</p>
+    ${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
+  </li>`
+
+function attentionList(view: View, { closed_destinations: closed, attention }: NowValue): Html | null {
+  if (closed.length + attention.length === 0) return null
+  const further = closed.length - SENTENCES
+  const items = [
+    ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one))),
+    ...closed
+      .slice(0, SENTENCES)
+      .map((one) => attentionItem(shapeOf(one.state), attentionSentence(view, one), destinationLink(view, one.destination))),
+    ...(further > 0 ? [attentionItem(shapeOf('warning'), html`${plural(further, 'further destination')} dead or suspended`, null)] : []),
+  ]
+  return section(
+    'Needs attention',
+    html`<ul class="attention">
+      ${items}
+    </ul>`,
+  )
+}
 
 /** Time of the next attempt at a destination, or of its probe. */
 function nextOf(view: View, { state, dead_until: deadUntil, suspended_until: until }: StatusDestination): Part {
@@ -190,7 +214,6 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
         <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
         ${rangeLinks(view, series.range)}
       </section>
-      ${queueStrip(view, now)} ${attentionList(view, now.closed_destinations)}
-      ${queued === 0 ? emptyQueue(view, now) : whereItWaits(view, now)}`,
+      ${queueStrip(view, now)} ${attentionList(view, now)} ${queued === 0 ? emptyQueue(view, now) : whereItWaits(view, now)}`,
   }
 }

@@ -1,4 +1,5 @@
 /** Values that the screens show, in the members of deferd's JSON. Times are in seconds. */
+import type { AttentionJson } from '../../presentation/attention-json.ts'
 import type { CauseJson } from '../../presentation/cause-json.ts'
 import type { DestinationJson } from '../../presentation/destination-json.ts'
 import type { HistoryJson } from '../../presentation/history-json.ts'
@@ -11,6 +12,7 @@ export type StatusDestination = StatusJson['largest_destinations'][number]
 
 export interface NowValue extends StatusJson {
   readonly oldest: { readonly queue_id: string; readonly arrival_time: number } | null
+  readonly attention: readonly AttentionJson[]
 }
 
 /** Recipients per second in intervals of equal length, oldest first. */
