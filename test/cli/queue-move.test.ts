@@ -84,7 +84,7 @@ describe('without a daemon', () => {
       return `${code} ${err}`
     }
     expect(await refused(operator.directory)).toMatch(/^75 .*in use by process/)
-    expect(await refused('postgresql://u:secret@db/mail')).toMatch(/^64 .*cannot move to postgresql:\/\/db\/mail: this version/)
+    expect(await refused('postgresql://u:secret@127.0.0.1:1/mail')).toMatch(/^75 .*cannot move to postgresql:\/\/u@127\.0\.0\.1:1\/mail: /)
     writeFileSync(join(other, 'file'), '')
     expect(await refused(join(other, 'file'))).toMatch(/^78 .*it is not a folder/)
     const { close } = await openStore(other, { threads: false, create: true })
