@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import { futureJson } from '../presentation/future-attempts.ts'
+import { auditEntryJson } from '../presentation/operation-json.ts'
 import { storyJson } from '../presentation/story-json.ts'
 import { Causes, destinationDetails, destinationPage } from '../api/queries/destinations.ts'
 import { historyPage, trafficSeries } from '../api/queries/departed-mail.ts'
@@ -140,7 +141,10 @@ const messageRoute = (deps: ScreenDeps): Route =>
     const story = await messageDetails(deps.view, parameters['id'] ?? '', requester?.destinations ?? null)
     const facts = { story, records: await recordsOf(deps.view), policies: deps.view.policies() }
     const future = futureJson({ ...facts, notices: deps.notices(), draw: deps.draw, now: view.now })
-    return screenAnswer(view, messageScreen(view, { ...storyJson(facts), message_id: story.message.messageId ?? null, future }))
+    const { id, messageId, client, saslUsername } = story.message
+    const operations = (await deps.view.reader.operationsOn(id)).map(auditEntryJson)
+    const origin = { message_id: messageId ?? null, client: client ?? null, sasl_username: saslUsername ?? null }
+    return screenAnswer(view, messageScreen(view, { ...storyJson(facts), ...origin, operations, future }))
   })
 
 const OUTCOMES: readonly string[] = ['delivered', 'bounced', 'expired', 'removed']
