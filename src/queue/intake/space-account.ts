@@ -43,8 +43,10 @@ export class SpaceAccount {
   }
 
   async #hasMoreThan(bytes: number): Promise<boolean> {
-    await this.#refresh(SAMPLE_AGE)
-    if (this.available <= bytes) await this.#refresh(REFUSAL_AGE)
+    await this.#shareSample()
+    // Each refusal has a sample of its own: one that was asked for earlier does not show the space of messages refused since.
+    const now = this.#clock.monotonic()
+    if (this.available <= bytes && now - this.#sample.at >= REFUSAL_AGE) await this.#take(now)
     return this.available > bytes
   }
 
@@ -53,10 +55,10 @@ export class SpaceAccount {
     return this.#sample.free - this.#stored - this.#promisedInAll
   }
 
-  /** Waits for a sample of at most this age. All messages that ask for one meanwhile share it. */
-  #refresh(maximalAge: Duration): Promise<void> {
+  /** Waits for a sample of at most SAMPLE_AGE. All messages that ask for one meanwhile share it. */
+  #shareSample(): Promise<void> {
     const now = this.#clock.monotonic()
-    if (this.#latest === null || now - this.#latest.at >= maximalAge) this.#latest = { at: now, taken: this.#take(now) }
+    if (this.#latest === null || now - this.#latest.at >= SAMPLE_AGE) this.#latest = { at: now, taken: this.#take(now) }
     return this.#latest.taken
   }
 

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { SpaceAccount } from '../../../src/queue/intake/space-account.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
+import { eventLoopTurn } from '../../../src/system/event-loop.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 function account(free: number) {
   const disk = { free }
@@ -48,4 +50,20 @@ test('a sample that failed is taken again by the next message', async () => {
   const space = new SpaceAccount({ freeSpace: () => answers.shift()?.() ?? Promise.reject(new Error('asked too often')) }, systemClock)
   await expect(space.hasMoreThan(1_000_000)).rejects.toThrow('the database is away')
   expect(await space.hasMoreThan(1_000_000)).toBe(true)
+})
+
+test('a message is not refused by a sample that another one asked for before space became free', async () => {
+  const clock = new VirtualClock()
+  const asked: ((free: number) => void)[] = []
+  const space = new SpaceAccount({ freeSpace: () => new Promise((resolve) => asked.push(resolve)) }, clock)
+  const first = space.hasMoreThan(1_000_000)
+  asked.shift()?.(0)
+  expect(await first).toBe(false)
+  clock.jumpTo(clock.now() + 25)
+  const [early, late] = [space.hasMoreThan(1_000_000), space.hasMoreThan(1_000_000)]
+  await eventLoopTurn()
+  expect(asked).toHaveLength(2)
+  asked[0]?.(0)
+  asked[1]?.(10_000_000)
+  expect(await Promise.all([early, late])).toContain(true)
 })
