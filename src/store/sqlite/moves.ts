@@ -35,7 +35,7 @@ import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc 
 import * as auditing from './audit/audit-queries.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
-import { asMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+import { asMessage, fromMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 /** Maximum number of messages that one call considers, which takes some milliseconds. */
@@ -280,22 +280,7 @@ function decoded(message: MessageId, { record, crc }: Pick<MovingRow, 'record' |
 }
 
 function messageRow({ message, placement, deletedAt, why, forcedExpire, warnings, warnAt }: MovedMessage, sharesContent: number) {
-  const row = {
-    id: message.id,
-    created_at: message.createdAt,
-    arrived_at: message.arrivedAt,
-    sender: message.sender,
-    size: message.size,
-    content_id: message.contentId,
-    prepended_headers: message.prependedHeaders ?? null,
-    ret: message.ret ?? null,
-    envid: message.envid ?? null,
-    smtputf8: message.smtputf8 ? 1 : 0,
-    body_type: message.bodyType ?? null,
-    message_id: message.messageId ?? null,
-    client: message.client ?? null,
-    sasl_username: message.saslUsername ?? null,
-  }
+  const row = fromMessage(message)
   return {
     ...row,
     shares_content: sharesContent,

@@ -114,6 +114,24 @@ export function assertSound(row: RecipientRow): void {
   if (!isSoundRecipient(row)) throw new Undecodable(`the envelope or schedule of recipient ${row.id} does not match its checksum`)
 }
 
+/** The columns of a message that are written once. */
+export const fromMessage = (message: Message) => ({
+  id: message.id,
+  created_at: message.createdAt,
+  arrived_at: message.arrivedAt,
+  sender: message.sender,
+  size: message.size,
+  content_id: message.contentId,
+  prepended_headers: message.prependedHeaders ?? null,
+  ret: message.ret ?? null,
+  envid: message.envid ?? null,
+  smtputf8: message.smtputf8 ? 1 : 0,
+  body_type: message.bodyType ?? null,
+  message_id: message.messageId ?? null,
+  client: message.client ?? null,
+  sasl_username: message.saslUsername ?? null,
+})
+
 /** Decodes a message without validation. */
 export const asMessage = (row: MessageRow): Message =>
   row.prepended_headers === null ? asDeparted(row) : { ...asDeparted(row), prependedHeaders: row.prepended_headers }
