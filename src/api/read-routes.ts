@@ -143,7 +143,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       answers: { 200: { about: 'the count', shape: shapes.messageCount } },
       problems: [HTTP_PROBLEMS.busy],
       isSearch: true,
-      handler: async (request) => json(await messageCount(view, request.query, viewerOf(request))),
+      handler: async (request) => json(await messageCount(view, request.query, request.requester.destinations)),
     }),
     apiRoute({
       method: 'GET',

@@ -118,7 +118,7 @@ async function sendersOf(deps: ScreenDeps, query: z.output<typeof conditionShape
 
 const NOTHING = { messages: [], next: null } as const
 
-async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
+async function messagesAnswer(deps: ScreenDeps, { query, requester }: ScreenRequest, view: View): Promise<Answer> {
   const filter: FilterText = filterOf(query)
   const after = text(query, 'after')
   const visible = requester?.destinations ?? null
@@ -129,7 +129,7 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
   }
   const conditions = parsed.data
   const page = await messagePage(deps.view, { ...conditions, limit: LIMIT, after: after === '' ? undefined : after }, visible)
-  const count = await messageCount(deps.view, conditions, { visible, signal })
+  const count = await messageCount(deps.view, conditions, visible)
   const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, conditions, visible) : null
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, problem: null }))
 }

@@ -158,7 +158,7 @@ export interface BoundedCount {
   readonly isAtLeast: boolean
 }
 
-/** Counts the messages of a filter, up to about `most` messages or `within` ms. The filter has times of the queue's clock. */
+/** Counts the messages of a filter, up to about `most` messages or `within` ms. The filter has times of the reader's clock. */
 export async function countMatching(
   { reader, clock }: { readonly reader: Pick<QueueReader, 'survey'>; readonly clock: Pick<Clock, 'monotonic'> },
   filter: QueueFilter,

@@ -8,9 +8,10 @@ import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-det
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
 import { pages } from '../../queue/list-pages.ts'
+import { countMatching } from '../../queue/operation-plan.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { messageContent } from '../../queue/content-parts.ts'
-import type { ListedMessage, MessageDetails, QueueFilter } from '../../store/queue-reader.ts'
+import type { ListedMessage, MessageDetails } from '../../store/queue-reader.ts'
 import { seconds } from '../../system/clock.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
@@ -124,9 +125,7 @@ export async function* messageLines(
 }
 
 /** Number at which a count ends, and time after which it ends. */
-const COUNTED = 100_000
-const COUNT_TIME = seconds(0.2)
-const COUNT_PAGE = 5_000
+const COUNT_LIMITS = { most: 100_000, within: seconds(0.2) }
 
 export interface MessageCount {
   readonly count: number
@@ -134,30 +133,11 @@ export interface MessageCount {
   readonly at_least: boolean
 }
 
-/** Counts the messages of a filter, up to COUNTED and for COUNT_TIME. */
-export async function countMessages(
-  view: Pick<QueueView, 'reader' | 'clock'>,
-  filter: QueueFilter,
-  signal: AbortSignal,
-): Promise<MessageCount> {
-  const deadline = view.clock.monotonic() + COUNT_TIME
-  let count = 0
-  for (let after = 0; count < COUNTED;) {
-    const size = Math.min(COUNT_PAGE, COUNTED - count)
-    const found = await view.reader.find(filter, { after, limit: size })
-    count += found.length
-    if (found.length < size) return { count, at_least: false }
-    if (signal.aborted || view.clock.monotonic() >= deadline) break
-    after = found.at(-1)?.id ?? after
-  }
-  return { count, at_least: true }
+/** Counts the messages of a filter, within COUNT_LIMITS. */
+export async function messageCount(view: QueueView, query: MessageQuery, visible: Visible): Promise<MessageCount> {
+  const { count, isAtLeast } = await countMatching(view, filterOf(query, visible, wallNow(view)), COUNT_LIMITS)
+  return { count, at_least: isAtLeast }
 }
-
-export const messageCount = (
-  view: QueueView,
-  query: MessageQuery,
-  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
-) => countMessages(view, filterOf(query, visible, wallNow(view)), signal)
 
 /** A message in the queue or in the history. Throws Problem when there is none that the client may see. */
 export async function messageDetails(view: QueueView, queueId: string, visible: Visible): Promise<MessageDetails> {
