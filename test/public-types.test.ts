@@ -25,7 +25,9 @@ function compile(name: string, project: object): string {
 }
 
 mkdirSync(join(folder, 'node_modules/deferd'), { recursive: true })
-symlinkSync(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
+// Only the types of Node: npm does not install the development dependencies of a package, among them the other @types.
+mkdirSync(join(folder, 'node_modules/@types'))
+symlinkSync(join(root, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'))
 cpSync(join(root, 'package.json'), join(folder, 'node_modules/deferd/package.json'))
 const emitErrors = compile('emit.json', {
   extends: join(root, 'tsconfig.build.json'),

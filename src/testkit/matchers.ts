@@ -148,5 +148,8 @@ export type Asserting<M> = M extends (this: never, received: unknown, ...args: i
   ? (...args: Args) => void
   : never
 
-/** Types of the matchers for expect(): `declare module 'vitest' { interface Matchers<T> extends DeferdMatchers {} }`. */
+/**
+ * Types of the matchers for expect(), to be added to vitest's with
+ * `declare module 'vitest' { interface Matchers<R extends void | Promise<void>, T = unknown> extends DeferdMatchers {} }`.
+ */
 export type DeferdMatchers = { [Name in keyof typeof matchers]: Asserting<(typeof matchers)[Name]> }

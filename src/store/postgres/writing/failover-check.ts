@@ -6,6 +6,7 @@ import type { MessageId } from '../../../mail/message.ts'
 import { DatabaseError } from 'pg'
 import type { Statements } from '../session/database-connection.ts'
 import type { RecentMail } from './recent-mail.ts'
+import type { Failover } from './writing-events.ts'
 
 /**
  * Number of promotions of a standby so far (PostgreSQL, "Timelines"). The function is absent in services with a storage of their own, and
@@ -19,14 +20,6 @@ export const lastReserved = 'select last_value as last from message_id'
 /** Reserves all ids up to $1 again, so that no other node gets them. */
 export const reserveAgain = `
   select count(nextval('message_id')) as again from generate_series((select last_value from message_id) + 1, $1::bigint)`
-
-/** The state after a failover. */
-export interface Failover {
-  /** Null where the server does not tell. */
-  readonly timeline: number | null
-  /** Queue ids of acknowledged messages that the server does not have. */
-  readonly lost: readonly string[]
-}
 
 export interface ReservedIds {
   /** The highest id that was reserved. */

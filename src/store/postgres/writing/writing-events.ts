@@ -1,6 +1,13 @@
 /** Facts about the transactions of a node, for its log and its metrics. */
 import type { Duration } from '../../../system/clock.ts'
-import type { Failover } from './failover-check.ts'
+
+/** The state after a failover. */
+export interface Failover {
+  /** Null where the server does not tell. */
+  readonly timeline: number | null
+  /** Queue ids of acknowledged messages that the server does not have. */
+  readonly lost: readonly string[]
+}
 
 export type WritingEvent =
   /** `took` is the time from the first statement of a transaction to the answer to its commit. */
