@@ -14,7 +14,6 @@ import { matchRoute } from '../src/http/route-table.ts'
 import { Page } from '../src/page/web-page.ts'
 import { queueIdOf } from '../src/mail/message.ts'
 import { ANY_MESSAGE } from '../src/store/queue-reader.ts'
-import { systemRandom } from '../src/system/system-random.ts'
 import { createObservedWorld, type World } from '../src/testkit/world.ts'
 
 const FOLDER = join(import.meta.dirname, '../docs/images/page')
@@ -139,8 +138,6 @@ const api = queueApi({ clock, loaded: () => loaded, parts: () => ({ store, reade
 const page = new Page({
   view: api.view,
   now: api.now,
-  notices: () => relay.notices,
-  draw: (key) => systemRandom.draw(key),
   light: () => Promise.resolve({ isOk: true, text: 'commits in 1 ms' }),
 })
 const browser = await chromium.launch({ executablePath: BROWSER })

@@ -7,7 +7,8 @@ import { jsonBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { Causes, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
-import { contentOf, messageCount, messageLines, messagePage, messageStory, NO_CONTENT, UNKNOWN_MESSAGE } from './queries/messages.ts'
+import { messageStory } from './queries/message-story.ts'
+import { contentOf, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from './queries/messages.ts'
 import type { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import { historyLines, historyPage, SERIES, trafficSeries, type SeriesSpan } from './queries/departed-mail.ts'
@@ -149,11 +150,12 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       method: 'GET',
       path: '/messages/:id',
       role: 'viewer',
-      summary: 'One message with its attempts',
-      about: 'The members of `deferd queue show --json`, also for a message that has left the queue, for `history_retention`.',
+      summary: 'One message with its attempts and its future',
+      about:
+        'The members of `deferd queue show --json`, with the client that sent the message, the last operations on it, and the attempts that each recipient will get while it stays deferred. Also for a message that has left the queue, for `history_retention`.',
       answers: { 200: { about: 'the message', shape: shapes.messageStory } },
       problems: [UNKNOWN_MESSAGE],
-      handler: async ({ parameters, requester }) => json(await messageStory(view, parameters['id'] ?? '', requester.destinations)),
+      handler: async ({ parameters, requester }) => json(await messageStory(view, parameters['id'] ?? '', requester)),
     }),
     apiRoute({
       method: 'GET',

@@ -30,8 +30,6 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
   const page = new Page({
     view: api.view,
     now: api.now,
-    notices: () => open().relay.notices,
-    draw: (key) => systemRandom.draw(key),
     light: relayLight({ clock, parts }),
   })
   return new Admin({

@@ -284,6 +284,9 @@ export class Relay {
     return this.#rules.notices
   }
 
+  /** The named draws of the retry schedule; see Random.draw. */
+  readonly draw = (key: string): number => this.#deps.random.draw(key)
+
   #compile({ config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
     const { clock, random, net, store, events } = this.#deps
     const router = new Router(config, routingTables ?? openRoutingTables(config).tables)

@@ -20,7 +20,7 @@ import { askedBy, type Asked, type DirectRequest } from '../api/values/operation
 import { planOfToken } from '../api/values/plan-token.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { formBody, invalid } from '../http/request-body.ts'
-import { auditName, type Requester } from '../http/requester.ts'
+import { auditName } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'
 import type { OperationJson } from '../presentation/operation-json.ts'
@@ -30,7 +30,7 @@ import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
 import { conditionsOf, describedFilter, filterOf, optionsOf } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
-import { screenAnswer, viewOf, type PageDeps } from './page-view.ts'
+import { requesterOf, screenAnswer, viewOf, type PageDeps } from './page-view.ts'
 
 /** Maximum size of a form. A plan names up to 50 messages. */
 const FORM_LIMIT = 256 * 1024
@@ -44,11 +44,6 @@ export const placeOf = (back: string | null): string =>
   back !== null && /^(?:messages|destinations|history|audit)(?:[/?][\u0021-\u007e]*)?$/.test(back) && !back.includes('..')
     ? back
     : 'messages'
-
-function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requester'>): Requester {
-  if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'log in with the link of `deferd page`')
-  return requester
-}
 
 const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] => {
   const parsed = z.enum(OPERATIONS).safeParse(query.get('operation'))

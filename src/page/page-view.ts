@@ -1,7 +1,8 @@
 /** The facts of a request that every screen needs, and the answer that carries a screen. */
 import type { QueueView } from '../api/queries/queue-view.ts'
 import { wallNow } from '../api/queries/queue-view.ts'
-import { auditName, grants } from '../http/requester.ts'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { auditName, grants, type Requester } from '../http/requester.ts'
 import type { Answer, RouteRequest } from '../http/route-table.ts'
 import { VERSION } from '../system/version.ts'
 import { document, type Screen } from './markup/frame.ts'
@@ -12,6 +13,12 @@ export interface PageDeps {
   readonly view: QueueView
   /** Health of the relay, as `/healthz` reports it. */
   readonly light: () => Promise<Light>
+}
+
+/** The client of a route that needs a role. */
+export function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requester'>): Requester {
+  if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'log in with the link of `deferd page`')
+  return requester
 }
 
 /** Facts for the screen at a route's path, such as `/messages/:id`. */

@@ -1,14 +1,10 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
-import type { NoticeSettings } from '../bounce/notice-writer.ts'
-import { futureJson } from '../presentation/future-attempts.ts'
-import { auditEntryJson } from '../presentation/operation-json.ts'
-import { storyJson } from '../presentation/story-json.ts'
 import { Causes, destinationDetails, destinationPage } from '../api/queries/destinations.ts'
 import { historyPage, trafficSeries } from '../api/queries/departed-mail.ts'
-import { messageCount, messageDetails, messagePage } from '../api/queries/messages.ts'
+import { messageStory } from '../api/queries/message-story.ts'
+import { messageCount, messagePage } from '../api/queries/messages.ts'
 import type { Now } from '../api/queries/now.ts'
-import { recordsOf } from '../api/queries/queue-view.ts'
 import { retryPlans } from '../api/queries/retry-plans.ts'
 import { conditionShape, durationText } from '../api/values/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
@@ -27,13 +23,10 @@ import { messageScreen } from './screens/message-screen.ts'
 import { messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
-import { screenAnswer, viewOf, type PageDeps } from './page-view.ts'
+import { requesterOf, screenAnswer, viewOf, type PageDeps } from './page-view.ts'
 
 export interface ScreenDeps extends PageDeps {
   readonly now: Now
-  readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>
-  /** The named draws of the scheduler; see Random.draw. */
-  readonly draw: (key: string) => number
 }
 
 /** Messages and destinations on one page. */
@@ -137,15 +130,9 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester }: ScreenRequ
 const messagesRoute = (deps: ScreenDeps): Route => screen(deps, '/messages', (request, view) => messagesAnswer(deps, request, view), true)
 
 const messageRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/messages/:id', async ({ parameters, requester }, view) => {
-    const story = await messageDetails(deps.view, parameters['id'] ?? '', requester?.destinations ?? null)
-    const facts = { story, records: await recordsOf(deps.view), policies: deps.view.policies() }
-    const future = futureJson({ ...facts, notices: deps.notices(), draw: deps.draw, now: view.now })
-    const { id, messageId, client, saslUsername } = story.message
-    const operations = (await deps.view.reader.operationsOn(id)).map(auditEntryJson)
-    const origin = { message_id: messageId ?? null, client: client ?? null, sasl_username: saslUsername ?? null }
-    return screenAnswer(view, messageScreen(view, { ...storyJson(facts), ...origin, operations, future }))
-  })
+  screen(deps, '/messages/:id', async (request, view) =>
+    screenAnswer(view, messageScreen(view, await messageStory(deps.view, request.parameters['id'] ?? '', requesterOf(request)))),
+  )
 
 const OUTCOMES: readonly string[] = ['delivered', 'bounced', 'expired', 'removed']
 const isOutcome = (outcome: string): outcome is FinalState => OUTCOMES.includes(outcome)

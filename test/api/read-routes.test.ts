@@ -6,6 +6,7 @@ import { recordsByName } from '../../src/presentation/recipient-status.ts'
 import { jsonLine } from '../../src/presentation/text.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { ApiServer, validator, type Members } from '../support/api-server.ts'
+import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import type { QueueWorld } from '../support/queue-world.ts'
 
@@ -144,6 +145,36 @@ test('a message has its attempts and its rule, also when it has left the queue',
   expect((await api.get(`/messages/${ids[2]}`)).json).toMatchObject({ queue_name: 'gone', waits_for: 'nothing' })
   expect((await api.get('/messages/4SVLCh0sf8z7Qhl')).status).toBe(404)
   expect((await api.get('/messages/%1b%5b2J')).json.detail).not.toContain('\u001b')
+})
+
+test('a message has its client, the operations on it, and the attempts that it gets while it stays deferred', async () => {
+  const { api, world } = await serve()
+  const sent = { from: 'app@us.example', to: ['ann@a.example.org', 'bob@c.example'], text: 'hi' }
+  const { queue_id: id } = (await api.post('/messages', sent, { as: 'sender' })).json
+  await world.advance(60_000)
+  const before = (await api.get(`/messages/${id}`)).json
+  expect(before).toMatchObject({ client: 'unknown[127.0.0.1]', sasl_username: 'token:sender', message_id: expect.stringMatching(/^<.+>$/) })
+  expect(before).toMatchObject({ operations: [], future: [{ recipient: 'ann@a.example.org' }, { recipient: 'bob@c.example' }] })
+  const { attempts, expire_time: end } = before.future[0] ?? { attempts: [], expire_time: 0 }
+  expect(attempts.length).toBeGreaterThan(40)
+  const made = world.attempts('a.example.org').length
+  await world.advance((end + 60) * 1_000 - world.clock.now())
+  const later = world.attempts('a.example.org').slice(made)
+  expect(later.map(({ at }) => (BEGINNING + at) / 1_000)).toEqual(attempts)
+  expect((await api.get(`/messages/${id}`)).json).toMatchObject({ queue_name: 'gone', future: [] })
+})
+
+test('a limited token sees its own operations on a message, and the future of its recipients', async () => {
+  const { api, ids } = await filled()
+  const hold = (as: string, operation: string) => api.post('/operations', { operation, selection: { kind: 'ids', ids: [ids[0]] } }, { as })
+  await hold('operator', 'hold')
+  expect((await api.get(`/messages/${ids[0]}`)).json).toMatchObject({
+    operations: [{ operation: 'hold', who: 'token:operator (127.0.0.1)' }],
+    future: [],
+  })
+  await hold('limited', 'release')
+  const own = (await api.get(`/messages/${ids[0]}`, { as: 'limited' })).json
+  expect(own).toMatchObject({ operations: [{ operation: 'release', who: 'token:limited (127.0.0.1)' }], future: [{}, {}] })
 })
 
 test('the content is sent as text, to those with the right only', async () => {

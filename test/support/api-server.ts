@@ -54,6 +54,7 @@ export interface Members {
   readonly settings: { readonly values: Readonly<Record<string, string>> }
   readonly messages: readonly Members[]
   readonly history: readonly Members[]
+  readonly future: readonly { readonly attempts: readonly number[]; readonly expire_time: number }[]
   readonly destinations: readonly Members[]
   readonly largest_destinations: readonly Members[]
   readonly causes: readonly Members[]

@@ -2,7 +2,6 @@
 import { messageJson } from '../../presentation/message-json.ts'
 import type { DestinationRecords } from '../../presentation/recipient-status.ts'
 import { submissionJson } from '../../presentation/maildrop-json.ts'
-import { storyJson } from '../../presentation/story-json.ts'
 import { epochSeconds, jsonLines } from '../../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
@@ -152,12 +151,6 @@ function withSeen(story: MessageDetails, visible: string): MessageDetails | unde
   if (recipients.length === 0) return undefined
   const ids = new Set(recipients.map(({ id }) => id))
   return { ...story, recipients, history: story.history.filter(({ recipient }) => ids.has(recipient)) }
-}
-
-/** One message with its attempts, as `deferd queue show --json` prints it. */
-export async function messageStory(view: QueueView, queueId: string, visible: Visible) {
-  const story = await messageDetails(view, queueId, visible)
-  return storyJson({ story, records: await recordsOf(view), policies: view.policies() })
 }
 
 /** Parts of a content. */

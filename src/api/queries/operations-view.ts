@@ -234,10 +234,13 @@ async function entryOf({ reader }: Pick<QueueView, 'reader'>, id: number): Promi
   throw new Problem(UNKNOWN_OPERATION, `there is no operation ${id}`)
 }
 
-/** An operation that the client may see: with limited destinations, its own. */
+/** True for an operation that the client may see: with limited destinations, its own. */
+export const seesOperation = ({ who }: AuditEntry, { destinations, name }: Requester): boolean =>
+  destinations === null || who.startsWith(`${name} (`)
+
 async function visibleEntry(view: QueueView, id: number, requester: Requester): Promise<AuditEntry> {
   const entry = await entryOf(view, id)
-  if (requester.destinations === null || entry.who.startsWith(`${requester.name} (`)) return entry
+  if (seesOperation(entry, requester)) return entry
   throw new Problem(UNKNOWN_OPERATION, `there is no operation ${id}`)
 }
 

@@ -1,4 +1,5 @@
 /** The queue as the queries of the API see it. All times are of the wall clock. */
+import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
@@ -56,6 +57,9 @@ export interface QueueView {
   readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
+  readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>
+  /** The named draws of the retry schedule; see Random.draw. */
+  readonly draw: (key: string) => number
   readonly loaded: () => LoadedConfig
   /** Counts of the queue, with at most `largest` destinations. */
   readonly tally: (largest: number) => Promise<QueueTally>

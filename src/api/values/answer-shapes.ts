@@ -70,14 +70,6 @@ const attempt = z.object({
   reason: z.string(),
 })
 
-export const messageStory = message
-  .extend({
-    history: z.array(attempt),
-    rule: textOrNull,
-    waits_for: z.enum(['due-time', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing']),
-  })
-  .meta({ id: 'Message' })
-
 export const destination = z
   .object({
     destination: z.string(),
@@ -251,6 +243,27 @@ const operationState = {
 export const operation = z
   .object({ ...operationState, operation: z.string(), arguments: z.string(), changed: count, who: z.string(), time })
   .meta({ id: 'Operation' })
+
+const future = z.object({
+  recipient: z.string(),
+  attempts: z.array(time).describe('coming attempts while the recipient stays deferred; at most 500'),
+  planned: count.describe('all coming attempts'),
+  warnings: z.array(time).describe('delay warnings to the sender'),
+  expire_time: time.describe('time at which the sender gets the message back'),
+})
+
+export const messageStory = message
+  .extend({
+    history: z.array(attempt),
+    rule: textOrNull,
+    waits_for: z.enum(['due-time', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing']),
+    message_id: textOrNull.describe('Message-ID of the header'),
+    client: textOrNull.describe('name and address of the client that sent the message'),
+    sasl_username: textOrNull.describe('user of the login of that client'),
+    operations: z.array(operation).describe('the last operations on the message, the newest first'),
+    future: z.array(future).describe('recipients that wait for attempts; with `retry_jitter`, one of the possible schedules'),
+  })
+  .meta({ id: 'Message' })
 
 const auditEntry = z.object({ time, who: z.string(), action: z.string(), arguments: z.string(), changed: count, ...operationState })
 

@@ -1,5 +1,5 @@
 /** One message: why it is in the queue, every attempt with its reply, and the attempts that are planned. */
-import type { FutureValue, MessageValue, OperationValue } from './shown-values.ts'
+import type { FutureValue, MessageValue } from './shown-values.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
@@ -12,6 +12,7 @@ import type { View } from '../markup/view.ts'
 
 type Recipient = MessageValue['recipients'][number]
 type Attempt = MessageValue['history'][number]
+type Operation = MessageValue['operations'][number]
 
 const WAITS: Readonly<Record<MessageValue['waits_for'], string>> = {
   'due-time': 'It waits for its next attempt.',
@@ -95,7 +96,7 @@ const joinedTimes = (view: View, times: readonly number[]): Part => times.map((t
 
 function drawing(view: View, message: MessageValue, address: string): Html {
   const attempts = message.history.filter((attempt) => attempt.recipient === address)
-  const future = message.future?.find((one) => one.recipient === address)
+  const future = message.future.find((one) => one.recipient === address)
   const marks = marksOf(message, attempts, future)
   const end = Math.max(...marks.map((mark) => mark.age), future === undefined ? 0 : 1, 60_000)
   const isGone = message.queue_name === 'gone'
@@ -107,7 +108,7 @@ function drawing(view: View, message: MessageValue, address: string): Html {
 }
 
 function recipientBlock(view: View, message: MessageValue, one: Recipient): Html {
-  const future = message.future?.find(({ recipient }) => recipient === one.address)
+  const future = message.future.find(({ recipient }) => recipient === one.address)
   const reason = one.delay_reason ?? one.bounce_reason ?? null
   return html`<article class="recipient">
     <h3><span class="address">${one.address}</span> ${marked(one.state)}</h3>
@@ -166,9 +167,9 @@ function attemptsSection(view: View, { history, recipients }: MessageValue): Htm
   )
 }
 
-const operationColumns = (view: View): readonly Column<OperationValue>[] => [
+const operationColumns = (view: View): readonly Column<Operation>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
-  { heading: 'Operation', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`)}">${action}</a>` },
+  { heading: 'Operation', cell: ({ id, operation }) => html`<a href="${linkTo(view, `operations/${id}`)}">${operation}</a>` },
   { heading: 'Who', cell: ({ who }) => who },
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
 ]
@@ -187,8 +188,8 @@ export function messageScreen(view: View, message: MessageValue): Screen {
       ['sender', html`<span class="address">${message.sender}</span>`],
       ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
       ['size', byteSize(message.message_size)],
-      ['Message-ID', message.message_id === null || message.message_id === undefined ? null : html`<code>${message.message_id}</code>`],
-      ['client', message.client === null || message.client === undefined ? null : html`<code>${message.client}</code>`],
+      ['Message-ID', message.message_id === null ? null : html`<code>${message.message_id}</code>`],
+      ['client', message.client === null ? null : html`<code>${message.client}</code>`],
       ['user', message.sasl_username],
       [
         'next attempt',
@@ -205,7 +206,7 @@ export function messageScreen(view: View, message: MessageValue): Screen {
       ['by rule', message.rule, 'wide'],
     ])}
     ${recipientsSection(view, message)} ${attemptsSection(view, message)}
-    ${message.operations === undefined || message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
+    ${message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
     ${asCommand(['queue', 'show', id], { method: 'GET', path: `api/v1/messages/${encodeURIComponent(id)}` })}`,
   }
 }

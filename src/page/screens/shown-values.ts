@@ -1,4 +1,5 @@
 /** Values that the screens show, in the members of deferd's JSON. Times are in seconds. */
+import type { messageStory } from '../../api/queries/message-story.ts'
 import type { AttentionJson } from '../../presentation/attention-json.ts'
 import type { CauseJson } from '../../presentation/cause-json.ts'
 import type { DestinationJson } from '../../presentation/destination-json.ts'
@@ -6,7 +7,6 @@ import type { HistoryJson } from '../../presentation/history-json.ts'
 import type { AuditEntryJson } from '../../presentation/operation-json.ts'
 import type { MessageJson } from '../../presentation/message-json.ts'
 import type { StatusJson } from '../../presentation/status-json.ts'
-import type { StoryJson } from '../../presentation/story-json.ts'
 
 export type StatusDestination = StatusJson['largest_destinations'][number]
 
@@ -43,20 +43,9 @@ export interface CountValue {
   readonly at_least: boolean
 }
 
-export interface FutureValue {
-  readonly recipient: string
-  readonly attempts: readonly number[]
-  readonly warnings: readonly number[]
-  readonly expire_time: number
-}
+export type MessageValue = Awaited<ReturnType<typeof messageStory>>
 
-export interface MessageValue extends StoryJson {
-  readonly message_id?: string | null
-  readonly client?: string | null
-  readonly sasl_username?: string | null
-  readonly operations?: readonly OperationValue[]
-  readonly future?: readonly FutureValue[]
-}
+export type FutureValue = MessageValue['future'][number]
 
 /** A record of the audit log; that of an operation has its progress. */
 export type OperationValue = AuditEntryJson
