@@ -288,7 +288,7 @@ export class Relay {
   readonly draw = (key: string): number => this.#deps.random.draw(key)
 
   #compile({ config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
-    const { clock, random, net, store, events } = this.#deps
+    const { clock, random, net, store, membership = SOLE_MEMBERSHIP, events } = this.#deps
     const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
     const policies = new DestinationPolicies(config)
     const opened = tables ?? openTables(config).tables
@@ -307,6 +307,7 @@ export class Relay {
       signing,
       headerChecks: headerChecks(config, checks, this.#deps.events, matching),
       readChunk: (body, index) => store.readChunk(body, index),
+      holds: () => membership.holds(),
       cachedContent: (message) => this.#contents.get(message),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
       secured: (relay, connection) => events.emit({ kind: 'tls-established', relay, ...connection }),

@@ -1,6 +1,6 @@
 /**
- * The DeliveryAgent port tries to deliver one request to its destination and returns an outcome for every recipient. A network
- * failure is an outcome; a rejection is a bug.
+ * The DeliveryAgent port tries to deliver one request to its destination and returns an outcome for every recipient, or that nothing
+ * was attempted. A network failure is an outcome; a rejection is a bug.
  */
 import type { Duration, Instant } from '../system/clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
@@ -58,6 +58,12 @@ export interface AttemptResult {
   readonly unreadable?: string | undefined
 }
 
+/**
+ * Result of a delivery. `not-begun` means that this node's lease ended before the first mail transaction: no remote server has received
+ * a part of the mail, and another node may deliver it.
+ */
+export type Delivery = AttemptResult | 'not-begun'
+
 /** Times of an attempt, in milliseconds since 1970. */
 export interface AttemptTimes {
   /** Time when the agent received the request. */
@@ -76,7 +82,7 @@ export interface DeliveryOptions {
 }
 
 export interface DeliveryAgent {
-  deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult>
+  deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<Delivery>
   /** Closes idle connections. Called once, after the last delivery. */
   close(): Promise<void>
 }

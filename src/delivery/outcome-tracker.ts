@@ -44,6 +44,11 @@ export class OutcomeTracker {
     return this.#open.size === 0
   }
 
+  /** True when no host has had a result for the open recipients. */
+  get isUntried(): boolean {
+    return [...this.#open.values()].some(({ verdict }) => verdict === undefined)
+  }
+
   /** Records the result of one host. With `withoutFeedback`, the result gives no feedback about the destination. */
   record(result: Classification, withoutFeedback = false): void {
     this.#reasons.clear()

@@ -46,6 +46,8 @@ export interface Transcript {
   readonly possiblySent: boolean
   /** Set when the content could not be read. `lasting` is true when another attempt would fail too. */
   readonly unreadable?: { readonly why: string; readonly lasting: boolean } | undefined
+  /** True when the lease of this node ended before MAIL, which was not sent. */
+  readonly leaseEnded?: true | undefined
   /** True when the cached connection was already closed. Nothing was sent in this session. */
   readonly stale: boolean
   /** True when the host supports DSN (RFC 3461). */

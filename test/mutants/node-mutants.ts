@@ -20,6 +20,12 @@ export const NODE_MUTANTS: readonly Mutant[] = [
     by: 'return this.#unavailable || (!this.#holds() && this.#unavailable)',
   },
   {
+    name: 'MAIL is sent without a lease',
+    file: 'src/delivery/smtp/mail-transaction.ts',
+    replace: 'if (this.#mail.holds()) return false',
+    by: 'if (this.#mail.holds() || this.#transcript.leaseEnded !== true) return false',
+  },
+  {
     name: 'observations are kept across an outage',
     file: OBSERVATIONS,
     replace: 'at - before.at > lease / 2 ? NO_OBSERVATIONS.beats : before.beats',

@@ -344,6 +344,13 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'queue/scheduler/shard-transfer',
   ),
   safety(
+    'connections are opened without a lease',
+    'delivery/smtp/attempt.ts',
+    'if (!this.#deps.holds()) {',
+    'if (!this.#deps.holds() && this.#leaseEnded) {',
+    'delivery/smtp/node-lease',
+  ),
+  safety(
     'a fence without a lock',
     'store/postgres/session/node-queries.ts',
     'id = $1 and session = $2 for share) fence',

@@ -80,6 +80,7 @@ export type GeneratedStep =
   | ({ readonly did: 'committed'; readonly number: number; readonly asked: Instant; readonly node?: OwnerId } & Commit)
   | ({ readonly did: 'began'; readonly attempt: number; readonly node?: OwnerId } & CommittedClaim)
   | { readonly did: 'ended'; readonly attempt: number; readonly destination: DestinationName; readonly result: ResultFacts }
+  | { readonly did: 'not begun'; readonly attempt: number; readonly destination: DestinationName }
   | ({ readonly did: 'looked'; readonly leases?: readonly OwnerId[]; readonly nodes?: readonly OwnerId[] } & Look)
   | { readonly did: 'faults end' }
   | { readonly did: 'disk full'; readonly until: number }
@@ -89,6 +90,7 @@ export type GeneratedStep =
 /** An event of one of several nodes. */
 export type NodeStep =
   | { readonly did: 'node joined' | 'node killed' | 'node paused' | 'node continued' | 'node cut' | 'node leaves'; readonly node: OwnerId }
+  | { readonly did: 'dialled' | 'sent MAIL'; readonly node: OwnerId }
   | { readonly did: 'node ended'; readonly node: OwnerId; readonly taker: OwnerId }
   | { readonly did: 'shards taken' | 'shards released'; readonly node: OwnerId; readonly shards: readonly Shard[] }
   | { readonly did: 'beat'; readonly node: OwnerId; readonly lives: boolean }

@@ -2,7 +2,7 @@
  * Wraps the store and the delivery agent of a relay: records commits and attempts, delays commits or lets them fail, and kills the
  * relay at the commits that a scenario names. Commits run one by one, so that the commits before a crash are known exactly.
  */
-import type { AttemptResult, DeliveryAgent } from '../../src/delivery/delivery-agent.ts'
+import type { AttemptResult, Delivery, DeliveryAgent } from '../../src/delivery/delivery-agent.ts'
 import { sleep, type Duration } from '../../src/system/clock.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import type { DeliveryRequest } from '../../src/mail/message.ts'
@@ -98,7 +98,7 @@ export class Recorder {
         const attempt = ++this.#attempts
         this.note('began', { attempt, ...requestFacts(request) })
         const result = await agent.deliver(request, options)
-        if (isAlive()) this.note('ended', { attempt, destination: request.destination, result: resultFacts(result) })
+        if (isAlive()) this.note(...endOf(result, { attempt, destination: request.destination }))
         return result
       },
     }
@@ -115,7 +115,7 @@ export const requestFacts = ({ message, destination, recipients, forcedExpire }:
   recipients: recipients.map(({ id, flushed }) => ({ id, flushed })),
 })
 
-export const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: AttemptResult) => ({
+const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: AttemptResult) => ({
   outcomes: [...outcomes].map(([recipient, { outcome, status, softBounce }]) => ({
     recipient,
     outcome,
@@ -129,6 +129,10 @@ export const resultFacts = ({ outcomes, feedback, congestion, possiblySent, time
   possiblySent,
   endedAt: times.endedAt,
 })
+
+/** Record of the end of a delivery: name and members. */
+export const endOf = (result: Delivery, of: Readonly<Record<string, unknown>>): [string, Readonly<Record<string, unknown>>] =>
+  result === 'not-begun' ? ['not begun', of] : ['ended', { ...of, result: resultFacts(result) }]
 
 /** Record of a commit. A content is replaced by the notice that it contains. */
 export function digest(method: QueueMethod, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {

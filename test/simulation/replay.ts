@@ -142,6 +142,8 @@ class Stage implements Scene {
             deed.settlement.recipients.map(({ recipient }) => recipient),
             deed.node,
           )
+        // Gives back mail in memory, which is not in delivery, and mail whose delivery has not begun.
+        if (deed.method === 'giveBack') this.#ended(deed.recipients, deed.node)
         if (deed.method === 'quarantine') this.#endedOf(deed.message)
         break
       case 'began':

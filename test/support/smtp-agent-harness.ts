@@ -5,7 +5,7 @@
 import { configFrom } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/options.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
-import type { AttemptResult, DeliveryOptions, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
+import type { AttemptResult, Delivery, DeliveryOptions, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { ForwardingNet, type Lookup, type MxRecord, type Net } from '../../src/system/net.ts'
 import { Router } from '../../src/delivery/routing/router.ts'
@@ -197,12 +197,17 @@ export class SmtpAgentHarness {
 
   async deliverRequest(request: DeliveryRequest, options: DeliveryOptions): Promise<Delivered> {
     const before = this.clock.monotonic()
-    let took: Duration | undefined
-    const attempt = this.agent.deliver(request, options).finally(() => (took = this.clock.monotonic() - before))
-    const ended = await this.driver.runWhile(() => took === undefined)
-    if (!ended || took === undefined) throw new Error('the attempt never ended, and no timer is pending')
-    const result = await attempt
-    return { ...result, took, of: outcomesOf(request, result) }
+    const result = await this.attempt(request, options)
+    if (result === 'not-begun') throw new Error('the attempt has not begun')
+    return { ...result, took: this.clock.monotonic() - before, of: outcomesOf(request, result) }
+  }
+
+  /** Begins a delivery at once, and advances virtual time until it has ended. */
+  async attempt(request: DeliveryRequest, options: DeliveryOptions): Promise<Delivery> {
+    let isOver = false
+    const attempt = this.agent.deliver(request, options).finally(() => (isOver = true))
+    if (!(await this.driver.runWhile(() => !isOver))) throw new Error('the attempt never ended, and no timer is pending')
+    return attempt
   }
 
   #ask<T>(question: string, answer: Lookup<T> | undefined): Lookup<T> {

@@ -11,7 +11,7 @@ import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { hard, classify, classifyFailure, type Policy, type Verdict } from '../classify.ts'
 import type { ConnectionCache } from './connection-cache.ts'
-import type { AttemptResult, DeliveryOptions } from '../delivery-agent.ts'
+import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { Host } from '../routing/host-order.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
@@ -52,6 +52,8 @@ export interface AttemptDeps {
   /** smtp_header_checks; null without. */
   readonly headerChecks: HeaderChecks | null
   readonly readChunk: ReadChunk
+  /** True while this node may begin connections and mail transactions; see Membership.holds. */
+  readonly holds: () => boolean
   readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1. */
@@ -91,6 +93,8 @@ export class Attempt {
   /** True while the configuration names the current next hop. */
   #configured = false
   #over = false
+  /** True when the lease of this node ended before a connection or a mail transaction, so that neither may begin. */
+  #leaseEnded = false
   #relay: string | null = null
   #connectionUse = 1
   #transmittingAt: Instant | undefined
@@ -109,10 +113,11 @@ export class Attempt {
     this.#endBy = deps.clock.monotonic() + Math.ceil(time)
   }
 
-  async run(): Promise<AttemptResult> {
+  async run(): Promise<Delivery> {
     this.#bounceUnsendable()
     for (const hop of this.#route.nexthops) if (!this.#ended) await this.#tryHop(hop)
     if (!this.#relayIsListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
+    if (this.#leaseEnded && this.#outcomes.isUntried) return 'not-begun'
     const endedAt = this.#deps.clock.now()
     return {
       ...this.#outcomes.close(),
@@ -125,7 +130,8 @@ export class Attempt {
   }
 
   get #ended(): boolean {
-    return this.#over || this.#outcomes.settled || this.#options.signal.aborted || this.#deps.clock.monotonic() >= this.#endBy
+    if (this.#over || this.#leaseEnded || this.#outcomes.settled || this.#options.signal.aborted) return true
+    return this.#deps.clock.monotonic() >= this.#endBy
   }
 
   /** Bounces recipients whose address cannot be sent in RCPT or whose domain is invalid. */
@@ -189,10 +195,11 @@ export class Attempt {
     this.#logReasons()
     const tls = this.#deps.tls.termsFor(hop, host.name, this.#tlsSettings)
     let session = await this.#connect(host, hop, tls)
-    if (!(session instanceof SmtpSession) && session.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
+    if (session !== undefined && !(session instanceof SmtpSession) && session.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
       this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${session.why}; trying in clear`)
       session = await this.#connect(host, hop, NO_TLS)
     }
+    if (session === undefined) return
     if (session instanceof SmtpSession) {
       await this.#transact(session, key, this.#policy(host.best, tls))
       return
@@ -212,9 +219,15 @@ export class Attempt {
     return !tls.required && waited && this.#deps.passwords.find(hop, message.sender) === undefined
   }
 
-  async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | SessionFailure> {
+  /** Returns undefined when the lease of this node has ended. */
+  async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | SessionFailure | undefined> {
     const { clock, config, passwords, secured, tickets } = this.#deps
     if (tls.wrapper && !tls.required) return { kind: 'tls-level', level: tls.level }
+    // A process that was stopped during the look-ups may resume here, after it was taken over.
+    if (!this.#deps.holds()) {
+      this.#leaseEnded = true
+      return undefined
+    }
     const socket = await this.#dial(host)
     if ('kind' in socket) return socket
     this.#relay = relayName(host)
@@ -263,12 +276,17 @@ export class Attempt {
     const { message } = this.#request
     const { smtp_line_length_limit: lineLimit, dkim_sign: signed } = this.#settings
     const lmtp = this.#route.transport === 'lmtp'
-    const { readChunk, cachedContent, signing, generic, headerChecks } = this.#deps
+    const { readChunk, holds, cachedContent, signing, generic, headerChecks } = this.#deps
     const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
     const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cachedContent?.(message) }
-    const mail = { ...outgoingMail({ message, recipients: this.#outcomes.open }, terms), lmtp, lineLimit }
+    const mail = { ...outgoingMail({ message, recipients: this.#outcomes.open }, terms), lmtp, lineLimit, holds }
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false
+    if (transcript.leaseEnded === true) {
+      this.#leaseEnded = true
+      session.quit()
+      return true
+    }
     this.#recordSession(session, transcript)
     if (message.bodyType === '8bitmime' && !transcript.eightBit && transcript.mailAt !== undefined) this.#warnOfEightBit()
     const withoutFeedback = transcript.unreadable !== undefined || transcript.failure?.kind === 'aborted'

@@ -52,6 +52,8 @@ export interface Mail {
   readonly lineLimit: number
   /** True to send RSET first, because the connection was used before. */
   readonly reset: boolean
+  /** True while MAIL may be sent; see Membership.holds. */
+  readonly holds: () => boolean
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -126,6 +128,7 @@ class Transaction {
   /** Sends the envelope in one write. Returns the number of accepted recipients, or 0 when no content must be sent. */
   async #pipelined(mail: Command, rcpts: readonly Command[]): Promise<number> {
     const transcript = this.#transcript
+    if (this.#isLeaseOver()) return 0
     const reset: readonly Command[] = this.#mail.reset ? [{ text: 'RSET', step: 'rset' }] : []
     transcript.mailAt = this.#channel.now()
     const data: readonly Command[] = transcript.chunking ? [] : [DATA]
@@ -151,6 +154,7 @@ class Transaction {
   async #inTurn(mail: Command, rcpts: readonly Command[]): Promise<number> {
     const transcript = this.#transcript
     if (this.#mail.reset && !(await this.#isFresh(this.#channel.request([{ text: 'RSET', step: 'rset' }])[0]))) return 0
+    if (this.#isLeaseOver()) return 0
     transcript.mailAt = this.#channel.now()
     transcript.mail = await this.#channel.request([mail])[0]
     if (!isKind(2, transcript.mail)) return 0
@@ -160,6 +164,13 @@ class Transaction {
     const accepted = rcpt.filter((reply) => isKind(2, reply)).length
     if (accepted > 0 && !transcript.chunking) transcript.data = await this.#channel.request([DATA])[0]
     return accepted
+  }
+
+  /** True when MAIL must not be sent. Asked immediately before, because the process may have been stopped since the last command. */
+  #isLeaseOver(): boolean {
+    if (this.#mail.holds()) return false
+    this.#transcript.leaseEnded = true
+    return true
   }
 
   /**

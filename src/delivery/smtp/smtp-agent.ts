@@ -10,7 +10,7 @@ import type { Random } from '../../system/random.ts'
 import { EXPANDED, LOOPING, type DeliveryRequest, type Message } from '../../mail/message.ts'
 import { Attempt, type AttemptDeps } from './attempt.ts'
 import { ConnectionCache } from './connection-cache.ts'
-import type { AttemptResult, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
+import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { ReadChunk } from './message-content.ts'
 import { HostFinder } from '../routing/host-finder.ts'
@@ -43,6 +43,8 @@ export interface SmtpAgentDeps {
   readonly clock: Clock
   readonly random: Random
   readonly readChunk: ReadChunk
+  /** True while this node may begin connections and mail transactions; see Membership.holds. Always true when absent. */
+  readonly holds?: (() => boolean) | undefined
   /** Returns the content of a message while it is in memory; see ContentCache. */
   readonly cachedContent?: ((message: Message) => readonly Uint8Array[] | undefined) | undefined
   /** Required when the configuration names key or password files. */
@@ -75,6 +77,7 @@ export class SmtpAgent implements DeliveryAgent {
     clock,
     random,
     readChunk,
+    holds = () => true,
     cachedContent,
     secrets = {},
     generic = null,
@@ -107,6 +110,7 @@ export class SmtpAgent implements DeliveryAgent {
       signing,
       headerChecks,
       readChunk,
+      holds,
       cachedContent,
       note,
       secured,
@@ -114,7 +118,7 @@ export class SmtpAgent implements DeliveryAgent {
     }
   }
 
-  async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<AttemptResult> {
+  async deliver(request: DeliveryRequest, options: DeliveryOptions): Promise<Delivery> {
     if (request.destination === EXPANDED) return this.#offline(request, 'delivered', ALIAS_EXPANDED)
     if (request.destination === LOOPING) return this.#offline(request, 'bounced', ALIAS_LOOP)
     const route = this.#router.route(request.recipients[0]?.address ?? '', request.message.sender)

@@ -260,6 +260,7 @@ export class Scheduler {
       keepConnection: this.#keepsConnection(destination),
       signal: this.#deps.storeHealth.abandoned,
     })
+    if (result === 'not-begun') return this.#returnUnbegun(running)
     // Other deliveries to the destination are in progress, so it is congested, not dead. The attempt is not a step of the retry
     // schedule.
     const returned = result.congestion === 'early' && destination.inFlight > 1
@@ -270,6 +271,12 @@ export class Scheduler {
     if (due === null) return
     destination.expect(due)
     for (const recipient of job.request.recipients) this.#expiry.expect(recipient.expiresAt)
+  }
+
+  /** Returns mail whose delivery has not begun, because the lease of this node has ended. The commit fails when another node has it. */
+  async #returnUnbegun({ job: { request }, destination }: RunningDelivery): Promise<void> {
+    await this.#giveBack.requests(destination, [request])
+    for (const { expiresAt } of request.recipients) this.#expiry.expect(expiresAt)
   }
 
   /** True when deliveries follow each other closely enough to share a connection (Postfix smtp_connection_cache_on_demand). */

@@ -25,8 +25,8 @@ export interface MembershipListener {
 
 export interface Membership {
   /**
-   * True while no other node can have taken this one over. Asked synchronously before each delivery, because a process that was
-   * stopped may run for a while before its timers do.
+   * True while no other node can have taken this one over. Asked synchronously before each delivery, connection and mail transaction,
+   * because a process that was stopped may run for a while before its timers do.
    */
   holds(): boolean
   /** True when this node schedules the destination. */

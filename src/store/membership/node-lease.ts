@@ -1,8 +1,9 @@
 /**
  * The time for which a node may begin deliveries after a beat. Another node takes this one over when it has seen no beat for
  * `lease`, which it measures from a later moment than the sending of the beat. So no delivery begins after a takeover, unless both
- * clocks of this machine stood still or were set back meanwhile; such deliveries begin before the next beat only. A delivery begins with its
- * look-ups of hosts: a process that is stopped during these opens the connection when it continues, like any delivery in flight.
+ * clocks of this machine stood still or were set back meanwhile; such deliveries begin before the next beat only. The lease is checked at
+ * the begin of a delivery, and again immediately before each connection and each mail transaction, because a process may be stopped
+ * between these.
  */
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
 

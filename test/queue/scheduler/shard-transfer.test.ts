@@ -4,7 +4,7 @@ import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
-import type { AttemptResult } from '../../../src/delivery/delivery-agent.ts'
+import type { Delivery } from '../../../src/delivery/delivery-agent.ts'
 import type { DeliveryRequest, MessageId } from '../../../src/mail/message.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
@@ -17,7 +17,7 @@ import { SECOND } from '../../../src/system/clock.ts'
 import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
 import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
 import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
-import { BUSY, claim, messagesIn, OK, queue, T0 } from '../../conformance/mail.ts'
+import { BUSY, claim, delivered, first, messagesIn, OK, queue, settleOne, T0 } from '../../conformance/mail.ts'
 
 const { config, written } = defaultConfig('relay.example')
 const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
@@ -42,7 +42,7 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
   const [own, other] = [joinMemoryQueue(shared, { name: 'a', now: () => T0 }), joinMemoryQueue(shared, { name: 'b', now: () => T0 })]
   await other.nodes.takeShards(SHARDS)
   const membership = { held: false, holds: true }
-  const deliveries: { readonly request: DeliveryRequest; end(outcome?: 'delivered' | 'deferred'): void }[] = []
+  const deliveries: { readonly request: DeliveryRequest; end(outcome?: 'delivered' | 'deferred' | 'not-begun'): void }[] = []
   const seen: QueueEvent[] = []
   const events = new Events(() => clock.now())
   events.listen((event) => seen.push(event))
@@ -111,7 +111,8 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
 const leases = ({ messages }: ReturnType<typeof emptyQueue>): readonly MessageId[] =>
   [...messages.values()].filter(({ recipients }) => recipients.some(({ leasedBy }) => leasedBy !== null)).map(({ message }) => message.id)
 
-function result({ recipients }: DeliveryRequest, outcome: 'delivered' | 'deferred', clock: VirtualClock): AttemptResult {
+function result({ recipients }: DeliveryRequest, outcome: 'delivered' | 'deferred' | 'not-begun', clock: VirtualClock): Delivery {
+  if (outcome === 'not-begun') return outcome
   const now = clock.now()
   return {
     outcomes: new Map(recipients.map(({ id }) => [id, { outcome, status: outcome === 'delivered' ? OK : BUSY }])),
@@ -258,6 +259,41 @@ test('no delivery begins while another node may have taken this one over', async
   scheduler.resumeWork()
   await advance(0)
   expect(tried()).toEqual([id])
+})
+
+test('mail whose delivery has not begun when the lease ends is given back, and is no attempt', async () => {
+  const { other, scheduler, membership, take, tried, deliveries, seen, advance, leasesOf } = await twoNodes()
+  const id = await queue(other.store)
+  await take()
+  membership.holds = false
+  deliveries[0]?.end('not-begun')
+  await advance(60 * SECOND)
+  expect([tried(), leasesOf(), scheduler.snapshot()[0]?.inFlight]).toEqual([[id], [], 0])
+  membership.holds = true
+  scheduler.resumeWork()
+  await advance(0)
+  expect(tried()).toEqual([id, id])
+  expect(deliveries[1]?.request.recipients).toMatchObject([{ attempts: 0, steps: 0 }])
+  deliveries[1]?.end()
+  await advance(0)
+  expect(seen.flatMap((event) => (event.kind === 'attempted' ? [event.attempts.length] : []))).toEqual([1])
+})
+
+test('mail whose delivery has not begun when another node takes this one over stays with that node', async () => {
+  const failures: string[] = []
+  const { nodes, other, storeHealth, membership, take, deliveries, advance } = await twoNodes((why) => failures.push(why))
+  const id = await queue(other.store)
+  await take()
+  await other.nodes.takeOver(nodes.me, 0)
+  await other.nodes.takeShards(1)
+  const claimed = await claim(other.store, T0)
+  membership.holds = false
+  deliveries[0]?.end('not-begun')
+  await advance(2 * SECOND)
+  expect([messagesIn(claimed.requests), failures]).toEqual([[id], ['node 1 was taken over']])
+  expect((await settleOne(other.store, id, delivered(first(id), T0))).removed).toBe(true)
+  storeHealth.abandon()
+  await advance(SECOND)
 })
 
 test('orders and mail of other nodes that were missed are found', async () => {

@@ -29,7 +29,7 @@ import { BEGINNING, VirtualClock } from '../../../src/testkit/virtual/virtual-cl
 import { History, type HistoryEvent } from '../../../src/testkit/world-history.ts'
 import type { WorldConfig } from '../../../src/testkit/world-options.ts'
 import { Dice } from '../generator.ts'
-import { digest, READS, requestFacts, resultFacts } from '../recorder.ts'
+import { digest, endOf, READS, requestFacts } from '../recorder.ts'
 import { Database } from './database.ts'
 import { SimulatedNode } from './node.ts'
 import type { CommitFault } from './node-scenario.ts'
@@ -178,7 +178,7 @@ export class Cluster {
         const attempt = ++this.#attempts
         this.note('began', { attempt, node, ...requestFacts(request) })
         const result = await agent.deliver(request, options)
-        if (isAlive()) this.note('ended', { attempt, node, destination: request.destination, result: resultFacts(result) })
+        if (isAlive()) this.note(...endOf(result, { attempt, node, destination: request.destination }))
         return result
       },
     }

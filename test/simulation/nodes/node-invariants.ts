@@ -19,7 +19,7 @@ import type { NodeRun } from './run-nodes.ts'
 
 const leaseOf = ({ lease = 0 }: Scenario): Duration => lease
 
-/** No delivery begins at a node after it was taken over. */
+/** No delivery, connection or mail transaction begins at a node after it was taken over. */
 export function nothingBeginsAfterTakeover(complain: Complain): Invariant {
   const ended = new Set<OwnerId>()
   return {
@@ -28,6 +28,8 @@ export function nothingBeginsAfterTakeover(complain: Complain): Invariant {
       if (event.did === 'node ended') ended.add(event.node)
       if (event.did === 'began' && event.node !== undefined && ended.has(event.node))
         complain(`node ${event.node} began a delivery of message ${event.message} after it was taken over`)
+      if ((event.did === 'dialled' || event.did === 'sent MAIL') && ended.has(event.node))
+        complain(`node ${event.node} ${event.did === 'dialled' ? 'opened a connection' : 'sent MAIL'} after it was taken over`)
     },
   }
 }

@@ -16,6 +16,7 @@ import type { QueueEvent } from '../../../src/telemetry/events.ts'
 import type { DeliveryAgent } from '../../../src/delivery/delivery-agent.ts'
 import { type Connection, type Database, StoreOver, tableOver } from './database.ts'
 import { Freezer } from './freezer.ts'
+import { WatchedNet } from './watched-net.ts'
 
 /** The clock of a machine that stands still while its process is stopped. */
 export type StandingClock = 'none' | 'monotonic' | 'wall'
@@ -101,11 +102,11 @@ export class SimulatedNode {
   }
 
   #assemble(): Life {
-    const { index, seed, lease, clock, net, database, settings, onEvent, recorded, recordedTable, watched } = this.#deps
+    const { index, seed, lease, clock, net, database, settings, onEvent, recorded, recordedTable, watched, did } = this.#deps
     const now = () => BEGINNING + clock.monotonic()
     const joined = joinMemoryQueue(database.queue, { name: `n${index}`, now })
     const id = joined.nodes.me
-    const freezer = new Freezer(clock, net)
+    const freezer = new Freezer(clock, new WatchedNet(net, (what) => did(what, id)))
     const [data, control] = [database.connect(`${id} data`), database.connect(`${id} control`)]
     const incarnation = new Incarnation({
       clock: freezer.clock,

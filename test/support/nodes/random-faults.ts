@@ -84,11 +84,8 @@ export interface FaultsTally extends Account {
   readonly noticedTwice: readonly string[]
   readonly removedNodes: number
   readonly foreignOutcomes: number
-  /**
-   * MAIL commands of a node between its removal and its next joining. Their deliveries were in progress when it stopped: the begin of a
-   * delivery precedes its connection, and is observed in the simulation only.
-   */
-  readonly sentAfterRemoval: number
+  /** MAIL commands of a node between its removal and its next joining. */
+  readonly begunAfterRemoval: number
   /** Number of those on connections that were opened after the removal. */
   readonly connectedAfterRemoval: number
   /** Leases and messages at the end. */
@@ -167,7 +164,7 @@ async function tally(cluster: NodeCluster, faults: Readonly<Record<string, numbe
     removedNodes: removed,
     foreignOutcomes,
     connectedAfterRemoval: late.filter(Boolean).length,
-    sentAfterRemoval: late.length,
+    begunAfterRemoval: late.length,
     left: Number(left?.['left']),
   }
 }
