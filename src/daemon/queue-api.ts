@@ -38,7 +38,7 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
       if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
       return parts.operations
     },
-    plan: (asked) => planOf({ store, reader, clock, retention: () => relay.config }, asked),
+    plan: (asked) => planOf({ reader, clock, retention: () => relay.config }, asked),
     submissions: () => ({
       open: (submission) => relay.acceptor.open(submission),
       refusal: async (size) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(size)),
@@ -49,7 +49,6 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
     attention: () => relay.attention(reader),
-    end: () => store.nextId(),
   }
 }
 
@@ -83,7 +82,6 @@ export function queueApi(deps: QueueApiDeps): Api {
     draw: (key) => open().draw(key),
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
-    end: () => open().end(),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
   return new Api(view, { tokens, random: systemRandom })

@@ -127,12 +127,13 @@ export class OperationJobs {
   }
 
   async #rounds(id: AuditId, job: Job, progress: (soFar: Progress) => void): Promise<OperationSummary> {
-    const { clock, throttle } = this.#deps
+    const { reader, clock, throttle } = this.#deps
+    const through = job.plan?.through ?? (await reader.lastId())
     const unknown: string[] = []
     let [matched, changed] = [0, 0]
-    for await (const messages of selectedRounds(this.#deps, { ...job, through: job.plan?.through ?? null }, unknown)) {
+    for await (const messages of selectedRounds(this.#deps, { ...job, through }, unknown)) {
       matched += messages.length
-      const ids = await carryOut(this.#deps, job, messages, { operation: id, at: clock.now(), matched })
+      const ids = await carryOut(this.#deps, { ...job, through }, messages, { operation: id, at: clock.now(), matched })
       if (ids === null) throw await this.#cancelled(id)
       changed += ids.length
       progress({ matched, changed, unknown, ids })

@@ -1,7 +1,6 @@
 /** Plans of operations: what an operation would change, and whether what an operator was shown still holds. */
 import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
 import { ANY_MESSAGE, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
-import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import type { BulkOperation, OperationRequest, ShownPlan } from './operation-request.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
@@ -33,8 +32,7 @@ export class PlanOutdated extends Error {
 }
 
 export interface PlanDeps {
-  readonly store: Pick<QueueStore, 'nextId'>
-  readonly reader: Pick<QueueReader, 'find' | 'list' | 'named' | 'placedBy' | 'survey'>
+  readonly reader: Pick<QueueReader, 'find' | 'lastId' | 'list' | 'named' | 'placedBy' | 'survey'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'wallOffset'>
   readonly retention: () => Retention
 }
@@ -74,8 +72,8 @@ export async function assertNotOutdated(deps: PlanDeps, request: OperationReques
 
 /** Counts what an operation would change. A brief plan has no destinations and no examples. */
 export async function planOf(deps: PlanDeps, request: Planned, { isBrief = false } = {}): Promise<OperationPlan> {
-  const { store, clock, retention } = deps
-  const through = store.nextId()
+  const { reader, clock, retention } = deps
+  const through = await reader.lastId()
   const terms = {
     through,
     tellsSenders: request.operation === 'expire',

@@ -1,6 +1,6 @@
 /** Carries out the rounds of an operation, each of which is one commit, and tells the scheduler and the log about the changed messages. */
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import { queueIdOf, type DestinationName } from '../mail/message.ts'
+import { queueIdOf, type DestinationName, type MessageId } from '../mail/message.ts'
 import type { OperationRound } from '../store/audit-log.ts'
 import type { LiveDestination, Suspension } from '../store/destination-status.ts'
 import { ANY_MESSAGE, type ListedMessage, type QueueReader } from '../store/queue-reader.ts'
@@ -28,7 +28,10 @@ export interface RoundDeps {
   readonly scheduler: SchedulerControl
 }
 
-type Work = Pick<BulkOperation, 'operation' | 'purge' | 'who'>
+interface Work extends Pick<BulkOperation, 'operation' | 'purge' | 'who'> {
+  /** Highest id that the operation selects. */
+  readonly through: MessageId
+}
 
 /** The operation on one message, with the data of the event that is emitted for it. */
 interface Step {
@@ -83,19 +86,39 @@ export async function carryOut(
 }
 
 /** One step per message of a round. Except for requeue, they share one operation object, so that structured cloning copies it once. */
-async function stepsOf(deps: RoundDeps, { operation: kind, purge }: Work, messages: readonly SelectedMessage[]): Promise<readonly Step[]> {
+async function stepsOf(
+  deps: RoundDeps,
+  { operation: kind, purge, through }: Work,
+  messages: readonly SelectedMessage[],
+): Promise<readonly Step[]> {
   const now = deps.clock.now()
-  if (kind === 'requeue') return (await Promise.all(messages.map((message) => requeueing(deps, message, now)))).flat()
+  if (kind === 'requeue') return (await Promise.all(messages.map((message) => requeueing(deps, message, { now, through })))).flat()
   const operation: Operation = kind === 'delete' ? { kind, now, purge } : kind === 'flush' ? { kind, now } : { kind }
   return messages.map((message) => ({ message, operation }))
 }
 
 /** Step that requeues a message, as a list: empty when the message has left the queue. */
-async function requeueing({ store, reader, policies }: RoundDeps, message: SelectedMessage, now: Instant): Promise<readonly Step[]> {
+async function requeueing(
+  { store, reader, policies }: RoundDeps,
+  message: SelectedMessage,
+  { now, through }: { readonly now: Instant; readonly through: MessageId },
+): Promise<readonly Step[]> {
   const [requeued] = await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
   if (requeued === undefined) return []
-  const newId = store.nextId()
+  const newId = await idAbove(store, through)
   return [{ message, requeued, operation: { kind: 'requeue', now, newId, expiresAt: now + lifetime(policies(), requeued) } }]
+}
+
+/**
+ * A new message id above `last`, so that the search of the operation does not find the message again. The ids that a node of a shared
+ * queue has reserved may be lower.
+ */
+async function idAbove(store: Pick<QueueStore, 'nextId' | 'nextIds'>, last: MessageId): Promise<MessageId> {
+  const id = store.nextId()
+  if (id > last) return id
+  const [reserved] = await store.nextIds(1)
+  if (reserved === undefined || reserved <= last) throw new Error(`the store reserved no id above ${last}`)
+  return reserved
 }
 
 /** Lifetime of a requeued message: the longest lifetime among its destinations. */

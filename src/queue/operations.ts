@@ -68,7 +68,8 @@ export class Operations {
   async #rehearse(request: Omit<BulkOperation, 'dryRun'>, progress: (soFar: Progress) => void): Promise<OperationSummary> {
     const unknown: string[] = []
     let matched = 0
-    for await (const round of selectedRounds(this.#deps, { ...request, through: null }, unknown)) {
+    const through = await this.#deps.reader.lastId()
+    for await (const round of selectedRounds(this.#deps, { ...request, through }, unknown)) {
       matched += round.length
       progress({ matched, changed: 0, unknown, ids: round.map(queueIdOf) })
     }

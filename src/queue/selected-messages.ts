@@ -2,7 +2,6 @@
 import type { Message, MessageId } from '../mail/message.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import { onClockAhead, type FoundMessage, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
-import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
 import type { BulkOperation, OperationName, Selection } from './operation-request.ts'
 
@@ -29,15 +28,14 @@ export type SelectedMessage = Pick<Message, 'id' | 'createdAt'>
 export type RoundsOf = Selection | { readonly kind: 'placed'; readonly by: AuditId }
 
 export interface SelectionDeps {
-  readonly store: Pick<QueueStore, 'nextId'>
   readonly reader: Pick<QueueReader, 'find' | 'named' | 'placedBy'>
   readonly clock: Pick<Clock, 'wallOffset'>
 }
 
 export type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
   readonly selection: RoundsOf
-  /** Highest message id to select; null for the newest. */
-  readonly through: MessageId | null
+  /** Highest id that a filter selects. */
+  readonly through: MessageId
 }
 
 /** The filter that an operation searches with, with times of the queue's clock. Operators read the wall clock. */
@@ -96,7 +94,7 @@ async function* inRounds(pages: AsyncIterable<readonly SelectedMessage[]>): Asyn
 }
 
 async function* matching(
-  { store, reader, clock }: SelectionDeps,
+  { reader, clock }: SelectionDeps,
   request: MessageSelection,
   { filter: asked, limit }: Extract<Selection, { kind: 'filter' }>,
 ): AsyncGenerator<readonly FoundMessage[]> {
@@ -104,10 +102,8 @@ async function* matching(
   const filter = searchedBy(request, asked, clock)
   const eligible = ({ queue }: FoundMessage) =>
     queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
-  // Messages that this operation adds by requeueing have ids above `end`, so the search does not find them.
-  const end = through ?? store.nextId()
   const find = (after: MessageId, left: number) => {
-    const page = reader.find(filter, { after, through: end, limit: Math.min(PAGE, left) })
+    const page = reader.find(filter, { after, through, limit: Math.min(PAGE, left) })
     // The next page is requested before this one is processed. If processing fails, a failure of that request would have no
     // handler.
     page.catch(() => undefined)
@@ -120,7 +116,7 @@ async function* matching(
     const isLast = page.length < Math.min(PAGE, left) || found.length === left
     left -= found.length
     // The next page is searched while this one is processed.
-    next = isLast ? null : find(page.at(-1)?.id ?? end, left)
+    next = isLast ? null : find(page.at(-1)?.id ?? through, left)
     yield found
   }
 }

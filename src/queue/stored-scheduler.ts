@@ -26,13 +26,20 @@ export function storedScheduler(
 }
 
 /** The scheduler of this node for its own destinations, and the store for those of others. */
-export const sharedScheduler = (own: SchedulerControl, stored: SchedulerControl, { owns }: Pick<Membership, 'owns'>): SchedulerControl => ({
-  workAdded: (due, options) =>
-    own.workAdded(
-      due.filter(({ destination }) => owns(destination)),
-      options,
-    ),
-  suspend: (name, suspension) => (owns(name) ? own : stored).suspend(name, suspension),
-  resume: (name, by) => (owns(name) ? own : stored).resume(name, by),
-  snapshot: () => own.snapshot(),
-})
+export const sharedScheduler = (
+  own: SchedulerControl,
+  stored: SchedulerControl,
+  membership: Pick<Membership, 'owns'>,
+): SchedulerControl => {
+  const schedulerOf = (name: DestinationName): SchedulerControl => (membership.owns(name) ? own : stored)
+  return {
+    workAdded: (due, options) =>
+      own.workAdded(
+        due.filter(({ destination }) => membership.owns(destination)),
+        options,
+      ),
+    suspend: (name, suspension) => schedulerOf(name).suspend(name, suspension),
+    resume: (name, by) => schedulerOf(name).resume(name, by),
+    snapshot: () => own.snapshot(),
+  }
+}

@@ -217,6 +217,11 @@ export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader
    * are none.
    */
   sliceEnd(after: MessageId, size: number): Promise<MessageId | null>
+  /**
+   * Highest id of a message in any queue or in the trash; 0 for none. Ids of messages that arrive later are higher, except for those
+   * that other nodes of a shared queue had reserved.
+   */
+  lastId(): Promise<MessageId>
   /** Counts the messages of one slice that `list` would return. */
   survey(filter: QueueFilter, page: SurveyPage): Promise<Survey>
   /** Number of waiting recipients whose lifetime ends before a time, counted up to `most`. */

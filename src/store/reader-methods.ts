@@ -24,6 +24,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   find: true,
   named: true,
   sliceEnd: true,
+  lastId: true,
   survey: true,
   expiring: true,
   details: true,

@@ -112,6 +112,18 @@ export function newestFirst(subject: () => Subject): void {
     }
   })
 
+  test('the highest id is that of the last message in the queue or the trash', async () => {
+    const { store, reader } = subject()
+    expect(await reader.lastId()).toBe(last)
+    store.nextId()
+    expect(await reader.lastId()).toBe(last)
+    const id = await queue(store)
+    await operate(store, id, { kind: 'delete', now: T0, purge: false })
+    expect(await reader.lastId()).toBe(id)
+    await operate(store, id, { kind: 'delete', now: T0, purge: true })
+    expect(await reader.lastId()).toBe(last)
+  })
+
   test('recipients whose lifetime ends soon are counted up to a limit', async () => {
     const { reader } = subject()
     expect(await reader.expiring(T0 + LIFETIME, 100)).toBe(0)

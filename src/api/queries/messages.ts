@@ -79,7 +79,7 @@ export async function messagePage(
   const now = wallNow(view)
   const conditions = [query, visible, order]
   const newestFirst = order === 'newest'
-  const [from = 0, through = view.end()] = after === undefined ? [] : cursorPosition(after, conditions)
+  const [from = 0, through = await view.reader.lastId()] = after === undefined ? [] : cursorPosition(after, conditions)
   const bounds = { after: from ?? 0, through: through ?? undefined, limit, newestFirst }
   // A client with limited destinations sees some of the recipients only, so all are read.
   const recipients = visible === null ? RECIPIENTS_SHOWN : undefined

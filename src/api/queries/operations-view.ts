@@ -96,7 +96,7 @@ async function limited(view: QueueView, asked: Asked, visible: string): Promise<
     selection.kind === 'filter' && selection.filter.destination === null
       ? { ...asked, selection: { ...selection, filter: { ...selection.filter, destination: visible } } }
       : asked
-  for await (const page of selectedPages(view, restricted, view.end())) {
+  for await (const page of selectedPages(view, restricted, await view.reader.lastId())) {
     for (const { message, recipients } of page)
       if (recipients.length > 0 && recipients.every(({ destination }) => maySee(visible, destination))) ids.push(queueIdOf(message))
     if (ids.length > LIMITED_MOST)

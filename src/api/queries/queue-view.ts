@@ -2,7 +2,7 @@
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { DestinationName } from '../../mail/message.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { AttentionItem } from '../../queue/attention.ts'
 import type { Submission } from '../../queue/intake/acceptor.ts'
@@ -65,8 +65,6 @@ export interface QueueView {
   readonly tally: (largest: number) => Promise<QueueTally>
   /** Conditions that need an operator's attention at this node, with times of the queue's clock. */
   readonly attention: () => Promise<readonly AttentionItem[]>
-  /** An id above those of all queued messages. */
-  readonly end: () => MessageId
 }
 
 /** The time of the wall clock. */

@@ -108,6 +108,10 @@ export class MemoryReader implements ReaderEngine {
     return next.slice(0, size).at(-1)?.message.id ?? null
   }
 
+  lastId(): MessageId {
+    return inOrder(this.#queue).at(-1)?.message.id ?? 0
+  }
+
   details(queueId: string): MessageDetails | undefined {
     const held = this.#held(queueId)
     if (held !== undefined) return present(held, this.#queue)

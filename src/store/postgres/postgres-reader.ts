@@ -62,6 +62,7 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     expiring: async (before, most) => Math.min(most, (await reading.query<{ found: number }>(sql.expiring, [before, most]))[0]?.found ?? 0),
     named: (queueIds) => named(reading, queueIds),
     sliceEnd: async (after, size) => idOf(await reading.query<{ id: MessageId | null }>(sql.sliceOfMessages, [after, size])),
+    lastId: async () => idOf(await reading.query<{ id: MessageId | null }>(sql.lastId)) ?? 0,
     details: (queueId) => details(reading, queueId),
     readChunk: ({ contentId }, index) => readChunk(reading, contentId, index),
     destinationLoads: (page) => destinationLoads(reading, page),

@@ -36,6 +36,7 @@ export const previousMessage = 'select id from message where id <= $1 order by i
 export const nextMessage = 'select id from message where id > $1 order by id limit 1'
 
 /** Highest id among the next messages after an id; null when there are none. */
+export const lastId = 'select coalesce(max(id), 0) as id from message'
 export const sliceOfMessages = 'select max(id) as id from (select id from message where id > $1 order by id limit $2) slice'
 export const sliceOfRecipients = 'select max(id) as id from (select id from recipient where id > $1 order by id limit $2) slice'
 

@@ -33,6 +33,7 @@ export const nextMessage = 'select min(id) from message where id > ?'
 export const previousMessage = 'select max(id) from message where id <= ?'
 
 /** Highest id among the next `:size` messages after `:after`; null when there are none. */
+export const lastId = 'select coalesce(max(id), 0) from message'
 export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
 
 /** Columns that a listing reads of a message and of a recipient. */

@@ -115,6 +115,10 @@ export class SqliteReader implements ReaderEngine {
     return this.#slice.get({ after, size }) ?? null
   }
 
+  lastId(): MessageId {
+    return this.#db.prepare<[], MessageId>(sql.lastId).pluck().get() ?? 0
+  }
+
   details(queueId: string): MessageDetails | undefined {
     return this.#db.transaction(() => {
       const row = this.#rowOf(queueId)
