@@ -33,6 +33,7 @@ export interface ClusterNode {
   readonly proxy: LossyProxy
 }
 
+/** Number of destinations, unless a test has another. */
 const DESTINATIONS = 6
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
@@ -66,8 +67,12 @@ export class NodeCluster {
   /** Number of daemons so far. */
   #started = 0
 
-  static async open(settings: Readonly<Record<string, string>> = {}, server: ServerOptions = {}): Promise<NodeCluster> {
-    const far = Array.from({ length: DESTINATIONS }, () => new RemoteLedger())
+  static async open(
+    settings: Readonly<Record<string, string>> = {},
+    server: ServerOptions = {},
+    destinations = DESTINATIONS,
+  ): Promise<NodeCluster> {
+    const far = Array.from({ length: destinations }, () => new RemoteLedger())
     const ports = await Promise.all(far.map((one) => one.listen()))
     const cluster = new NodeCluster(
       await startPostgres(server),

@@ -1,0 +1,169 @@
+/** Two nodes on PostgreSQL: the page of each shows the same queue, and acts on mail and destinations of the other. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PageClient, textOf, type PageScreen } from '../support/page-client.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
+import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
+import { reasonWithoutPostgres } from '../support/postgres-server.ts'
+
+const reason = reasonWithoutPostgres()
+
+/** So many that each node schedules some of them: the names, and so the shards, differ in each run. */
+const DESTINATIONS = 16
+const MESSAGES = 192
+
+const DEFERRED = `select count(*) as n from recipient where state = 'waiting' and attempts = 1`
+
+interface ShownDestination {
+  readonly destination: string
+  readonly node: string
+  readonly state: string
+  readonly waiting: number
+  readonly window: number
+  readonly last_outcomes: readonly string[]
+}
+
+interface AuditRecord {
+  readonly node: string
+  readonly action: string
+  readonly changed: number
+}
+
+interface PageNode {
+  readonly node: ClusterNode
+  readonly page: PageClient
+}
+
+async function startWithPage(cluster: NodeCluster, name: string): Promise<PageNode> {
+  const port = await portBelowEphemeral(Math.random)
+  const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}` })
+  return { node, page: await PageClient.logIn(`http://127.0.0.1:${port}/`, join(node.folder.path, 'queue')) }
+}
+
+const destinationPlace = (name: string): string => `destinations/${encodeURIComponent(name)}`
+
+const toggledBusy = ({ far }: NodeCluster, isBusy: boolean): void => far.forEach((one) => (one.isBusy = isBusy))
+
+/** Queue ids of the messages on all pages of the listing. */
+async function listed({ page }: PageNode): Promise<readonly string[]> {
+  const ids: string[] = []
+  for (let screen = await page.open('messages'); ; screen = await page.follow(screen, 'Next page')) {
+    ids.push(...[...screen.markup.matchAll(/href="\.\/messages\/(\w+)"/g)].map(([, id = '']) => id))
+    if (!screen.markup.includes('rel="next"')) return ids
+  }
+}
+
+const shownAt = async ({ page }: PageNode, name: string) => (await page.json(destinationPlace(name))) as ShownDestination
+
+/** Carries out an operation on the messages of a filter, and returns the screen of its result. */
+async function carryOut({ page }: PageNode, operation: string, filter: Readonly<Record<string, string>> = {}): Promise<PageScreen> {
+  const plan = await page.open(`operations/new?${new URLSearchParams({ operation, scope: 'filter', ...filter }).toString()}`)
+  return page.press(plan, 'Do it')
+}
+
+describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
+  test('show the same queue, and act on mail, destinations and operations of each other', { timeout: 120_000 }, async () => {
+    const cluster = await NodeCluster.open({ node_lease: '10s', minimal_backoff_time: '1h', maximal_backoff_time: '1h' }, {}, DESTINATIONS)
+    try {
+      toggledBusy(cluster, true)
+      const [first, second] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
+      const halves = `select count(*) as n from (select owner from shard group by owner having count(*) = 128) half`
+      const one = async (text: string) => Number((await cluster.server.query(text))[0]?.['n'])
+      await until('shared in equal parts', 40_000, async () => (await one(halves)) === 2)
+      for (const { node } of [first, second]) {
+        node.load.pace = 1
+        node.load.start(1, (number) => `user@d${number % DESTINATIONS}.example`)
+      }
+      const sent = () => first.node.load.acknowledged.size + second.node.load.acknowledged.size
+      await until('queued', 30_000, () => sent() >= MESSAGES)
+      await Promise.all([first, second].map(({ node }) => node.load.close()))
+      const all = sent()
+      await until('deferred', 30_000, async () => (await one(DEFERRED)) === all)
+
+      // Both pages list all mail, although each node numbers its own.
+      const ids = await listed(first)
+      expect(ids).toHaveLength(all)
+      expect(await listed(second)).toEqual(ids)
+
+      // Live figures of a destination are those of its owner, wherever they are asked for.
+      const { destinations } = (await first.page.json('destinations?limit=50')) as { readonly destinations: readonly ShownDestination[] }
+      const ownedBy = (name: string): string => destinations.find(({ node }) => node === name)?.destination ?? ''
+      const [ofFirst, ofSecond] = [ownedBy('n1'), ownedBy('n2')]
+      for (const name of [ofFirst, ofSecond]) {
+        const [here, there] = await Promise.all([shownAt(first, name), shownAt(second, name)])
+        // The wall clocks of two nodes differ by a millisecond.
+        const times = { as_of: 0, next_due_time: 0 }
+        expect({ ...here, ...times }).toEqual({ ...there, ...times })
+        expect(here.last_outcomes).toHaveLength(here.waiting)
+        expect(here.window).toBeGreaterThan(0)
+      }
+
+      // What one page has put on hold, the other one releases.
+      const held = await carryOut(first, 'hold')
+      expect(textOf(held)).toContain(`${all} messages were put on hold`)
+      expect(textOf(await second.page.open('messages?queue=hold'))).toContain(`${all} messages: queue hold`)
+      expect(textOf(await second.page.press(await second.page.open(held.place), 'Undo'))).toContain(`${all} messages were released`)
+      expect(textOf(await first.page.open('messages?queue=hold'))).toContain('0 messages')
+
+      // An operation of one node, which waits for a row that another session has locked, is cancelled at the other node.
+      const session = await cluster.server.session()
+      await session.query('begin')
+      await session.query('select 1 from message where id = (select id from message order by id offset 100 limit 1) for update')
+      const running = await carryOut(first, 'delete')
+      expect(textOf(running)).toContain('64 messages were moved to the trash so far.')
+      const cancelled = await second.page.press(await second.page.open(running.place), 'Cancel')
+      await session.end()
+      for (const { page } of [first, second])
+        expect(textOf(await page.open(cancelled.place))).toContain('Cancelled. 64 messages were moved to the trash before that.')
+      expect(textOf(await second.page.press(cancelled, 'Undo'))).toContain('64 messages were restored.')
+      expect(await listed(second)).toEqual(ids)
+
+      // Requeued mail gets new ids, and is requeued once.
+      expect(textOf(await carryOut(first, 'requeue'))).toContain(`${all} messages were requeued.`)
+      await until('deferred again', 30_000, async () => (await one(DEFERRED)) === all)
+      expect(await listed(second)).toHaveLength(all)
+
+      // Each page suspends a destination of the other node.
+      const others = [
+        [first, ofSecond],
+        [second, ofFirst],
+      ] as const
+      for (const [actor, name] of others) {
+        const form = await actor.page.open(`${destinationPlace(name)}/suspend`)
+        await actor.page.press(form, 'Do it', { reason: 'maintenance', for: '2h' })
+        await until('suspended', 30_000, async () => textOf(await actor.page.open(destinationPlace(name))).includes('Suspended by'))
+      }
+      const suspended = (await shownAt(first, ofFirst)).waiting + (await shownAt(first, ofSecond)).waiting
+
+      // A flush from one page delivers the mail of both nodes, except for that of the suspended destinations.
+      toggledBusy(cluster, false)
+      expect(textOf(await carryOut(first, 'flush'))).toContain(`${all} messages were made due`)
+      await until('delivered', 30_000, () => cluster.delivered().size === all - suspended)
+      for (const { page } of [first, second])
+        await until('shown', 10_000, async () => textOf(await page.open('messages')).includes(`Messages ${suspended} messages`))
+
+      for (const [actor, name] of others) {
+        await actor.page.press(await actor.page.open(`${destinationPlace(name)}/resume`), 'Do it')
+      }
+      await until('delivered', 30_000, () => cluster.delivered().size === all)
+
+      for (const { page } of [first, second]) {
+        const { records } = (await page.json('audit')) as { readonly records: readonly AuditRecord[] }
+        expect(records.map(({ node, action, changed }) => `${node} ${action} ${changed}`)).toEqual([
+          'n2 resume 1',
+          'n1 resume 1',
+          `n1 flush ${all}`,
+          'n2 suspend 1',
+          'n1 suspend 1',
+          `n1 requeue ${all}`,
+          'n2 restore 64',
+          'n1 delete 64',
+          `n2 release ${all}`,
+          `n1 hold ${all}`,
+        ])
+      }
+    } finally {
+      await cluster.close()
+    }
+  })
+})
