@@ -15,7 +15,7 @@ import type { MoveStore } from '../store/move-store.ts'
 import type { DatabaseState } from '../store/postgres/database-state.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { SECOND, type Duration, type Timer } from '../system/clock.ts'
+import type { Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -29,6 +29,7 @@ import { ControlServer } from './control-server.ts'
 import { IndexCheck } from './index-check.ts'
 import { Maintenance } from './maintenance.ts'
 import { memoryAnswers } from './live-queue.ts'
+import { AccessWatch } from './node/access-watch.ts'
 import type { Peers } from './node/peers.ts'
 import { QuestionWatch } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
@@ -77,9 +78,6 @@ export interface OpenedQueue {
   /** Closes reader and store, and gives up the ownership. */
   readonly close: () => Promise<void>
 }
-
-/** Time after which the access entries of other nodes have their effect. */
-const ACCESS_INTERVAL: Duration = 5 * SECOND
 
 export interface OpeningDeps {
   readonly queueDirectory: string
@@ -184,20 +182,11 @@ export class Opening {
     this.#closing.push(() => watch.stop())
   }
 
-  /** Reads the access entries again and again, which commands at other nodes change. */
   #followAccess(entries: AccessEntries): void {
-    const { clock } = this.#deps
-    let timer: Timer
-    const read = (): void => {
-      entries
-        .load()
-        .catch((error: unknown) =>
-          this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${errorMessage(error)}` }),
-        )
-        .finally(() => (timer = clock.after(ACCESS_INTERVAL, read)))
-    }
-    timer = clock.after(ACCESS_INTERVAL, read)
-    this.#closing.push(() => timer.cancel())
+    const failed = (why: string): void =>
+      this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${why}` })
+    const watch = new AccessWatch({ clock: this.#deps.clock, load: () => entries.load(), failed })
+    this.#closing.push(() => watch.stop())
   }
 
   async #openControl(parts: OpenParts): Promise<Operations> {

@@ -6,7 +6,7 @@ import { createServer, STATUS_CODES, type Server, type ServerOptions, type Serve
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { errorCode } from '../system/caught-error.ts'
-import { seconds, sleep, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 import { HTTP_PROBLEMS, Problem, problemJson, type ProblemKind } from './problem-details.ts'
 import type { Listener } from './route-listener.ts'
@@ -104,7 +104,7 @@ export class WebServer {
     if (!this.#server.listening) return
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
     this.#server.closeIdleConnections()
-    await Promise.race([closed, sleep(this.#clock, GRACE)])
+    await withTimeout(closed, this.#clock, GRACE, new AbortController().signal)
     this.#server.closeAllConnections()
     await closed
   }

@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { formBody, jsonBody, streamBody } from '../../src/http/request-body.ts'
 import { route, type Route } from '../../src/http/route-table.ts'
+import { WebServer } from '../../src/http/web-server.ts'
 import { eventLoopTurn } from '../../src/system/event-loop.ts'
 import { seconds } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -322,4 +323,12 @@ test('closing ends streams and idle connections at once', async () => {
   await server.close()
   await Promise.all([stream.ended, ended])
   expect(stream.text()).toMatch(/0\r\n\r\n$/)
+})
+
+test('a server that has closed leaves no timer behind, which would keep the process from ending', async () => {
+  const clock = new VirtualClock()
+  const web = new WebServer({ listener: (_request, response) => response.end(), clock, certificate: null })
+  await web.listen({ address: '127.0.0.1', port: 0 })
+  await web.close()
+  expect(clock.pending).toBe(0)
 })
