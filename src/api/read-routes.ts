@@ -144,7 +144,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       answers: { 200: { about: 'the count', shape: shapes.messageCount } },
       problems: [HTTP_PROBLEMS.busy],
       isSearch: true,
-      handler: async (request) => json(await messageCount(view, request.query, request.requester.destinations)),
+      handler: async (request) => json(await messageCount(view, request.query, { visible: request.requester.destinations })),
     }),
     apiRoute({
       method: 'GET',

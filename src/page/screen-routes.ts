@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { Causes, destinationDetails, destinationPage } from '../api/queries/destinations.ts'
 import { historyPage, trafficSeries } from '../api/queries/departed-mail.ts'
 import { messageStory } from '../api/queries/message-story.ts'
-import { messageCount, messagePage } from '../api/queries/messages.ts'
+import { messageCount, messagePage, type MessageCount, type MessagePage } from '../api/queries/messages.ts'
 import type { Now } from '../api/queries/now.ts'
 import { retryPlans } from '../api/queries/retry-plans.ts'
 import { conditionShape, durationText } from '../api/values/message-query.ts'
@@ -11,7 +11,7 @@ import { Problem } from '../http/problem-details.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { parseQueueId } from '../mail/queue-id.ts'
 import type { FinalState } from '../mail/message.ts'
-import { MINUTE, SECOND } from '../system/clock.ts'
+import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { formatDuration, parseDuration } from '../system/duration.ts'
 import type { View } from './markup/view.ts'
 import { queryText } from './markup/links.ts'
@@ -34,6 +34,8 @@ const LIMIT = 50
 /** Messages whose senders are counted. */
 const SENDERS_FROM = 500
 const SENDERS_SHOWN = 5
+/** Time after which a screen shows what it has counted so far. */
+const COUNT_WITHIN: Duration = 100
 
 const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
 
@@ -98,9 +100,22 @@ function destinationRoute(deps: ScreenDeps): Route {
   )
 }
 
+/** A filter with its first page, whose `next` is null when the page has all that match. */
+interface FirstPage {
+  readonly query: z.output<typeof conditionShape>
+  readonly page: MessagePage
+  readonly visible: string | null
+}
+
+/** Counts the messages of a filter. A page that has all of them is not counted again: a search without a hit reads the queue once. */
+const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, isFirst: boolean): Promise<MessageCount> =>
+  isFirst && page.next === null
+    ? { count: page.messages.length, at_least: false }
+    : messageCount(deps.view, query, { visible, within: COUNT_WITHIN })
+
 /** Counts the senders of the first messages of a filter. */
-async function sendersOf(deps: ScreenDeps, query: z.output<typeof conditionShape>, visible: string | null) {
-  const { messages, next } = await messagePage(deps.view, { ...query, limit: SENDERS_FROM }, visible)
+async function sendersOf(deps: ScreenDeps, { query, page, visible }: FirstPage) {
+  const { messages, next } = page.next === null ? page : await messagePage(deps.view, { ...query, limit: SENDERS_FROM }, visible)
   const senders = [...Map.groupBy(messages, ({ sender }) => sender)].map(([sender, those]) => ({ sender, messages: those.length }))
   return {
     counted: messages.length,
@@ -122,8 +137,9 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester }: ScreenRequ
   }
   const conditions = parsed.data
   const page = await messagePage(deps.view, { ...conditions, limit: LIMIT, after: after === '' ? undefined : after }, visible)
-  const count = await messageCount(deps.view, conditions, visible)
-  const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, conditions, visible) : null
+  const first = { query: conditions, page, visible }
+  const count = await countOf(deps, first, after === '')
+  const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, first) : null
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, problem: null }))
 }
 

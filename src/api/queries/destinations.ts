@@ -60,24 +60,25 @@ export async function* destinationLines(
 /** One page of destinations. */
 export async function destinationPage(
   view: QueueView,
-  { limit, after, order, name }: DestinationQuery,
+  { limit, after, order, name: pattern }: DestinationQuery,
   { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
 ): Promise<DestinationPage> {
-  const conditions = ['destinations', order, name, visible]
+  const conditions = ['destinations', order, pattern, visible]
   const [from = 0] = after === undefined ? [] : cursorPosition(after, conditions)
   const begin = from ?? 0
-  const shown = (one: DestinationName): boolean => maySee(visible, one) && (name === undefined || matchesPattern(name.toLowerCase(), one))
-  const isAll = visible === null && name === undefined
+  const shown = (one: DestinationName): boolean =>
+    maySee(visible, one) && (pattern === undefined || matchesPattern(pattern.toLowerCase(), one))
+  const isAll = visible === null && pattern === undefined
   const names = await namesOf(view, { order, most: begin + limit + 1, isAll, shown, signal })
   const nodeOf = await view.live.owners()
   const asked = names.slice(begin, begin + limit)
   const live = new Map((await view.live.named(asked)).map((one) => [one.destination, one]))
   const records = new Map((await view.reader.destinationRecords()).map((record) => [record.name, record]))
-  const destinations: DestinationJson[] = []
-  for (const one of asked) {
-    const row = { name: one, load: await view.reader.destinationLoad(one), record: records.get(one), live: live.get(one) }
-    destinations.push(destinationJson(row, nodeOf(one)))
-  }
+  const loads = await Promise.all(asked.map((one) => view.reader.destinationLoad(one)))
+  const destinations = asked.flatMap((name, n): DestinationJson[] => {
+    const load = loads[n]
+    return load === undefined ? [] : [destinationJson({ name, load, record: records.get(name), live: live.get(name) }, nodeOf(name))]
+  })
   const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
   return { destinations, next, as_of: epochSeconds(wallNow(view)) }
 }

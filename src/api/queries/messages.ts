@@ -11,7 +11,7 @@ import { countMatching } from '../../queue/operation-plan.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { messageContent } from '../../queue/content-parts.ts'
 import type { ListedMessage, MessageDetails } from '../../store/queue-reader.ts'
-import { seconds } from '../../system/clock.ts'
+import { seconds, type Duration } from '../../system/clock.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
 import { filterOf, maySee, type MessageQuery } from '../values/message-query.ts'
@@ -123,8 +123,9 @@ export async function* messageLines(
   }
 }
 
-/** Number at which a count ends, and time after which it ends. */
-const COUNT_LIMITS = { most: 100_000, within: seconds(0.2) }
+/** Number at which a count ends, and time after which a count for a program ends. */
+const COUNT_MOST = 100_000
+const COUNT_WITHIN: Duration = seconds(0.2)
 
 export interface MessageCount {
   readonly count: number
@@ -132,9 +133,14 @@ export interface MessageCount {
   readonly at_least: boolean
 }
 
-/** Counts the messages of a filter, within COUNT_LIMITS. */
-export async function messageCount(view: QueueView, query: MessageQuery, visible: Visible): Promise<MessageCount> {
-  const { count, isAtLeast } = await countMatching(view, filterOf(query, visible, wallNow(view)), COUNT_LIMITS)
+/** Counts the messages of a filter, up to COUNT_MOST and for `within`. */
+export async function messageCount(
+  view: QueueView,
+  query: MessageQuery,
+  { visible, within = COUNT_WITHIN }: { readonly visible: Visible; readonly within?: Duration },
+): Promise<MessageCount> {
+  const limits = { most: COUNT_MOST, within }
+  const { count, isAtLeast } = await countMatching(view, filterOf(query, visible, wallNow(view)), limits)
   return { count, at_least: isAtLeast }
 }
 
