@@ -150,6 +150,22 @@ export function comingIn(subject: () => Subject): void {
     expect(await store.readChunk(id, 4)).toBeUndefined()
   })
 
+  test('parts of many contents that are read at once are each those that were asked for', async () => {
+    const { store } = subject()
+    const sizes = Array.from({ length: 50 }, (_, n) => (n % 10 === 0 ? 100_000 + n : 1_000 + n))
+    const ids = await Promise.all(sizes.map((size, n) => queue(store, { content: [Buffer.alloc(size, n)] })))
+    const read = async (id: number, index: number) => {
+      const part = await store.readChunk(id, index)
+      return part === undefined ? 'none' : { size: part.byteLength, byte: part[0] }
+    }
+    const parts = await Promise.all(ids.flatMap((id) => [read(id, 1), read(id, 0), read(id, 0)]))
+    const expected = sizes.flatMap((size, byte) => {
+      const begin = { size: Math.min(size, 65_536), byte }
+      return [size > 65_536 ? { size: size - 65_536, byte } : 'none', begin, begin]
+    })
+    expect(parts).toEqual(expected)
+  })
+
   test('content that the caller keeps is not changed', async () => {
     const { store } = subject()
     const entry = mail(store, { content: [new Uint8Array(100_000).fill(7)] })

@@ -21,7 +21,7 @@ import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { int8s } from './session/arrays.ts'
 import { auditReader } from './audit-reader.ts'
-import { readChunk } from './writing/contents.ts'
+import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { Listing } from './listing.ts'
 import * as sql from './reader-queries.ts'
@@ -53,6 +53,7 @@ type Placed = MessageRow & {
 /** Creates the reader. `close` ends its session. */
 export function createPostgresReader(reading: Statements, close: () => Promise<void>): QueueReader {
   const listing = new Listing(reading)
+  const contents = new Contents(reading)
   const list = (filter: QueueFilter, page: ListPage) =>
     filter.queueId === null ? listing.list(filter, page) : listing.one(filter.queueId, filter, page)
   return {
@@ -62,9 +63,9 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     expiring: async (before, most) => Math.min(most, (await reading.query<{ found: number }>(sql.expiring, [before, most]))[0]?.found ?? 0),
     named: (queueIds) => named(reading, queueIds),
     sliceEnd: async (after, size) => idOf(await reading.query<{ id: MessageId | null }>(sql.sliceOfMessages, [after, size])),
-    lastId: async () => idOf(await reading.query<{ id: MessageId | null }>(sql.lastId)) ?? 0,
+    lastId: async () => idOf(await reading.query<{ id: MessageId | null }>(sql.lastMessage)) ?? 0,
     details: (queueId) => details(reading, queueId),
-    readChunk: ({ contentId }, index) => readChunk(reading, contentId, index),
+    readChunk: ({ contentId }, index) => contents.readChunk(contentId, index),
     destinationLoads: (page) => destinationLoads(reading, page),
     destinationLoad: (name) => destinationLoad(reading, name),
     causes: (page) => causes(reading, page),

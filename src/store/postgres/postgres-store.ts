@@ -6,7 +6,7 @@ import { assertChunks } from '../chunks.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
 import { pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
-import { readChunk } from './writing/contents.ts'
+import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
@@ -66,7 +66,10 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   }
   await examine(connection)
   const writer = new Writer(connection, { ...deps, leases, examine, writers: writersOf(parts) })
-  const readers = readersOf(parts, deps.reading, new TallyQuery(clock, deps.tallyKeptFor))
+  const readers = readersOf(parts, deps.reading, {
+    tally: new TallyQuery(clock, deps.tallyKeptFor),
+    contents: new Contents(deps.reading),
+  })
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
   const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {
     assertCall(call as unknown as Call)
@@ -150,9 +153,15 @@ const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, hou
     takeRecords: incoming.takeRecords,
   }) satisfies { readonly [M in WriteMethod]: unknown }
 
-const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, tally: TallyQuery): Readers => ({
+/** Readers with a state. */
+interface Kept {
+  readonly tally: TallyQuery
+  readonly contents: Contents
+}
+
+const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, { tally, contents }: Kept): Readers => ({
   maildropFiles: () => housekeeping.maildropFiles(reading),
-  readChunk: (content, index) => readChunk(reading, content, index),
+  readChunk: (content, index) => contents.readChunk(content, index),
   messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),
   noticesDueOf: (message) => noticesDue.noticesDueOf(reading, message),
   claimWarnings: (now, limit) => noticesDue.claimWarnings(reading, now, limit),

@@ -88,10 +88,13 @@ export const insertMaildropFiles = `insert into maildrop_file (name, node) selec
 export const maildropFiles = 'select name from maildrop_file where node = $1 order by name collate "C"'
 export const forgetMaildropFiles = 'delete from maildrop_file where node = $1 and name = any ($2::text[])'
 
-/** A part of a content: in its message, or a chunk. */
-export const chunkByNumber = `
-  select content_crc as crc, content as data from message where id = $1 and $2 = 0 and content_id = $1 and content is not null
-  union all select crc, data from chunk where content_id = $1 and number = $2`
+/** Parts of contents: the first ones ($1) that are in their messages, and chunks by content ($2) and number ($3). */
+export const contentParts = `
+  select id as content, 0 as index, content_crc as crc, content as data from message
+  where id = any ($1::bigint[]) and content_id = id and content is not null
+  union all select wanted.content_id, wanted.number, part.crc, part.data
+  from unnest($2::bigint[], $3::int[]) as wanted (content_id, number) cross join lateral (
+    select crc, data from chunk where chunk.content_id = wanted.content_id and chunk.number = wanted.number offset 0) part`
 /** Number of the last chunk of a content; -1 for one that is unknown. */
 export const lastChunkOf = `
   select greatest(coalesce((select max(number) from chunk where content_id = $1), -1),
