@@ -6,6 +6,7 @@ import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type RecipientId, type RecipientState } from '../../mail/message.ts'
 import { shardOf } from '../membership/shards.ts'
 import {
+  conditionsIn,
   exactDestination,
   type ListedMessage,
   type ListedRecipient,
@@ -17,7 +18,7 @@ import {
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import * as sql from './reader-queries.ts'
-import { toListedMessage, toListedRecipient, type ListedRow } from './writing/rows.ts'
+import { toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './writing/rows.ts'
 
 /** Maximum number of ids that one statement covers. */
 const SLICE = 16_000
@@ -38,12 +39,19 @@ type LiveEntry = readonly [
   last: string | null,
 ]
 
+/** A row of `listedWhole`: the members of the recipient are null for a message without a live one. */
+type JoinedRow = ListedRow & (ListedRecipientRow | { readonly id: null })
+
 type Row = ListedRow & {
-  readonly live: readonly LiveEntry[] | null
+  /** Live recipients; null when there are none. */
+  readonly live: readonly ListedRecipient[] | null
   /** Absent in a page without a limit of recipients. */
   readonly live_count?: number
   readonly queue?: ListedMessage['queue']
 }
+
+/** A row of `listedBy`. */
+type AggregatedRow = Omit<Row, 'live'> & { readonly live: readonly LiveEntry[] | null }
 
 /** Messages with a recipient at a destination; `isLast` when there are no more. */
 interface Candidates {
@@ -192,15 +200,17 @@ export class Listing {
     { newestFirst = false, recipients: most }: ListPage,
     limit: number,
   ): Promise<{ readonly rows: readonly Row[]; readonly listed: readonly ListedMessage[] }> {
-    const query = sql.listedBy(filter, ids, { limit, newestFirst, recipients: most })
+    const form = { limit, newestFirst, recipients: most }
     const [rows, names] = await Promise.all([
-      this.#asked<Row>(query),
+      'after' in ids && most === undefined && conditionsIn(filter).length === 0
+        ? this.#asked<JoinedRow>(sql.listedWhole(ids, form)).then(joined)
+        : this.#asked<AggregatedRow>(sql.listedBy(filter, ids, form)).then((all) => all.map(withLive)),
       most === undefined ? this.#reading.query<{ name: DestinationName }>(sql.closedDestinations) : [],
     ])
     const closed = new Set(names.map(({ name }) => name))
     const listed = rows.flatMap((row) => {
       if (row.live === null) return []
-      const recipients = row.live.map(toLive)
+      const recipients = row.live
       const queue = row.queue ?? queueOf(row, recipients, closed)
       const recipientCount = row.live_count ?? recipients.length
       return filter.queue === null || queue === filter.queue
@@ -210,6 +220,20 @@ export class Listing {
     return { rows, listed }
   }
 }
+
+/** Puts the rows of each message together, which follow each other. */
+function joined(rows: readonly JoinedRow[]): readonly Row[] {
+  const messages: (Row & { readonly live: ListedRecipient[] | null })[] = []
+  for (const row of rows) {
+    const live = row.id === null ? null : toListedRecipient(row)
+    const last = messages.at(-1)
+    if (live !== null && last?.message === row.message && last.live !== null) last.live.push(live)
+    else messages.push({ ...row, live: live === null ? null : [live] })
+  }
+  return messages
+}
+
+const withLive = ({ live, ...row }: AggregatedRow): Row => ({ ...row, live: live === null ? null : live.map(toLive) })
 
 const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, inDelivery: 0, destinations: [] }
 

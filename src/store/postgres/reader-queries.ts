@@ -36,7 +36,6 @@ export const previousMessage = 'select id from message where id <= $1 order by i
 export const nextMessage = 'select id from message where id > $1 order by id limit 1'
 
 /** Highest id among the next messages after an id; null when there are none. */
-export const lastId = 'select coalesce(max(id), 0) as id from message'
 export const sliceOfMessages = 'select max(id) as id from (select id from message where id > $1 order by id limit $2) slice'
 export const sliceOfRecipients = 'select max(id) as id from (select id from recipient where id > $1 order by id limit $2) slice'
 
@@ -152,7 +151,13 @@ function recipientPart(filter: QueueFilter, parameters: Parameters): readonly st
 const LEASED = `message.id = any (array(select ${messageIdOf('id')} from recipient where leased_by is not null))`
 
 /** Messages that a statement selects: a range of ids, or those among candidates. */
-export type SelectedIds = { readonly after: number; readonly through: number } | { readonly candidates: Buffer }
+export type SelectedIds = IdRange | { readonly candidates: Buffer }
+
+/** Ids above `after` and up to `through`. */
+export interface IdRange {
+  readonly after: number
+  readonly through: number
+}
 
 function conditionsOf(filter: QueueFilter, ids: SelectedIds, parameters: Parameters): readonly string[] {
   const isRange = 'after' in ids
@@ -172,6 +177,23 @@ export interface ListedForm {
   readonly newestFirst: boolean
   /** Maximum number of recipients per message; no limit when absent. */
   readonly recipients?: number | undefined
+}
+
+/**
+ * All messages of a range outside the trash, with one row for each live recipient; a message without one has one row. Building a list
+ * of the recipients of each message would take twice as long.
+ */
+export function listedWhole({ after, through }: IdRange, { limit, newestFirst }: ListedForm): Query {
+  const order = newestFirst ? ' desc' : ''
+  const text = `
+    select m.*, r.* from (
+      select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from message
+      where message.id > $1 and message.id <= $2 and placement <> 'trash' order by message.id${order} limit $3) m
+    left join lateral (
+      select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
+      where r.id ${recipientRange('m.message')} and r.settled_at is null offset 0) r on true
+    order by m.message${order}, r.id`
+  return { text, parameters: [after, through, limit] }
 }
 
 /** The messages of a selection that match a filter. */
