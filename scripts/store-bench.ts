@@ -6,9 +6,10 @@
  *
  * `postgres` starts a server of its own and also prints its CPU time and its write-ahead log per message.
  */
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { costOf } from './bench/postgres/bench-server.ts'
 import type { DeliveryStatus } from '../src/mail/smtp-reply.ts'
 import { parseDatabaseUrl } from '../src/config/values/database-url.ts'
 import { recipientId } from '../src/mail/message.ts'
@@ -49,30 +50,16 @@ async function openOn(running: PostgresServer) {
   return queue
 }
 
-/** CPU time of the sessions of the server in µs, and bytes of its write-ahead log. */
-async function serverCost(running: PostgresServer): Promise<{ readonly cpu: number; readonly log: number }> {
-  const children = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
-  const ticks = children.reduce((sum, pid) => {
-    const [, , , , , , , , , , , user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /, '')
-      .split(' ')
-      .map(Number)
-    return sum + user + system
-  }, 0)
-  const [row] = await running.query(`select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as log`)
-  return { cpu: ticks * 10_000, log: Number(row?.['log']) }
-}
-
 async function phase(name: string, step: (index: number) => Promise<unknown>): Promise<void> {
-  const before = server === null ? null : await serverCost(server)
+  const before = server === null ? null : await costOf(server)
   const [cpu, wall] = [process.cpuUsage(), performance.now()]
   for (let from = 0; from < count; from += group) await Promise.all(Array.from({ length: group }, (_, n) => step(from + n)))
   const { user, system } = process.cpuUsage(cpu)
   report(name, user + system, performance.now() - wall)
   if (server === null || before === null) return
-  const after = await serverCost(server)
+  const after = await costOf(server)
   console.log(
-    `${' '.repeat(12)} ${((after.cpu - before.cpu) / count).toFixed(1).padStart(6)} µs CPU of PostgreSQL, ${((after.log - before.log) / count).toFixed(0)} B of its log`,
+    `${' '.repeat(12)} ${(((after.cpu - before.cpu) * 1e6) / count).toFixed(1).padStart(6)} µs CPU of PostgreSQL, ${((after.log - before.log) / count).toFixed(0)} B of its log`,
   )
 }
 

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Case } from './cases.ts'
 import { freePort, greeted, startChild, within, type Child, type Command } from './child.ts'
-import type { Relay } from './contestants.ts'
 import { processorSeconds } from './processor-time.ts'
 
 /** The longest time for the messages of one turn, in ms. */
@@ -59,6 +58,13 @@ export interface Bench {
   readonly signal: AbortSignal
 }
 
+/** A relay under load. */
+export interface Loaded {
+  readonly name: string
+  readonly child: Pick<Child, 'pid' | 'ended' | 'hasEnded' | 'lastWords'>
+  readonly port: number
+}
+
 export interface Measure {
   /** CPU time per message, in ms. */
   readonly cpu: number
@@ -67,61 +73,84 @@ export interface Measure {
 }
 
 /** Sends messages through a relay, waits until all are at the sink and the relay is at rest. */
-export async function measure(bench: Bench, relay: Relay, load: Case, messages: number): Promise<Measure> {
-  const goal = bench.sink.count() + messages
-  const before = processorSeconds(relay.child.pid)
+export const measure = (bench: Bench, relay: Loaded, load: Case, messages: number): Promise<Measure> =>
+  measureAll(bench, [relay], load, messages)
+
+/** The same with several relays, each of which gets its part of the messages. The sum of their CPU time counts. */
+export async function measureAll(bench: Bench, relays: readonly Loaded[], load: Case, messages: number): Promise<Measure> {
+  const each = Math.ceil(messages / relays.length)
+  const sent = each * relays.length
+  const goal = bench.sink.count() + sent
+  const before = secondsOf(relays)
   const started = Date.now()
-  const { sessions, bytes, recipients, connections } = load
-  const client = own('own-source.ts', relay.port, messages, sessions, bytes, recipients, connections)
-  const said = join(bench.folder, 'source')
-  const source = await startChild('the source', client, said)
+  const sources = await Promise.all(relays.map((relay) => startSource(bench, relay, load, each)))
   try {
-    const arrived = await arrival(bench, { relay, source, goal, messages })
-    await within(10_000, source.ended)
-    const began = Number(/began=(\d+)/.exec(source.lastWords())?.[1] ?? started)
-    const after = await processorSecondsAtRest(relay.child.pid, bench.signal)
-    return { cpu: rounded(((after - before) * 1000) / messages), rate: rounded((messages * 1000) / (arrived - began)) }
+    const arrived = await arrival(bench, { sources, goal, messages: sent })
+    await within(10_000, Promise.all(sources.map(({ source }) => source.ended)))
+    const began = Math.min(...sources.map(({ source }) => Number(/began=(\d+)/.exec(source.lastWords())?.[1] ?? started)))
+    const after = await processorSecondsAtRest(relays, bench.signal)
+    return { cpu: rounded(((after - before) * 1000) / sent), rate: rounded((sent * 1000) / (arrived - began)) }
   } finally {
-    await source.stop()
-    rmSync(said, { force: true })
+    for (const { source, said } of sources) {
+      await source.stop()
+      rmSync(said, { force: true })
+    }
   }
 }
+
+interface StartedSource {
+  readonly relay: Loaded
+  readonly source: Child
+  /** The file of its output. */
+  readonly said: string
+}
+
+async function startSource({ folder }: Bench, relay: Loaded, load: Case, messages: number): Promise<StartedSource> {
+  const { sessions, bytes, recipients, connections } = load
+  const client = own('own-source.ts', relay.port, messages, sessions, bytes, recipients, connections)
+  const said = join(folder, `source-${relay.name}`)
+  return { relay, source: await startChild('the source', client, said), said }
+}
+
+const secondsOf = (relays: readonly Loaded[]): number => relays.reduce((sum, { child }) => sum + processorSeconds(child.pid), 0)
 
 const rounded = (value: number): number => Number(value.toFixed(4))
 
 interface Awaited {
-  readonly relay: Relay
-  readonly source: Child
+  readonly sources: readonly StartedSource[]
   readonly goal: number
   readonly messages: number
 }
 
 /** The time at which the last message arrived. */
-async function arrival({ sink, signal }: Bench, { relay, source, goal, messages }: Awaited): Promise<number> {
+async function arrival({ sink, signal }: Bench, { sources, goal, messages }: Awaited): Promise<number> {
   const deadline = Date.now() + TURN_LIMIT
   while (sink.count() < goal) {
-    if (source.hasEnded() && (await source.ended) !== 'exit code 0') {
-      throw new Error(`sending to ${relay.name} failed: ${source.lastWords()}\n${wordsOf(relay)}`)
+    for (const { relay, source } of sources) {
+      if (source.hasEnded() && (await source.ended) !== 'exit code 0') {
+        throw new Error(`sending to ${relay.name} failed: ${source.lastWords()}\n${wordsOf(relay)}`)
+      }
+      if (relay.child.hasEnded()) throw new Error(`${relay.name} ended (${await relay.child.ended})\n${wordsOf(relay)}`)
     }
-    if (relay.child.hasEnded()) throw new Error(`${relay.name} ended (${await relay.child.ended})\n${wordsOf(relay)}`)
     if (sink.child.hasEnded()) throw new Error(`the sink ended (${await sink.child.ended}): ${sink.child.lastWords()}`)
-    if (Date.now() > deadline) throw new Error(tooFew(relay, messages - goal + sink.count(), messages))
+    if (Date.now() > deadline) throw new Error(tooFew(sources, messages - goal + sink.count(), messages))
     await pause(5, undefined, { signal })
   }
   return Date.now()
 }
 
-const tooFew = (relay: Relay, arrived: number, messages: number): string =>
-  `${relay.name} delivered ${arrived} of ${messages} messages in ${TURN_LIMIT / 1000} s; give fewer with --messages\n${wordsOf(relay)}`
+const tooFew = (sources: readonly StartedSource[], arrived: number, messages: number): string =>
+  `${sources.map(({ relay }) => relay.name).join(', ')} delivered ${arrived} of ${messages} messages in ${TURN_LIMIT / 1000} s; ` +
+  `give fewer with --messages\n${sources.map(({ relay }) => wordsOf(relay)).join('\n')}`
 
-const wordsOf = ({ name, child }: Relay): string => `${name} said:\n${child.lastWords()}`
+const wordsOf = ({ name, child }: Loaded): string => `${name} said:\n${child.lastWords()}`
 
-/** CPU seconds of the relay when they have not changed for a fifth of a second; at most five seconds are given. */
-async function processorSecondsAtRest(pid: number, signal: AbortSignal): Promise<number> {
-  let seconds = processorSeconds(pid)
+/** CPU seconds of the relays when they have not changed for a fifth of a second; at most five seconds are given. */
+async function processorSecondsAtRest(relays: readonly Loaded[], signal: AbortSignal): Promise<number> {
+  let seconds = secondsOf(relays)
   for (let [unchanged, looks] = [0, 0]; unchanged < 4 && looks < 100; looks++) {
     await pause(50, undefined, { signal })
-    const now = processorSeconds(pid)
+    const now = secondsOf(relays)
     unchanged = now === seconds ? unchanged + 1 : 0
     seconds = now
   }

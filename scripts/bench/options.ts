@@ -19,9 +19,12 @@ export interface Options {
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [--quick] [options]
+       npm run bench -- postgres [options]
+       npm run bench -- page [options]
 
 Measures relays in turns on loopback: CPU time per message of all processes of
-a relay, and messages delivered per second.
+a relay, and messages delivered per second. The other two measure figures with
+targets; npm run bench -- postgres --help lists their options.
 
 Contestants:
   tree            deferd of the working tree

@@ -30,30 +30,32 @@ export async function fillBacklog(store: QueueStore, backlog: Backlog): Promise<
   const content = [Buffer.alloc(backlog.bytes ?? 1_000, 'x')]
   for (let from = 0; from < backlog.messages; from += GROUP) {
     const group = Array.from({ length: Math.min(GROUP, backlog.messages - from) }, (_, k) => from + k)
-    ids.push(...(await Promise.all(group.map((n) => enter(store, backlog, n, content)))))
+    const entered = group.map((n) => enter(store, backlog, n, content))
+    // Behind all entries, so that no commit of the store waits for a settlement of the message before.
+    await Promise.all([...entered.map(({ done }) => done), ...entered.map(({ id }, k) => defer(store, backlog, from + k, id))])
+    ids.push(...entered.map(({ id }) => id))
   }
   return ids
 }
 
-async function enter(
-  store: QueueStore,
-  { destinationOf, now, dueIn }: Backlog,
-  n: number,
-  content: readonly Uint8Array[],
-): Promise<number> {
+interface Entered {
+  readonly id: number
+  readonly done: Promise<void>
+}
+
+function enter(store: QueueStore, { destinationOf, now }: Backlog, n: number, content: readonly Uint8Array[]): Entered {
   const id = store.nextId()
   const destination = destinationOf(n)
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
   const message = { id, createdAt: now, arrivedAt: now, sender: `app${n % 100}@us.example`, size, contentId: id, smtputf8: false }
   const recipient = { address: `user${n}@${destination}`, destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
-  // Both calls are in one group commit: the store answers in the order of the calls.
-  const entered = store.enqueue({ message, recipients: [recipient], content })
-  const settled = store.settle({
+  return { id, done: store.enqueue({ message, recipients: [recipient], content }) }
+}
+
+const defer = (store: QueueStore, { now, dueIn }: Backlog, n: number, id: number): Promise<unknown> =>
+  store.settle({
     owner: store.leaseTerms().owner,
     message: id,
     recipients: [{ recipient: recipientId(id, 0), state: 'waiting', dueAt: Math.round(now + dueIn(n)), steps: 1, attempts: 1, last: BUSY }],
     attempts: [{ recipient: recipientId(id, 0), at: now, relay: null, outcome: 'deferred', status: BUSY, delays: [1, 2, 30_000, 0] }],
   })
-  await Promise.all([entered, settled])
-  return id
-}

@@ -1,0 +1,17 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+import { openSink } from '../../../scripts/bench/own-sink.ts'
+import { sendPaced } from '../../../scripts/bench/page/paced-source.ts'
+
+test('a paced source sends the messages of its rate, and times greetings', async () => {
+  const counts = { arrived: 0 }
+  const sink = openSink(() => counts.arrived++)
+  await once(sink.listen(0, '127.0.0.1'), 'listening')
+  try {
+    const { accepted, greetings } = await sendPaced((sink.address() as AddressInfo).port, 100, 0.2)
+    expect({ accepted, arrived: counts.arrived, greetings: greetings.length }).toEqual({ accepted: 20, arrived: 20, greetings: 10 })
+  } finally {
+    sink.close()
+  }
+})
