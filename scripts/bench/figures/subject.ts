@@ -87,9 +87,18 @@ async function measurePart(part: Part, { rounds, size, keep }: FigureOptions, { 
   const figures = await (async () => {
     await using undo = new AsyncDisposableStack()
     const sized = (full: number): number => Math.max(1, Math.round(full * size))
-    return await part.measure({ folder: own, filled, signal, undo, rounds, say, sized })
+    // A part that waits for what does not come must end with the bench, so that its processes are ended.
+    return await Promise.race([part.measure({ folder: own, filled, signal, undo, rounds, say, sized }), interrupted(signal)])
   })()
   const others = shareOfOthers(before, readUse(process.pid))
   say(`\n${formatFigures(figures)}\nother programs took ${(others * 100).toFixed(0)} % of the CPU time`)
   return { others, figures }
 }
+
+/** Rejects when the bench is interrupted. */
+const interrupted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const end = (): void => reject(signal.reason as Error)
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true })
+  })
