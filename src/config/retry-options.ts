@@ -53,7 +53,7 @@ export const RETRY_OPTIONS = {
   default_destination_message_rate_limit: perDestination(
     is.count(),
     '0',
-    'Maximum deliveries per minute to one destination, evenly spaced; 0 for no limit.',
+    'Maximum deliveries per minute to one destination, evenly spaced; 0 for no limit. Refusals that ask for less mail lower the rate further for a time.',
   ),
   default_destination_concurrency_control: perDestination(
     is.oneOf('postfix', 'reno', 'tahoe'),

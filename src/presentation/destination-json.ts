@@ -3,6 +3,8 @@ import { healthOf } from './destination-state.ts'
 import type { DestinationRow } from './destination-list.ts'
 import { epochSeconds } from './text.ts'
 
+const rounded = (rate: number | null): number | null => (rate === null ? null : Math.round(rate * 10) / 10)
+
 const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
 
 /** Builds the object of `destination list --json`. `node` is the name of the node that schedules the destination; null without one. */
@@ -14,6 +16,7 @@ export function destinationJson(row: DestinationRow, node: string | null) {
     node,
     state,
     window: live?.window ?? null,
+    message_rate: rounded(live?.messageRate ?? null),
     in_flight: live?.inFlight ?? load?.leased ?? 0,
     waiting: load?.waiting ?? 0,
     next_due_time: seconds(load?.nextDueAt),

@@ -34,6 +34,10 @@ export function stateText(known: KnownDestination, now: Instant): string {
   return state === 'dead' && deadUntil !== null ? `dead, probed ${relative(deadUntil, now)}` : state
 }
 
+/** `, at most 50 a minute`, empty without a limit of the message rate. */
+export const rateText = ({ messageRate }: Pick<LiveDestination, 'messageRate'>): string =>
+  messageRate === null ? '' : `, at most ${Number(messageRate.toFixed(1))} a minute`
+
 /**
  * Reason for the state of a destination: the host's own reply or, without one, the reason of the failure. `does not answer`
  * precedes the reason of a failure to connect or to get a greeting.

@@ -27,6 +27,8 @@ export interface LiveDestination {
   readonly state: DestinationState
   /** Maximum number of concurrent deliveries. */
   readonly window: number
+  /** Deliveries per minute that may start: the lower of the configured and the adaptive rate; null without a limit. */
+  readonly messageRate: number | null
   readonly inFlight: number
   /** Number of recipients in the active queue that wait for a delivery slot. */
   readonly waiting: number

@@ -77,6 +77,7 @@ describe('newcomers', () => {
 
   test('an operator opens the page without configuration, and gives a program a token', async () => {
     await newcomer.start(blockWith('README.md', 'npm start').text.trim(), READY)
+    await newcomer.start(blockWith('README.md', 'deferd page').text.trim(), 'Ctrl-C')
     const page = await newcomer.start(blockWith('docs/admin-http.md', 'deferd page').text.trim(), 'Ctrl-C')
     const [, origin = '', code = ''] = /^(http:\S+)\/login#(\S+)$/m.exec(page) ?? []
     const login = await fetch(`${origin}/login`, { method: 'POST', body: new URLSearchParams({ code }), redirect: 'manual' })

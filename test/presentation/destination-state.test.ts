@@ -17,6 +17,7 @@ const live = (differs: Partial<LiveDestination>): LiveDestination => ({
   destination: 'far.example',
   state: 'open',
   window: 5,
+  messageRate: null,
   inFlight: 0,
   waiting: 0,
   nextDueAt: null,

@@ -8,6 +8,7 @@ const open: LiveDestination = {
   destination: 'open.example',
   state: 'open',
   window: 5,
+  messageRate: null,
   inFlight: 0,
   waiting: 3,
   nextDueAt: null,

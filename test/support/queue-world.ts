@@ -116,8 +116,9 @@ export class QueueWorld {
   }
 
   /** Messages that the model accepted for an address. */
-  arrivals(address: string): readonly Arrival[] {
-    return this.#remote.arrivals.filter((arrival) => arrival.to.includes(address))
+  arrivals(address?: string): readonly Arrival[] {
+    const { arrivals } = this.#remote
+    return address === undefined ? arrivals : arrivals.filter(({ to }) => to.includes(address))
   }
 
   /** Notices that the model accepted for an address, parsed. */

@@ -16,6 +16,7 @@ const destination = (name: string, waiting: number, more: Partial<LiveDestinatio
   destination: name,
   state: 'open',
   window: 5,
+  messageRate: null,
   inFlight: 1,
   waiting,
   nextDueAt: null,

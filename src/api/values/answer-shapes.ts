@@ -76,6 +76,7 @@ export const destination = z
     node: textOrNull,
     state: z.enum(['open', 'throttled', 'dead', 'suspended']),
     window: z.number().nullable(),
+    message_rate: z.number().nullable(),
     in_flight: count,
     waiting: count,
     next_due_time: timeOrNull,

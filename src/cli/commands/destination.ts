@@ -3,7 +3,7 @@
  */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
+import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { destinationJson } from '../../presentation/destination-json.ts'
 import {
   DESTINATION_SORTS,
@@ -103,7 +103,7 @@ function screen(row: Row, node: string | null, { clock }: Shell): string {
         ? null
         : `${localTime(load.nextDueAt, clock)} (${relative(load.nextDueAt, now)})`,
     ],
-    ['window', live === undefined ? null : `${live.window} at once, ${live.inFlight} in flight`],
+    ['window', live === undefined ? null : `${live.window} at once${rateText(live)}, ${live.inFlight} in flight`],
     ['last reply', siteStatus === null ? null : siteReason(siteStatus)],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)

@@ -5,7 +5,7 @@ import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../m
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { AttemptRecord } from '../../store/queue-store.ts'
 import { formatDelay } from '../../telemetry/delays.ts'
-import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
+import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { shownSender } from '../../presentation/message-json.ts'
 import { remedyFor, ruleFor } from '../../presentation/next-attempt-reason.ts'
 import type { StoryFacts } from '../../presentation/story-json.ts'
@@ -138,7 +138,7 @@ function writeDestination(screen: Screen, name: DestinationName, { records, live
   if (deadUntil !== null) screen.fact('dead until', timeAndDistance(deadUntil, clock))
   if (known.live !== undefined) {
     const { window, inFlight, waiting } = known.live
-    screen.fact('window', `${window} at once, ${inFlight} in flight, ${waiting} waiting for a slot`)
+    screen.fact('window', `${window} at once${rateText(known.live)}, ${inFlight} in flight, ${waiting} waiting for a slot`)
   }
   if (siteStatus !== null) screen.fact('last reply', siteReason(siteStatus))
   if (live === null) screen.fact('daemon', 'not running: no attempts until it is started')

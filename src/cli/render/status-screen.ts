@@ -2,7 +2,7 @@
 import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
 import type { Clock } from '../../system/clock.ts'
-import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
+import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
 import { clipped, grouped, localTime, maskControls, span } from '../../presentation/text.ts'
@@ -48,7 +48,7 @@ function destinationLines(one: StatusDestination, now: number, display: Display)
   const { width } = display
   const { live } = one
   const { siteStatus, state } = healthOf(one)
-  const flight = live === undefined ? '' : `, ${live.inFlight}/${live.window} in flight`
+  const flight = live === undefined ? '' : `, ${live.inFlight}/${live.window} in flight${rateText(live)}`
   const name = maskControls(one.destination)
   const head = `${cutMiddle(name, NAME_WIDTH).padEnd(NAME_WIDTH)}${grouped(one.waiting).padStart(COUNT_WIDTH)}`
   const indent = ' '.repeat(NAME_WIDTH + COUNT_WIDTH + 2)

@@ -38,7 +38,7 @@ function stateSentence(view: View, one: DestinationValue): Part {
         one.suspend_reason === null ? '' : `: ${one.suspend_reason}`
       }.`
     case 'throttled':
-      return 'Throttled: its servers refused some connections or mail, so fewer deliveries run at once.'
+      return 'Throttled: its servers refused some connections or mail, so fewer deliveries are made.'
     case 'open':
       return 'Open: mail is delivered as it becomes due.'
   }
@@ -156,6 +156,7 @@ export function destinationScreen(view: View, { destination: one, causes, settin
           html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span> of
             ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
         ],
+        ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
         ['next due', one.next_due_time === null || one.state === 'suspended' ? null : due(view, one.next_due_time)],
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],

@@ -71,11 +71,14 @@ export class DestinationControl {
    * Updates the health of a destination after a delivery. When the destination becomes dead, its waiting jobs return to the
    * store.
    */
-  learn({ destination, begunAs }: RunningDelivery, result: AttemptResult): void {
+  learn(running: RunningDelivery, result: AttemptResult): void {
+    const { destination, begunAs } = running
     const { clock, events, tasks, scheduler } = this.#deps
     // The next owner learns from its own deliveries.
     if (destination.isReleased) return
     const { name, inFlight, window: before } = destination
+    // A refusal at connect while other deliveries are in flight is about their number, which the window limits.
+    if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
     const change = destination.learn(result, begunAs, clock.now())
     const { access, window } = destination
     if (change !== 'same') tasks.add(this.#save(destination))
@@ -84,6 +87,15 @@ export class DestinationControl {
       events.emit({ kind: 'died', destination: name, until: access.until - clock.wallOffset(), siteStatus: access.siteStatus })
       tasks.add(scheduler.giveBackWaiting(destination))
     } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
+  }
+
+  #learnRate({ job, destination }: RunningDelivery, { outcomes }: AttemptResult): void {
+    const { clock, events } = this.#deps
+    const lowered = destination.learnRate({ outcomes: outcomes.values(), fresh: job.request.fresh, now: clock.monotonic() })
+    if (lowered === undefined) return
+    const { rate, refusal } = lowered
+    const text = `destination ${destination.name}: message rate lowered to ${rate.toFixed(1)} per minute: ${refusal.reply ?? refusal.reason}`
+    events.emit({ kind: 'note', level: 'info', text })
   }
 
   /**

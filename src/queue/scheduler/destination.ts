@@ -9,6 +9,7 @@ import type { DestinationName } from '../../mail/message.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, type Duration, type Instant } from '../../system/clock.ts'
+import { AdaptiveRate, type LoweredRate, type RateFacts } from './adaptive-rate.ts'
 import {
   freshHealth,
   learned,
@@ -31,6 +32,7 @@ export class Destination {
   readonly transport: string
   readonly #policies: () => DestinationPolicies
   readonly #jobs = new JobQueue()
+  readonly #rate = new AdaptiveRate()
   #health: DestinationHealth
   #inFlight = 0
   /** Number of deliveries started so far; the serial number of the last one. */
@@ -201,6 +203,11 @@ export class Destination {
     return this.access.kind === 'dead' ? 'died' : 'revived'
   }
 
+  /** Updates the adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
+  learnRate(facts: RateFacts): LoweredRate | undefined {
+    return this.#rate.learn(facts)
+  }
+
   /** Resets the window when no delivery is in progress and none has ended for `minimal_backoff_time`. */
   refresh(now: Duration): void {
     if (this.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
@@ -216,10 +223,18 @@ export class Destination {
 
   // --- rate delays
 
-  /** Delay in ms between the start of a delivery and the next delivery: `destination_message_rate_limit`. */
-  get delayAfterBegin(): Duration {
-    const { destination_message_rate_limit: perMinute } = this.settings
-    return perMinute > 0 ? MINUTE / perMinute : 0
+  /** Deliveries per minute that may start at `now`: the lower of `destination_message_rate_limit` and the adaptive rate; null without either. */
+  messageRate(now: Duration): number | null {
+    const { destination_message_rate_limit: limit } = this.settings
+    const adaptive = this.#rate.at(now)
+    if (limit === 0) return adaptive
+    return adaptive === null ? limit : Math.min(limit, adaptive)
+  }
+
+  /** Delay in ms between a start of a delivery at `now` and the next delivery. */
+  delayAfterBegin(now: Duration): Duration {
+    const rate = this.messageRate(now)
+    return rate === null ? 0 : MINUTE / rate
   }
 
   /** Delay in ms between the end of a delivery and the next delivery: `destination_rate_delay`. */
@@ -263,12 +278,14 @@ export class Destination {
     return this.access.kind === 'open' && this.isSettled && this.#nextDueAt === null && this.#lastEndedAt === null
   }
 
-  status(): LiveDestination {
+  /** State at `now` on the monotonic clock. */
+  status(now: Duration): LiveDestination {
     const { access, siteStatus } = this.#health
     return {
       destination: this.name,
-      state: stateOf(this.#health, this.settings, this.#delays > 0),
+      state: stateOf(this.#health, this.settings, this.#delays > 0 || this.#rate.at(now) !== null),
       window: this.window,
+      messageRate: this.messageRate(now),
       inFlight: this.#inFlight,
       waiting: this.#jobs.recipients,
       nextDueAt: this.#nextDueAt,

@@ -1,4 +1,4 @@
-/** Delays between deliveries: `destination_message_rate_limit`, `destination_rate_delay`, `default_transport_rate_delay`. */
+/** Delays between deliveries: the message rate of a destination, `destination_rate_delay`, `default_transport_rate_delay`. */
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Destination } from './destination.ts'
 import type { DestinationTable } from './destination-table.ts'
@@ -27,7 +27,7 @@ export class RateDelays {
 
   /** Starts the delays that are measured from the start of a delivery. */
   begun(destination: Destination): void {
-    this.#delay(destination, destination.delayAfterBegin)
+    this.#delay(destination, destination.delayAfterBegin(this.#clock.monotonic()))
   }
 
   /** Starts the delays that are measured from the end of a delivery. */

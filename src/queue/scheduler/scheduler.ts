@@ -335,12 +335,13 @@ export class Scheduler {
 
   /** A destination in memory; undefined when it is not. */
   status(name: DestinationName): LiveDestination | undefined {
-    return this.#table.known(name)?.status()
+    return this.#table.known(name)?.status(this.#deps.clock.monotonic())
   }
 
   /** Destinations in memory, for operators and metrics. */
   snapshot(): readonly LiveDestination[] {
-    return Array.from(this.#table.all, (destination) => destination.status())
+    const now = this.#deps.clock.monotonic()
+    return Array.from(this.#table.all, (destination) => destination.status(now))
   }
 
   /** Suspends a destination. Its owner applies an order for a destination of another node. */
