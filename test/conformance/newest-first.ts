@@ -1,5 +1,5 @@
-/** Contract of the reader of a store: listings with the newest message first, bounded recipients, and counts of a filter. */
-import { beforeEach, expect, test } from 'vitest'
+/** Contract of the reader of a store: listings with the newest message first, bounded recipients, and counts of a filter. Reads only. */
+import { beforeAll, expect, test } from 'vitest'
 import { recipientId } from '../../src/mail/message.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
 import { operate } from '../support/operate.ts'
@@ -23,7 +23,7 @@ export function newestFirst(subject: () => Subject): void {
   let last = 0
 
   /** Forty messages in all queues. Some have several recipients, at one or at two destinations; some have left. */
-  beforeEach(async () => {
+  beforeAll(async () => {
     const { store } = subject()
     for (let n = 0; n < 40; n++) {
       const to = [

@@ -1,7 +1,7 @@
 /**
  * Contract of every QueueStore, independent of the engine. A new engine must pass this suite.
  */
-import { afterEach, beforeEach, describe } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
 import { comingIn } from './enqueue.ts'
 import { newestFirst } from './newest-first.ts'
@@ -58,8 +58,19 @@ export function describeQueueStore(
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))
-    describe('newest first', () => newestFirst(subject))
     if (moves) describe('moves', () => movable(subject))
     if (shared) describe('two owners', () => twoOwners(subject))
   })
+  if (!restartsOnly) describe(name, () => describeSearchesOfOneQueue(open))
+}
+
+/** Tests that change nothing. They share a queue, because each of them needs one with many messages. */
+function describeSearchesOfOneQueue(open: Open): void {
+  let subject: Subject
+  beforeAll(async () => {
+    subject = withTallyChecked(await open())
+  })
+  afterAll(() => subject.done())
+
+  describe('newest first', () => newestFirst(() => subject))
 }
