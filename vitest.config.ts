@@ -6,12 +6,12 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    // Both processors of a small machine work: by default one of two is left free.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One more than there are processors: many tests wait for processes that they have started.
+    maxWorkers: availableParallelism() + 1,
     // Test files share processes and the modules loaded there: no test changes what another one sees.
     isolate: false,
     sequence: { sequencer: SlowFilesFirst },
-    globalSetup: ['test/support/temporary-folder.ts'],
+    globalSetup: ['test/support/memory-folder.ts', 'test/support/temporary-folder.ts'],
     setupFiles: ['test/support/default-files-guard.ts', 'test/support/open-worlds-guard.ts'],
     env: { DEFERD_CONFIG: '/dev/null' },
     // Far above what a test takes alone: a loaded machine makes it slow, not wrong.

@@ -44,7 +44,7 @@ describe('without a daemon', () => {
     expect(await operator.says('queue', 'list', '--count')).toBe('0\n')
     const [listed] = (await there('queue', 'list', '--json')).split('\n')
     expect(JSON.parse(listed ?? '')).toMatchObject({ queue_id: waiting, next_attempt_time: (NOW + 600_123) / 1000 })
-    expect(await operator.says('queue', 'show', waiting)).toMatch(new RegExp(`moved to ${other} as\\s+${waiting}`))
+    expect(await operator.says('queue', 'show', waiting)).toMatch(new RegExp(`moved to ${other}\\s+as\\s+${waiting}`))
     expect(await operator.says('audit', '--json')).toContain('"action":"move"')
     expect(JSON.parse(await operator.says('status', '--json'))).toMatchObject({ balance: { difference: 0 } })
     expect(JSON.parse(await there('status', '--json'))).toMatchObject({ balance: { difference: 0 } })

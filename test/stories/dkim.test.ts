@@ -45,7 +45,8 @@ describe('mail of a local client', () => {
   test('is the same to the byte in equal worlds', async () => {
     const content = async (): Promise<readonly string[]> => {
       await using world = await createWorld({ config: CONFIG })
-      await Promise.all([send(world, { messageId: '<1@us.example>' }), send(world, { messageId: '<2@us.example>' })])
+      const date = new Date('2026-01-01T00:00:00Z')
+      await Promise.all([send(world, { messageId: '<1@us.example>', date }), send(world, { messageId: '<2@us.example>', date })])
       await world.settle()
       return received(world).map((mail) => mail.content)
     }

@@ -109,8 +109,8 @@ export async function killedWhileMoving({ from, to, faults, seed }: MoveStory): 
     const final = await move(source, target, '--final')
 
     expect(final).toMatchObject({ code: 0 })
-    await pause(300)
     const { refusals } = lab.load
+    for (let n = 0; n < 200 && !refusals.some(isOfShutdown); n++) await pause(50)
     await lab.quiet()
     expect((await lab.terminate()).code).toBe(0)
     await lab.startDaemon()
@@ -126,6 +126,9 @@ export async function killedWhileMoving({ from, to, faults, seed }: MoveStory): 
     await places.close()
   }
 }
+
+/** True for the reply of a daemon whose queue has moved away. */
+export const isOfShutdown = (reply: string): boolean => reply.startsWith('421 4.3.2')
 
 const begunMoves = ({ log }: KillableRelay): number => log.filter((line) => line.includes('of this queue to')).length
 
