@@ -34,13 +34,19 @@ type MainCf = Readonly<Record<string, string>>
 /** Starts the instance in a folder. The child is `postfix start-fg`, the ancestor of all its processes. */
 export async function startPostfix(folder: string, ports: Ports, settings: MainCf = {}): Promise<Child> {
   await writeInstance(folder, ports, settings)
+  return runPostfix(folder)
+}
+
+/** Starts an instance that was written before, with the mail in its spool. */
+export async function runPostfix(folder: string): Promise<Child> {
   const args = ['-c', join(folder, 'etc'), 'start-fg']
   const child = await startChild('postfix', { program: PROGRAM, args, cwd: folder }, join(folder, 'output'))
   const lastWords = () => [child.lastWords(), lastLines(join(folder, 'log'))].join('\n').trim()
   return { ...child, lastWords, stop: () => stopPostfix(folder, child) }
 }
 
-async function writeInstance(folder: string, ports: Ports, settings: MainCf): Promise<void> {
+/** Writes main.cf, master.cf and empty folders. */
+export async function writeInstance(folder: string, ports: Ports, settings: MainCf = {}): Promise<void> {
   for (const name of ['etc', 'spool', 'data']) mkdirSync(join(folder, name))
   // Postfix' own user has to get through to the spool.
   for (const name of ['', 'etc', 'spool']) chmodSync(join(folder, name), 0o755)

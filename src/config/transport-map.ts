@@ -1,7 +1,7 @@
 /**
  * Parses the right-hand sides of transport_maps (transport(5)) and lists of next hops. Pure: no lookups.
  */
-import { parseNextHop, type NextHop, type Origin } from './values/next-hop.ts'
+import { formatNextHop, parseNextHop, type NextHop, type Origin } from './values/next-hop.ts'
 import type { Config } from './options.ts'
 
 /** A right-hand side of transport_maps. `unchanged` stands for the route that the address has without the table. */
@@ -63,4 +63,11 @@ export function parseTransport(text: string, config: RoutingConfig, origin: Orig
     default:
       throw new Error(`${origin}: ${JSON.stringify(text)} names no transport; known are smtp:, relay:, lmtp:, discard:, error: and retry:`)
   }
+}
+
+/** Name of the destination with these next hops: the domain alone for delivery to its mail exchangers, `smtp:[host]:port` otherwise. */
+export function destinationOf(transport: 'smtp' | 'lmtp', nexthops: readonly NextHop[], { smtp_tcp_port: port }: RoutingConfig): string {
+  const [first] = nexthops
+  const isDomain = first !== undefined && nexthops.length === 1 && first.mx && first.port === port && transport === 'smtp'
+  return isDomain ? first.host : `${transport}:${nexthops.map((hop) => formatNextHop(hop, port)).join(',')}`
 }

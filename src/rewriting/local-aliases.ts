@@ -7,6 +7,8 @@ export interface ExpansionRules extends AliasRules {
   readonly local: AddressMap | null
   /** The canonical form of a recipient address. */
   readonly canonical: (address: string) => string
+  /** True when the address went through virtual_alias_maps before. Those of local aliases did not. */
+  readonly isExpanded: boolean
 }
 
 export interface ExpandedRecipient {
@@ -37,8 +39,8 @@ class Search {
 
   /** `path` has the local aliases that led to the address. */
   visit(address: string, path: readonly string[]): void {
-    const { virtual, local } = this.#rules
-    const expanded = virtual === null ? [address] : expandAlias(address, virtual, this.#rules)
+    const { virtual, local, isExpanded } = this.#rules
+    const expanded = virtual === null || (isExpanded && path.length === 0) ? [address] : expandAlias(address, virtual, this.#rules)
     for (const one of expanded) {
       if (local === null) this.#add(one)
       else this.#expandLocal(one, local, path)

@@ -27,6 +27,8 @@ export interface RecipientRules {
   readonly canonical: (address: string) => string
   /** The form of a mapped address in envelopes. */
   readonly valid: (result: string, original: string) => string
+  /** True when the recipients were rewritten before, except for local aliases. */
+  readonly isRewritten: boolean
 }
 
 /** The recipients of one message, in the order in which they are added. */
@@ -45,7 +47,8 @@ export class RewrittenRecipients {
 
   /** Adds a recipient of the submission. Returns its canonical address. */
   add(recipient: EnvelopeRecipient): string {
-    const address = this.#rules.canonical(recipient.address)
+    const { canonical, isRewritten: isComplete } = this.#rules
+    const address = isComplete ? recipient.address : canonical(recipient.address)
     const orcpt = recipient.orcpt ?? orcptOf(recipient.address)
     const { addresses, loops } = this.#expanded(address)
     const isAlias = addresses.length !== 1 || addresses[0] !== address
@@ -98,10 +101,10 @@ export class RewrittenRecipients {
   }
 
   #expanded(address: string): ExpandedRecipient {
-    const { settings: limits, maps, valid, canonical } = this.#rules
+    const { settings: limits, maps, valid, canonical, isRewritten: isExpanded } = this.#rules
     const { aliases: virtual, localAliases: local } = maps
     if (virtual === null && local === null) return { addresses: [address], loops: [] }
-    return expandRecipient(address, { virtual, local, limits, valid, canonical })
+    return expandRecipient(address, { virtual, local, limits, valid, canonical, isExpanded })
   }
 
   /** Keeps a recipient unless it is a duplicate, in upper or lower case. `from` is the address before rewriting. */

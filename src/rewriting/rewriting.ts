@@ -43,6 +43,7 @@ export class Rewriting {
       maps: maps.ofRecipients(),
       canonical: (address) => this.#canonical(address, 'recipient'),
       valid: (result, original) => this.#valid(result, original),
+      isRewritten: false,
     }
     const ofHeader = { sender: this.#classes.header_sender, recipient: this.#classes.header_recipient }
     const inHeader = Object.values(ofHeader).some(isUsed)
@@ -71,6 +72,16 @@ export class Rewriting {
   recipients(recipients: readonly EnvelopeRecipient[]): readonly EnvelopeRecipient[] {
     const rewritten = new RewrittenRecipients(this.#recipients)
     for (const recipient of recipients) rewritten.add(recipient)
+    return rewritten.list
+  }
+
+  /**
+   * The recipients for one recipient of mail that Postfix has rewritten, except for aliases of local users, which it replaces in a
+   * delivery. Throws LookupFailed.
+   */
+  ofLocalAlias(recipient: EnvelopeRecipient): readonly EnvelopeRecipient[] {
+    const rewritten = new RewrittenRecipients({ ...this.#recipients, isRewritten: true })
+    rewritten.add(recipient)
     return rewritten.list
   }
 

@@ -159,7 +159,7 @@ const reportsOf = ({ recipients, content }: ReceivedMail): readonly string[] =>
   })
 
 /** Parameters of RCPT, without an ORCPT that repeats the address: Postfix always sends one. */
-const withoutCopies = (address: string, text: string): string =>
+export const withoutCopies = (address: string, text: string): string =>
   text
     .split(' ')
     .filter((one) => one.toLowerCase() !== `orcpt=rfc822;${address.replaceAll('+', '+2B').replaceAll(' ', '+20')}`.toLowerCase())

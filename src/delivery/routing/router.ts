@@ -7,8 +7,8 @@ import { ownTable } from '../../config/destination-settings.ts'
 import type { Config } from '../../config/options.ts'
 import { domainOf, lookupKeys } from '../../mail/address.ts'
 import type { DestinationName } from '../../mail/message.ts'
-import { formatNextHop, parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
-import { parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
+import { parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
+import { destinationOf, parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
 import type { KnownTransport } from '../../config/sender-routes.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
@@ -164,12 +164,7 @@ export class Router {
     return own === undefined || /:[\w-]+$/.test(domain) ? [] : [own]
   }
 
-  /** Name of the destination: the domain alone for delivery to its mail exchangers, `smtp:[host]:port` otherwise. */
   #nameOf(transport: 'smtp' | 'lmtp', nexthops: readonly NextHop[], domain: string): DestinationName {
-    const port = this.#config.smtp_tcp_port
-    const [first] = nexthops
-    if (first === undefined) return domain
-    if (nexthops.length === 1 && first.mx && first.port === port && transport === 'smtp') return first.host
-    return `${transport}:${nexthops.map((hop) => formatNextHop(hop, port)).join(',')}`
+    return nexthops.length === 0 ? domain : destinationOf(transport, nexthops, this.#config)
   }
 }

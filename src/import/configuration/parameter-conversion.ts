@@ -7,7 +7,7 @@ import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { LIST_NAMES } from '../../access/access-tables.ts'
 import type { PostfixParameters } from './main-cf.ts'
-import { convertRestrictions } from './restriction-conversion.ts'
+import { convertRestrictions, noteRestrictions, OTHER_LISTS } from './restriction-conversion.ts'
 import { entriesOf, lookupSources } from './lookup-sources.ts'
 import { serverLevel } from './listener-conversion.ts'
 import { convertLogins, convertTlsPolicies, tlsLevel } from './secret-conversion.ts'
@@ -41,6 +41,7 @@ const ELSEWHERE = new Set([
   'smtp_sasl_auth_enable',
   'inet_interfaces',
   'transport_maps',
+  'sender_dependent_default_transport_maps',
   'default_transport',
   'relay_transport',
   'queue_directory',
@@ -63,6 +64,9 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   ),
   ...Object.fromEntries(
     LIST_NAMES.map((name) => [name, (value: string, context: ParameterContext) => convertRestrictions(name, value, context)]),
+  ),
+  ...Object.fromEntries(
+    OTHER_LISTS.map((name) => [name, (value: string, context: ParameterContext) => noteRestrictions(name, value, context)]),
   ),
   ...Object.fromEntries(LISTS.map((name) => [name, (value: string, context: ParameterContext) => convertList(name, value, context)])),
   smtp_sasl_password_maps: (_, context) => convertLogins(context.parameters, context),

@@ -40,6 +40,41 @@ function restrictionOf(
   return word === 'defer_unauth_destination' ? null : verified(name, text, context)
 }
 
+/** Lists of Postfix for other commands than RCPT. */
+export const OTHER_LISTS = ['smtpd_helo_restrictions', 'smtpd_data_restrictions', 'smtpd_end_of_data_restrictions'] as const
+
+/** Makes a comment of each restriction of such a list, with the list that may take it: deferd restricts at RCPT only. */
+export function noteRestrictions(name: string, value: string, { draft }: TableContext): void {
+  const words = membersOf(value).values()
+  let prefix = ''
+  for (const word of words) {
+    if (word === 'warn_if_reject') {
+      prefix = 'warn_if_reject '
+      continue
+    }
+    const hasArgument = WITH_ARGUMENT.test(word) || /^check_\w+_access$/.test(word)
+    const text = `${prefix}${word}${hasArgument ? ` ${words.next().value ?? ''}` : ''}`
+    prefix = ''
+    // The end of a list that permits everything changes nothing.
+    if (!/^permit(?:$|_)/.test(text)) draft.note(`${name}: ${text} is left out: ${insteadOf(text)}`)
+  }
+}
+
+const AT_RCPT = 'deferd restricts at RCPT only; write it into smtpd_recipient_restrictions if it may apply there'
+
+function insteadOf(text: string): string {
+  if (text === 'reject_unauth_pipelining') return 'smtpd_forbid_unauth_pipelining refuses such clients'
+  if (text === 'reject_multi_recipient_bounce') return 'deferd accepts notices for several recipients'
+  const [, name = text] = /^(?:warn_if_reject )?(\S+)/.exec(text) ?? []
+  try {
+    // The table is not read here: it has the type that deferd has in place of Postfix's.
+    parseRestrictions(/^check_\w+_access$/.test(name) ? `${name} inline:{x=OK}` : text, 'check_recipient_access')
+    return AT_RCPT
+  } catch (error) {
+    return errorMessage(error).replace(/^"[^"]*" is not a restriction of deferd; /, '')
+  }
+}
+
 function verified(name: ListName, text: string, { draft }: TableContext): string | null {
   try {
     parseRestrictions(text, 'check_recipient_access')

@@ -1,20 +1,20 @@
 /** Converts transport_maps, default_transport and relay_transport (transport(5)). */
 import { isOption } from '../../config/expansion.ts'
 import { OPTIONS } from '../../config/options.ts'
-import { parseTransport } from '../../config/transport-map.ts'
+import { destinationOf, parseTransport, type Transport } from '../../config/transport-map.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { ConfigurationDraft } from './configuration-draft.ts'
 import type { PostfixParameters } from './main-cf.ts'
 import { entriesOf, lookupSources } from './lookup-sources.ts'
 import type { MasterService } from './master-cf.ts'
-import type { TableContext } from './table-conversion.ts'
+import { addTable, convertedTables, convertTables, type TableContext } from './table-conversion.ts'
 
 export interface TransportContext extends TableContext {
   readonly parameters: PostfixParameters
   readonly services: readonly MasterService[]
 }
 
-const SMTP_PORT = 25
+const ROUTING = { smtp_tcp_port: 25 }
 
 export function convertTransports(context: TransportContext): void {
   const { draft, files, parameters } = context
@@ -26,18 +26,20 @@ export function convertTransports(context: TransportContext): void {
   for (const [key, value] of entriesOf(sources)) addTransport(key, value, context)
   convertRelayTransport(context)
   convertDefaultTransport(context)
+  convertSenderTransports(context)
 }
 
 function addTransport(key: string, value: string, context: TransportContext): void {
   const transport = transportIn(value, context)
   if ('why' in transport) return context.draft.noteTransport(`${key} = ${value}: ${transport.why}`)
   context.draft.transports.set(key, transport.text)
-  settingsOf(transport.service, key, transport.nexthop, context)
+  settingsOf(transport, key, context)
 }
 
 interface KnownTransport {
   readonly text: string
   readonly nexthop: string
+  readonly parsed: Transport
   /** Service of master.cf; null when the value names none. */
   readonly service: MasterService | null
 }
@@ -54,27 +56,53 @@ function transportIn(value: string, { services }: TransportContext): KnownTransp
   }
   const text = `${kind}:${nexthop}`
   try {
-    parseTransport(text, { smtp_tcp_port: SMTP_PORT })
-    return { text, nexthop, service }
+    const parsed = parseTransport(text, ROUTING)
+    return { text, nexthop, parsed, service }
   } catch (error) {
     return { why: errorMessage(error) }
   }
 }
 
-/** Parameters of a transport with a service of its own: its overrides, and `NAME_destination_…` of main.cf. */
-function settingsOf(service: MasterService | null, key: string, nexthop: string, { draft, parameters }: TransportContext): void {
+/**
+ * Parameters of a transport with a service of its own: its overrides, and `NAME_destination_…` of main.cf. `domain` is the destination of a
+ * transport without a next hop; null when that is not known.
+ */
+function settingsOf({ service, parsed, text }: KnownTransport, domain: string | null, { draft, parameters }: TransportContext): void {
   if (service === null || service.name === 'smtp' || service.name === 'relay') return
-  const heading = nexthop === '' ? key : nexthop
+  const hasHops = 'nexthops' in parsed && parsed.nexthops.length > 0
+  const heading = hasHops ? destinationOf(parsed.kind, parsed.nexthops, ROUTING) : domain
   const limits = parameters.names.filter((name) => name.startsWith(`${service.name}_destination_`))
   const given = [
     ...[...service.overrides].map(([name, value]) => [name, parameters.expand(value)] as const),
     ...limits.map((name) => [`default_${name.slice(service.name.length + 1)}`, parameters.get(name)] as const),
   ]
   for (const [name, value] of given) {
-    const isLocal = isOption(name) && OPTIONS[name].perDestination && /^[^*.]/.test(heading)
-    if (isLocal) draft.setFor(heading, name.replace(/^default_/, ''), value)
-    else if (name !== 'syslog_name') draft.noteTransport(`master.cf: ${service.name}: ${name} = ${value} has no equivalent for ${heading}`)
+    const isLocal = isOption(name) && OPTIONS[name].perDestination && /^[^*.]/.test(heading ?? '*')
+    if (isLocal && heading !== null) draft.setFor(heading, name.replace(/^default_/, ''), value)
+    else if (name !== 'syslog_name')
+      draft.noteTransport(`master.cf: ${service.name}: ${name} = ${value} has no equivalent for ${heading ?? text}`)
   }
+}
+
+/** Sets sender_dependent_default_transport_maps. Services with names of their own become deferd's transports, with their parameters. */
+function convertSenderTransports(context: TransportContext): void {
+  const name = 'sender_dependent_default_transport_maps'
+  const { draft, files, parameters } = context
+  const value = parameters.get(name)
+  const { sources } = lookupSources(value, files)
+  const given = [...entriesOf(sources)]
+  const known = given.flatMap(([key, text]) => {
+    const transport = /^dunno$/i.test(text) ? null : transportIn(text, context)
+    if (transport !== null && 'why' in transport) return (draft.note(`${name}: ${key} = ${text}: ${transport.why}`), [])
+    if (transport !== null) settingsOf(transport, null, context)
+    return [{ key, text: transport?.service?.name === 'smtp' || transport === null ? text : transport.text }]
+  })
+  if (known.length === given.length && known.every(({ text }, i) => text === given[i]?.[1])) return convertTables(name, value, context)
+  const source = sources.find(({ kind }) => kind === 'file')
+  const path = source?.kind === 'file' ? source.path : `${context.configDirectory}/sender_transport`
+  const table = addTable(path, known.map(({ key, text }) => `${key} ${text}\n`).join(''), draft)
+  const others = sources.filter(({ kind }) => kind === 'missing').map((one) => (one.kind === 'missing' ? one.text : ''))
+  draft.set(name, [`texthash:${table}`, ...convertedTables(name, others.join(', '), context)])
 }
 
 /** default_transport with a next hop takes the place of relayhost, as in Postfix. */

@@ -1,6 +1,6 @@
 /**
- * Reads Postfix's logfiles of a message in `defer` and `bounce` (bounce(8)): for each recipient, the outcome of the last delivery. A
- * logfile only explains; what is malformed in it is skipped. Pure.
+ * Reads Postfix's logfiles of a message (bounce(8)): in `defer` and `bounce`, for each recipient, the outcome of the last delivery; in
+ * `trace`, the aliases that were replaced, of which the sender asked for a success notice. What is malformed is skipped. Pure.
  */
 import { isEnhancedStatus, maskControls, type DeliveryStatus, type Stage } from '../../mail/smtp-reply.ts'
 
@@ -9,14 +9,31 @@ export type DeliveryLog = ReadonlyMap<number, DeliveryStatus>
 
 export function readDeliveryLog(text: string): DeliveryLog {
   const log = new Map<number, DeliveryStatus>()
-  for (const block of text.split(/\n{2,}/)) {
-    const fields = new Map(block.split('\n').flatMap((line) => [fieldOf(line)].filter((field) => field !== null)))
+  for (const fields of entriesOf(text)) {
     const status = fields.get('status') ?? ''
     const offset = Number(fields.get('offset') ?? Number.NaN)
     if (Number.isSafeInteger(offset) && isEnhancedStatus(status)) log.set(offset, outcomeOf(status, fields))
   }
   return log
 }
+
+/** An alias that was replaced, and its ORCPT. */
+export interface ReplacedAlias {
+  /** As Postfix has it: without quotes around the local part. */
+  readonly address: string
+  readonly orcpt: string | undefined
+}
+
+export function readTraceLog(text: string): readonly ReplacedAlias[] {
+  return entriesOf(text).flatMap((fields) => {
+    const address = fields.get('recipient')
+    return fields.get('action') === 'expanded' && address !== undefined ? [{ address, orcpt: fields.get('dsn_orig_rcpt') }] : []
+  })
+}
+
+/** The fields of each entry. */
+const entriesOf = (text: string): readonly ReadonlyMap<string, string>[] =>
+  text.split(/\n{2,}/).map((entry) => new Map(entry.split('\n').flatMap((line) => [fieldOf(line)].filter((field) => field !== null))))
 
 function fieldOf(line: string): readonly [name: string, value: string] | null {
   const match = /^([a-z_]+)=(.*)$/.exec(line)

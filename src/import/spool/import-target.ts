@@ -3,12 +3,15 @@
  * in PostgreSQL as a node without shards, whose mail the other nodes deliver.
  */
 import { DestinationPolicies } from '../../config/destination-policies.ts'
+import { openChecks } from '../../checks/check-tables.ts'
 import type { Config } from '../../config/options.ts'
 import type { Account } from '../../daemon/account.ts'
+import { arrivalChecks } from '../../daemon/check-rules.ts'
 import type { RelaySettings } from '../../daemon/relay.ts'
 import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
 import { Router } from '../../delivery/routing/router.ts'
 import type { Submitted } from '../../queue/intake/intake.ts'
+import { Matching } from '../../patterns/matching.ts'
 import { Rewriting } from '../../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../../rewriting/tables.ts'
 import { createQueueFolder } from '../../store/queue-folder.ts'
@@ -55,15 +58,20 @@ export async function openTarget(settings: RelaySettings, deps: TargetDeps): Pro
   const { store, clock, close, counts } = await (config.queue_database === '' ? openFolder(config, deps) : openShared(config, deps))
   const tables = settings.tables ?? openTables(config).tables
   const rules = rulesOf(settings, tables, deps.random)
+  const matching = new Matching(deps.machine)
   const submission: SubmissionRules = {
     config,
     clock,
     rewriting: Rewriting.of(config, tables),
+    checks: arrivalChecks(config, settings.checks ?? openChecks(config).checks, matching),
     prepare: (entry) => prepared(entry, rules),
   }
   return {
     store,
-    close,
+    close: async () => {
+      await matching.close()
+      await close()
+    },
     counts,
     rules,
     times: () => ({ now: clock.now(), offset: clock.wallOffset() }),
@@ -106,22 +114,20 @@ async function openAs(account: Account | null, directory: string): Promise<Owned
 
 function rulesOf({ config, routingTables }: RelaySettings, tables: Tables, random: Random): TakeOverRules {
   const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
-  const aliases = tables.get('alias_maps')
-  // Postfix has rewritten the mail of its queues, except for aliases of local users, which it replaces at delivery.
-  const atDelivery: Tables = aliases === undefined ? new Map() : new Map([['alias_maps', aliases]])
-  const rewriting = Rewriting.of({ ...config, masquerade_domains: [], always_bcc: '' }, atDelivery)
+  const rewriting = tables.has('alias_maps') ? Rewriting.of(config, tables) : null
   return {
     myorigin: config.myorigin,
     longestWait: config.maximal_backoff_time,
     destinationOf: (address, sender) => router.route(address, sender).destination,
     policies: new DestinationPolicies(config),
-    expand: (recipients) => rewriting?.recipients(recipients) ?? recipients,
+    // Each recipient alone: Postfix has removed duplicates before.
+    expand: (recipients) => (rewriting === null ? recipients : recipients.flatMap((one) => rewriting.ofLocalAlias(one))),
     draw: (key) => random.draw(key),
   }
 }
 
 /** A submission, due at once. */
-function prepared({ message, recipients, content, maildropFile }: Submitted, rules: TakeOverRules): NewMessage {
+function prepared({ message, recipients, content, maildropFile, hold }: Submitted, rules: TakeOverRules): NewMessage {
   const entered = recipients.map((recipient) => scheduledRecipient(recipient, message, rules))
-  return { message, recipients: entered, content, givesContent: true, maildropFile }
+  return { message, recipients: entered, content, givesContent: true, maildropFile, hold }
 }

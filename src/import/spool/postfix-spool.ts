@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, rea
 import { join } from 'node:path'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import type { Instant } from '../../system/clock.ts'
-import { readDeliveryLog, type DeliveryLog } from './delivery-log.ts'
+import { readDeliveryLog, readTraceLog, type DeliveryLog, type ReplacedAlias } from './delivery-log.ts'
 import type { PostfixMessage } from './postfix-message.ts'
 import { readQueueFile } from './queue-file.ts'
 import { UnusableQueueFile } from './queue-records.ts'
@@ -109,12 +109,22 @@ export interface SpoolLog {
   readonly writtenAt: Instant
 }
 
-/** Reads the logfile of a message, in its hashed folder or not. Null also for one that cannot be read, since the mail does not need it. */
+/** Reads the logfile of deliveries of a message. Null also for one that cannot be read, since the mail does not need it. */
 export function readSpoolLog(spool: string, kind: 'defer' | 'bounce', id: string): SpoolLog | null {
+  const file = readLogFile(spool, kind, id)
+  return file === null ? null : { outcomes: readDeliveryLog(file.text), writtenAt: file.writtenAt }
+}
+
+/** The aliases of a message of which no success notice was sent yet. */
+export const owedAliases = (spool: string, id: string): readonly ReplacedAlias[] =>
+  readTraceLog(readLogFile(spool, 'trace', id)?.text ?? '')
+
+/** Reads a logfile, in its hashed folder or not. */
+function readLogFile(spool: string, kind: string, id: string): { readonly text: string; readonly writtenAt: Instant } | null {
   for (let depth = 0; depth <= DEEPEST_HASH; depth++) {
     const path = join(spool, kind, ...Array.from({ length: depth }, (_, i) => id.charAt(i)), id)
     try {
-      return { outcomes: readDeliveryLog(readFileSync(path, 'utf8')), writtenAt: Math.floor(statSync(path).mtimeMs) }
+      return { text: readFileSync(path, 'utf8'), writtenAt: Math.floor(statSync(path).mtimeMs) }
     } catch {
       // The file has another depth, or does not exist.
     }

@@ -19,6 +19,10 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const ORCPT = /^[a-z0-9][a-z0-9-]*;[^\p{Cc}]+$/iu
 const ENVID = /^[ -~]+$/
 
+/** Bits of the SMTPUTF8 flags (Postfix smtputf8.h): asked for by the client, or found in header or envelope. */
+const REQUESTED = 1
+const FOUND = 0x0e
+
 /** Bits of notify_flags and ret_flags (Postfix dsn_mask.h). */
 const NEVER = 1
 const NOTICES = [
@@ -53,7 +57,7 @@ export class EnvelopeReader {
   #redirect: string | null = null
   #ret: Ret | undefined
   #envid: string | undefined
-  #isInternational = false
+  #smtputf8 = 0
   #isWarned = false
   #wishes: Wishes = {}
   #contentStart = 0
@@ -119,7 +123,7 @@ export class EnvelopeReader {
       case 'create_time':
         return void (this.#created = numberOf(value, 'time of creation'))
       case 'smtputf8':
-        return void (this.#isInternational = numberOf(value, 'SMTPUTF8 flag') !== 0)
+        return void (this.#smtputf8 = numberOf(value, 'SMTPUTF8 flag'))
     }
   }
 
@@ -165,7 +169,7 @@ export class EnvelopeReader {
       recipients: this.#redirected(),
       ret: this.#ret,
       envid: this.#envid,
-      smtputf8: this.#isInternational || (sizes?.smtputf8 ?? 0) !== 0,
+      smtputf8: needsSmtputf8(this.#smtputf8 | (sizes?.smtputf8 ?? 0)),
       isWarned: this.#isWarned,
     }
   }
@@ -175,7 +179,7 @@ export class EnvelopeReader {
     const first = this.#recipients.find(({ isDone }) => !isDone)
     if (this.#redirect === null || first === undefined) return this.#recipients
     const done = this.#recipients.filter(({ isDone }) => isDone)
-    return [...done, { ...first, address: this.#redirect, notify: undefined, orcpt: undefined }]
+    return [...done, { ...first, address: this.#redirect }]
   }
 }
 
@@ -215,8 +219,11 @@ function sizesOf(record: QueueRecord): Sizes {
     throw new UnusableQueueFile('its size record is malformed')
   }
   const [content = 0, contentStart = 0, recipients = 0, , , smtputf8 = 0] = numbers.map(Number)
-  return { content, contentStart, recipients, smtputf8: smtputf8 & 0x0f }
+  return { content, contentStart, recipients, smtputf8 }
 }
+
+/** Postfix asks a server for SMTPUTF8 when the client has asked for it, and the message needs it. */
+const needsSmtputf8 = (flags: number): boolean => (flags & REQUESTED) !== 0 && (flags & FOUND) !== 0
 
 function notifyOf(text: string): Notify | undefined {
   const flags = numberOf(text, 'NOTIFY')

@@ -2,6 +2,7 @@
  * Queues a file of Postfix's maildrop, which Postfix has not rewritten yet, like a submission of `sendmail`: with a Received field,
  * missing header fields, and rewritten addresses. It keeps the time of its submission.
  */
+import type { ArrivalChecks } from '../../checks/checked-content.ts'
 import type { Config } from '../../config/options.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { fromField } from '../../mail/from-field.ts'
@@ -21,20 +22,21 @@ export interface SubmissionRules {
   readonly config: Config
   readonly clock: Clock
   readonly rewriting: Rewriting | null
+  readonly checks: ArrivalChecks | null
   /** Routes and schedules an accepted message. */
   readonly prepare: (entry: Submitted) => NewMessage
 }
 
-/** Resolves with the number of queued recipients when the message is on disk. Rejects with UnusableQueueFile or StoreUnavailable. */
+/** Resolves with the number of queued recipients when the message is on disk; 0 when a check has discarded it. Rejects with UnusableQueueFile or StoreUnavailable. */
 export async function queueSubmission(candidate: Candidate, store: QueueStore, rules: SubmissionRules): Promise<number> {
   const { message, uid } = candidate
-  const { config, clock, rewriting } = rules
+  const { config, clock, rewriting, checks } = rules
   const port = new SubmissionIntake(candidate, store, rules)
   const notes: string[] = []
   const events = new Events(() => clock.now())
   events.listen((event) => event.kind === 'note' && notes.push(event.text))
   const envelope = envelopeOf(candidate, config.myorigin)
-  const acceptor = new Acceptor({ intake: port, config, clock, events, rewriting })
+  const acceptor = new Acceptor({ intake: port, config, clock, events, rewriting, checks })
   const content = [...fromFieldOf(candidate, envelope.sender), message.content]
   const accepted = await acceptor.accept({ envelope, content, client: { uid, maildropFile: keyOf(candidate) } })
   if (port.failure !== null) throw port.failure

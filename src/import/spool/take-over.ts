@@ -4,7 +4,7 @@
  */
 import { LookupFailed } from '../../rewriting/lookup-table.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
-import { corruptFiles, readSpoolFile, readSpoolLog, spoolFiles, type PostfixQueue, type SpoolFile } from './postfix-spool.ts'
+import { corruptFiles, owedAliases, readSpoolFile, readSpoolLog, spoolFiles, type PostfixQueue, type SpoolFile } from './postfix-spool.ts'
 import { UnusableQueueFile } from './queue-records.ts'
 import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOverRules, type TakeOverTimes } from './taken-message.ts'
 
@@ -14,7 +14,7 @@ export type TakeOver =
   | { readonly kind: 'taken'; readonly recipients: number; readonly queued: number }
   /** The message was queued before. */
   | { readonly kind: 'known' }
-  /** No recipient is left. */
+  /** No recipient is left, or a check of the content has discarded the message. */
   | { readonly kind: 'finished' }
   /** The file was never complete, and its mail never accepted. */
   | { readonly kind: 'incomplete' }
@@ -32,7 +32,7 @@ export interface TakeOverTarget {
   readonly store: QueueStore
   readonly rules: TakeOverRules
   readonly times: () => TakeOverTimes
-  /** Queues a file of the maildrop. Resolves with the number of its recipients. Rejects with UnusableQueueFile. */
+  /** Queues a file of the maildrop. Resolves with the number of its recipients, 0 for a message that is discarded. Rejects with UnusableQueueFile. */
   readonly submit: (candidate: Candidate) => Promise<number>
 }
 
@@ -89,7 +89,7 @@ function examine(spool: string, source: SpoolFile): TakeOver | { readonly kind: 
       return { kind: 'left', why: reading.why }
     case 'read': {
       const [deferLog, bounceLog] = [readSpoolLog(spool, 'defer', source.id), readSpoolLog(spool, 'bounce', source.id)]
-      const candidate = { ...reading.file, source, deferLog, bounceLog }
+      const candidate = { ...reading.file, source, deferLog, bounceLog, aliases: owedAliases(spool, source.id) }
       return remainingRecipients(candidate).length === 0 ? { kind: 'finished' } : { kind: 'candidate', candidate }
     }
   }
@@ -103,7 +103,8 @@ async function queueRound(round: readonly Candidate[], target: TakeOverTarget): 
       const { source } = candidate
       const recipients = remainingRecipients(candidate).length
       try {
-        return { source, kind: 'taken' as const, recipients, queued: await queueOne(candidate, target) }
+        const queued = await queueOne(candidate, target)
+        return queued === 0 ? { source, kind: 'finished' as const } : { source, kind: 'taken' as const, recipients, queued }
       } catch (error) {
         if (error instanceof UnusableQueueFile || error instanceof LookupFailed)
           return { source, kind: 'left' as const, why: error.message }

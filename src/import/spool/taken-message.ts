@@ -12,6 +12,7 @@ import { lifetimeOf } from '../../queue/intake/intake.ts'
 import { inChunks } from '../../store/chunks.ts'
 import type { NewMessage, NewRecipient, Tried } from '../../store/queue-store.ts'
 import type { Duration, Instant } from '../../system/clock.ts'
+import type { ReplacedAlias } from './delivery-log.ts'
 import type { ReadFile, SpoolFile, SpoolLog } from './postfix-spool.ts'
 import type { PostfixRecipient } from './postfix-message.ts'
 import { UnusableQueueFile } from './queue-records.ts'
@@ -34,6 +35,8 @@ export interface Candidate extends ReadFile {
   readonly source: SpoolFile
   readonly deferLog: SpoolLog | null
   readonly bounceLog: SpoolLog | null
+  /** Replaced aliases of which the sender still has to get a success notice. */
+  readonly aliases: readonly ReplacedAlias[]
 }
 
 /** Times on the queue's clock. */
@@ -74,7 +77,7 @@ export function takenMessage(id: MessageId, candidate: Candidate, times: TakeOve
   ]
   const remaining = remainingRecipients(candidate)
   const envelope = remaining.map(({ address, notify, orcpt }) => ({ address: addressOf(address, rules.myorigin), notify, orcpt }))
-  const recipients = rules.expand(envelope)
+  const recipients = [...rules.expand(envelope), ...replacedAliases(candidate, rules)]
   if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new UnusableQueueFile(`it has more than ${RECIPIENTS_PER_MESSAGE} recipients`)
   const message: Message = {
     id,
@@ -100,6 +103,12 @@ export function takenMessage(id: MessageId, candidate: Candidate, times: TakeOve
     warnings: given.isWarned ? 1 : 0,
     maildropFile: keyOf(candidate),
   }
+}
+
+/** Aliases to which nothing is sent, and of which the sender gets a success notice. */
+function replacedAliases({ message, aliases }: Candidate, { myorigin }: TakeOverRules): readonly EnvelopeRecipient[] {
+  if (message.sender === '') return []
+  return aliases.map(({ address, orcpt }) => ({ address: addressOf(address, myorigin), notify: ['success'], orcpt, alias: 'expanded' }))
 }
 
 /** A recipient that is due at the begin of its lifetime. */

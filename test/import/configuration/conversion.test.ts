@@ -86,7 +86,7 @@ test('a smarthost with logins and tables', () => {
       'drop.test': 'discard:',
       'box@via.test': 'lmtp:unix:/var/run/lmtp',
     },
-    destination: { '[10.0.0.3]': { destination_concurrency_limit: '2', destination_rate_delay: '3s', smtp_connect_timeout: '5s' } },
+    destination: { 'smtp:[10.0.0.3]:25': { destination_concurrency_limit: '2', destination_rate_delay: '3s', smtp_connect_timeout: '5s' } },
   })
   expect(values['transport_maps']).not.toHaveProperty('local.test')
   for (const text of [
@@ -210,4 +210,55 @@ smtpd_sender_login_maps = hash:CONFIG/logins
   expect(toml).toContain('reject_unlisted_recipient is left out: deferd relays all mail')
   expect(toml).toContain('check_policy_service unix:private/policy is left out: "unix:private/policy" is not a policy server')
   expect(toml).toContain('ldap:x is left out: deferd does not read ldap: tables')
+})
+
+test('restrictions at other commands than RCPT become comments, each with what to do', () => {
+  const { toml } = convert(
+    `smtpd_helo_restrictions = permit_mynetworks, reject_invalid_helo_hostname, warn_if_reject check_helo_access hash:CONFIG/helo,
+  check_client_access hash:CONFIG/clients, reject_unknown_sender_domain
+smtpd_data_restrictions = reject_unauth_pipelining, permit
+smtpd_end_of_data_restrictions = check_policy_service inet:127.0.0.1:10031
+`,
+    'submission inet n - n - - smtpd\n  -o smtpd_data_restrictions=reject_unauth_pipelining\n',
+  )
+  const comments = toml.split('\n').filter((line) => /_restrictions/.test(line))
+  const atRcpt = 'deferd restricts at RCPT only; write it into smtpd_recipient_restrictions if it may apply there'
+  expect(comments).toEqual([
+    '# smtpd_helo_restrictions: reject_invalid_helo_hostname is left out: use check_client_access, or a policy server',
+    '# smtpd_helo_restrictions: warn_if_reject check_helo_access hash:/etc/postfix/helo is left out: use check_client_access, or a policy server',
+    `# smtpd_helo_restrictions: check_client_access hash:/etc/postfix/clients is left out: ${atRcpt}`,
+    `# smtpd_helo_restrictions: reject_unknown_sender_domain is left out: ${atRcpt}`,
+    '# smtpd_data_restrictions: reject_unauth_pipelining is left out: smtpd_forbid_unauth_pipelining refuses such clients',
+    `# smtpd_end_of_data_restrictions: check_policy_service inet:127.0.0.1:10031 is left out: ${atRcpt}`,
+    '# master.cf: submission: smtpd_data_restrictions = reject_unauth_pipelining: deferd has it for all listeners only, or not at all',
+  ])
+})
+
+test('services of transports by sender become transports, with their parameters at the destination', () => {
+  const { toml, files } = convert(
+    `relayhost = [relay.test]:587
+smtps_destination_concurrency_limit = 3
+sender_dependent_default_transport_maps = hash:CONFIG/by_sender, regexp:CONFIG/patterns
+transport_maps = inline:{{direct.test = smtps:[other.test]:465}, {mx.test = slow:exchange.test}}
+`,
+    `smtps unix - - n - - smtp
+  -o smtp_tls_wrappermode=yes -o smtp_tls_security_level=encrypt
+slow unix - - n - - smtp
+  -o smtp_connect_timeout=5s
+custom unix - - n - - pipe argv=/bin/x
+`,
+    { by_sender: '@bulk.test smtps:[bulk.test]:465\nann@a.test DUNNO\n@b.test custom:\n', patterns: '/^x@/ smtp:[x.test]\n' },
+  )
+  const values = parse(toml)
+  const secure = { smtp_tls_wrappermode: 'yes', smtp_tls_security_level: 'encrypt', destination_concurrency_limit: '3' }
+  expect(values).toMatchObject({
+    sender_dependent_default_transport_maps: ['texthash:/etc/deferd/by_sender', 'regexp:/etc/deferd/patterns'],
+    destination: {
+      'smtp:[bulk.test]:465': secure,
+      'smtp:[other.test]:465': secure,
+      'exchange.test': { smtp_connect_timeout: '5s' },
+    },
+  })
+  expect(files.find(({ path }) => path === '/etc/deferd/by_sender')?.text).toBe('@bulk.test smtp:[bulk.test]:465\nann@a.test DUNNO\n')
+  expect(toml).toContain('# sender_dependent_default_transport_maps: @b.test = custom:: the transport custom delivers with pipe')
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readDeliveryLog } from '../../../src/import/spool/delivery-log.ts'
+import { readDeliveryLog, readTraceLog } from '../../../src/import/spool/delivery-log.ts'
 
 const entry = (offset: number, reason: string, more = ''): string =>
   `<a@b.test>: ${reason}\nrecipient=a@b.test\noffset=${offset}\nstatus=4.4.1\naction=delayed\n${more}reason=${reason}\n\n`
@@ -26,4 +26,14 @@ test('malformed entries are skipped, and control characters masked', () => {
 
 test('any text is read', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary-ascii' }), (text) => void readDeliveryLog(text)))
+})
+
+test('a trace log names the aliases of which a success notice is owed', () => {
+  const expanded = (address: string, more = ''): string =>
+    `<${address}>: alias expanded\nrecipient=${address}\n${more}status=2.0.0\naction=expanded\n\n`
+  const delivered = 'recipient=c@b.test\nstatus=2.0.0\naction=relayed\n\n'
+  expect(readTraceLog(`\n${expanded('a@b.test', 'dsn_orig_rcpt=rfc822;x@y.test\n')}\n${expanded('b@b.test')}${delivered}`)).toEqual([
+    { address: 'a@b.test', orcpt: 'rfc822;x@y.test' },
+    { address: 'b@b.test', orcpt: undefined },
+  ])
 })

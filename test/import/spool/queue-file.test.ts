@@ -22,7 +22,7 @@ test('a file of a queue has envelope, DSN parameters and content', () => {
     record('R', 'plain@b.test'),
   ]
   const content = [record('N', 'Subject: a'), record('N'), record('L', 'x'.repeat(300)), record('N', 'y'), record('N', '.dot')]
-  const message = read(queueFile({ envelope, content, smtputf8: 2 }))
+  const message = read(queueFile({ envelope, content, smtputf8: 3 }))
   expect(message).toMatchObject({
     arrival: '1795365167.442771',
     arrivedAt: 1_795_365_167_442,
