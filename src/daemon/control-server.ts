@@ -60,6 +60,8 @@ export interface ControlServerDeps {
   readonly operations: Operations
   readonly access: Pick<AccessEntries, 'add' | 'remove'>
   readonly moves: Pick<MoveService, 'perform'>
+  /** Reads the tables and the other files of the configuration in effect again. Rejects without effect when one cannot be used. */
+  readonly readFiles: () => Promise<void>
   /** Further routes. */
   readonly routes?: readonly Route[]
   readonly clock: Clock
@@ -119,6 +121,12 @@ export class ControlServer {
         path: '/status',
         role: 'local',
         handler: async () => ({ kind: 'json', status: 200, value: await this.#deps.status() }),
+      }),
+      route({
+        method: 'POST',
+        path: '/read-files',
+        role: 'local',
+        handler: async () => (await this.#deps.readFiles(), done),
       }),
       route({
         method: 'POST',

@@ -177,6 +177,7 @@ export class Daemon {
       events: this.#events,
       config: () => this.#loaded.config,
       openQueue: () => this.#openQueue(),
+      readFiles: () => this.reload(this.#loaded),
     })
   }
 

@@ -88,6 +88,8 @@ export interface OpeningDeps {
   readonly config: () => Config
   readonly openQueue: () => Promise<OpenedQueue>
   readonly admin: Pick<Admin, 'newCode' | 'url'>
+  /** Reads the files of the configuration in effect again. */
+  readonly readFiles: () => Promise<void>
 }
 
 /** Parts that exist while the queue is open. */
@@ -191,7 +193,7 @@ export class Opening {
 
   async #openControl(parts: OpenParts): Promise<Operations> {
     const { relay, store, reader, membership, node, accessEntries: access } = parts
-    const { clock, queueDirectory, admin } = this.#deps
+    const { clock, queueDirectory, admin, readFiles } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
     const operations = new Operations({
@@ -208,7 +210,8 @@ export class Opening {
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
     const routes = accountRequests({ admin, store, clock })
-    const control = new ControlServer({ queueDirectory, operations, access, moves, routes, status: () => relay.status(), clock })
+    const status = () => relay.status()
+    const control = new ControlServer({ queueDirectory, operations, access, moves, routes, status, readFiles, clock })
     await control.start()
     this.#closing.push(() => {
       throttle.end()

@@ -66,7 +66,7 @@ export class Searches {
 }
 
 /** Maximum number of paths of a listener that the refusal of an unknown path lists. */
-const LISTED = 10
+const LISTED = 12
 
 /** A request listener for node:http, also for the event `checkContinue`. */
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void

@@ -390,6 +390,7 @@ describe('with a daemon', () => {
       })
       const control = new ControlServer({
         moves: NO_MOVES,
+        readFiles: () => Promise.reject(new Error('no files')),
         queueDirectory: operator.directory,
         operations,
         access: new AccessEntries({ store, reader, clock: operator.clock }),
@@ -491,6 +492,7 @@ describe('with a daemon', () => {
       })
       const control = new ControlServer({
         moves: NO_MOVES,
+        readFiles: () => Promise.reject(new Error('no files')),
         queueDirectory: operator.directory,
         operations,
         access: new AccessEntries({ store, reader, clock: operator.clock }),
@@ -520,6 +522,7 @@ describe('with a daemon', () => {
       const operations = new Operations({ ...parts, throttle })
       const control = new ControlServer({
         moves: NO_MOVES,
+        readFiles: () => Promise.reject(new Error('no files')),
         queueDirectory: operator.directory,
         operations,
         access: new AccessEntries({ store, reader, clock: operator.clock }),

@@ -43,6 +43,7 @@ beforeEach(async () => {
   })
   server = new ControlServer({
     moves: NO_MOVES,
+    readFiles: () => Promise.reject(new Error('no files')),
     queueDirectory: directory,
     operations,
     access: new AccessEntries({ store, reader, clock }),
@@ -125,7 +126,7 @@ test('a filter that this daemon does not know is refused, and matches nothing', 
 test('a request of another version is refused with one sentence', async () => {
   expect(await ask('POST', '/orders', {})).toEqual([
     404,
-    '{"kind":"failed","why":"no such path: /orders; known: /operations, /operations/undo, /operations/cancel, /destinations, /status, /move, /suspend, /resume, /access, /access/remove","exitCode":70}\n',
+    '{"kind":"failed","why":"no such path: /orders; known: /operations, /operations/undo, /operations/cancel, /destinations, /status, /read-files, /move, /suspend, /resume, /access, /access/remove","exitCode":70}\n',
   ])
 })
 

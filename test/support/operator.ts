@@ -6,7 +6,13 @@ import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
-import { askForDestinations, askForLoginCode, askForStatus, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
+import {
+  askForDestinations,
+  askForLoginCode,
+  askToReadFiles,
+  askForStatus,
+  openDaemonClient,
+} from '../../src/cli/queue-client/daemon-client.ts'
 import type { QueueAccess } from '../../src/cli/queue-client/queue-access.ts'
 import { run } from '../../src/cli/program.ts'
 import { BrokenPipe } from '../../src/cli/shell/exit.ts'
@@ -141,6 +147,7 @@ export class Operator {
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
       newLoginCode: (config, user) => askForLoginCode(config.queue_directory, user),
+      readFilesAgain: (config) => askToReadFiles(config.queue_directory),
       openNodes: async () => null,
       ...access,
       startDaemon: (...args) => (daemon === undefined ? start(...args) : Promise.resolve(daemon)),

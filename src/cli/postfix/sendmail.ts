@@ -69,15 +69,17 @@ export const mailq = (shell: Shell, args: readonly string[]): Promise<void> => s
 export const newaliases = (shell: Shell, args: readonly string[]): Promise<void> => sendmail(shell, ['-bi', ...args])
 
 /**
- * Handles `-bi` and `-I`: reads the tables of alias_maps, because there is no database to build. A reload of the daemon puts them into
- * effect. Throws CommandError (78) for a table that the daemon would refuse.
+ * Handles `-bi` and `-I`: reads the tables of alias_maps, because there is no database to build, and has the daemon read its files again.
+ * Throws CommandError (78) for a table that the daemon would refuse.
  */
-async function readAliases(shell: Shell, { alias_maps: sources }: Config): Promise<void> {
+async function readAliases(shell: Shell, config: Config): Promise<void> {
+  const { alias_maps: sources } = config
   try {
     for (const text of openNamed('alias_maps', sources).warnings) await warn(shell, text)
   } catch (cause) {
     throw new CommandError(EX.config, `newaliases: fatal: ${maskControls(errorMessage(cause))}`, { cause })
   }
+  if (sources.length > 0) await shell.readFilesAgain(config)
 }
 
 /**

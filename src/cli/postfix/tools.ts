@@ -33,7 +33,7 @@ export const POSTFIX_NAMES: ReadonlyMap<string, PostfixName> = new Map<string, P
     {
       load: async () => (await import('./sendmail.ts')).newaliases,
       options:
-        'as `sendmail -bi`: reads the tables of `alias_maps` and reports a malformed one with exit code 78; a reload of the daemon (SIGHUP) puts them into effect',
+        'as `sendmail -bi`: reads the tables of `alias_maps` and reports a malformed one with exit code 78; the running daemon uses them from then on, with all other tables and files of its configuration',
     },
   ],
   [

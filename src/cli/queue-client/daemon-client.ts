@@ -135,6 +135,10 @@ class DaemonClient implements QueueClient {
     return ((await this.#json('POST', '/access/remove', { subject, key, who })) as { readonly removed: boolean }).removed
   }
 
+  async readFiles(): Promise<void> {
+    await this.#json('POST', '/read-files', {}, OPERATION_LIMIT)
+  }
+
   async destinations(): Promise<readonly LiveDestination[]> {
     return (await this.#json('GET', '/destinations')) as readonly LiveDestination[]
   }
@@ -206,6 +210,10 @@ export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null>
 /** A code that logs in to the page of the running daemon; null when no daemon runs. */
 export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise<LoginCode | null> =>
   answerOf(() => new DaemonClient(controlPath(queueDirectory)).newLoginCode(user))
+
+/** The running daemon reads the files of its configuration again. False when no daemon runs. */
+export const askToReadFiles = async (queueDirectory: string): Promise<boolean> =>
+  (await answerOf(async () => (await new DaemonClient(controlPath(queueDirectory)).readFiles(), true))) ?? false
 
 /** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
 export function directClient(

@@ -12,7 +12,10 @@ import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
 import type { AccessDeps } from './shared-access.ts'
 
-export type QueueAccess = Pick<Shell, 'openReader' | 'openQueueClient' | 'newLoginCode' | 'liveDestinations' | 'liveStatus' | 'openNodes'>
+export type QueueAccess = Pick<
+  Shell,
+  'openReader' | 'openQueueClient' | 'newLoginCode' | 'readFilesAgain' | 'liveDestinations' | 'liveStatus' | 'openNodes'
+>
 
 /** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
 export const folderOf = (config: Config): string | null => (config.queue_database === '' ? config.queue_directory : null)
@@ -37,6 +40,11 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
     newLoginCode: async (config, user) => {
       const { askForLoginCode } = await import('./daemon-client.ts')
       return askForLoginCode(config.queue_directory, user)
+    },
+    readFilesAgain: async ({ queue_directory: directory }) => {
+      if (!existsSync(controlPath(directory))) return false
+      const { askToReadFiles } = await import('./daemon-client.ts')
+      return askToReadFiles(directory)
     },
     openNodes: async (config) => (folderOf(config) === null ? (await shared(config)).openNodes() : null),
   }

@@ -63,6 +63,8 @@ export interface Shell {
   liveStatus(config: Config): Promise<LiveStatus | null>
   /** A code that logs in to the page of the running daemon; null when no daemon runs. */
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
+  /** The running daemon reads the files of its configuration again. False when no daemon runs. Rejects when it cannot use one. */
+  readFilesAgain(config: Config): Promise<boolean>
   /** Starts the relay. `readAgain` loads the configuration again at SIGHUP. */
   startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon>
   /** Resolves at SIGTERM or SIGINT. Calls `reload` at each SIGHUP. */

@@ -90,6 +90,7 @@ describe('with a daemon', () => {
         operations,
         access,
         moves: NO_MOVES,
+        readFiles: () => Promise.reject(new Error('no files')),
         clock,
         status: () => Promise.reject(new Error('no relay')),
       })

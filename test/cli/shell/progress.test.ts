@@ -91,6 +91,7 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
     const status = () => Promise.reject(new Error('no relay'))
     const control = new ControlServer({
       moves: NO_MOVES,
+      readFiles: () => Promise.reject(new Error('no files')),
       queueDirectory,
       operations,
       access: new AccessEntries({ store, reader, clock }),
