@@ -3,11 +3,12 @@
  * daemon starts with it afterwards.
  */
 import { queueIdOf, type MessageId } from '../mail/message.ts'
+import type { AccessEntry } from '../store/access-entry.ts'
 import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
-import { MoveRefused, QueueMover, type MovableQueue, type MovedQueue, type QueueMoverDeps } from './queue-mover.ts'
+import { MoveRefused, offsetBetween, QueueMover, type MovableQueue, type MovedQueue, type QueueMoverDeps } from './queue-mover.ts'
 
 /** An operator's request to move a queue. */
 export interface MoveRequest {
@@ -120,12 +121,16 @@ async function remaining(mover: QueueMover, reader: QueueReader): Promise<readon
   return [unreadable, null]
 }
 
-/** Copies history, audit log and the states of destinations. What the target has already is not sent again. */
+/** Copies history, audit log, the states of destinations, access entries and tokens. What the target has already is not sent again. */
 async function moveRecords({ source, target, names }: QueueMoveDeps): Promise<void> {
   const { identity } = await source.moves.moveState()
+  const offset = offsetBetween(source.clock, target.clock)
   const send = (records: Partial<MovedRecords>) =>
-    target.moves.takeRecords(identity, { history: [], audit: [], destinations: [], ...records })
+    target.moves.takeRecords(identity, { history: [], audit: [], destinations: [], access: [], tokens: [], ...records })
   await send({ destinations: await source.reader.destinationRecords() })
+  const later = (await source.reader.accessEntries()).map((entry) => laterBy(offset, entry))
+  for (let at = 0; at < later.length; at += PAGE) await send({ access: later.slice(at, at + PAGE) })
+  await send({ tokens: (await source.reader.tokens()).map((token) => laterBy(offset, token)) })
   let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
   for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {
     await send({ history: page.filter(({ record }) => !hasMovedTo(names.target, record)) })
@@ -140,3 +145,10 @@ async function moveRecords({ source, target, names }: QueueMoveDeps): Promise<vo
     after = page.at(-1)?.id ?? after
   }
 }
+
+/** The record with its times on a clock that is ahead by `offset` ms. */
+const laterBy = <T extends Pick<AccessEntry, 'addedAt' | 'expiresAt'>>(offset: Duration, record: T): T => ({
+  ...record,
+  addedAt: record.addedAt + offset,
+  expiresAt: record.expiresAt === null ? null : record.expiresAt + offset,
+})

@@ -172,15 +172,11 @@ export class QueueMover {
     while (admitted.messages.length === ROUND)
   }
 
-  /**
-   * The message with its content, for the target; the reason when the content cannot be read. Clocks that differ by less than a second
-   * are taken for equal, as QueueClock does, so that due times stay the same to the millisecond.
-   */
+  /** The message with its content, for the target; the reason when the content cannot be read. */
   async #arrivalOf(moved: MovedMessage): Promise<Arrival | { readonly damaged: MovedMessage; readonly why: string }> {
     const { source, target } = this.#deps
     const origin = { id: moved.message.id, createdAt: moved.message.createdAt }
-    const offset = target.clock.wallOffset() - source.clock.wallOffset()
-    const shifted = laterBy(Math.abs(offset) < SECOND ? 0 : offset, moved)
+    const shifted = laterBy(offsetBetween(source.clock, target.clock), moved)
     try {
       return { origin, moved: shifted, ...(await this.#contentOf(moved)) }
     } catch (error) {
@@ -215,6 +211,15 @@ export class QueueMover {
     }
     return chunks
   }
+}
+
+/**
+ * Milliseconds by which the clock of the target is ahead. Clocks that differ by less than a second are taken for equal, as QueueClock
+ * does, so that due times stay the same to the millisecond.
+ */
+export function offsetBetween(source: Clock, target: Clock): Duration {
+  const offset = target.wallOffset() - source.wallOffset()
+  return Math.abs(offset) < SECOND ? 0 : offset
 }
 
 /** A message with its queue id at the target, as a list: empty when it is not there. */

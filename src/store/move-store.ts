@@ -7,6 +7,8 @@
  */
 import { isLive, RECIPIENTS_PER_MESSAGE, type Message, type MessageId, type Placement, type Recipient } from '../mail/message.ts'
 import type { Instant } from '../system/clock.ts'
+import type { AccessEntry } from './access-entry.ts'
+import type { AccessToken } from './access-token.ts'
 import type { HistoryRecord } from './history-record.ts'
 import type { AuditEntry, AuditId } from './audit-log.ts'
 import type { AttemptRecord, DestinationDue, DestinationRecord, QueueStore } from './queue-store.ts'
@@ -100,6 +102,8 @@ export interface MovedRecords {
   readonly history: readonly NumberedHistory[]
   readonly audit: readonly AuditEntry[]
   readonly destinations: readonly DestinationRecord[]
+  readonly access: readonly AccessEntry[]
+  readonly tokens: readonly AccessToken[]
 }
 
 /** The last rows that a target has from a source; 0 for none. */
@@ -158,7 +162,10 @@ export interface MoveStore {
    * destinations with waiting mail, each with its earliest due time. Their number is the limit while more are left.
    */
   admitMoved(source: QueueIdentity, limit: number, now: Instant): Promise<Admitted>
-  /** Adds rows of history and audit of a source, and the states of destinations that have none here. */
+  /**
+   * Adds rows of history and audit of a source, the states of destinations that have none here, access entries whose subject and key, and
+   * tokens whose name and hash, are not in use here.
+   */
   takeRecords(source: QueueIdentity, records: MovedRecords): Promise<void>
   recordsTaken(source: QueueIdentity): Promise<RecordsTaken>
 }

@@ -46,6 +46,15 @@ test('an entry is added, listed, replaced and removed, and each change is in the
   expect(audit.match(/"action":"access-(?:add|remove)"/g)).toHaveLength(4)
 })
 
+test('on a terminal, lines are cut to its width', async () => {
+  await access('add', 'sender', `${'long-name-'.repeat(6)}@sub.domain.example`, 'REJECT', 'x'.repeat(200))
+  await access('add', 'client', '192.0.2', 'HOLD')
+  const { out } = await operator.run(['access', 'list'], { columns: 80 })
+  const lines = out.trimEnd().split('\n')
+  expect(lines.map((line) => line.length <= 80)).toEqual([true, true, true])
+  expect(lines[2]).toMatch(/^sender {2}long-name-.*….*\.example REJECT x+… never operator$/)
+})
+
 test.each([
   [['sender', 'a@b.example', 'PERHAPS'], '"PERHAPS" is no action: write one of OK, DUNNO, REJECT'],
   [['sender', 'a@b.example', 'REDIRECT', 'nowhere'], '"nowhere" is no address'],

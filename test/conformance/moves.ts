@@ -326,7 +326,8 @@ export function movable(subject: () => Subject): void {
     const audit = [
       { ...unset, ...counts, id: 5, at: T0, lastAt: T0 + 1, who: 'them', action: 'flush', arguments: 'X', state: 'running' as const },
     ]
-    for (let repeated = 0; repeated < 2; repeated++) await moves().takeRecords('a', { history: theirs, audit, destinations: [] })
+    for (let repeated = 0; repeated < 2; repeated++)
+      await moves().takeRecords('a', { history: theirs, audit, destinations: [], access: [], tokens: [] })
     expect(await moves().recordsTaken('a')).toEqual({ history: 7, audit: 5 })
     expect(await moves().recordsTaken('b')).toEqual({ history: 0, audit: 0 })
     expect((await moves().historyAfter(0, 10)).map(({ message }) => message)).toEqual([id, id + 500])
@@ -335,6 +336,23 @@ export function movable(subject: () => Subject): void {
       { who: 'op' },
       { who: 'them', matched: 2, state: 'failed' },
     ])
+  })
+
+  test('access entries and tokens of another queue are added unless their keys are in use here', async () => {
+    const { store, reader } = subject()
+    const entry = { subject: 'sender' as const, key: 'a@b.test', action: 'HOLD', addedAt: T0, addedBy: 'op', expiresAt: null }
+    const unset = { content: false, destinations: null, expiresAt: null, lastUsedAt: null }
+    const token = { ...unset, name: 'ci', role: 'viewer' as const, hash: 'aa', addedAt: T0, addedBy: 'op' }
+    await store.setAccess(entry)
+    await store.addToken(token)
+    const moved = { ...entry, key: 'b.test', action: 'REJECT', expiresAt: T0 + 1000 }
+    const other = { ...token, name: 'cd', hash: 'bb', content: true, destinations: '*.test', lastUsedAt: T0 }
+    const access = [{ ...entry, action: 'REJECT' }, moved]
+    const tokens = [{ ...token, hash: 'cc' }, { ...token, name: 'ce' }, other]
+    for (let repeated = 0; repeated < 2; repeated++)
+      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens })
+    expect(await reader.accessEntries()).toEqual([entry, moved])
+    expect(await reader.tokens()).toEqual([other, token])
   })
 }
 

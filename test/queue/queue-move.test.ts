@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { MoveRefused } from '../../src/queue/queue-mover.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { ContentUnreadable } from '../../src/store/errors.ts'
-import { fill, idsIn, inMemory, inPostgres, killedAndRepeated, move, onDisk, seen, type Place } from '../support/moving-queues.ts'
+import { accessIn, fill, idsIn, inMemory, inPostgres, killedAndRepeated, move, onDisk, seen, type Place } from '../support/moving-queues.ts'
+import { T0 } from '../conformance/mail.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 
 const places: Place[] = []
@@ -53,12 +54,16 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a move to and from PostgreSQL${WITHOUT_P
     const [source, target] = [place(onDisk()), place(shared())]
     await fill(source)
     const { mail, destinations } = await seen(source)
+    const access = await accessIn(source)
+    expect([access.entries.length, access.tokens.length]).toEqual([1, 1])
     await move(source, target, { isFinal: true })
     expect(await seen(target)).toEqual({ mail, destinations })
+    expect(await accessIn(target)).toEqual(access)
     const away = await source.open()
     expect(await away.moves.moveState()).toMatchObject({ movedTo: 'postgresql://one' })
     await away.close()
     await move(target, source, { isFinal: true })
+    expect(await accessIn(source)).toEqual(access)
     const back = (await seen(source)).mail
     expect(back.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)])).toEqual(
       mail.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)]),
@@ -70,8 +75,10 @@ test('a queue moves there and back with everything, and the states of its destin
   const [source, target] = [place(onDisk()), place(inMemory('memory'))]
   await fill(source)
   const { mail, destinations } = await seen(source)
+  const access = await accessIn(source)
   await move(source, target, { isFinal: true })
   expect(await seen(target)).toEqual({ mail, destinations })
+  expect(await accessIn(target)).toEqual(access)
   await move(target, source, { isFinal: true })
   const back = (await seen(source)).mail
   expect(back.map(({ content, recipients }) => [content, recipients.map(({ dueAt }) => dueAt)])).toEqual(
@@ -92,6 +99,21 @@ test('times are converted when the clock of the target is ahead', async () => {
     attempts: attempts.map(({ at }) => at - earlier),
   })
   expect((await seen(target)).mail.map((one) => times(one, offset))).toEqual(before.map((one) => times(one, 0)))
+})
+
+test('access entries stay until the final move, which converts their ends and keeps those of the target', async () => {
+  const [source, target] = [place(inMemory('one')), place(inMemory('other'))]
+  await fill(source)
+  const [before] = (await accessIn(source)).entries
+  const offset = 3_600_000
+  await move(source, target, { offset })
+  expect(await accessIn(target)).toEqual({ entries: [], tokens: [] })
+  const { store } = await target.open()
+  const own = { subject: 'sender' as const, key: 'b@us.example', action: 'OK', addedAt: T0, addedBy: 'op', expiresAt: null }
+  await store.setAccess(own)
+  await move(source, target, { offset, isFinal: true })
+  const ended = (before?.expiresAt ?? 0) + offset
+  expect((await accessIn(target)).entries).toMatchObject([{ key: 'a@us.example', expiresAt: ended }, own])
 })
 
 test('when the target fails, the messages of the round are back in the source', async () => {

@@ -177,6 +177,9 @@ export async function fill(place: Place): Promise<void> {
   const failed = await queue(store, { leased: true })
   await settleOne(store, failed, bounced(first(failed), T0 + 4), T0 + 4)
   const suspension = { by: 'op', until: null, reason: null }
+  await store.setAccess({ subject: 'sender', key: 'a@us.example', action: 'HOLD', addedAt: T0, addedBy: 'op', expiresAt: T0 + 90 * MIN })
+  const unset = { content: false, destinations: null, expiresAt: null, lastUsedAt: null }
+  await store.addToken({ ...unset, name: 'ci', role: 'viewer', hash: 'aa', addedAt: T0, addedBy: 'op' })
   await store.saveDestination({ name: 'slow.example', deadUntil: null, probeInterval: null, suspension, siteStatus: null })
   await close()
 }
@@ -201,6 +204,14 @@ export async function seen(place: Place): Promise<Seen> {
   const destinations = (await reader.destinationRecords()).length
   await close()
   return { mail, destinations }
+}
+
+/** Access entries and tokens. */
+export async function accessIn(place: Place) {
+  const { reader, close } = await place.open()
+  const found = { entries: await reader.accessEntries(), tokens: await reader.tokens() }
+  await close()
+  return found
 }
 
 /** Ids of the messages that a queue can deliver or show. */

@@ -6,7 +6,7 @@ import { jsonLine, localTime, maskControls, relative } from '../../presentation/
 import { ACCESS_SUBJECTS, type AccessEntry, type AccessSubject } from '../../store/access-entry.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { SECOND, type Duration, type Instant } from '../../system/clock.ts'
-import { tableHeading, tableRow } from '../render/table.ts'
+import { tableHeading, tableRow, widthBeside, type Column } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
@@ -80,9 +80,26 @@ function entryTable(entries: readonly AccessEntry[], now: Instant, display: Disp
     expiresAt === null ? 'never' : relative(expiresAt, now),
     addedBy,
   ])
-  const columns = HEADINGS.map((heading, i) => ({ heading, width: Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)) }))
+  const columns = columnsOf(rows, display)
   return [tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))].map((line) => `${line}\n`).join('')
 }
+
+/** Columns as wide as their longest text. On a narrow display, keys are cut in the middle and actions at their end. */
+function columnsOf(rows: readonly (readonly string[])[], display: Display): readonly Column[] {
+  const natural = HEADINGS.map((heading, i) => ({
+    heading,
+    width: rows.reduce((most, row) => Math.max(most, maskControls(row[i] ?? '').length), heading.length),
+  }))
+  const [subject = NONE, key = NONE, action = NONE, ...others] = natural
+  const room = widthBeside([subject, ...others], display) - 1
+  const ofKey = Math.max(KEY, Math.min(key.width, room - Math.min(action.width, Math.floor(room / 2))))
+  const ofAction = Math.max(action.heading.length, Math.min(action.width, room - ofKey))
+  return [subject, { ...key, width: ofKey, cut: 'middle' }, { ...action, width: ofAction }, ...others]
+}
+
+const NONE: Column = { heading: '', width: 0 }
+/** Minimum width of a key. */
+const KEY = 8
 
 const entryJson = ({ subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry): object => ({
   subject,

@@ -22,7 +22,7 @@ import {
 import type { AuditId } from '../audit-log.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import { takeEntry } from './held-operations.ts'
-import { inOrder, newMessage, noteTraffic, type HeldMessage, type MemoryQueue } from './queue-state.ts'
+import { accessId, addToken, inOrder, newMessage, noteTraffic, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 
 export class MemoryMoves implements MoveStore {
   readonly #queue: MemoryQueue
@@ -144,7 +144,7 @@ export class MemoryMoves implements MoveStore {
     return { messages: entered.map(({ message }) => message.id), woken: this.#due(entered) }
   }
 
-  async takeRecords(source: QueueIdentity, { history, audit, destinations }: MovedRecords) {
+  async takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens }: MovedRecords) {
     const taken = { ...(await this.recordsTaken(source)) }
     for (const { seq, message, leftAt, record } of history.filter((one) => one.seq > taken.history)) {
       this.#addHistory(message, { ...record, queue: 'gone', leftAt })
@@ -155,6 +155,9 @@ export class MemoryMoves implements MoveStore {
       taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
+    const { accessEntries } = this.#queue
+    for (const entry of access) if (!accessEntries.has(accessId(entry))) accessEntries.set(accessId(entry), entry)
+    for (const token of tokens) addToken(this.#queue, token)
     this.#queue.recordsTaken.set(source, taken)
   }
 

@@ -6,6 +6,8 @@ import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import { applyOperation, depart } from './operate.ts'
 import {
+  accessId,
+  addToken,
   emptyQueue,
   isKept,
   newMessage,
@@ -393,10 +395,7 @@ class MemoryStore implements QueueStore {
   }
 
   async addToken(token: AccessToken): Promise<boolean> {
-    const { tokens } = this.#queue
-    if ([...tokens.values()].some(({ name, hash }) => name === token.name || hash === token.hash)) return false
-    tokens.set(token.name, token)
-    return true
+    return addToken(this.#queue, token)
   }
 
   async removeToken(name: string): Promise<boolean> {
@@ -406,11 +405,11 @@ class MemoryStore implements QueueStore {
   async setAccess(entry: AccessEntry): Promise<void> {
     const { accessEntries } = this.#queue
     for (const [key, { expiresAt }] of accessEntries) if (expiresAt !== null && expiresAt < entry.addedAt) accessEntries.delete(key)
-    accessEntries.set(`${entry.subject} ${entry.key}`, entry)
+    accessEntries.set(accessId(entry), entry)
   }
 
   async removeAccess(subject: AccessSubject, key: string): Promise<boolean> {
-    return this.#queue.accessEntries.delete(`${subject} ${key}`)
+    return this.#queue.accessEntries.delete(accessId({ subject, key }))
   }
 
   async tokenUsed(name: string, hour: Instant): Promise<void> {

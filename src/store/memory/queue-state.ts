@@ -186,3 +186,13 @@ export function newMessage(message: Message, recipients: HeldRecipient[], placem
   const home = shardOf(recipients[0]?.destination ?? '')
   return { message, home, placement, deletedAt: null, forcedExpire: false, warnings: 0, warnAt: null, recipients, history: [] }
 }
+
+/** Key of an access entry in its map. */
+export const accessId = ({ subject, key }: Pick<AccessEntry, 'subject' | 'key'>): string => `${subject} ${key}`
+
+/** Adds a token. Returns false when its name or its hash is in use. */
+export function addToken({ tokens }: MemoryQueue, token: AccessToken): boolean {
+  if ([...tokens.values()].some(({ name, hash }) => name === token.name || hash === token.hash)) return false
+  tokens.set(token.name, token)
+  return true
+}

@@ -32,7 +32,9 @@ import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { Intake } from './enqueue.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import type { AccessRows } from './audit/access-rows.ts'
 import * as auditing from './audit/audit-queries.ts'
+import type { TokenRows } from './audit/token-rows.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
 import { asMessage, fromMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
@@ -58,10 +60,17 @@ type Synchronous = {
 
 export class Moves implements Synchronous {
   readonly #intake: Intake
+  readonly #access: AccessRows
+  readonly #tokens: TokenRows
   readonly #traffic: TrafficRows
   readonly #run
 
-  constructor(db: Database, parts: { readonly intake: Intake; readonly traffic: TrafficRows }) {
+  constructor(
+    db: Database,
+    parts: { readonly intake: Intake; readonly traffic: TrafficRows; readonly access: AccessRows; readonly tokens: TokenRows },
+  ) {
+    this.#access = parts.access
+    this.#tokens = parts.tokens
     this.#intake = parts.intake
     this.#traffic = parts.traffic
     this.#run = statements(db)
@@ -210,7 +219,7 @@ export class Moves implements Synchronous {
     return { messages: rows.map(({ id }) => id), woken: this.#due(entered) }
   }
 
-  takeRecords(source: QueueIdentity, { history, audit, destinations }: MovedRecords): void {
+  takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens }: MovedRecords): void {
     const taken = { ...this.recordsTaken(source) }
     for (const { seq, message, leftAt, record } of history) {
       if (seq <= taken.history) continue
@@ -223,6 +232,8 @@ export class Moves implements Synchronous {
       taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
+    for (const entry of access) this.#access.takeAccess(entry)
+    for (const token of tokens) this.#tokens.addToken(token)
     this.#run.saveRecordsTaken.run({ source, ...taken })
   }
 

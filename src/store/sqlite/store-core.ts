@@ -56,6 +56,7 @@ function openParts(db: Database, terms: LeaseTerms) {
   const requests = new RequestRows(db)
   const intake = new Intake(db, { traffic, requests })
   const audit = new AuditRows(db, requests)
+  const [tokens, access] = [new TokenRows(db), new AccessRows(db)]
   const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit })
   return {
     shares,
@@ -64,14 +65,14 @@ function openParts(db: Database, terms: LeaseTerms) {
     intake,
     operating,
     audit,
-    tokens: new TokenRows(db),
-    access: new AccessRows(db),
+    tokens,
+    access,
     housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
     outcomes: new Outcomes(db, { departures, traffic, owner: terms.owner }),
     noticesDue: new NoticesDue(db, { corrupt, departures, intake }),
-    moves: new Moves(db, { intake, traffic }),
+    moves: new Moves(db, { intake, traffic, access, tokens }),
   }
 }
 

@@ -1,6 +1,8 @@
 /** Moves of messages of another queue into this one. */
 import { queueIdOf, type Message, type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
+import type { AccessEntry } from '../../access-entry.ts'
+import type { AccessToken } from '../../access-token.ts'
 import { takenEntry } from '../../audit-log.ts'
 import { encodeHistory } from '../../history-record.ts'
 import { ID_BLOCK } from '../../id-buffer.ts'
@@ -19,6 +21,8 @@ import type { DestinationRecord } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
 import { int4s, int8s, storableText, texts } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
+import * as auditing from '../writing/audit-queries.ts'
+import { tokenParameters } from '../writing/audit-rows.ts'
 import type { Intake } from '../writing/enqueue.ts'
 import type { MoveClaims } from './move-claims.ts'
 import * as sql from './move-queries.ts'
@@ -103,13 +107,19 @@ export class IncomingMoves {
     return { messages, woken: await dueOf(tx, messages, operating) }
   }
 
-  async #takeRecords(tx: Transaction, source: QueueIdentity, { history, audit, destinations }: MovedRecords): Promise<void> {
+  async #takeRecords(
+    tx: Transaction,
+    source: QueueIdentity,
+    { history, audit, destinations, access, tokens }: MovedRecords,
+  ): Promise<void> {
     const taken = await recordsTaken(tx, source)
     const left = history.filter(({ seq }) => seq > taken.history)
     const entries = audit.filter(({ id }) => id > taken.audit)
     const audited = entries.map(takenEntry)
     await Promise.all([
       addDestinations(tx, destinations),
+      takeAccess(tx, access),
+      takeTokens(tx, tokens),
       tx.query(sql.insertHistory, [
         this.#deps.node,
         int8s(left.map(({ message }) => message)),
@@ -134,6 +144,16 @@ export class IncomingMoves {
     ])
   }
 }
+
+const takeAccess = (tx: Transaction, entries: readonly AccessEntry[]): Promise<unknown> =>
+  Promise.all(
+    entries.map(({ subject, key, action, addedAt, addedBy, expiresAt }) =>
+      tx.query(auditing.takeAccess, [subject, storableText(key), storableText(action), addedAt, storableText(addedBy), expiresAt]),
+    ),
+  )
+
+const takeTokens = (tx: Transaction, tokens: readonly AccessToken[]): Promise<unknown> =>
+  Promise.all(tokens.map((token) => tx.query(auditing.insertToken, tokenParameters(token))))
 
 export async function recordsTaken(statements: Statements, source: QueueIdentity): Promise<RecordsTaken> {
   const [row] = await statements.query<RecordsTaken>(sql.recordsTaken, [source])

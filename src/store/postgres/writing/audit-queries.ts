@@ -83,6 +83,8 @@ export const setAccess = `
   insert into access_entry (subject, key, action, added_at, added_by, expires_at) values ($1, $2, $3, $4, $5, $6)
   on conflict (subject, key) do update
   set action = excluded.action, added_at = excluded.added_at, added_by = excluded.added_by, expires_at = excluded.expires_at`
+export const takeAccess = `
+  insert into access_entry (subject, key, action, added_at, added_by, expires_at) values ($1, $2, $3, $4, $5, $6) on conflict do nothing`
 export const deleteAccess = 'delete from access_entry where subject = $1 and key = $2 returning key'
 export const accessEntries = `
   select subject, key, action, added_at as "addedAt", added_by as "addedBy", expires_at as "expiresAt"

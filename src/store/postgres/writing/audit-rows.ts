@@ -1,4 +1,5 @@
 /** Writes the audit log, the messages that operations have changed, requests that were carried out, and access tokens. */
+import type { AccessToken } from '../../access-token.ts'
 import type { MessageId, OwnerId, Placement } from '../../../mail/message.ts'
 import type { IdempotentRequest, NewOperation, OperationRound } from '../../audit-log.ts'
 import type { Instant } from '../../../system/clock.ts'
@@ -56,14 +57,7 @@ export class AuditWriter {
     )
 
   addToken: Send<'addToken'> = (tx, calls) =>
-    sent(
-      Promise.all(
-        calls.map(async ([{ name, role, content, destinations, hash, addedAt, addedBy, expiresAt, lastUsedAt }]) => {
-          const parameters = [name, role, content, destinations, hash, addedAt, storableText(addedBy), expiresAt, lastUsedAt]
-          return (await tx.query(sql.insertToken, parameters)).length > 0
-        }),
-      ),
-    )
+    sent(Promise.all(calls.map(async ([token]) => (await tx.query(sql.insertToken, tokenParameters(token))).length > 0)))
 
   removeToken: Send<'removeToken'> = (tx, calls) =>
     sent(Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteToken, [name])).length > 0)))
@@ -146,4 +140,10 @@ export class AuditWriter {
     if (request !== null) await this.keep(tx, [{ ...request, at, answer: String(id) }])
     return id
   }
+}
+
+/** Parameters of insertToken. */
+export const tokenParameters = (token: AccessToken): (string | number | boolean | null)[] => {
+  const { name, role, content, destinations, hash, addedAt, addedBy, expiresAt, lastUsedAt } = token
+  return [name, role, content, destinations, hash, addedAt, storableText(addedBy), expiresAt, lastUsedAt]
 }

@@ -6,17 +6,24 @@ import * as sql from './audit-queries.ts'
 export class AccessRows {
   readonly #forget
   readonly #set
+  readonly #take
   readonly #delete
 
   constructor(db: Database) {
     this.#forget = db.prepare<[number]>(sql.forgetExpiredAccess)
     this.#set = db.prepare<AccessEntry>(sql.setAccess)
+    this.#take = db.prepare<AccessEntry>(sql.takeAccess)
     this.#delete = db.prepare<[string, string]>(sql.deleteAccess)
   }
 
   setAccess(entry: AccessEntry): void {
     this.#forget.run(entry.addedAt)
     this.#set.run(entry)
+  }
+
+  /** Adds an entry unless there is one with its subject and key. */
+  takeAccess(entry: AccessEntry): void {
+    this.#take.run(entry)
   }
 
   removeAccess(subject: AccessSubject, key: string): boolean {

@@ -80,6 +80,9 @@ export const forgetExpiredAccess = 'delete from access_entry where expires_at < 
 export const setAccess = `
   insert or replace into access_entry (subject, key, action, added_at, added_by, expires_at)
   values (:subject, :key, :action, :addedAt, :addedBy, :expiresAt)`
+export const takeAccess = `
+  insert or ignore into access_entry (subject, key, action, added_at, added_by, expires_at)
+  values (:subject, :key, :action, :addedAt, :addedBy, :expiresAt)`
 export const deleteAccess = 'delete from access_entry where subject = ? and key = ?'
 export const accessEntries = `
   select subject, key, action, added_at as addedAt, added_by as addedBy, expires_at as expiresAt
