@@ -2,12 +2,20 @@ import { expect, test } from 'vitest'
 import { compilerErrors, huntAll } from '../mutants/hunt.ts'
 import { MUTANTS } from '../mutants/mutants.ts'
 import { NODE_MUTANTS } from '../mutants/node-mutants.ts'
+import { REWRITING_MUTANTS } from '../mutants/rewriting-mutants.ts'
 import { SAFETY_MUTANTS } from '../mutants/safety-mutants.ts'
 import { printFigures } from '../support/figures.ts'
 import { failedTests } from '../mutants/test-hunt.ts'
 
 test('every planted bug compiles: one that names what does not exist would be found for that alone', { timeout: 300_000 }, async () => {
-  expect(await compilerErrors([...MUTANTS, ...NODE_MUTANTS.filter(({ file }) => file.startsWith('src/')), ...SAFETY_MUTANTS])).toEqual([])
+  expect(
+    await compilerErrors([
+      ...MUTANTS,
+      ...NODE_MUTANTS.filter(({ file }) => file.startsWith('src/')),
+      ...REWRITING_MUTANTS,
+      ...SAFETY_MUTANTS,
+    ]),
+  ).toEqual([])
 })
 
 test('all mutants are found within 500 seeds', async () => {

@@ -21,7 +21,7 @@ const PATIENCE = 300_000
 
 /**
  * Half of the seeds with few random steps, and when that was not enough half of them with many. `script` is a simulation under
- * test/simulation.
+ * test/simulation, with its options.
  */
 export async function hunt(mutant: Mutant, seeds: number, script = 'simulate.ts'): Promise<Catch> {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
@@ -50,9 +50,11 @@ export function planted({ name, file, replace, by }: Mutant): string {
 
 /** The last line that the simulation prints is about the seed in which something was found, or about the last one. */
 function simulated(folder: string, name: string, density: Density, seeds: number): Promise<Omit<Catch, 'mutant'>> {
-  const script = join(folder, 'test/simulation', name)
+  const [file = '', ...options] = name.split(' ')
+  const script = join(folder, 'test/simulation', file)
   return new Promise((done, fail) => {
-    const child = spawn(process.execPath, [script, '1', String(seeds), '--until-caught', ...(density === 'dense' ? ['--dense'] : [])], {
+    const args = [script, '1', String(seeds), '--until-caught', ...options, ...(density === 'dense' ? ['--dense'] : [])]
+    const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'ignore'],
       timeout: PATIENCE,
     })

@@ -3,12 +3,13 @@ import { expect, test } from 'vitest'
 import { huntAll, planted } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
 import { NODE_MUTANTS } from './node-mutants.ts'
+import { REWRITING_MUTANTS, REWRITING_SIMULATION } from './rewriting-mutants.ts'
 import { SAFETY_MUTANTS } from './safety-mutants.ts'
 import { failedTests } from './test-hunt.ts'
 
 const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
 
-test.each([...MUTANTS, ...NODE_MUTANTS, ...SAFETY_MUTANTS])('the text of mutant "$name" occurs once', (mutant) => {
+test.each([...MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS])('the text of mutant "$name" occurs once', (mutant) => {
   expect(planted(mutant)).toContain(mutant.by)
 })
 
@@ -19,6 +20,11 @@ test('mutants are found', { timeout: 60_000 }, async () => {
   )
   expect(catches.map(({ mutant }) => mutant.name).toSorted()).toEqual(QUICK.toSorted())
   expect(catches.filter(({ seed }) => seed === null)).toEqual([])
+})
+
+test('mutants of the replacement of recipients are found', { timeout: 120_000 }, async () => {
+  const catches = await huntAll(REWRITING_MUTANTS, 100, REWRITING_SIMULATION)
+  expect(catches.filter(({ seed }) => seed === null).map(({ mutant }) => mutant.name)).toEqual([])
 })
 
 test('a submission that is not synced is found by its test', { timeout: 60_000 }, async () => {

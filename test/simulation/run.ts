@@ -13,6 +13,7 @@ import { createObservedWorld } from '../../src/testkit/world.ts'
 import { contentOf, submit } from './client.ts'
 import { Recorder } from './recorder.ts'
 import type { Arrived } from './record.ts'
+import { rewritingConfig } from './rewriting.ts'
 import { OWN_DOMAIN, type Mail, type Scenario, type Step } from './scenario.ts'
 
 export interface Run {
@@ -55,10 +56,10 @@ class Running {
   }
 
   async #begin(directory: string | null): Promise<World> {
-    const { seed, config, tables, faults, commitTakes } = this.#scenario
+    const { seed, config, tables, faults, commitTakes, rewriting } = this.#scenario
     const options = {
       seed,
-      config: { ...config, destination: tables } as WorldConfig,
+      config: { ...config, ...rewritingConfig(rewriting), destination: tables } as WorldConfig,
       store: directory === null ? ('memory' as const) : { directory },
     }
     const world = await createObservedWorld(options, this.#recorder.between)
@@ -155,7 +156,7 @@ export function drainTime({ config, tables, ends }: Scenario): Duration {
 }
 
 export function arrivedIn(world: Pick<World, 'mailbox'>, { destinations }: Scenario): readonly Arrived[] {
-  const people = ['ann', 'bob', 'eve', 'joe', 'sender']
+  const people = ['ann', 'bob', 'eve', 'joe', 'sender', 'moved']
   const addresses = destinations.flatMap((domain) => people.map((person) => `${person}@${domain}`))
   return [...addresses, `app@${OWN_DOMAIN}`, 'postmaster@deferd.example'].flatMap((address) =>
     world

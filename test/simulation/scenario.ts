@@ -58,8 +58,20 @@ export interface Scenario {
   readonly crashes: readonly CommitCrash[]
   /** True when the remote servers recover at the end. */
   readonly ends: 'well' | 'badly'
+  /** Replacement of recipients; absent without any. */
+  readonly rewriting?: SimulatedRewriting
   /** `node_lease` of several nodes; absent for one relay. */
   readonly lease?: Duration
+}
+
+/** Rules by which mail has other recipients than those of its client. */
+export interface SimulatedRewriting {
+  /** virtual_alias_maps: addresses in place of an address. */
+  readonly aliases: Readonly<Record<string, readonly string[]>>
+  /** always_bcc. */
+  readonly copyTo: string
+  /** Access table: senders whose mail goes to one address in place of all. */
+  readonly redirects: Readonly<Record<string, string>>
 }
 
 /** Domain of the senders, whose mail server never fails. */
@@ -67,10 +79,11 @@ export const OWN_DOMAIN = 'us.example'
 
 /** Lines that reproduce the scenario. */
 export function tell(scenario: Scenario): string {
-  const { config, tables, storage, commitTakes, faults, steps, crashes, ends } = scenario
+  const { config, tables, storage, commitTakes, faults, steps, crashes, ends, rewriting } = scenario
   const lines = [
     `seed ${scenario.seed}, queue in ${storage}, a commit takes ${commitTakes} ms, ends ${ends}`,
     `config ${JSON.stringify(config)}`,
+    ...(rewriting === undefined ? [] : [`rewriting ${JSON.stringify(rewriting)}`]),
     ...Object.entries(tables).map(([name, table]) => `destination ${name} ${JSON.stringify(table)}`),
     ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),
     ...crashes.map(({ commit, side, downFor }) => `crash ${side} commit ${commit}, down for ${downFor} ms`),

@@ -1,8 +1,9 @@
 /**
- * Simulates worlds by seed. As a command, `node test/simulation/simulate.ts FROM TO [--dense] [--hash | --until-caught]`,
+ * Simulates worlds by seed. As a command, `node test/simulation/simulate.ts FROM TO [--dense] [--rewritten] [--hash | --until-caught]`,
  * it prints a JSON line for each: its violations, or the hash of its history.
  */
 import { generatedBy, type Density } from './generator.ts'
+import { rewritten } from './rewriting.ts'
 import { violationsOf } from './violations.ts'
 import { run } from './run.ts'
 import { tell, type Scenario } from './scenario.ts'
@@ -19,13 +20,17 @@ export interface Simulated {
   readonly events: number
 }
 
+/** Changes a generated scenario before it is simulated. */
+type Change = (scenario: Scenario) => Scenario
+const unchanged: Change = (scenario) => scenario
+
 /** Simulates the worlds of these seeds. Throws at the first violation, with a reduced scenario. */
-export async function simulate(from: number, to: number, density: Density = 'sparse'): Promise<Simulated> {
+export async function simulate(from: number, to: number, density: Density = 'sparse', change: Change = unchanged): Promise<Simulated> {
   const reached = new Map<string, number>()
   let steps = 0
   let events = 0
   for (let seed = from; seed <= to; seed++) {
-    const scenario = generatedBy(seed, density)
+    const scenario = change(generatedBy(seed, density))
     const result = await run(scenario)
     const [first] = violationsOf(result)
     if (first !== undefined) throw new Error(await explained(scenario, first))
@@ -50,9 +55,10 @@ async function explained(scenario: Scenario, { invariant, at, text }: Violation)
 if (process.argv[1] === import.meta.filename) {
   const [from = 1, to = 1] = process.argv.slice(2, 4).map(Number)
   const untilCaught = process.argv.includes('--until-caught')
+  const change = process.argv.includes('--rewritten') ? rewritten : unchanged
   const density: Density = process.argv.includes('--dense') ? 'dense' : 'sparse'
   for (let seed = from; seed <= to; seed++) {
-    const result = await run(generatedBy(seed, density))
+    const result = await run(change(generatedBy(seed, density)))
     const found = process.argv.includes('--hash') ? undefined : violationsOf(result)[0]
     console.log(JSON.stringify({ seed, ...(process.argv.includes('--hash') ? { hash: result.history.hash() } : { found }) }))
     if (untilCaught && found !== undefined) break

@@ -4,22 +4,26 @@ import type { ListedMessage } from '../../../src/store/queue-reader.ts'
 import type { Settled } from '../../../src/store/queue-store.ts'
 import { type ModelMessage, type ModelRecipient } from '../model.ts'
 import type { OutcomeFacts, ResultFacts } from '../record.ts'
+import { recipientsOf } from '../rewriting.ts'
 import type { Scenario } from '../scenario.ts'
 import type { Complain, Invariant, Scene, UnderWay } from '../replay.ts'
 
-/** A message is answered 250 only when it is committed with all its recipients. */
-export const acknowledgedIsOnDisk = (complain: Complain, { steps }: Scenario): Invariant => ({
+/** A message is answered 250 only when it is committed with all its recipients: those that its rules give it, and no others. */
+export const acknowledgedIsOnDisk = (complain: Complain, { steps, rewriting }: Scenario): Invariant => ({
   see({ where, event }, { queue }) {
     if (where !== 'test' || event.did !== 'answered') return
-    const to = steps.flatMap((step) =>
-      step.do === 'mail' && step.mail.number === event.mail ? step.mail.to.map(({ address }) => address) : [],
-    )
+    const to = steps.flatMap((step) => (step.do === 'mail' && step.mail.number === event.mail ? recipientsOf(step.mail, rewriting) : []))
     const queueId = /^250 .*queued as (\S+)/.exec(event.reply ?? '')?.[1]
     if (queueId === undefined) return
     const held = [...queue.messages.values()].find(({ message }) => queueIdOf(message) === queueId)
     if (held === undefined) complain(`${queueId} was acknowledged, and is not on disk`)
-    else if (held.recipients.map(({ address }) => address).join() !== to.join())
-      complain(`${queueId} was acknowledged, and is on disk without some who should have it`)
+    else if (
+      held.recipients
+        .map(({ address }) => address)
+        .toSorted()
+        .join() !== to.join()
+    )
+      complain(`${queueId} was acknowledged, and is not on disk with exactly those who should have it`)
   },
 })
 
