@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkOut, shortId } from './base-commit.ts'
 import { freePort, greeted, output, startChild, type Child, type Command } from './child.ts'
+import { writeMaps } from './maps.ts'
 import type { ContestantName, Options } from './options.ts'
 import { postfixIsMissing, postfixVersion, startPostfix } from './postfix.ts'
 
@@ -61,6 +62,7 @@ async function reasonAgainst(name: ContestantName, { base }: Options): Promise<s
       return await postfixIsMissing()
     case 'tree':
     case 'without-store':
+    case 'maps':
       return null
   }
 }
@@ -96,6 +98,11 @@ async function start(name: ContestantName, facts: Start): Promise<{ readonly abo
       return { about: await treeVersion(), child: await startNode(name, deferd(ROOT, facts), folder) }
     case 'without-store':
       return { about: 'the working tree', child: await startNode(name, withoutStore(facts), folder) }
+    case 'maps':
+      return {
+        about: 'the working tree with ten maps of 10,000 entries',
+        child: await startNode(name, deferd(ROOT, facts, writeMaps(folder)), folder),
+      }
     case 'base': {
       const checkout = await checkOut(ROOT, options.base ?? '', join(folder, 'checkout'), place.signal)
       place.undo.defer(() => checkout.remove())
@@ -108,9 +115,9 @@ async function start(name: ContestantName, facts: Start): Promise<{ readonly abo
 
 const startNode = (name: string, command: Command, folder: string): Promise<Child> => startChild(name, command, join(folder, 'log'))
 
-const deferd = (checkout: string, facts: Start): Command => ({
+const deferd = (checkout: string, facts: Start, more: readonly string[] = []): Command => ({
   program: process.execPath,
-  args: [join(checkout, 'bin/deferd.js'), 'start', ...settings(facts)],
+  args: [join(checkout, 'bin/deferd.js'), 'start', ...settings(facts), ...more],
   cwd: facts.folder,
 })
 

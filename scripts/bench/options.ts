@@ -3,7 +3,7 @@
  */
 import { parseArgs } from 'node:util'
 
-export const CONTESTANTS = ['tree', 'base', 'without-store', 'postfix'] as const
+export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'postfix'] as const
 export type ContestantName = (typeof CONTESTANTS)[number]
 
 export interface Options {
@@ -30,6 +30,8 @@ Contestants:
   tree            deferd of the working tree
   base            deferd at another commit (needs --base)
   without-store   the working tree with a store that keeps nothing
+  maps            the working tree with ten maps of 10,000 entries (only when
+                  --only names it)
   postfix         a private instance of the installed Postfix (needs root)
 
 Options:
@@ -94,7 +96,7 @@ function commit(text: string | undefined): string | null {
 }
 
 function names(text: string | undefined): readonly ContestantName[] {
-  if (text === undefined) return CONTESTANTS
+  if (text === undefined) return CONTESTANTS.filter((name) => name !== 'maps')
   const asked = text.split(',').map((name) => name.trim())
   const unknown = asked.find((name) => !CONTESTANTS.some((known) => known === name))
   if (unknown === undefined) return CONTESTANTS.filter((known) => asked.includes(known))

@@ -18,7 +18,7 @@ test.each([
   [['--messages', '20001'], '--messages takes a whole number from 1 to 20000, not "20001"'],
   [['--base='], '--base takes a commit, not ""'],
   [['--base=--all'], '--base takes a commit, not "--all"'],
-  [['--only', 'tree,sendmail'], '--only takes names out of tree, base, without-store, postfix, not "sendmail"'],
+  [['--only', 'tree,sendmail'], '--only takes names out of tree, base, without-store, maps, postfix, not "sendmail"'],
   [['--fast'], "Unknown option '--fast'; --help lists the options"],
   [['fast'], "Unexpected argument 'fast'; --help lists the options"],
   [['--rounds'], "Option '--rounds <value>' argument missing; --help lists the options"],
