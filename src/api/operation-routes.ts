@@ -4,6 +4,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
+import { jsonLine } from '../presentation/text.ts'
 import { OPERATION_STATES } from '../store/audit-log.ts'
 import { ANY_MESSAGE } from '../store/queue-reader.ts'
 import { seconds, type Duration, type Timer } from '../system/clock.ts'
@@ -76,7 +77,7 @@ function watch(view: QueueView, request: ApiRequest<unknown, unknown>, send: (ev
   let sent = ''
   const look = async (): Promise<void> => {
     const state = await operationState(view, idOf(request), request.requester).catch(() => null)
-    const text = state === null ? sent : `event: operation\ndata: ${JSON.stringify(state)}\n\n`
+    const text = state === null ? sent : `event: operation\ndata: ${jsonLine(state)}\n`
     if (text !== sent && !isEnded) send(text)
     sent = text
     if (!isEnded && (state === null || state.state === 'running')) timer = view.clock.after(TICK, () => void look())
@@ -105,15 +106,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
         dry_run: true,
       },
       answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: shapes.operationPlan }], 202: BEGUN[202] },
-      problems: [
-        PLAN_OUTDATED,
-        PLAN_PROBLEM,
-        KEY_REUSED,
-        HTTP_PROBLEMS.malformed,
-        HTTP_PROBLEMS.unsupportedMediaType,
-        HTTP_PROBLEMS.tooLarge,
-        HTTP_PROBLEMS.busy,
-      ],
+      problems: [PLAN_OUTDATED, PLAN_PROBLEM, KEY_REUSED],
       isSearch: true,
       handler: (request) => carryOut(view, request),
     }),
@@ -189,7 +182,7 @@ function destinationOperations(view: QueueView): readonly ApiRoute[] {
       body: jsonBody(suspensionShape, SMALL_BODY),
       example: { reason: 'rate limited', until: 1_764_000_000 },
       answers,
-      problems: [UNKNOWN_DESTINATION, HTTP_PROBLEMS.malformed, HTTP_PROBLEMS.unsupportedMediaType],
+      problems: [UNKNOWN_DESTINATION],
       handler: async (request) => {
         const { body, requester } = request
         assertVisible(nameOf(request), requester.destinations)

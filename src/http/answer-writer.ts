@@ -1,6 +1,7 @@
 /** Writes an answer as the response of a request. Responses are not cached unless the answer says so. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import { jsonLine } from '../presentation/text.ts'
 import type { EventStreams } from './event-streams.ts'
 import { failureOf } from './failure-line.ts'
 import type { Answer } from './route-table.ts'
@@ -21,8 +22,6 @@ type Headers = Readonly<Record<string, string>>
 function begin(response: ServerResponse, status: number, contentType: string | null, headers: Headers = {}): void {
   response.writeHead(status, { 'cache-control': 'no-store', ...(contentType === null ? {} : { 'content-type': contentType }), ...headers })
 }
-
-const jsonLine = (value: unknown): string => `${JSON.stringify(value)}\n`
 
 /** Resolves when the response has ended, or events are subscribed to. Rejects before the response has begun, or with its failure. */
 export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<void> {

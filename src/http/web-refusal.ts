@@ -1,5 +1,6 @@
 /** Responses to refused and failed requests of browsers and programs: a page, a redirection to the login, or problem details. */
 import type { IncomingMessage } from 'node:http'
+import { jsonLine } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-details.ts'
 import type { Requester } from './requester.ts'
 import type { Answer } from './route-table.ts'
@@ -20,7 +21,7 @@ export const problemAnswer = (problem: Problem): Answer => ({
   kind: 'text',
   status: problem.kind.status,
   contentType: 'application/problem+json',
-  text: `${JSON.stringify(problemJson(problem))}\n`,
+  text: jsonLine(problemJson(problem)),
   headers: problem.headers,
 })
 

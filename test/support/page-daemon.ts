@@ -15,6 +15,10 @@ export interface SentMail {
   readonly from: string
   readonly to: string
   readonly subject?: string
+  /** The whole content, with CRLF at its end and without a line that begins with a dot. */
+  readonly content?: Uint8Array
+  /** Parameters of MAIL and of RCPT. */
+  readonly parameters?: { readonly mail?: string; readonly rcpt?: string }
 }
 
 /** A destination at which nothing listens: its mail stays in the queue. */
@@ -50,6 +54,10 @@ export class PageDaemon {
     return new PageDaemon(home, daemon, { page, smtp })
   }
 
+  get queueDirectory(): string {
+    return join(this.#home, 'queue')
+  }
+
   /** Sends mail with exactly these addresses, which a client library would change. */
   async send(mails: readonly SentMail[]): Promise<void> {
     const socket = connect(this.#smtpPort, '127.0.0.1')
@@ -63,29 +71,30 @@ export class PageDaemon {
     const command = (text: string, code: string): Promise<void> => (socket.write(`${text}\r\n`), reply(code))
     await reply('220')
     await command('EHLO client.example', '250')
-    for (const { from, to, subject = 'hi' } of mails) {
-      await command(`MAIL FROM:<${from}>`, '250')
-      await command(`RCPT TO:<${to}>`, '250')
+    for (const { from, to, subject = 'hi', content = Buffer.from(`Subject: ${subject}\r\n\r\nx\r\n`), parameters = {} } of mails) {
+      await command(`MAIL FROM:<${from}> ${parameters.mail ?? ''}`.trim(), '250')
+      await command(`RCPT TO:<${to}> ${parameters.rcpt ?? ''}`.trim(), '250')
       await command('DATA', '354')
-      await command(`Subject: ${subject}\r\n\r\nx\r\n.`, '250')
+      socket.write(content)
+      await command('.', '250')
     }
     await command('QUIT', '221')
     socket.destroy()
   }
 
   /** A code for a login. */
-  async code(role: PageRole = 'admin'): Promise<string> {
-    const made = await askForLoginCode(join(this.#home, 'queue'), { user: 'alice', role, content: role === 'admin' })
+  async code(role: PageRole = 'admin', user = 'alice'): Promise<string> {
+    const made = await askForLoginCode(this.queueDirectory, { user, role, content: role === 'admin' })
     return made?.code ?? ''
   }
 
   /** The cookie of a new session, as a browser sends it. */
-  async cookie(role: PageRole = 'admin'): Promise<string> {
+  async cookie(role: PageRole = 'admin', user = 'alice'): Promise<string> {
     const response = await fetch(`${this.url}login`, {
       method: 'POST',
       redirect: 'manual',
       headers: { origin: this.url.slice(0, -1), 'content-type': 'application/x-www-form-urlencoded' },
-      body: `code=${await this.code(role)}`,
+      body: `code=${await this.code(role, user)}`,
     })
     return response.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
   }

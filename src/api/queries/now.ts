@@ -4,6 +4,7 @@
  */
 import { attentionJson, type AttentionJson } from '../../presentation/attention-json.ts'
 import { statusJson } from '../../presentation/status-json.ts'
+import { jsonLine } from '../../presentation/text.ts'
 import { queueIdOf } from '../../mail/message.ts'
 import { readStored, statusOf, type StoredStatus } from '../../queue/queue-status.ts'
 import { ANY_MESSAGE } from '../../store/queue-reader.ts'
@@ -140,7 +141,7 @@ export class Now {
     if (all === null) return
     const texts = new Map<Visible, string>()
     for (const [send, visible] of this.#subscribers) {
-      const text = texts.get(visible) ?? `event: now\ndata: ${JSON.stringify(seen(all, visible))}\n\n`
+      const text = texts.get(visible) ?? `event: now\ndata: ${jsonLine(seen(all, visible))}\n`
       texts.set(visible, text)
       send(text)
     }
