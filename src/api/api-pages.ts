@@ -5,7 +5,7 @@ import { route, type Route } from '../http/route-table.ts'
 import { Api } from './api.ts'
 import { BASE, type ApiRoute } from './api-route.ts'
 import type { ClientRoutesDeps } from './client-routes.ts'
-import { alternatives, COMMON_PROBLEMS, jsonSchema } from './openapi.ts'
+import { alternatives, COMMON_PROBLEMS, jsonSchema, problemsOf } from './openapi.ts'
 import type { QueueView } from './queries/queue-view.ts'
 
 const INTRO = `# API
@@ -57,9 +57,19 @@ function valuesOf({ type, enum: values, default: initial }: Property): string {
   return initial === undefined ? kind : `${kind}; default \`${JSON.stringify(initial)}\``
 }
 
+type Properties = Readonly<Record<string, Property>>
+
+/** JSON Schema of an object, or of alternatives. */
+interface Schema {
+  readonly properties?: Properties
+  readonly anyOf?: readonly Schema[]
+}
+
 function parameterTable(heading: string, shape: z.ZodType | undefined): readonly string[] {
-  const { properties } = shape === undefined ? {} : (jsonSchema(shape) as { readonly properties?: Readonly<Record<string, Property>> })
-  const rows = Object.entries(properties ?? {})
+  const schema: Schema = shape === undefined ? {} : jsonSchema(shape)
+  const rows = Object.entries(
+    Object.assign({}, ...[schema, ...(schema.anyOf ?? [])].map(({ properties = {} }) => properties)) as Properties,
+  )
   if (rows.length === 0) return []
   return [
     `| ${heading} | values | meaning |`,
@@ -78,7 +88,8 @@ function answerLines({ about }: ApiRoute): readonly string[] {
 const problemLink = ({ slug, status }: ProblemKind): string => `[${status} ${slug}](#${slug})`
 
 function section(one: ApiRoute): readonly string[] {
-  const { summary, about = '', query, headers = {}, problems = [], example } = one.about
+  const { summary, about = '', query, headers = {}, example } = one.about
+  const problems = problemsOf(one)
   const fields = Object.entries(headers).map(([name, meaning]) => `- \`${name}\`: ${meaning}`)
   return [
     `### ${one.method} ${pathOf(one)}`,
@@ -99,7 +110,7 @@ function section(one: ApiRoute): readonly string[] {
 
 /** All kinds of problems, by their names. */
 export function allProblems(routes: readonly ApiRoute[]): readonly ProblemKind[] {
-  const kinds = [...Object.values(HTTP_PROBLEMS), ...COMMON_PROBLEMS, ...routes.flatMap(({ about }) => about.problems ?? [])]
+  const kinds = [...Object.values(HTTP_PROBLEMS), ...COMMON_PROBLEMS, ...routes.flatMap(problemsOf)]
   return [...new Map(kinds.map((kind) => [kind.slug, kind])).values()].toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
 }
 

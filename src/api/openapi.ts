@@ -20,6 +20,21 @@ export const COMMON_PROBLEMS: readonly ProblemKind[] = [
   HTTP_PROBLEMS.unavailable,
 ]
 
+/** Problems that every route with a body may answer with. */
+const BODY_PROBLEMS: readonly ProblemKind[] = [
+  HTTP_PROBLEMS.malformed,
+  HTTP_PROBLEMS.unsupportedMediaType,
+  HTTP_PROBLEMS.tooLarge,
+  HTTP_PROBLEMS.timeout,
+]
+
+/** Problems of a route, besides those of any request. */
+export const problemsOf = ({ about, body, isSearch }: ApiRoute): readonly ProblemKind[] => [
+  ...(about.problems ?? []),
+  ...(body === undefined ? [] : BODY_PROBLEMS),
+  ...(isSearch === true ? [HTTP_PROBLEMS.busy] : []),
+]
+
 /** JSON Schema of a shape, as a client writes its values. */
 export const jsonSchema = (shape: z.ZodType): Json => z.toJSONSchema(shape, { io: 'input', target: 'draft-2020-12' })
 
@@ -73,14 +88,14 @@ function contentOf(answers: readonly AnswerDescription[], shapes: Shapes): Json 
   )
 }
 
-function responses({ about }: ApiRoute, shapes: Shapes): Json {
-  const own = Object.entries(about.answers).map(([status, answer]) => {
+function responses(route: ApiRoute, shapes: Shapes): Json {
+  const own = Object.entries(route.about.answers).map(([status, answer]) => {
     const all = alternatives(answer)
     const content = contentOf(all, shapes)
     const description = all.map((one) => one.about).join('; or ')
     return [status, { description, ...(Object.keys(content).length === 0 ? {} : { content }) }]
   })
-  const kinds = [...(about.problems ?? []), ...COMMON_PROBLEMS]
+  const kinds = [...problemsOf(route), ...COMMON_PROBLEMS]
   const failed = [...Map.groupBy(kinds, ({ status }) => status)].map(([status, those]) => [
     String(status),
     {

@@ -36,14 +36,17 @@ const lines = (chunks: AsyncIterable<Uint8Array>): Answer => ({ kind: 'stream', 
 
 const contentQuery = z.strictObject({ part: z.enum(['all', 'header', 'body']).default('all') })
 
+/** Times that a request may name, up to a year. */
+const seconds = z.number().min(0).max(31_536_000)
+
 const planBody = z.strictObject({
-  policies: z.array(z.string().min(1).max(1_000)).min(1).max(4).optional(),
-  minimal_backoff_time: z.number().min(1).max(31_536_000).optional(),
-  maximal_backoff_time: z.number().min(1).max(31_536_000).optional(),
-  maximal_queue_lifetime: z.number().min(0).max(31_536_000).optional(),
+  policies: z.array(z.string().min(1).max(1_000)).min(1).max(4).optional().describe('one to four values as of `retry_backoff`'),
+  minimal_backoff_time: seconds.min(1).optional().describe('in seconds, as all times here'),
+  maximal_backoff_time: seconds.min(1).optional(),
+  maximal_queue_lifetime: seconds.optional(),
   retry_jitter: z.number().min(0).max(1).optional(),
-  outages: z.array(z.number().min(1).max(31_536_000)).max(20).optional(),
-  seed: z.int().min(0).optional(),
+  outages: z.array(seconds.min(1)).max(20).optional().describe('lengths of outages of which the consequences are computed'),
+  seed: z.int().min(0).optional().describe('seed of the random draws of policies that have them'),
 })
 
 const NAMES = Object.keys(OPTIONS).toSorted() as OptionName[]
@@ -122,7 +125,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
           { about: 'all messages', type: NDJSON, shape: shapes.messageLine },
         ],
       },
-      problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+      problems: [CURSOR_PROBLEM],
       isSearch: true,
       handler: async (request) => {
         const { limit: most, after, order, ...conditions } = request.query
@@ -142,7 +145,6 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       about: 'Counting ends at 100,000 messages and after 200 ms; `at_least` is then true.',
       query: conditionShape,
       answers: { 200: { about: 'the count', shape: shapes.messageCount } },
-      problems: [HTTP_PROBLEMS.busy],
       isSearch: true,
       handler: async (request) => json(await messageCount(view, request.query, { visible: request.requester.destinations })),
     }),
@@ -203,7 +205,7 @@ function destinationRoutes({ view }: ReadDeps): readonly ApiRoute[] {
           { about: 'all destinations', type: NDJSON, shape: shapes.destination },
         ],
       },
-      problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+      problems: [CURSOR_PROBLEM],
       isSearch: true,
       handler: async (request) => {
         if (wantsLines(request)) return lines(destinationLines(view, viewerOf(request)))
@@ -227,7 +229,6 @@ function destinationRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       summary: 'Causes for which mail of a destination waits',
       about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time of the count.',
       answers: { 200: { about: 'the causes, those with the most recipients first', shape: shapes.causes } },
-      problems: [HTTP_PROBLEMS.busy],
       isSearch: true,
       handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
     }),
@@ -258,7 +259,7 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
           { about: 'all messages', type: NDJSON, shape: shapes.departedMessage },
         ],
       },
-      problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+      problems: [CURSOR_PROBLEM],
       isSearch: true,
       handler: async (request) => {
         const { limit: _limit, before: _before, ...conditions } = request.query

@@ -294,14 +294,6 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     },
     bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
     answers: { 202: { about: 'the message is on disk', shape: shapes.accepted } },
-    problems: [
-      RECIPIENTS,
-      REFUSED,
-      KEY_REUSED,
-      NO_SPACE,
-      HTTP_PROBLEMS.malformed,
-      HTTP_PROBLEMS.unsupportedMediaType,
-      HTTP_PROBLEMS.tooLarge,
-    ],
+    problems: [RECIPIENTS, REFUSED, KEY_REUSED, NO_SPACE],
     handler: (request) => new Submitting(view, request).answer(),
   })

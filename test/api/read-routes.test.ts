@@ -8,6 +8,7 @@ import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { ApiServer, validator, type Members } from '../support/api-server.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
+import { pagesOfMovingMail } from '../support/moving-pages.ts'
 import type { QueueWorld } from '../support/queue-world.ts'
 
 let opened: ApiWorld | undefined
@@ -71,25 +72,8 @@ test.each(['limit=0', 'limit=1e9', 'limit=-1', 'limit=NaN', 'older_than=soon', '
 )
 
 test('pages list every message that stays exactly once, while others arrive and leave', async () => {
-  const { api, world: queue } = await serve()
-  const kept: string[] = []
-  const leaving: string[] = []
-  for (let n = 0; n < 200; n++) (n % 3 === 0 ? leaving : kept).push(await queue.accept([`user${n}@a.example.org`]))
-  await queue.rest()
-  const seen: string[] = []
-  for (let path: string | null = '/messages?limit=7'; path !== null;) {
-    const { json, headers } = await api.get(path)
-    seen.push(...json.messages.map((one) => one.queue_id))
-    await queue.accept(['late@a.example.org'])
-    const gone = leaving.splice(0, 3)
-    if (gone.length > 0) await queue.operate('delete', gone)
-    const link: string | undefined = /^<(\?[^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
-    expect(link === undefined).toBe(json.next === null)
-    path = link === undefined ? null : `/messages${link}`
-  }
-  expect(new Set(seen).size).toBe(seen.length)
-  expect(seen.filter((id) => kept.includes(id))).toEqual(kept)
-  expect(seen.length).toBeLessThanOrEqual(200)
+  opened = await ApiWorld.open()
+  await pagesOfMovingMail(opened, { messages: 200, arriving: 29, leaving: 66, limit: 7 })
 })
 
 test('with order=newest, pages list the newest message first', async () => {
@@ -311,6 +295,19 @@ test('an API without an open queue answers 503', async () => {
   } finally {
     await closed.close()
   }
+})
+
+test('a body that is not JSON, or of another type, is refused as the OpenAPI document says, on every route', async () => {
+  const { api } = await serve('memory')
+  const routes = api.api.routes.filter(({ body }) => body !== undefined)
+  expect(routes.length).toBeGreaterThan(4)
+  for (const { method, path } of routes) {
+    const to = path.replace('/api/v1', '').replace(':name', 'a.example.org')
+    expect((await api.ask(method, to, { as: 'admin', body: '{' })).status, to).toBe(400)
+    const type = { headers: { 'content-type': 'text/plain' } }
+    expect((await api.ask(method, to, { as: 'admin', body: '{}', ...type })).status, to).toBe(415)
+  }
+  expect((await api.post('/plans', JSON.stringify({ policies: ['x'.repeat(100_000)] }))).status).toBe(413)
 })
 
 test('the OpenAPI document is valid', async () => {
