@@ -126,7 +126,7 @@ async function sendersOf(deps: ScreenDeps, { query, page, visible }: FirstPage) 
 
 const NOTHING = { messages: [], next: null } as const
 
-async function messagesAnswer(deps: ScreenDeps, { query, requester }: ScreenRequest, view: View): Promise<Answer> {
+async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
   const filter: FilterText = filterOf(query)
   const after = text(query, 'after')
   const visible = requester?.destinations ?? null
@@ -138,7 +138,9 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester }: ScreenRequ
   const conditions = parsed.data
   const page = await messagePage(deps.view, { ...conditions, limit: LIMIT, after: after === '' ? undefined : after }, visible)
   const first = { query: conditions, page, visible }
+  signal.throwIfAborted()
   const count = await countOf(deps, first, after === '')
+  signal.throwIfAborted()
   const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, first) : null
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, problem: null }))
 }

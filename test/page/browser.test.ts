@@ -127,30 +127,68 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
   for (const colorScheme of ['light', 'dark'] as const)
     test(`no screen has an accessibility problem or is wider than a phone, ${colorScheme}`, async () => {
       const page = await loggedIn({ colorScheme, viewport: { width: 360, height: 740 } })
-      for (const path of SCREENS) {
+      const linked = async (place: string, selector: string): Promise<string> => {
+        await page.goto(daemon.url + place)
+        const link = page.locator(selector).first()
+        return new URL((await link.getAttribute('href')) ?? '', page.url()).href.slice(daemon.url.length)
+      }
+      const message = await linked('messages', 'table a[href*="messages/"]')
+      await page.goto(`${daemon.url}operations/new?operation=hold&scope=ids&id=${message.replace('messages/', '')}`)
+      await page.getByRole('button', { name: 'Do it' }).click()
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByText('1 message was released.').waitFor()
+      const operation = await linked('audit', 'main a[href*="operations/"]')
+      for (const path of [...SCREENS, message, operation, 'login']) {
         await page.goto(daemon.url + path)
         expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(360)
-        await page.evaluate(AXE)
-        const found: unknown = await page.evaluate(
-          `axe.run({ runOnly: ${JSON.stringify(TAGS)} }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 160))]))`,
-        )
-        expect(found, path).toEqual([])
+        expect(await problemsOf(page), path).toEqual([])
       }
+      await page.goto(`${daemon.url}destinations/smtp%3A%5B127.0.0.1%5D%3A9`)
+      await page.getByRole('link', { name: 'Suspend…' }).click()
+      await page.locator('dialog[open]').waitFor()
+      expect(await problemsOf(page), 'a dialog').toEqual([])
     })
 
-  test('the key / leads to the search, and a hold is done with the keyboard alone', async () => {
+  /** Violations of WCAG 2.2, levels A and AA. */
+  async function problemsOf(page: Page): Promise<unknown> {
+    await page.evaluate(AXE)
+    return page.evaluate(
+      `axe.run({ runOnly: ${JSON.stringify(TAGS)} }).then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 160))]))`,
+    )
+  }
+
+  /** Presses Tab until an element of the selector has the focus. */
+  async function tabTo(page: Page, selector: string): Promise<void> {
+    for (let pressed = 0; pressed < 150; pressed++) {
+      await page.keyboard.press('Tab')
+      if (await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+    }
+    throw new Error(`Tab does not lead to ${selector}`)
+  }
+
+  test('the keyboard alone leads from Now to a finished hold', async () => {
+    const page = await loggedIn()
+    await tabTo(page, 'nav a[href$="messages"]')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Messages' }).waitFor()
+    await tabTo(page, 'input[name=id]')
+    await page.keyboard.press('Space')
+    await tabTo(page, 'button[value=hold]')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Hold 1 message?' }).waitFor()
+    await tabTo(page, 'dialog button[type=submit]')
+    await page.keyboard.press('Enter')
+    await page.getByText('1 message was put on hold.').waitFor()
+    await tabTo(page, 'form[action*="undo"] button')
+    await page.keyboard.press('Enter')
+    await page.getByText('1 message was released.').waitFor()
+  })
+
+  test('the key / leads to the search', async () => {
     const page = await loggedIn()
     await page.keyboard.press('/')
     await page.keyboard.type('customer0@far.example')
     await page.keyboard.press('Enter')
     await page.getByText(/1 message: to customer0@far\.example/).waitFor()
-    await page.locator('input[name=id]').focus()
-    await page.keyboard.press('Space')
-    await page.getByRole('button', { name: 'Hold…' }).focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Hold 1 message?' }).waitFor()
-    await page.getByRole('button', { name: 'Do it' }).focus()
-    await page.keyboard.press('Enter')
-    await page.getByText('1 message was put on hold.').waitFor()
   })
 })

@@ -1,5 +1,5 @@
 /** A server of the admin API over sample routes, with sessions, tokens and a clock of the test. */
-import { accountRoutes } from '../../src/admin/account-routes.ts'
+import { accountRoutes, type LoginPage } from '../../src/admin/account-routes.ts'
 import { authentication, confirmation } from '../../src/admin/authentication.ts'
 import { hashOf, newToken } from '../../src/admin/secrets.ts'
 import { Sessions, type PageUser } from '../../src/admin/sessions.ts'
@@ -27,6 +27,8 @@ export interface WebServerOptions {
   readonly certificate?: WebCertificate | null
   readonly clock?: Clock
   readonly times?: RequestTimes
+  /** The login; a bare form when absent. */
+  readonly loginPage?: LoginPage
 }
 
 const WHOAMI = route({
@@ -55,6 +57,7 @@ export class SampleServer {
     certificate = null,
     clock = systemClock,
     times,
+    loginPage = ({ problem }) => `<form method="post" action="login">${problem ?? ''}</form>`,
   }: WebServerOptions) {
     this.clock = clock
     this.sessions = new Sessions({ clock, random: this.#random })
@@ -67,7 +70,7 @@ export class SampleServer {
     const account = accountRoutes({
       sessions: this.sessions,
       failures,
-      loginPage: ({ problem }) => `<form method="post" action="login">${problem ?? ''}</form>`,
+      loginPage,
       loggedOut: () => void this.streams.confirmAll(),
       refused: () => undefined,
     })

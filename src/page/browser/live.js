@@ -2,6 +2,7 @@
  * Live values: replaces the texts of elements with `data-live` by members of the JSON that a stream or a repeated request brings, and
  * keeps relative times current. Elements never move, appear or vanish. A hidden tab holds no connection.
  */
+import { liveNumber, memberAt } from './live-values.js'
 import { count, rate, relative } from './text-forms.js'
 
 /** Interval of requests without a stream, in ms. */
@@ -11,6 +12,8 @@ const PROGRESS = 1_000
 /** Failures of the stream after which the page asks instead, and time until it tries the stream again, in ms. */
 const FAILURES = 3
 const RETRY = 15_000
+/** Time without an event of the stream, which sends one each second, after which the connection counts as broken, in ms. */
+const SILENCE = 5_000
 
 const { root = './', now = '0', livePath, liveStream } = document.body.dataset
 /** Clock of the server minus that of the browser, in ms. */
@@ -19,32 +22,13 @@ const ahead = Number(now) - Date.now()
 /** @type {Record<string, (value: number) => string>} */
 const FORMS = { count, rate }
 
-/**
- * The member of a value at a path. A segment names a member, or the entry of a list by its queue or destination.
- * @param {unknown} value
- * @param {string} path
- * @returns {unknown}
- */
-function memberAt(value, path) {
-  /** @type {unknown} */
-  let found = value
-  for (const segment of path.split('/').map(decodeURIComponent)) {
-    if (Array.isArray(found)) found = found.find((one) => one.queue_name === segment || one.destination === segment)
-    else if (typeof found === 'object' && found !== null) found = Reflect.get(found, segment)
-    else return undefined
-  }
-  return found
-}
-
 /** @param {unknown} value */
 function show(value) {
   for (const element of document.querySelectorAll('[data-live]')) {
     if (!(element instanceof HTMLElement)) continue
     const { live = '', form = '' } = element.dataset
-    const member = memberAt(value, live)
-    // A queue or destination without mail is absent from the lists.
-    const shown = member === undefined && /^(?:queues|largest_destinations)\//.test(live) ? 0 : member
-    if (typeof shown !== 'number') continue
+    const shown = liveNumber(value, live)
+    if (shown === null) continue
     if (element instanceof HTMLProgressElement) element.value = shown
     else {
       const text = FORMS[form]?.(shown) ?? String(shown)
@@ -79,21 +63,32 @@ const button = document.querySelector('[data-pause]')
 
 /** Time of the last value, for the line in the foot. */
 let last = new Date()
+/** Time of the last value before the stream broke; null while it has not. */
+/** @type {string | null} */
+let brokenAt = null
+/** Time of the last event of the stream, or of its begin, in ms. */
+let heardAt = 0
 let isPaused = false
 let failures = 0
+/** Increases when the source of the values changes. Answers to requests of a former source are ignored. */
+let turn = 0
 /** @type {EventSource | null} */
 let source = null
 /** @type {number | undefined} */
 let timer
 
 /**
+ * Shows the state of the connection.
  * @param {string} text
- * @param {boolean} [isBad]
+ * @param {{ readonly isBad?: boolean, readonly isStale?: boolean }} [marks] `isStale` marks all values as outdated
  */
-function report(text, isBad = false) {
+function report(text, { isBad = false, isStale = false } = {}) {
   if (state !== null && state.textContent !== text) state.textContent = text
   line?.classList.toggle('bad', isBad)
+  document.body.classList.toggle('stale', isStale)
 }
+
+const lastTime = () => last.toTimeString().slice(0, 5)
 
 /** @param {unknown} value */
 function received(value) {
@@ -101,26 +96,31 @@ function received(value) {
   show(value)
 }
 
-async function ask() {
+/** @param {number} mine the turn in which the page asks */
+async function ask(mine) {
   try {
     const response = await fetch(root + livePath, { headers: { accept: 'application/json' } })
+    if (mine !== turn) return
     if (response.status === 401) location.reload()
     if (!response.ok) throw new Error(response.statusText)
-    received(await response.json())
+    const value = await response.json()
+    if (mine !== turn) return
+    received(value)
     if (liveStream === undefined) report('live')
-    else report(`not live since ${last.toTimeString().slice(0, 5)}: asks every 10 s`, true)
+    else report(`not live since ${brokenAt ?? lastTime()}: asks every 10 s`, { isBad: true })
   } catch {
-    report(`not live since ${last.toTimeString().slice(0, 5)}: the server does not answer`, true)
+    if (mine === turn) report(`not live since ${brokenAt ?? lastTime()}: the server does not answer`, { isBad: true, isStale: true })
   }
 }
 
 /** @param {number} [delay] */
 function askAgain(delay) {
+  const mine = turn
   const isRunning = document.querySelector('[data-state=running]') !== null
   timer = setTimeout(
     () => {
-      void ask().then(() => {
-        if (isActive()) askAgain()
+      void ask(mine).then(() => {
+        if (mine === turn) askAgain()
       })
     },
     delay ?? (isRunning ? PROGRESS : POLL),
@@ -130,28 +130,39 @@ function askAgain(delay) {
 /** @param {number} [delay] time until the first request without a stream */
 function listen(delay) {
   if (liveStream === undefined) return askAgain(delay)
+  heardAt = Date.now()
   source = new EventSource(root + liveStream)
   source.addEventListener('now', (event) => {
+    heardAt = Date.now()
     failures = 0
+    brokenAt = null
     stopAsking()
     received(JSON.parse(event.data))
     report('live')
   })
   source.addEventListener('error', () => {
     failures++
-    if (failures < FAILURES && source?.readyState !== EventSource.CLOSED) return report('connects again …', true)
-    source?.close()
-    source = null
-    if (!isActive()) return
-    stopAsking()
-    askAgain(0)
-    setTimeout(() => {
-      if (isActive() && source === null) listen()
-    }, RETRY)
+    brokenAt ??= lastTime()
+    if (failures < FAILURES && source?.readyState !== EventSource.CLOSED) return report('connects again …', { isBad: true, isStale: true })
+    askInstead()
   })
 }
 
+/** Asks at intervals, and tries the stream again later. */
+function askInstead() {
+  source?.close()
+  source = null
+  stopAsking()
+  askAgain(0)
+  const mine = turn
+  setTimeout(() => {
+    if (mine === turn && source === null) listen()
+  }, RETRY)
+}
+
+/** Ends the requests, and ignores the answer to one that is under way. */
 function stopAsking() {
+  turn++
   clearTimeout(timer)
   timer = undefined
 }
@@ -165,13 +176,23 @@ function update(delay) {
   source = null
   failures = 0
   if (isActive()) listen(delay)
-  else if (isPaused) report(`paused at ${last.toTimeString().slice(0, 5)}`)
+  else if (isPaused) report(`paused at ${lastTime()}`)
+}
+
+/** Breaks a stream that is silent, such as one behind a proxy that has stopped. */
+function watchStream() {
+  if (source === null || failures > 0 || Date.now() - heardAt < SILENCE) return
+  failures = FAILURES
+  brokenAt ??= lastTime()
+  askInstead()
 }
 
 /** Keeps the values of the screen current, if it has a source of them. */
 export function startLive() {
   setInterval(() => {
-    if (!isPaused) showTimes()
+    if (isPaused) return
+    showTimes()
+    watchStream()
   }, 1_000)
 
   if (livePath !== undefined && line instanceof HTMLElement) {

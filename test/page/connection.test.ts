@@ -1,0 +1,213 @@
+/** The page in Chromium behind a proxy that strips a prefix, over connections that break, in hidden tabs, and its login. */
+import type { Browser, BrowserContext, Page as Tab } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Now } from '../../src/api/queries/now.ts'
+import type { QueueView } from '../../src/api/queries/queue-view.ts'
+import { defaultConfig } from '../../src/config/load.ts'
+import { route } from '../../src/http/route-table.ts'
+import { Page } from '../../src/page/web-page.ts'
+import { seconds } from '../../src/system/clock.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { launchBrowser, noBrowser } from '../support/browser.ts'
+import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
+import { PrefixProxy } from '../support/prefix-proxy.ts'
+import { SampleServer } from '../support/web-server.ts'
+
+describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
+  let daemon: PageDaemon
+  let proxy: PrefixProxy
+  let browser: Browser
+  const contexts: BrowserContext[] = []
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    daemon = await PageDaemon.start()
+    proxy = await new PrefixProxy(daemon.url, '/a/b/').listen()
+    await daemon.send(
+      Array.from({ length: 5 }, (_, i) => ({ from: i === 0 ? 'ann@example.org' : 'news@shop.example', to: `customer${i}@far.example` })),
+    )
+  })
+  afterAll(async () => {
+    await browser.close()
+    await proxy.stop()
+    await daemon.close()
+  })
+  afterEach(async () => {
+    proxy.state = 'works'
+    for (const context of contexts.splice(0)) await context.close()
+  })
+
+  async function tab(options: Parameters<Browser['newContext']>[0] = {}): Promise<Tab> {
+    const context = await browser.newContext(options)
+    contexts.push(context)
+    return context.newPage()
+  }
+
+  /** A tab with the first screen, through the proxy. Its timers can be advanced. */
+  async function liveTab(): Promise<Tab> {
+    const page = await tab()
+    await page.goto(`${proxy.url}login#${await daemon.code()}`)
+    await page.waitForURL(proxy.url)
+    await page.clock.install()
+    await page.goto(proxy.url)
+    await page.evaluate('globalThis.isSameDocument = true')
+    await page.getByText('live', { exact: true }).waitFor()
+    return page
+  }
+
+  const incoming = (page: Tab) => page.locator('.queues [data-live="queues/deferred/messages"]')
+  const shownIn = async (page: Tab): Promise<number> => Number(await incoming(page).textContent())
+  const isStale = (page: Tab) => page.evaluate<boolean>("document.body.classList.contains('stale')")
+  const show = (page: Tab, state: 'hidden' | 'visible') =>
+    page.evaluate(
+      `Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+    )
+  const queueOne = () => daemon.send([{ from: 'new@example.org', to: 'new@far.example' }])
+
+  test('behind a proxy that strips a prefix, without scripts: list, filter, message, flush, hold and undo', async () => {
+    const page = await tab({ javaScriptEnabled: false })
+    await page.goto(`${proxy.url}messages`)
+    await page.waitForURL(`${proxy.url}login`)
+    await page.fill('input[name=code]', await daemon.code())
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.waitForURL(proxy.url)
+    await page.getByRole('link', { name: 'Messages' }).click()
+    await page.locator('.senders').getByRole('link', { name: 'news@shop.example' }).click()
+    await page.getByText(/4 messages: from news@shop\.example/).waitFor()
+    await page.locator('input[name=recipient]').fill('customer2@far.example')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText(/1 message: from news@shop\.example, to customer2@far\.example/).waitFor()
+    await page.locator('table a[href*="messages/"]').first().click()
+    await page.waitForURL(/\/a\/b\/messages\/\w+$/)
+    await page.getByRole('link', { name: 'Flush…' }).click()
+    await page.getByRole('button', { name: 'Do it' }).click()
+    await page.getByText('1 message was made due.').waitFor()
+    await page.getByRole('link', { name: 'Back' }).click()
+    await page.getByRole('link', { name: 'Hold…' }).click()
+    await page.getByRole('button', { name: 'Do it' }).click()
+    await page.getByText('1 message was put on hold.').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('1 message was released.').waitFor()
+    expect(page.url()).toMatch(/\/a\/b\/operations\/\d+$/)
+    await page.getByRole('link', { name: 'Destinations' }).click()
+    await page.getByRole('link', { name: 'smtp:[127.0.0.1]:9' }).first().click()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.waitForURL(`${proxy.url}login`)
+    expect(proxy.outside).toEqual([])
+  })
+
+  test('while the stream is cut, the page says since when, asks instead, and is live again without a reload', async () => {
+    const page = await liveTab()
+    proxy.state = 'answers 502'
+    proxy.cut()
+    await page.getByText(/^not live since \d\d:\d\d: the server does not answer$/).waitFor()
+    expect(await isStale(page)).toBe(true)
+    proxy.state = 'refuses streams'
+    const before = await shownIn(page)
+    await queueOne()
+    await page.clock.runFor(seconds(10))
+    await page.getByText(/^not live since \d\d:\d\d: asks every 10 s$/).waitFor()
+    await expect.poll(() => shownIn(page)).toBe(before + 1)
+    expect(await isStale(page)).toBe(false)
+    proxy.state = 'works'
+    await page.clock.runFor(seconds(15))
+    await page.getByText('live', { exact: true }).waitFor()
+    await queueOne()
+    await expect.poll(() => shownIn(page)).toBe(before + 2)
+    const asked = proxy.requests
+    // Longer than the interval of requests, with an event in each step.
+    for (let step = 0; step < 3; step++) {
+      const passed = proxy.pieces
+      await page.clock.runFor(seconds(4))
+      await expect.poll(() => proxy.pieces, { timeout: 5_000 }).toBeGreaterThan(passed)
+    }
+    expect([proxy.requests, proxy.streams.size, await page.evaluate('isSameDocument')]).toEqual([asked, 1, true])
+  })
+
+  test('a stream that brings nothing for five seconds counts as cut', async () => {
+    const page = await liveTab()
+    proxy.state = 'holds streams'
+    await page.clock.runFor(seconds(7))
+    await page.getByText(/^not live since \d\d:\d\d: asks every 10 s$/).waitFor()
+    proxy.state = 'works'
+    await page.clock.runFor(seconds(16))
+    await page.getByText('live', { exact: true }).waitFor()
+    expect(proxy.streams.size).toBe(1)
+  })
+
+  test('a hidden tab holds no connection and asks nothing; shown again, it is live', async () => {
+    const page = await liveTab()
+    expect(proxy.streams.size).toBe(1)
+    await show(page, 'hidden')
+    await expect.poll(() => proxy.streams.size).toBe(0)
+    const asked = proxy.requests
+    await page.clock.runFor(seconds(120))
+    await queueOne()
+    const before = await shownIn(page)
+    expect([proxy.requests, proxy.streams.size]).toEqual([asked, 0])
+    await show(page, 'visible')
+    await expect.poll(() => shownIn(page)).toBe(before + 1)
+    expect([await isStale(page), proxy.streams.size]).toEqual([false, 1])
+    // A screen without a stream asks at intervals.
+    await page.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`)
+    await expect.poll(() => proxy.streams.size).toBe(0)
+    const polled = proxy.requests
+    await page.clock.runFor(seconds(11))
+    await expect.poll(() => proxy.requests).toBe(polled + 1)
+    await show(page, 'hidden')
+    await page.clock.runFor(seconds(120))
+    expect(proxy.requests).toBe(polled + 1)
+  })
+
+  test('the row under the pointer does not move while values change', async () => {
+    const page = await liveTab()
+    const row = page.locator('table.where tbody tr, .where table tbody tr').first()
+    await row.hover()
+    const before = await row.boundingBox()
+    const shown = await shownIn(page)
+    await daemon.send(Array.from({ length: 8 }, (_, i) => ({ from: 'new@example.org', to: `more${i}@far.example` })))
+    await expect.poll(() => shownIn(page)).toBe(shown + 8)
+    const after = await row.boundingBox()
+    expect([after?.y, after?.height]).toEqual([before?.y, before?.height])
+    expect(await row.evaluate((element) => element.matches(':hover'))).toBe(true)
+  })
+
+  test('a login link works once and for 60 seconds; neither address nor history has its code', async () => {
+    const clock = new VirtualClock()
+    const view = { loaded: defaultConfig } as unknown as QueueView
+    const { login, routes } = new Page({ view, now: {} as Now, light: () => Promise.resolve({ isOk: true, text: '' }) })
+    const home = route({
+      method: 'GET',
+      path: '/',
+      role: 'viewer',
+      handler: ({ requester }) => ({ kind: 'text', status: 200, contentType: 'text/plain', text: `hello ${requester?.name}` }),
+    })
+    const files = routes.filter(({ path }) => path.startsWith('/static/'))
+    const server = await SampleServer.open({ clock, loginPage: login, routes: [home, ...files] })
+    try {
+      const url = `http://127.0.0.1:${server.port}/`
+      const code = server.code()
+      const page = await tab()
+      await page.goto(`${url}login#${code}`)
+      await page.getByText('hello page:alice').waitFor()
+      expect(page.url()).toBe(url)
+      const session = await page.context().newCDPSession(page)
+      const { entries } = await session.send('Page.getNavigationHistory')
+      expect(entries.length).toBeGreaterThan(1)
+      expect(JSON.stringify(entries)).not.toContain(code)
+      const late = server.code()
+      const refused = async (link: string): Promise<void> => {
+        const other = await tab()
+        await other.goto(link)
+        await other.getByRole('alert').getByText('The code is unknown, was used already, or is older than 60 seconds.').waitFor()
+        expect(other.url()).not.toContain('#')
+      }
+      await refused(`${url}login#${code}`)
+      clock.after(seconds(61), () => undefined)
+      while (clock.monotonic() < seconds(61)) clock.runNext()
+      await refused(`${url}login#${late}`)
+    } finally {
+      await server.close()
+    }
+  })
+})

@@ -1,0 +1,80 @@
+/** A reverse proxy on loopback that strips a prefix, as nginx does, and that can break. */
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** State of the proxy: it works, answers 502 to all requests or to streams, or passes nothing of a stream on. */
+export type ProxyState = 'works' | 'answers 502' | 'refuses streams' | 'holds streams'
+
+export class PrefixProxy {
+  state: ProxyState = 'works'
+  /** Paths outside of the prefix that were asked for. */
+  readonly outside: string[] = []
+  /** Requests so far, and the streams that are open. */
+  requests = 0
+  readonly streams = new Set<ServerResponse>()
+  /** Pieces of streams that were passed on. */
+  pieces = 0
+  readonly #prefix: string
+  readonly #target: URL
+  readonly #server: Server
+  #port = 0
+
+  constructor(target: string, prefix: string) {
+    this.#target = new URL(target)
+    this.#prefix = prefix
+    this.#server = createServer((incoming, response) => this.#serve(incoming, response))
+  }
+
+  async listen(): Promise<this> {
+    await new Promise<void>((resolve) => void this.#server.listen(this.#port, '127.0.0.1', resolve))
+    this.#port = (this.#server.address() as AddressInfo).port
+    return this
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}${this.#prefix}`
+  }
+
+  /** Cuts all connections, and refuses further ones until `listen`. */
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  #serve(incoming: IncomingMessage, response: ServerResponse): void {
+    const { url = '', method, headers } = incoming
+    const isStream = headers.accept === 'text/event-stream'
+    this.requests++
+    if (!url.startsWith(this.#prefix)) {
+      this.outside.push(url)
+      return void response.writeHead(404).end()
+    }
+    if (this.state === 'answers 502' || (this.state === 'refuses streams' && isStream)) return void response.writeHead(502).end()
+    const { hostname, port } = this.#target
+    const forwarded = request({ hostname, port, method, path: `/${url.slice(this.#prefix.length)}`, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      response.flushHeaders()
+      if (!isStream) return void answer.pipe(response)
+      this.streams.add(response)
+      response.on('close', () => {
+        this.streams.delete(response)
+        forwarded.destroy()
+      })
+      answer.on('data', (piece) => {
+        if (this.state === 'holds streams') return
+        this.pieces++
+        response.write(piece)
+      })
+      answer.on('end', () => response.end())
+      answer.on('error', () => response.destroy())
+    })
+    forwarded.on('error', () => response.destroy())
+    incoming.pipe(forwarded)
+  }
+
+  /** Cuts the open streams. */
+  cut(): void {
+    for (const stream of this.streams) stream.destroy()
+  }
+}
