@@ -33,3 +33,13 @@ test.runIf(why === null)(
     expect(report).toMatchObject({ health: 200, one: '250 2.0.0', accepts: true, exits: [0, 0] })
   },
 )
+
+test.runIf(why === null)(
+  title('256 MB full of mail over HTTP: 507 or 503 with nothing kept, and nothing is lost'),
+  { timeout: 300_000 },
+  () => {
+    const report = onSmallDisk('http', { megabytes: 256, seconds: 0 })
+    console.log(JSON.stringify(report))
+    expect(report).toMatchObject({ left: 0, kept: 0, drained: true, refusedAgain: 0, drainedAgain: true, exit: 0, lost: 0, duplicates: 0 })
+  },
+)

@@ -22,7 +22,7 @@ const observed = (reader: QueueReader, called: (name: string) => void): QueueRea
 test('the search for a list of messages reads no more of the queue after its browser has left', async () => {
   const world = await ApiWorld.open('memory')
   try {
-    await world.fill(3)
+    await world.fill(60)
     const { view, now } = world.api.api
     const searched = async (leaves: boolean): Promise<readonly string[]> => {
       const gone = new AbortController()

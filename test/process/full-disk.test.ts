@@ -36,3 +36,25 @@ test.runIf(why === null)(
     }
   },
 )
+
+test.runIf(why === null)(
+  title('a disk full of mail over HTTP: 507 or 503 with nothing kept, operations work, and nothing is lost or sent twice'),
+  { timeout: 120_000 },
+  () => {
+    const report = onSmallDisk('http', { megabytes: 24, seconds: 0 }) as { readonly statuses: Readonly<Record<string, number>> }
+    expect(report).toMatchObject({
+      left: 0,
+      kept: 0,
+      operations: [200, 200],
+      drained: true,
+      refusedAgain: 0,
+      drainedAgain: true,
+      exit: 0,
+      lost: 0,
+      duplicates: 0,
+      log: [],
+    })
+    expect(report.statuses['507 /problems/no-space']).toBeGreaterThanOrEqual(20)
+    expect(Object.keys(report.statuses).filter((text) => !/^50[37] \/problems\/(?:no-space|unavailable)$/.test(text))).toEqual([])
+  },
+)

@@ -1,9 +1,13 @@
-/** SIGKILL in the middle of a bulk delete: the audit log has the exact count, and an undo restores exactly the deleted messages. */
+/**
+ * SIGKILL in the middle of a bulk delete, by a command and over HTTP: the audit log has the exact count, and an undo restores exactly the
+ * deleted messages.
+ */
 import { expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { DAY } from '../../src/system/clock.ts'
+import { cutOperation } from '../support/cut-operation.ts'
 import { fillBacklog } from '../support/backlog.ts'
 import { KillableRelay } from '../support/killable-relay.ts'
 import { Operator } from '../support/operator.ts'
@@ -67,3 +71,16 @@ test('a delete that SIGKILL cuts is failed with its exact count; its undo restor
     operator.leave()
   }
 })
+
+test(
+  'the same over HTTP: the operation that was cut is failed with its exact count, and its undo restores exactly its messages',
+  { timeout: 60_000 },
+  async () => {
+    const lab = new KillableRelay()
+    try {
+      await cutOperation(lab, { messages: MESSAGES, cutAt: 320 })
+    } finally {
+      await lab.close()
+    }
+  },
+)

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { ApiProgram } from './api-program.ts'
 import { KillableRelay } from './killable-relay.ts'
 
 const [folder = '', scenario = '', megabytes = '', measured = ''] = process.argv.slice(2)
@@ -61,8 +62,11 @@ function account({ far, acknowledged }: KillableRelay) {
   return { acknowledged: acknowledged.size, lost, duplicates }
 }
 
+/** Reply code and enhanced status. */
+const begin = (reply: string): string => reply.slice(0, 9)
+
 const codesOf = (replies: readonly string[]): Record<string, number> =>
-  Object.fromEntries([...Map.groupBy(replies, (reply) => reply.slice(0, 9))].map(([code, those]) => [code, those.length]))
+  Object.fromEntries([...Map.groupBy(replies, (reply) => reply)].map(([code, those]) => [code, those.length]))
 
 /** Deferred mail fills the disk; another file takes the rest; the remote server recovers; the file is removed. */
 async function deferredMail(http: number) {
@@ -107,7 +111,7 @@ async function deferredMail(http: number) {
       left,
       waiting,
       full: [full.status, full.space],
-      refusals: codesOf(lab.load.refusals),
+      refusals: codesOf(lab.load.refusals.map(begin)),
       drainedWhileFull,
       drained,
       healthy,
@@ -172,7 +176,7 @@ async function bigMessages(http: number) {
     const free: number[] = []
     for (const declared of [true, false, true]) {
       const replies = await Promise.all(Array.from({ length: 40 }, () => sendBig(lab.load.port ?? 0, bytes, declared)))
-      rounds.push(codesOf(replies))
+      rounds.push(codesOf(replies.map(begin)))
       if (!(await lab.drained(30_000))) throw new Error('not drained')
       free.push(statfsSync(folder).bavail)
     }
@@ -201,5 +205,58 @@ async function bigMessages(http: number) {
   }
 }
 
-const report = await (scenario === 'deferred' ? deferredMail(await freePort()) : bigMessages(await freePort()))
+/** Mail over HTTP fills the disk; another file takes the rest; the file is removed, and the clients repeat what was refused. */
+async function mailOverHttp() {
+  const lab = new KillableRelay({ message_size_limit: '1000000' })
+  try {
+    await lab.open(0)
+    lab.far.isBusy = true
+    await lab.startDaemon()
+    const program = await ApiProgram.of(lab.queueDirectory)
+    const refused = new Map<number, string>()
+    const submit = async (number: number, bytes: number): Promise<void> => {
+      const content = `X-Number: ${number}\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(Math.ceil(bytes / 78))}`
+      const { status, headers, json } = await program.mail({ to: `ann-${number}@far.example`, content, key: `mail-${number}` })
+      if (status === 202) lab.load.acknowledge(number, String(json['queue_id']))
+      else refused.set(number, `${status} ${String(json['type'])}${headers.has('retry-after') ? '' : ' without Retry-After'}`)
+    }
+    const client = async (): Promise<void> => {
+      while (refused.size < 20) await submit(lab.load.takeNumber(), 100_000)
+    }
+    await Promise.all([client(), client(), client(), client()])
+    const left = takeTheRest()
+    await pause(1_500)
+    for (const bytes of [10, 1_000, 100_000, 500_000]) await submit(lab.load.takeNumber(), bytes)
+    let kept = 0
+    for (const number of refused.keys()) kept += await program.queuedFor(`ann-${number}@far.example`)
+    const statuses = codesOf([...refused.values()])
+    const first = [...lab.acknowledged.values()][0] ?? ''
+    const held = await program.send('POST', '/operations', { operation: 'hold', selection: { kind: 'ids', ids: [first] } })
+    const released = await program.send('POST', '/operations', { operation: 'release', selection: { kind: 'ids', ids: [first] } })
+    rmSync(otherFile)
+    lab.far.isBusy = false
+    const drained = await lab.drained(30_000)
+    const repeated = [...refused.keys()]
+    refused.clear()
+    for (const number of repeated) await submit(number, 1_000)
+    return {
+      left,
+      statuses,
+      kept,
+      operations: [held.status, released.status],
+      drained,
+      refusedAgain: refused.size,
+      drainedAgain: await lab.drained(30_000),
+      exit: (await lab.terminate()).code,
+      ...account(lab),
+      log: lab.log.filter((line) => /\b(?:error|fatal|panic): /.test(line)).slice(0, 5),
+    }
+  } finally {
+    await lab.close()
+  }
+}
+
+const SCENARIOS = { deferred: deferredMail, big: bigMessages, http: mailOverHttp }
+
+const report = await SCENARIOS[scenario as keyof typeof SCENARIOS](await freePort())
 process.stdout.write(JSON.stringify(report, null, 1))

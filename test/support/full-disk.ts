@@ -12,7 +12,7 @@ export function noSmallDisksBecause(): string | null {
 
 /** The report of a scenario. `seconds`: length of each measurement of the throughput; 0 for none. */
 export function onSmallDisk(
-  scenario: 'deferred' | 'big',
+  scenario: 'deferred' | 'big' | 'http',
   { megabytes, seconds }: { readonly megabytes: number; readonly seconds: number },
 ): unknown {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-disk-'))
