@@ -15,10 +15,11 @@ import {
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
+import { toListedMessage, toListedRecipient, type ListedRecipientColumns } from '../listed-rows.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import * as sql from './reader-queries.ts'
-import { toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './writing/rows.ts'
+import type { ListedRow } from './writing/rows.ts'
 
 /** Maximum number of ids that one statement covers. */
 const SLICE = 16_000
@@ -40,7 +41,7 @@ type LiveEntry = readonly [
 ]
 
 /** A row of `listedWhole`: the members of the recipient are null for a message without a live one. */
-type JoinedRow = ListedRow & (ListedRecipientRow | { readonly id: null })
+type JoinedRow = ListedRow & (ListedRecipientColumns | { readonly id: null })
 
 type Row = ListedRow & {
   /** Live recipients; null when there are none. */
@@ -214,7 +215,7 @@ export class Listing {
       const queue = row.queue ?? queueOf(row, recipients, closed)
       const recipientCount = row.live_count ?? recipients.length
       return filter.queue === null || queue === filter.queue
-        ? [{ message: toListedMessage(row), queue, forcedExpire: row.forced_expire, recipients, recipientCount }]
+        ? [{ message: toListedMessage(row.message, row), queue, forcedExpire: row.forced_expire, recipients, recipientCount }]
         : []
     })
     return { rows, listed }

@@ -15,9 +15,10 @@ import {
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
+import { toListedMessage, toListedRecipient, type ListedRecipientColumns } from '../listed-rows.ts'
 import type { Database } from './file/database.ts'
 import * as sql from './reader-queries.ts'
-import { toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './rows.ts'
+import type { ListedRow } from './rows.ts'
 
 /** Maximum number of ids that one statement covers. A statement takes some milliseconds. */
 const SLICE = 16_000
@@ -64,9 +65,9 @@ export class Listing {
     this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
     this.#next = db.prepare<[MessageId], number | null>(sql.nextMessage).pluck()
     this.#previous = db.prepare<[MessageId], number | null>(sql.previousMessage).pluck()
-    this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientRow>(sql.liveBetween)
-    this.#liveOf = db.prepare<{ messages: string }, ListedRecipientRow>(sql.liveOf)
-    this.#firstLive = db.prepare<{ message: MessageId; most: number }, ListedRecipientRow>(sql.firstLiveOf)
+    this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientColumns>(sql.liveBetween)
+    this.#liveOf = db.prepare<{ messages: string }, ListedRecipientColumns>(sql.liveOf)
+    this.#firstLive = db.prepare<{ message: MessageId; most: number }, ListedRecipientColumns>(sql.firstLiveOf)
     this.#liveCounts = db.prepare<{ messages: string }, LiveCount>(sql.liveCountsOf)
     this.#closed = db.prepare<[], DestinationName>(sql.closedDestinations).pluck()
     this.#recipientsAt = db.prepare<object, RecipientId>(sql.recipientsAt).pluck()
@@ -227,7 +228,7 @@ export class Listing {
       }
       if (recipients.length === 0) continue
       listed.push({
-        message: toListedMessage(row),
+        message: toListedMessage(row.id, row),
         queue: queueOf(row, recipients, closed),
         forcedExpire: row.forced_expire === 1,
         recipients,
@@ -248,7 +249,7 @@ export class Listing {
       const queue = row.placement !== 'queued' ? row.placement : isActive === 1 ? 'active' : isDeferred === 1 ? 'deferred' : 'incoming'
       return [
         {
-          message: toListedMessage(row),
+          message: toListedMessage(row.id, row),
           queue,
           forcedExpire: row.forced_expire === 1,
           recipients: this.#firstLive.all({ message: row.id, most }).map(toListedRecipient),
@@ -262,7 +263,7 @@ export class Listing {
    * Live recipients of the rows, ordered by id. Reads one range of ids for a page of neighbouring messages, and one range per
    * message when the filter skips many messages.
    */
-  #liveRecipientsOf(rows: readonly ListedRow[]): readonly ListedRecipientRow[] {
+  #liveRecipientsOf(rows: readonly ListedRow[]): readonly ListedRecipientColumns[] {
     const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]
     if (last - first < 4 * rows.length) return this.#live.all({ first, last })
     return this.#liveOf.all({ messages: JSON.stringify(rows.map(({ id }) => id)) })

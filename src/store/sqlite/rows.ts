@@ -4,9 +4,8 @@
  */
 import type { Instant } from '../../system/clock.ts'
 import type { Ret } from '../../mail/envelope.ts'
-import type { NoticeDue, LeasedRecipient, Message, MessageSummary, Placement, Recipient, RecipientState } from '../../mail/message.ts'
+import type { NoticeDue, LeasedRecipient, Message, Placement, Recipient, RecipientState } from '../../mail/message.ts'
 import type { QueuedFailure } from '../cause-groups.ts'
-import type { ListedRecipient } from '../queue-reader.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import { lenient, readableStatus, toDelays, toNotify, toStatus, Undecodable, UNREADABLE } from '../stored-values.ts'
 import { isSoundMessage, isSoundRecipient } from './file/checksums.ts'
@@ -63,12 +62,6 @@ export interface RecipientRow {
   readonly envelope_crc: number
   readonly is_sound: 0 | 1
 }
-
-/** Columns of a recipient in a listing. */
-export type ListedRecipientRow = Omit<
-  RecipientRow,
-  'notify' | 'kept_due_at' | 'delivery_starts' | 'settled_at' | 'notice_due' | 'last_crc' | 'envelope_crc' | 'is_sound'
->
 
 export interface AttemptRow {
   readonly recipient: number
@@ -192,34 +185,6 @@ export function toRecipient(row: RecipientRow): Recipient {
     ...(row.notice_due === null ? {} : { noticeDue: row.notice_due }),
   }
 }
-
-/**
- * Decodes the message of a listing. Every object has all members, because V8 is fastest with objects of one shape and a listing
- * reads millions of rows.
- */
-export const toListedMessage = (row: ListedRow): MessageSummary => ({
-  id: row.id,
-  createdAt: row.created_at,
-  arrivedAt: row.arrived_at,
-  sender: row.sender,
-  size: row.size,
-  contentId: row.content_id,
-  messageId: row.message_id ?? undefined,
-})
-
-/** Decodes the recipient of a listing. Every object has all members. */
-export const toListedRecipient = (row: ListedRecipientRow): ListedRecipient => ({
-  id: row.id,
-  address: row.address,
-  destination: row.destination,
-  state: row.state,
-  orcpt: row.orcpt ?? undefined,
-  dueAt: row.due_at,
-  expiresAt: row.expires_at,
-  steps: row.steps,
-  attempts: row.attempts,
-  last: readableStatus(row.last),
-})
 
 export const toAttempt = (row: AttemptRow): AttemptRecord => ({
   recipient: row.recipient,

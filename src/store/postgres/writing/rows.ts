@@ -3,7 +3,6 @@ import type { Ret } from '../../../mail/envelope.ts'
 import {
   type LeasedRecipient,
   type Message,
-  type MessageSummary,
   type NoticeDue,
   type Placement,
   type Recipient,
@@ -11,7 +10,6 @@ import {
 } from '../../../mail/message.ts'
 import type { QueuedFailure } from '../../cause-groups.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { ListedRecipient } from '../../queue-reader.ts'
 import type { AttemptRecord, DestinationRecord } from '../../queue-store.ts'
 import { lenient, readableStatus, toDelays, toNotify, toStatus, UNREADABLE } from '../../stored-values.ts'
 
@@ -173,36 +171,6 @@ export type ListedRow = Pick<
   MessageRow,
   'message' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
 >
-
-/** Columns of a recipient in a listing. */
-export type ListedRecipientRow = Pick<
-  RecipientRow,
-  'id' | 'state' | 'destination' | 'address' | 'orcpt' | 'due_at' | 'expires_at' | 'steps' | 'attempts' | 'last'
->
-
-/** Every object has all members, because V8 is fastest with objects of one shape and a listing reads millions of rows. */
-export const toListedMessage = (row: ListedRow): MessageSummary => ({
-  id: row.message,
-  createdAt: row.created_at,
-  arrivedAt: row.arrived_at,
-  sender: row.sender,
-  size: row.size,
-  contentId: row.content_id,
-  messageId: row.message_id ?? undefined,
-})
-
-export const toListedRecipient = (row: ListedRecipientRow): ListedRecipient => ({
-  id: row.id,
-  address: row.address,
-  destination: row.destination,
-  state: row.state,
-  orcpt: row.orcpt ?? undefined,
-  dueAt: row.due_at,
-  expiresAt: row.expires_at,
-  steps: row.steps,
-  attempts: row.attempts,
-  last: readableStatus(row.last),
-})
 
 /** Row of `failuresBetween`. */
 export interface FailureRow {
