@@ -3,6 +3,7 @@
  * row of JSON, so that no other statement finds it.
  */
 import { recipientRange } from '../session/id-ranges.ts'
+import { WRITTEN_ONCE, WRITTEN_ONCE_ARRAYS } from '../writing/message-columns.ts'
 
 // --- state
 
@@ -73,11 +74,9 @@ export const unmarkMoved = 'delete from moved_to returning name'
 // --- a message enters a queue with its state
 
 export const restoreMessages = `
-  insert into message (id, created_at, arrived_at, size, content_id, warn_at, deleted_at, recipients, warnings, home, shares_content,
-    smtputf8, forced_expire, placement, sender, prepended_headers, ret, envid, body_type, message_id, client, sasl_username, why)
-  select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
-    $9::int[], $10::smallint[], $11::boolean[], $12::boolean[], $13::boolean[], $14::text[], $15::text[], $16::text[], $17::text[],
-    $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])`
+  insert into message (${WRITTEN_ONCE}, warn_at, deleted_at, recipients, warnings, home, shares_content, forced_expire, placement, why)
+  select * from unnest(${WRITTEN_ONCE_ARRAYS}, $15::bigint[], $16::bigint[], $17::int[], $18::int[], $19::smallint[], $20::boolean[],
+    $21::boolean[], $22::text[], $23::text[])`
 export const restoreRecipients = `
   insert into recipient (id, due_at, kept_due_at, expires_at, settled_at, steps, attempts, delivery_starts, shard, home, suspect, parks,
     state, destination, address, notify, orcpt, notice_due, last)

@@ -6,6 +6,7 @@ import type { DestinationDue } from '../../queue-store.ts'
 import { fromNotify, fromStatus } from '../../stored-values.ts'
 import { booleans, int2s, int4s, int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './move-queries.ts'
+import { messageArrays } from '../writing/message-columns.ts'
 import type { HeldMessage } from '../writing/operation-changes.ts'
 import type { Operating } from '../writing/operate.ts'
 import { insertAttempts } from '../writing/outcomes.ts'
@@ -72,30 +73,16 @@ const homeOf = ({ recipients: [first] }: MovedMessage): Shard => shardOf(first?.
 
 function restoreMessages(tx: Transaction, entering: readonly Entering[]): Promise<unknown> {
   const all = entering.map(({ moved }) => moved)
-  const messages = all.map(({ message }) => message)
   return tx.query(sql.restoreMessages, [
-    int8s(messages.map(({ id }) => id)),
-    int8s(messages.map(({ createdAt }) => createdAt)),
-    int8s(messages.map(({ arrivedAt }) => arrivedAt)),
-    int8s(messages.map(({ size }) => size)),
-    int8s(messages.map(({ contentId }) => contentId)),
+    ...messageArrays(all.map(({ message }) => message)),
     int8s(all.map(({ warnAt }) => warnAt)),
     int8s(all.map(({ deletedAt }) => deletedAt)),
     int4s(all.map(({ recipients }) => recipients.length)),
     int4s(all.map(({ warnings }) => warnings)),
     int2s(all.map(homeOf)),
     booleans(entering.map(({ sharesContent }) => sharesContent)),
-    booleans(messages.map(({ smtputf8 }) => smtputf8)),
     booleans(all.map(({ forcedExpire }) => forcedExpire)),
     texts(all.map(({ placement }) => placement)),
-    texts(messages.map(({ sender }) => sender)),
-    texts(messages.map(({ prependedHeaders }) => prependedHeaders ?? null)),
-    texts(messages.map(({ ret }) => ret ?? null)),
-    texts(messages.map(({ envid }) => envid ?? null)),
-    texts(messages.map(({ bodyType }) => bodyType ?? null)),
-    texts(messages.map(({ messageId }) => messageId ?? null)),
-    texts(messages.map(({ client }) => client ?? null)),
-    texts(messages.map(({ saslUsername }) => saslUsername ?? null)),
     texts(all.map(({ placement, why }) => (placement === 'corrupt' ? (why ?? 'corrupt in the queue from which it came') : null))),
   ])
 }

@@ -8,8 +8,9 @@ import { assertChunks, CHUNKS_PER_CONTENT } from '../../chunks.ts'
 import { shardOf, type Shard } from '../../membership/shards.ts'
 import type { NewMessage, NewRecipient } from '../../queue-store.ts'
 import { fromNotify, fromStatus } from '../../stored-values.ts'
-import { booleans, byteas, int2s, int4s, int8s, texts } from '../session/arrays.ts'
+import { byteas, int2s, int4s, int8s, texts } from '../session/arrays.ts'
 import type { AuditWriter } from './audit-rows.ts'
+import { messageArrays } from './message-columns.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
@@ -180,30 +181,15 @@ function untried({ message, recipients }: NewMessage): readonly Recipient[] {
   })
 }
 
-const insertMessages = (tx: Transaction, all: readonly Entered[]): Promise<unknown> => {
-  const messages = all.map(({ entry }) => entry.message)
-  return tx.query(sql.insertMessages, [
-    int8s(messages.map(({ id }) => id)),
-    int8s(messages.map(({ createdAt }) => createdAt)),
-    int8s(messages.map(({ arrivedAt }) => arrivedAt)),
-    int8s(messages.map(({ size }) => size)),
-    int8s(messages.map(({ contentId }) => contentId)),
+const insertMessages = (tx: Transaction, all: readonly Entered[]): Promise<unknown> =>
+  tx.query(sql.insertMessages, [
+    ...messageArrays(all.map(({ entry }) => entry.message)),
     int8s(all.map(({ inline }) => (inline === null ? null : crc32(inline)))),
     int4s(all.map(({ entry }) => entry.recipients.length)),
     int2s(all.map(({ home }) => home)),
-    booleans(messages.map(({ smtputf8 }) => smtputf8)),
     texts(all.map(({ entry }) => (entry.hold === true ? 'hold' : 'queued'))),
-    texts(messages.map(({ sender }) => sender)),
-    texts(messages.map(({ prependedHeaders }) => prependedHeaders ?? null)),
-    texts(messages.map(({ ret }) => ret ?? null)),
-    texts(messages.map(({ envid }) => envid ?? null)),
-    texts(messages.map(({ bodyType }) => bodyType ?? null)),
-    texts(messages.map(({ messageId }) => messageId ?? null)),
-    texts(messages.map(({ client }) => client ?? null)),
-    texts(messages.map(({ saslUsername }) => saslUsername ?? null)),
     byteas(all.map(({ inline }) => inline)),
   ])
-}
 
 const insertRecipients = (tx: Transaction, recipients: readonly EnteredRecipient[], owner: OwnerId): Promise<unknown> =>
   tx.query(sql.insertRecipients, [

@@ -6,6 +6,7 @@
  * $1 is the node, in every statement about leases or shards.
  */
 import { messageIdOf, recipientRange } from '../session/id-ranges.ts'
+import { WRITTEN_ONCE, WRITTEN_ONCE_ARRAYS } from './message-columns.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** True for a shard of another node, or without an owner. */
@@ -37,11 +38,8 @@ export const DUE_INDEX = `state = 'waiting' and not suspect`
 export const reserveIds = `select nextval('message_id') as id from generate_series(1, $1::int)`
 
 export const insertMessages = `
-  insert into message (id, created_at, arrived_at, size, content_id, content_crc, recipients, home, smtputf8, placement, sender,
-    prepended_headers, ret, envid, body_type, message_id, client, sasl_username, content)
-  select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::int[], $8::smallint[],
-    $9::boolean[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
-    $19::bytea[])`
+  insert into message (${WRITTEN_ONCE}, content_crc, recipients, home, placement, content)
+  select * from unnest(${WRITTEN_ONCE_ARRAYS}, $15::bigint[], $16::int[], $17::smallint[], $18::text[], $19::bytea[])`
 
 export const insertRecipients = `
   insert into recipient (id, due_at, expires_at, leased_by, delivery_starts, shard, home, parks, state, destination, address, notify, orcpt)
