@@ -10,7 +10,7 @@ import { decodeHistory, encodeHistory } from '../history-record.ts'
 import { departedRecipients, type HistoryFilter, type HistoryPage, type MessageDetails } from '../queue-reader.ts'
 import * as sql from './queries.ts'
 import * as reading from './reader-queries.ts'
-import { asDeparted, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+import { asDeparted, toAttempt, toRecipient, type AttemptRow, type DepartingRecipientRow, type DepartingRow } from './rows.ts'
 
 /** Outcomes and attempts of the current settlement, which are not in the rows of the message yet. */
 export interface UnsavedOutcomes {
@@ -31,7 +31,7 @@ export class HistoryWriter {
   readonly #deleteMessage
 
   constructor(db: Database) {
-    this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(sql.recipientsOf)
+    this.#recipients = db.prepare<{ message: MessageId }, DepartingRecipientRow>(sql.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(sql.attemptsOf)
     this.#remember = db.prepare<[MessageId, Instant, string]>(sql.insertHistory)
     this.#otherWithContent = db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent)
@@ -45,10 +45,11 @@ export class HistoryWriter {
    * Replaces a message and all its rows by one row of history. `rows` are the rows of its recipients, if the caller has read them
    * already.
    */
-  depart(row: MessageRow, unsaved: UnsavedOutcomes = NO_OUTCOMES, rows = this.#recipients.all({ message: row.id })): void {
+  depart(row: DepartingRow, unsaved: UnsavedOutcomes = NO_OUTCOMES, rows = this.#recipients.all({ message: row.id })): void {
     const message = row.id
     const recipients = rows.map((one) => withOutcome(toRecipient(one), unsaved))
-    const attempts = this.#attempts.all({ message })
+    // Mail without an outcome has no attempts.
+    const attempts = rows.some(hasOutcome) ? this.#attempts.all({ message }) : []
     const history = [...attempts.map(toAttempt), ...unsaved.attempts]
     const leftAt = recipients.reduce((latest, one) => Math.max(latest, one.settledAt ?? 0), 0)
     const record = { message: asDeparted(row), forcedExpire: row.forced_expire === 1, warnings: row.warnings, recipients, history }
@@ -60,6 +61,8 @@ export class HistoryWriter {
     if (row.shares_content === 0 || this.#otherWithContent.get({ content, message }) === undefined) this.#deleteChunks.run({ content })
   }
 }
+
+const hasOutcome = ({ last, attempts }: DepartingRecipientRow): boolean => last !== null || attempts > 0
 
 /** Returns a recipient with its outcome from the current settlement, if it has one. */
 function withOutcome(recipient: Recipient, { settled }: UnsavedOutcomes): Recipient {

@@ -129,7 +129,7 @@ export class Operating {
       return true
     }
     this.#traffic.note('deleted', now, this.#remove.run({ message, at: now, last: null, lastCrc: null }).changes)
-    if (this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart({ ...row, deleted_at: null })
+    if (this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart(row)
     else this.#place.run('queued', null, null, message)
     return true
   }

@@ -59,10 +59,17 @@ export const deleteChunks = `delete from chunk where id ${chunkRange(':content')
 
 export const placementOf = 'select placement from message where id = ?'
 export const messageById = 'select * from message where id = ?'
+/** The columns of a message that its settlement and its history need. The others include a sum that SQLite computes at each read. */
+export const messageToSettle = `
+  select id, created_at, arrived_at, sender, size, content_id, shares_content, ret, envid, smtputf8, body_type, message_id, client,
+    sasl_username, placement, forced_expire, warnings
+  from message where id = ?`
 export const stateOf = 'select state from recipient where id = ?'
 export const recipientsOf = `select * from recipient where ${OF_MESSAGE} order by id`
-/** The first two recipients of a message: enough to see whether it has only one. */
-export const firstTwoRecipientsOf = `select * from recipient where ${OF_MESSAGE} order by id limit 2`
+/** The first two recipients of a message, for its history: enough to see whether it has only one. */
+export const firstTwoRecipientsOf = `
+  select id, state, destination, address, notify, orcpt, due_at, expires_at, steps, attempts, delivery_starts, settled_at, notice_due, last
+  from recipient where ${OF_MESSAGE} order by id limit 2`
 export const liveRecipientsOf = `select * from recipient where ${OF_MESSAGE} and settled_at is null order by id`
 export const recipientsWithNoticesDue = `select * from recipient indexed by recipient_notice_due where ${OF_MESSAGE} and notice_due is not null order by id`
 

@@ -42,6 +42,9 @@ export type ListedRow = Pick<
   'id' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
 >
 
+/** Columns of a message that settlements and the history need. */
+export type DepartingRow = Omit<MessageRow, 'prepended_headers' | 'deleted_at' | 'why' | 'warn_at' | 'envelope_crc' | 'is_sound'>
+
 export interface RecipientRow {
   readonly id: number
   readonly state: RecipientState
@@ -62,6 +65,9 @@ export interface RecipientRow {
   readonly envelope_crc: number
   readonly is_sound: 0 | 1
 }
+
+/** Columns of a recipient that the history needs. */
+export type DepartingRecipientRow = Omit<RecipientRow, 'kept_due_at' | 'last_crc' | 'envelope_crc' | 'is_sound'>
 
 export interface AttemptRow {
   readonly recipient: number
@@ -130,7 +136,7 @@ export const asMessage = (row: MessageRow): Message =>
   row.prepended_headers === null ? asDeparted(row) : { ...asDeparted(row), prependedHeaders: row.prepended_headers }
 
 /** Decodes a message for the history, without the prepended header fields, which belong to the deleted content. */
-export const asDeparted = (row: MessageRow): Message => ({
+export const asDeparted = (row: DepartingRow): Message => ({
   id: row.id,
   createdAt: row.created_at,
   arrivedAt: row.arrived_at,
@@ -167,7 +173,7 @@ export function toLeased(row: RecipientRow, warnings: number): LeasedRecipient {
  * Decodes a recipient for history and notices. An outcome that cannot be decoded is replaced, so that it does not hide the
  * recipient.
  */
-export function toRecipient(row: RecipientRow): Recipient {
+export function toRecipient(row: DepartingRecipientRow): Recipient {
   return {
     id: row.id,
     address: row.address,

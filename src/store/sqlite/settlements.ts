@@ -10,7 +10,7 @@ import type { HistoryWriter } from './history.ts'
 import { outcomeCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
-import { type MessageRow, type RecipientRow } from './rows.ts'
+import type { DepartingRecipientRow, DepartingRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 type Final = Exclude<Settled, { state: 'waiting' }>
@@ -35,9 +35,9 @@ export class Outcomes {
     this.#owner = parts.owner
     this.#departures = parts.departures
     this.#traffic = parts.traffic
-    this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
+    this.#message = db.prepare<[MessageId], DepartingRow>(sql.messageToSettle)
     this.#state = db.prepare<[RecipientId], RecipientState>(sql.stateOf).pluck()
-    this.#firstTwo = db.prepare<{ message: MessageId }, RecipientRow>(sql.firstTwoRecipientsOf)
+    this.#firstTwo = db.prepare<{ message: MessageId }, DepartingRecipientRow>(sql.firstTwoRecipientsOf)
     this.#keeperAfter = db.prepare<{ message: MessageId; last: RecipientId }>(sql.keeperAfter)
     this.#keeperBefore = db.prepare<{ message: MessageId; first: RecipientId }>(sql.keeperBefore)
     this.#keepersBetween = db.prepare<{ first: RecipientId; last: RecipientId }, number>(sql.keepersBetween).pluck()
@@ -75,7 +75,7 @@ export class Outcomes {
    * The only recipient of a message; undefined when there are several. Most mail has one recipient, and its settlement needs no
    * statements about others.
    */
-  #soleRecipient(message: MessageId): RecipientRow | undefined {
+  #soleRecipient(message: MessageId): DepartingRecipientRow | undefined {
     const [first, second] = this.#firstTwo.all({ message })
     return second === undefined ? first : undefined
   }
@@ -102,7 +102,7 @@ export class Outcomes {
    * Records the new state of one recipient. A recipient that remains live is parked instead of waiting when its message is held,
    * corrupt or deleted.
    */
-  #record({ placement }: MessageRow, one: Settled): void {
+  #record({ placement }: DepartingRow, one: Settled): void {
     const last = fromStatus(one.last)
     if (isFinal(one)) {
       this.#settleFinal.run(one.state, one.at, one.attempts, last, outcomeCrc(last), one.noticeDue ?? null, one.recipient)
