@@ -266,6 +266,7 @@ function verdictFor(transcript: Transcript, position: Position, peer: Peer, poli
 
 /** First reply to a mail command that refuses mail for lack of a login, with its stage; undefined when none does. */
 function withoutLogin({ mail, rcpt, data, end }: Transcript, policy: Policy): readonly [Stage, ServerReply] | undefined {
+  if (!policy.configured) return undefined
   const replies = [['mail', mail], ...rcpt.map((reply) => ['rcpt', reply] as const), ['data', data], ['end-of-data', end[0]]] as const
   for (const [stage, reply] of replies) if (reply !== undefined && concernsLogin(reply, policy)) return [stage, reply]
   return undefined
