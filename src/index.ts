@@ -40,6 +40,7 @@ export type {
   RecipientId,
 } from './mail/message.ts'
 export type { DeliveryStatus, SmtpReply, Stage } from './mail/smtp-reply.ts'
+export type { TlsFacts, TlsPolicySource, TlsState } from './mail/tls-facts.ts'
 export { QueueFolderUnusable, QueueIncompatible, QueueInUse, QueueTooNew } from './store/errors.ts'
 export type { Suspension } from './store/destination-status.ts'
 export { type AttemptRecord, StoreFailed, StoreUnavailable } from './store/queue-store.ts'

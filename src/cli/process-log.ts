@@ -11,7 +11,7 @@ import type { Listen } from '../telemetry/events.ts'
 import { LogFile, logFileProblem } from '../telemetry/log-file.ts'
 import { openLog, type Log } from '../telemetry/log.ts'
 
-type LogConfig = Pick<Config, 'log_format' | 'log_file' | 'syslog_name'>
+type LogConfig = Pick<Config, 'log_format' | 'log_file' | 'syslog_name' | 'smtp_log_tls_feature_status'>
 
 const writeToStderr = (text: string): void => void process.stderr.write(text)
 
@@ -53,12 +53,12 @@ export class ProcessLog {
   }
 
   #open(): Log {
-    const { log_file: path, log_format: format, syslog_name: syslogName } = this.#config
+    const { log_file: path, log_format: format, syslog_name: syslogName, smtp_log_tls_feature_status: tlsStatus } = this.#config
     const file = path === '' || logFileProblem(path) !== null ? null : new LogFile(path, writeToStderr, this.#owner)
     this.#file = file
     const [host = 'localhost'] = hostname().split('.')
     const write = file === null ? writeToStderr : (text: string) => file.write(text)
     const stampedByReader = file === null && isJournal(process.env['JOURNAL_STREAM'])
-    return openLog({ format, syslogName, host, pid: process.pid, clock: systemClock, write, stampedByReader })
+    return openLog({ format, syslogName, host, pid: process.pid, clock: systemClock, write, stampedByReader, tlsStatus })
   }
 }

@@ -93,6 +93,11 @@ export const DELIVERY_OPTIONS = {
     '0',
     'With 1, a log line for each TLS connection to a next hop, with trust, protocol and cipher.',
   ),
+  smtp_log_tls_feature_status: option(
+    is.flag,
+    'yes',
+    'Log tls= with each delivery attempt: the level that applied and what became of it (docs/monitoring.md).',
+  ),
   smtp_tls_policy_maps: option(is.lines, '', 'Levels of single next hops, a list of "NEXTHOP LEVEL [match=NAME:NAME]".'),
   smtp_tls_CAfile: option(is.text, '', 'Trusted CA certificates (PEM); those of Node when empty.'),
   smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),

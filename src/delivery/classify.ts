@@ -4,6 +4,7 @@
  */
 import { maskControls, statusOf, type DeliveryStatus, type Stage } from '../mail/smtp-reply.ts'
 import type { RecipientId } from '../mail/message.ts'
+import type { TlsFacts } from '../mail/tls-facts.ts'
 import type { LoginFailure, RecipientOutcome } from './delivery-agent.ts'
 import type { ServerReply } from './reply-reader.ts'
 import type { Peer, Transcript, SessionFailure } from './transcript.ts'
@@ -157,6 +158,8 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       return hard({ status: '5.4.6', reason: `mail for ${policy.domain} loops back to myself`, stage: 'ehlo' }, policy)
     case 'tls':
       return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'starttls')
+    case 'certificate':
+      return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'starttls')
     case 'tls-not-offered':
       return deferred('4.7.4', `TLS is required, but was not offered by host ${host}`, 'starttls')
     case 'tls-level': {
@@ -192,6 +195,7 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
     case 'timeout':
     case 'protocol-error':
     case 'loop':
+    case 'certificate':
     case 'tls-not-offered':
     case 'tls-level':
     case 'auth-unavailable':
@@ -298,6 +302,12 @@ export function classify(transcript: Transcript, peer: Peer, policy: Policy): Cl
   const congestion = stage === undefined ? undefined : stage === 'greeting' || stage === 'connect' ? 'early' : 'late'
   const completed = siteStatus === undefined && failure?.kind !== 'aborted' && transcript.unreadable === undefined
   return { verdicts, siteStatus, congestion, login: policy.configured ? loginFailure(transcript, refusal) : undefined, completed }
+}
+
+/** Adds the facts of TLS to the status of every recipient. */
+export function withTls(result: Classification, tls: TlsFacts): Classification {
+  const verdicts = new Map([...result.verdicts].map(([id, verdict]) => [id, { ...verdict, status: { ...verdict.status, tls } }]))
+  return { ...result, verdicts }
 }
 
 /** Classifies a session that ended before MAIL. */

@@ -21,8 +21,10 @@ export type SessionFailure =
   | { readonly kind: 'protocol-error'; readonly stage: Stage; readonly what: string }
   /** The host uses the relay's own name in its EHLO reply. */
   | { readonly kind: 'loop' }
-  /** The TLS handshake failed, or the certificate does not match. */
+  /** The TLS handshake failed. */
   | { readonly kind: 'tls'; readonly why: string }
+  /** The certificate of the host is not what the terms of TLS require. */
+  | { readonly kind: 'certificate'; readonly why: string }
   | { readonly kind: 'tls-not-offered' }
   /** smtp_tls_wrappermode without a mandatory TLS level. */
   | { readonly kind: 'tls-level'; readonly level: string }

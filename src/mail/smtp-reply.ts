@@ -1,4 +1,5 @@
 /** SMTP replies and delivery status of recipients (RFC 5321 §4.2, RFC 3463). */
+import type { TlsFacts } from './tls-facts.ts'
 
 /** An SMTP reply: code, enhanced status code (if the server sent one), and the remaining text. */
 export interface SmtpReply {
@@ -40,6 +41,8 @@ export interface DeliveryStatus {
   /** Name of the server that replied, for Remote-MTA. */
   readonly remoteMta?: string | undefined
   readonly stage: Stage
+  /** TLS of the session with the host; absent when no host was chosen. */
+  readonly tls?: TlsFacts | undefined
 }
 
 const ENHANCED = /^([245])\.(\d{1,3})\.(\d{1,3})$/

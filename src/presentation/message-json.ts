@@ -5,6 +5,7 @@
 import type { Instant } from '../system/clock.ts'
 import { differingOrcpt } from '../mail/envelope.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
+import type { TlsFacts } from '../mail/tls-facts.ts'
 import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { delayReason, nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
@@ -81,7 +82,21 @@ export function attemptJson(attempt: AttemptRecord, address: string) {
     outcome: attempt.outcome,
     delays: attempt.delays.map(epochSeconds),
     reason: attempt.status.reason,
+    tls: tlsJson(attempt.status.tls),
   }
 }
+
+/** Members of `history[].tls`; null when no host was chosen. */
+const tlsJson = (tls: TlsFacts | undefined) =>
+  tls === undefined
+    ? null
+    : {
+        level: tls.level,
+        policy: tls.policy,
+        state: tls.state,
+        protocol: tls.protocol ?? null,
+        cipher: tls.cipher ?? null,
+        reason: tls.reason ?? null,
+      }
 
 export type MessageJson = ReturnType<typeof messageJson>

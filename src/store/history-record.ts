@@ -6,6 +6,7 @@
 import type { Duration } from '../system/clock.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import { sameTls, type TlsFacts } from '../mail/tls-facts.ts'
 import { recipientId, type Message, type MessageId, type Recipient } from '../mail/message.ts'
 import type { AttemptRecord } from './queue-store.ts'
 
@@ -21,7 +22,22 @@ export interface HistoryRecord {
 type MessageRest = Omit<Message, 'id' | 'createdAt' | 'arrivedAt' | 'sender' | 'size' | 'contentId' | 'smtputf8'>
 type Wishes = Pick<EnvelopeRecipient, 'notify' | 'orcpt'>
 /** `reply` is 0 when the reply equals the reason, and null or absent when there was no reply. */
-type StatusEntry = readonly [status: string, stage: string, reason: string, reply?: string | 0 | null, remoteMta?: string]
+type StatusEntry = readonly [
+  status: string,
+  stage: string,
+  reason: string,
+  reply?: string | 0 | null,
+  remoteMta?: string | null,
+  tls?: TlsEntry,
+]
+type TlsEntry = readonly [
+  level: string,
+  policy: TlsFacts['policy'],
+  state: TlsFacts['state'],
+  protocol?: string | null,
+  cipher?: string | null,
+  reason?: string | null,
+]
 /** Last status of a recipient; 0 when it equals the status of the recipient's last attempt, null when there is none. */
 type LastEntry = StatusEntry | 0 | null
 type RecipientEntry = readonly [
@@ -124,19 +140,35 @@ function toRecipient(
   return { id, address, destination, state, ...progress, last: said, settledAt: end, ...wishes }
 }
 
-const fromStatus = ({ status, stage, reason, reply, remoteMta }: DeliveryStatus): StatusEntry => {
+const fromStatus = ({ status, stage, reason, reply, remoteMta, tls }: DeliveryStatus): StatusEntry => {
   const said = reply === undefined ? null : reply === reason ? 0 : reply
+  if (tls !== undefined) return [status, stage, reason, said, remoteMta ?? null, fromTls(tls)]
   if (remoteMta !== undefined) return [status, stage, reason, said, remoteMta]
   return reply === undefined ? [status, stage, reason] : [status, stage, reason, said]
 }
 
-const toStatus = ([status, stage, reason, reply, remoteMta]: StatusEntry): DeliveryStatus => ({
+const toStatus = ([status, stage, reason, reply, remoteMta, tls]: StatusEntry): DeliveryStatus => ({
   status,
   reason,
   stage: stage as DeliveryStatus['stage'],
   ...(reply === undefined || reply === null ? {} : { reply: reply === 0 ? reason : reply }),
-  ...(remoteMta === undefined ? {} : { remoteMta }),
+  ...(remoteMta === undefined || remoteMta === null ? {} : { remoteMta }),
+  ...(tls === undefined ? {} : { tls: toTls(tls) }),
+})
+
+function fromTls({ level, policy, state, protocol, cipher, reason }: TlsFacts): TlsEntry {
+  if (reason !== undefined) return [level, policy, state, protocol ?? null, cipher ?? null, reason]
+  return protocol === undefined && cipher === undefined ? [level, policy, state] : [level, policy, state, protocol ?? null, cipher ?? null]
+}
+
+const toTls = ([level, policy, state, protocol, cipher, reason]: TlsEntry): TlsFacts => ({
+  level,
+  policy,
+  state,
+  ...(protocol === undefined || protocol === null ? {} : { protocol }),
+  ...(cipher === undefined || cipher === null ? {} : { cipher }),
+  ...(reason === undefined || reason === null ? {} : { reason }),
 })
 
 const PARTS = ['status', 'reason', 'reply', 'remoteMta', 'stage'] as const
-const isSame = (a: DeliveryStatus, b: DeliveryStatus): boolean => PARTS.every((part) => a[part] === b[part])
+const isSame = (a: DeliveryStatus, b: DeliveryStatus): boolean => PARTS.every((part) => a[part] === b[part]) && sameTls(a.tls, b.tls)

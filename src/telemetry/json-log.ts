@@ -5,6 +5,7 @@
  */
 import { formatReply } from '../mail/smtp-reply.ts'
 import { queueIdOf, type MessageSummary } from '../mail/message.ts'
+import { tlsFeature } from '../mail/tls-facts.ts'
 import type { ClientName, QueueEvent } from './events.ts'
 import { suspendedText } from './postfix-log.ts'
 
@@ -77,7 +78,7 @@ export const RECORDS = {
   attempted: {
     level: 'info',
     about:
-      'a delivery attempt ended; one record for each recipient; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it',
+      'a delivery attempt ended; one record for each recipient; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it',
     members: [
       'queue_id',
       'sender',
@@ -93,6 +94,7 @@ export const RECORDS = {
       'reply',
       'reason',
       'login',
+      'tls',
     ],
   },
   deferred: {
@@ -188,6 +190,7 @@ function attempts({ request, result, attempts: records }: Of<'attempted'>): read
     reply: status.reply ?? null,
     reason: status.reason,
     login: result.login ?? null,
+    tls: status.tls === undefined ? null : tlsFeature(status.tls),
   }))
 }
 

@@ -20,6 +20,8 @@ export interface LogOptions {
   readonly write: (text: string) => void
   /** True when the reader of the log, such as the journal, adds time and host to each line of the format `postfix`. */
   readonly stampedByReader?: boolean | undefined
+  /** smtp_log_tls_feature_status; default true. */
+  readonly tlsStatus?: boolean | undefined
 }
 
 export interface Log {
@@ -94,10 +96,10 @@ class SyslogTime {
   }
 }
 
-function postfixListener({ syslogName, host, pid, clock, stampedByReader = false }: LogOptions, buffer: LineBuffer): Listen {
+function postfixListener({ syslogName, host, pid, clock, stampedByReader = false, tlsStatus }: LogOptions, buffer: LineBuffer): Listen {
   const time = new SyslogTime(clock)
   return (event, at) => {
-    for (const { program, text } of postfixLines(event)) {
+    for (const { program, text } of postfixLines(event, { tlsStatus })) {
       const stamp = stampedByReader ? '' : `${time.at(at)} ${host} `
       buffer.add(`${stamp}${syslogName}/${program}[${pid}]: ${maskControls(text)}\n`)
     }

@@ -7,6 +7,7 @@ import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import { formatReply, maskControls } from '../mail/smtp-reply.ts'
 import { EXPANDED, LOOPING, queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
+import { tlsFeature } from '../mail/tls-facts.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { formatDelay } from './delays.ts'
 import type { ClientName, ContentOrigin, QueueEvent, UpstreamMessage } from './events.ts'
@@ -15,6 +16,11 @@ export interface LogLine {
   /** Name of the Postfix program: smtpd, pickup, cleanup, qmgr, smtp, lmtp, discard, error, bounce, postsuper, master. */
   readonly program: string
   readonly text: string
+}
+
+export interface LineOptions {
+  /** smtp_log_tls_feature_status; default true. */
+  readonly tlsStatus?: boolean | undefined
 }
 
 type Of<Kind extends QueueEvent['kind']> = Extract<QueueEvent, { readonly kind: Kind }>
@@ -138,7 +144,7 @@ function loginWarning({ destination }: DeliveryRequest, { relay, login }: Attemp
   return `${relay ?? destination} ${what}, its mail is deferred: correct smtp_sasl_password_maps, then reload and flush ${destination}`
 }
 
-function attempted({ request, result, attempts }: Of<'attempted'>): readonly LogLine[] {
+function attempted({ request, result, attempts }: Of<'attempted'>, { tlsStatus = true }: LineOptions): readonly LogLine[] {
   const recipients = new Map(request.recipients.map((recipient) => [recipient.id, recipient]))
   const warning = result.login === undefined ? [] : line('smtp', `warning: ${queueIdOf(request.message)}: ${loginWarning(request, result)}`)
   const use = result.connectionUse > 1 ? `, conn_use=${result.connectionUse}` : ''
@@ -148,8 +154,9 @@ function attempted({ request, result, attempts }: Of<'attempted'>): readonly Log
     const to = recipient === undefined ? 'to=<>' : `to=<${recipient.address}>`
     const times = `delay=${formatDelay(at - request.message.arrivedAt)}, delays=${delays.map(formatDelay).join('/')}`
     const soft = result.outcomes.get(attempt.recipient)?.softBounce === true && outcome === 'deferred'
+    const tls = !tlsStatus || status.tls === undefined ? '' : `tls=${tlsFeature(status.tls)}, `
     const verdict = `dsn=${status.status}, status=${soft ? 'SOFTBOUNCE' : STATUS[outcome]} (${textOf(outcome, status)})`
-    const text = `${queueIdOf(request.message)}: ${to}, relay=${relay ?? 'none'}${use}, ${times}, ${verdict}`
+    const text = `${queueIdOf(request.message)}: ${to}, relay=${relay ?? 'none'}${use}, ${times}, ${tls}${verdict}`
     return { program: agentOf(request, attempt), text }
   })
   return [...lines, ...warning]
@@ -187,7 +194,7 @@ const OPERATED: Readonly<Record<string, string>> = {
 }
 
 /** The log lines of an event. */
-export function postfixLines(event: QueueEvent): readonly LogLine[] {
+export function postfixLines(event: QueueEvent, options: LineOptions = {}): readonly LogLine[] {
   switch (event.kind) {
     case 'connected':
       return line('smtpd', `connect from ${aboutClient(event.client)}`)
@@ -211,7 +218,7 @@ export function postfixLines(event: QueueEvent): readonly LogLine[] {
         about(event.message, `from=<${event.message.sender}>, size=${event.message.size}, nrcpt=${event.recipientCount} (queue active)`),
       )
     case 'attempted':
-      return attempted(event)
+      return attempted(event, options)
     case 'tls-established':
       return line('smtp', secured(event))
     case 'deferred':

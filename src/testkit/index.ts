@@ -38,6 +38,7 @@ export type {
   RecipientId,
 } from '../mail/message.ts'
 export type { DeliveryStatus, SmtpReply, Stage } from '../mail/smtp-reply.ts'
+export type { TlsFacts, TlsPolicySource, TlsState } from '../mail/tls-facts.ts'
 export type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 export type { DestinationState, LiveDestination, Suspension } from '../store/destination-status.ts'
 export type { AttemptRecord } from '../store/queue-store.ts'

@@ -43,12 +43,14 @@ export const OK: DeliveryStatus = {
   reply: '250 2.0.0 Ok: queued as ABC',
   remoteMta: 'mx.example',
   stage: 'end-of-data',
+  tls: { level: 'secure', policy: 'config', state: 'verified', protocol: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384' },
 }
 export const BUSY: DeliveryStatus = {
   status: '4.2.1',
   reason: 'host mx.example said: 450 4.2.1 Busy',
   reply: '450 4.2.1 Busy',
   stage: 'rcpt',
+  tls: { level: 'may', policy: 'none', state: 'clear' },
 }
 export const UNKNOWN: DeliveryStatus = { status: '5.1.1', reason: 'host mx.example said: 550 5.1.1 No such user', stage: 'rcpt' }
 

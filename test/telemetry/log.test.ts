@@ -97,7 +97,26 @@ const said = (event: QueueEvent): readonly string[] => logged([event]).map((line
 
 const client = { name: 'unknown', address: '192.0.2.9' }
 
+const IN_CLEAR = { level: 'may', policy: 'none', state: 'clear' } as const
+
 describe('lines in Postfix’s format', () => {
+  test('have tls= between delays= and dsn=, where a host was chosen', () => {
+    expect(said(attempted({ status: { tls: IN_CLEAR } }))[0]).toContain(
+      'delays=0.5/0.1/0.5/0.25, tls=may:none, dsn=4.2.1, status=deferred (',
+    )
+    expect(said(attempted({}))[0]).toContain('delays=0.5/0.1/0.5/0.25, dsn=4.2.1, status=deferred (')
+  })
+
+  test('have no tls= with smtp_log_tls_feature_status = no', () => {
+    let text = ''
+    const clock = new VirtualClock({ startsAt: START })
+    const write = (written: string) => (text += written)
+    const log = openLog({ format: 'postfix', syslogName: 'deferd', host: 'host', pid: 42, clock, write, tlsStatus: false })
+    log.listen(attempted({ status: { tls: IN_CLEAR } }), START)
+    log.flush()
+    expect(text).toContain('delays=0.5/0.1/0.5/0.25, dsn=4.2.1, status=deferred (')
+  })
+
   test('begin like syslog lines, with the day padded by a blank', () => {
     expect(logged([{ kind: 'connected', client }])).toEqual(['Nov 20 10:00:00 host deferd/smtpd[42]: connect from unknown[192.0.2.9]'])
     expect(logged([{ kind: 'connected', client }], 'postfix', Date.UTC(2026, 2, 5, 1, 2, 3))[0]).toMatch(/^Mar {2}5 01:02:03 host /)
@@ -383,7 +402,12 @@ describe('records in JSON', () => {
       reply: null,
       reason: 'host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy',
       login: null,
+      tls: null,
     })
+  })
+
+  test('name TLS as the other format does', () => {
+    expect(JSON.parse(logged([attempted({ status: { tls: IN_CLEAR } })], 'json')[0] ?? '')).toMatchObject({ tls: 'may:none' })
   })
 })
 

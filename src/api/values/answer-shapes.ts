@@ -68,6 +68,17 @@ const attempt = z.object({
   outcome: z.string(),
   delays: z.array(z.number()),
   reason: z.string(),
+  tls: z
+    .object({
+      level: z.string(),
+      policy: z.enum(['config', 'dane', 'sts', 'none']).describe('source of the level'),
+      state: z.enum(['undecided', 'clear', 'encrypted', 'trusted', 'verified', 'not-offered', 'refused']),
+      protocol: textOrNull,
+      cipher: textOrNull,
+      reason: textOrNull,
+    })
+    .nullable()
+    .describe('TLS of the session with the host; null when no host was chosen'),
 })
 
 export const destination = z

@@ -1,6 +1,7 @@
 /** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
 import type { Clock, Instant } from '../../system/clock.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
+import type { TlsFacts, TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
 import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../mail/message.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { AttemptRecord } from '../../store/queue-store.ts'
@@ -127,6 +128,30 @@ function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: At
     4,
   )
   screen.line(status.reply ?? status.reason, null, 6)
+  if (status.tls !== undefined) screen.line(tlsText(status.tls), null, 6)
+}
+
+const TLS_STATES: Readonly<Record<TlsState, string>> = {
+  undecided: 'not begun or broken off',
+  clear: 'not used',
+  encrypted: 'encrypted, certificate not verified',
+  trusted: 'encrypted, certificate of a trusted CA',
+  verified: 'certificate verified',
+  'not-offered': 'required, but not offered',
+  refused: 'refused',
+}
+
+const TLS_SOURCES: Readonly<Record<TlsPolicySource, string>> = {
+  config: ' by configuration',
+  dane: ' by TLSA records',
+  sts: ' by the MTA-STS policy',
+  none: '',
+}
+
+/** `TLS secure by the MTA-STS policy: certificate verified, TLSv1.3 with TLS_AES_256_GCM_SHA384` */
+function tlsText({ level, policy, state, protocol, cipher, reason }: TlsFacts): string {
+  const connection = protocol === undefined ? '' : `, ${protocol} with ${cipher ?? 'unknown cipher'}`
+  return `TLS ${level}${TLS_SOURCES[policy]}: ${TLS_STATES[state]}${connection}${reason === undefined ? '' : ` (${reason})`}`
 }
 
 function writeDestination(screen: Screen, name: DestinationName, { records, live, clock }: StoryScreenFacts): void {

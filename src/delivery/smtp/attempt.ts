@@ -2,14 +2,12 @@
  * One delivery attempt over the network. Tries the next hops and their hosts in turn until every recipient has a final outcome or
  * no host is left (RFC 5321 §5.1, Postfix smtp_connect.c).
  */
-import type { Socket } from 'node:net'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
-import type { Config } from '../../config/options.ts'
-import { SECOND, withTimeout, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, withTimeout, type Duration, type Instant } from '../../system/clock.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import { hard, classify, classifyFailure, type Policy, type Verdict } from '../classify.ts'
+import { hard, classify, classifyFailure, withTls, type Policy, type Verdict } from '../classify.ts'
 import type { ConnectionCache } from './connection-cache.ts'
 import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
@@ -20,31 +18,20 @@ import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { ReadChunk } from './message-content.ts'
 import { outgoingMail } from './outgoing-mail.ts'
 import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
-import type { Net } from '../../system/net.ts'
 import { formatNextHop, type NextHop, type Origin } from '../../config/values/next-hop.ts'
 import { OutcomeTracker } from '../outcome-tracker.ts'
 import type { Route } from '../routing/router.ts'
-import { SmtpSession } from './smtp-session.ts'
-import { systemErrorText } from './error-text.ts'
-import type { SaslCredentials } from '../tls/sasl-credentials.ts'
-import type { TlsConnection } from '../tls/tls-connection.ts'
+import { openHostSession, relayName, type OpeningDeps } from './host-session.ts'
+import { SmtpSession, type FailedSession } from './smtp-session.ts'
 import { NO_TLS, type TlsPolicies, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
-import type { TlsSessionCache } from '../tls/tls-session-cache.ts'
-import type { Peer, Transcript, SessionFailure } from '../transcript.ts'
+import type { Transcript } from '../transcript.ts'
 
 /** Dependencies that all attempts share. */
-export interface AttemptDeps {
-  readonly config: Config
+export interface AttemptDeps extends OpeningDeps {
   readonly policies: DestinationPolicies
-  readonly net: Net
-  readonly clock: Clock
   readonly finder: HostFinder
   readonly cache: ConnectionCache
-  /** Connections that are open after QUIT was sent. */
-  readonly quitting: Set<Socket>
   readonly tls: TlsPolicies
-  readonly tickets: TlsSessionCache
-  readonly passwords: SaslCredentials
   /** smtp_generic_maps; null without. */
   readonly generic: GenericMaps | null
   /** Null without DKIM tables. */
@@ -56,8 +43,6 @@ export interface AttemptDeps {
   readonly holds: () => boolean
   readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
-  /** Called for each TLS connection when smtp_tls_loglevel is 1. */
-  readonly secured: (relay: string, connection: TlsConnection) => void
   /** Destinations that a host without 8BITMIME was reported for. */
   readonly withoutEightBit: Set<string>
 }
@@ -194,18 +179,21 @@ export class Attempt {
   async #tryHost(host: Host, hop: NextHop, key: string): Promise<void> {
     this.#logReasons()
     const tls = this.#deps.tls.termsFor(hop, host.name, this.#tlsSettings)
-    let session = await this.#connect(host, hop, tls)
-    if (session !== undefined && !(session instanceof SmtpSession) && session.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
-      this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${session.why}; trying in clear`)
-      session = await this.#connect(host, hop, NO_TLS)
+    let session = await this.#open(host, hop, tls)
+    if (session !== undefined && 'failure' in session && session.failure.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
+      const { why } = session.failure
+      this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${why}; trying in clear`)
+      session = await this.#open(host, hop, { ...NO_TLS, stated: tls.stated })
     }
     if (session === undefined) return
     if (session instanceof SmtpSession) {
       await this.#transact(session, key, this.#policy(host.best, tls))
       return
     }
-    const withoutFeedback = session.kind === 'aborted' || (session.kind === 'tls' && !tls.required)
-    this.#outcomes.record(classifyFailure(session, this.#outcomes.open, host, this.#policy(host.best, tls)), withoutFeedback)
+    const { failure } = session
+    const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
+    const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))
+    this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
   }
 
   /**
@@ -220,55 +208,28 @@ export class Attempt {
   }
 
   /** Returns undefined when the lease of this node has ended. */
-  async #connect(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | SessionFailure | undefined> {
-    const { clock, config, passwords, secured, tickets } = this.#deps
-    if (tls.wrapper && !tls.required) return { kind: 'tls-level', level: tls.level }
+  async #open(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | FailedSession | undefined> {
     // A process that was stopped during the look-ups may resume here, after it was taken over.
     if (!this.#deps.holds()) {
       this.#leaseEnded = true
       return undefined
     }
-    const socket = await this.#dial(host)
-    if ('kind' in socket) return socket
-    this.#relay = relayName(host)
-    const ticketKey = `${this.#cacheKey(hop)} ${this.#relay}`
-    const options = {
-      peer: host,
-      clock,
-      settings: this.#settings,
-      helo: config.smtp_helo_name,
-      lmtp: this.#route.transport === 'lmtp',
+    return openHostSession(host, this.#deps, {
+      hop,
       tls,
-      secured: config.smtp_tls_loglevel > 0 ? (connection: TlsConnection) => secured(relayName(host), connection) : undefined,
-      ticket: { offered: tickets.offer(ticketKey), keep: (ticket: Buffer) => tickets.keep(ticketKey, ticket) },
-      credentials: passwords.find(hop, this.#request.message.sender),
-      detectLoop: hop.port === config.smtp_tcp_port && this.#route.transport === 'smtp',
+      settings: this.#settings,
+      lmtp: this.#route.transport === 'lmtp',
+      sender: this.#request.message.sender,
+      ticketKey: this.#cacheKey(hop),
       endBy: this.#endBy,
-      quitting: this.#deps.quitting,
-    }
-    const session = await SmtpSession.open(socket, options, this.#options.signal)
-    if (!(session instanceof SmtpSession) && session.kind === 'tls') tickets.forget(ticketKey)
-    return session
+      signal: this.#options.signal,
+      connected: () => (this.#relay = relayName(host)),
+    })
   }
 
   get #tlsSettings(): TlsSettings {
     const { smtp_tls_security_level: level, smtp_tls_wrappermode } = this.#settings
     return { level, wrapper: smtp_tls_wrappermode && this.#route.transport === 'smtp' }
-  }
-
-  async #dial({ address, port }: Host): Promise<Socket | SessionFailure> {
-    const { clock, net } = this.#deps
-    const { smtp_connect_timeout, smtp_bind_address, smtp_bind_address6 } = this.#settings
-    const localAddress = (address.includes(':') ? smtp_bind_address6 : smtp_bind_address) || undefined
-    const timeout = Math.max(1, Math.min(smtp_connect_timeout, this.#endBy - clock.monotonic()))
-    try {
-      const socket = await net.dial({ address, port, localAddress, timeout })
-      if (!this.#options.signal.aborted) return socket
-      socket.destroy()
-      return { kind: 'aborted', stage: 'connect' }
-    } catch (error) {
-      return { kind: 'unreachable', why: systemErrorText(error) }
-    }
   }
 
   /** Runs a mail transaction. Returns false when the connection was a cached one that proved closed. */
@@ -290,7 +251,7 @@ export class Attempt {
     this.#recordSession(session, transcript)
     if (message.bodyType === '8bitmime' && !transcript.eightBit && transcript.mailAt !== undefined) this.#warnOfEightBit()
     const withoutFeedback = transcript.unreadable !== undefined || transcript.failure?.kind === 'aborted'
-    this.#outcomes.record(classify(transcript, session.peer, policy), withoutFeedback)
+    this.#outcomes.record(withTls(classify(transcript, session.peer, policy), session.tls), withoutFeedback)
     this.#keepOrQuit(session, key)
     return true
   }
@@ -344,17 +305,11 @@ export class Attempt {
     }
   }
 
-  /** Cache key. Connections with equal transport, next hop, TLS level, login and local address are interchangeable. */
+  /** Cache key. Connections with equal transport, next hop, terms of TLS, login and local address are interchangeable. */
   #cacheKey(hop: NextHop): string {
     const { smtp_bind_address, smtp_bind_address6 } = this.#settings
-    const { level: byDefault, wrapper } = this.#tlsSettings
-    const level = `${this.#deps.tls.levelFor(hop, byDefault)}${wrapper ? ' wrapper' : ''}`
+    const digest = this.#deps.tls.digestFor(hop, this.#tlsSettings)
     const user = this.#deps.passwords.find(hop, this.#request.message.sender)?.user ?? ''
-    return [this.#route.transport, formatNextHop(hop, 0), hop.origin, level, user, smtp_bind_address, smtp_bind_address6].join(' ')
+    return [this.#route.transport, formatNextHop(hop, 0), hop.origin, digest, user, smtp_bind_address, smtp_bind_address6].join(' ')
   }
-}
-
-/** Name of a host for the log: `mx.example[192.0.2.1]:25`. */
-function relayName({ name, address, port }: Peer): string {
-  return port === 0 ? `${name}[${address}]` : `${name}[${address}]:${port}`
 }

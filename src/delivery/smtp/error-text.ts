@@ -17,11 +17,14 @@ export function systemErrorText(error: unknown): string {
   return TEXTS[code] ?? error.message
 }
 
+/** Advice that Node adds to some reasons of OpenSSL; it speaks of Node's command line. */
+const NODE_HINT = /; if the root CA is installed locally.*$/
+
 /**
  * Text of a TLS error. OpenSSL's message begins with a thread id and ends with a source line; Node's `reason` is the text between
  * them.
  */
 export function tlsErrorText(error: Error): string {
-  if (!('library' in error && 'reason' in error)) return error.message
+  if (!('library' in error && 'reason' in error)) return error.message.replace(NODE_HINT, '')
   return typeof error.reason === 'string' ? error.reason : error.message
 }

@@ -13,10 +13,11 @@ import type { Host } from '../routing/host-order.ts'
 import { OauthTokens } from '../tls/oauth-tokens.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
+import { tlsFacts } from '../tls/tls-outcome.ts'
 import { systemErrorText } from './error-text.ts'
-import type { DeliverySecrets } from './smtp-agent.ts'
-import { SmtpSession } from './smtp-session.ts'
 import type { SessionFailure } from '../transcript.ts'
+import type { DeliverySecrets } from './smtp-agent.ts'
+import { SmtpSession, type FailedSession } from './smtp-session.ts'
 
 /** Time limit for the session with one host. */
 const LIMIT: Duration = seconds(30)
@@ -54,7 +55,7 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
   const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(deps.clock, runTokenCommand)
   const credentials = new SaslCredentials(passwords, config, tokens).find(hop, '')
   const session = await connect(host, { ...deps, settings, tls, credentials })
-  if (!(session instanceof SmtpSession)) {
+  if ('failure' in session) {
     const policy = {
       softBounce: false,
       skip5xxGreeting: true,
@@ -64,7 +65,7 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
       domain: hop.host,
       best: true,
     }
-    return { ok: false, text: verdictOfFailure(session, host, policy).status.reason }
+    return { ok: false, text: verdictOfFailure(session.failure, host, policy).status.reason }
   }
   session.quit()
   const login = credentials === undefined ? 'no login' : session.authenticated ? `logged in as ${credentials.user}` : 'AUTH is not offered'
@@ -73,9 +74,10 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
 
 type ConnectDeps = TrialDeps & Pick<Parameters<typeof SmtpSession.open>[1], 'settings' | 'tls' | 'credentials'>
 
-async function connect(host: Host, { config, net, clock, settings, tls, credentials }: ConnectDeps): Promise<SmtpSession | SessionFailure> {
+async function connect(host: Host, { config, net, clock, settings, tls, credentials }: ConnectDeps): Promise<SmtpSession | FailedSession> {
   const { smtp_bind_address: bind, smtp_bind_address6: bind6, smtp_connect_timeout: timeout } = settings
-  if (tls.wrapper && !tls.required) return { kind: 'tls-level', level: tls.level }
+  const failed = (failure: SessionFailure): FailedSession => ({ failure, tls: tlsFacts({ terms: tls, failure }) })
+  if (tls.wrapper && !tls.required) return failed({ kind: 'tls-level', level: tls.level })
   const localAddress = (host.address.includes(':') ? bind6 : bind) || undefined
   try {
     const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, LIMIT) })
@@ -83,6 +85,6 @@ async function connect(host: Host, { config, net, clock, settings, tls, credenti
     const end = { endBy: clock.monotonic() + LIMIT, quitting: new Set<typeof socket>() }
     return await SmtpSession.open(socket, { ...session, ...end }, new AbortController().signal)
   } catch (error) {
-    return { kind: 'unreachable', why: systemErrorText(error) }
+    return failed({ kind: 'unreachable', why: systemErrorText(error) })
   }
 }

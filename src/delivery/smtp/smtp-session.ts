@@ -17,7 +17,9 @@ import { parseExtensions, type Extensions } from './envelope-commands.ts'
 import { isKind, isSuspicious, transact, type Command, type CommandChannel, type Mail } from './mail-transaction.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import { chooseMechanism, type Credentials } from '../tls/sasl-credentials.ts'
-import { tlsConnection } from '../tls/tls-connection.ts'
+import { tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
+import { tlsFacts } from '../tls/tls-outcome.ts'
+import type { TlsFacts } from '../../mail/tls-facts.ts'
 import type { SessionOptions } from './session-options.ts'
 import { tlsErrorText } from './error-text.ts'
 import type { Peer, Transcript, SessionFailure } from '../transcript.ts'
@@ -87,6 +89,8 @@ class ClientConnection extends Base implements CommandChannel {
   extensions: Extensions = new Map()
   /** The host's name as stated in its EHLO reply. */
   ehloName = ''
+  /** Set when TLS is established. */
+  tlsConnection: TlsConnection | undefined
 
   constructor(socket: Socket, options: SessionOptions) {
     super(optionsFor(socket, options))
@@ -218,7 +222,10 @@ class ClientConnection extends Base implements CommandChannel {
     this.dialogue.discard()
     const { ticket, secured, tls } = this.#options
     super._upgradeConnection((error, isSecure) => {
-      if (error === null && this._socket instanceof TLSSocket) secured?.(tlsConnection(this._socket, tls.level))
+      if (error === null && this._socket instanceof TLSSocket) {
+        this.tlsConnection = tlsConnection(this._socket, tls.level)
+        secured?.(this.tlsConnection)
+      }
       if (tls.wrapper) this.dialogue.await('greeting')
       done(error, isSecure)
     })
@@ -243,18 +250,36 @@ class ClientConnection extends Base implements CommandChannel {
     return undefined
   }
 
+  /** Node sets `authorizationError` of a socket that it then destroys for its certificate. */
+  #isCertificateRefused(): boolean {
+    const socket = this._socket
+    return socket instanceof TLSSocket && (socket.authorizationError as Error | string | null | undefined) != null
+  }
+
+  /** The TLS socket holds the cause of a failed handshake; nodemailer may report only that the connection closed. */
+  #tlsError(error: Error): string {
+    return tlsErrorText(this._socket.errored ?? error)
+  }
+
   /** Called for every error of nodemailer. */
   #failed(error: Error & { readonly response?: string | undefined }): void {
     const { stage, lastReply } = this.dialogue
-    // The TLS socket holds the cause of a failed handshake; nodemailer may report only that the connection closed.
-    if (this.upgrading === true) this.dialogue.fail({ kind: 'tls', why: tlsErrorText(this._socket.errored ?? error) })
+    if (this.upgrading === true)
+      this.dialogue.fail({ kind: this.#isCertificateRefused() ? 'certificate' : 'tls', why: this.#tlsError(error) })
     else if (error.response !== undefined && lastReply !== undefined) this.dialogue.fail({ kind: 'refused', stage, reply: lastReply })
     else this.dialogue.fail({ kind: 'lost', stage })
   }
 }
 
+/** A session that could not be opened. */
+export interface FailedSession {
+  readonly failure: SessionFailure
+  readonly tls: TlsFacts
+}
+
 export class SmtpSession {
   readonly peer: Peer
+  readonly tls: TlsFacts
   /** Time when the connection was opened, on the monotonic clock. */
   readonly openedAt: Duration
   readonly #connection: ClientConnection
@@ -264,16 +289,17 @@ export class SmtpSession {
   private constructor(connection: ClientConnection, options: SessionOptions) {
     this.#connection = connection
     this.peer = options.peer
+    this.tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection })
     this.openedAt = options.clock.monotonic()
   }
 
   /** Opens a session up to the end of AUTH. On failure, closes the connection and resolves with the failure. */
-  static async open(socket: Socket, options: SessionOptions, signal: AbortSignal): Promise<SmtpSession | SessionFailure> {
+  static async open(socket: Socket, options: SessionOptions, signal: AbortSignal): Promise<SmtpSession | FailedSession> {
     const connection = new ClientConnection(socket, options)
     const failure = await abortable(connection, signal, async () => (await connection.handshake()) ?? prepareForMail(connection, options))
     if (failure === undefined) return new SmtpSession(connection, options)
     connection.drop()
-    return failure
+    return { failure, tls: tlsFacts({ terms: options.tls, connection: connection.tlsConnection, failure }) }
   }
 
   transact(mail: Omit<Mail, 'reset'>, endBy: Duration, signal: AbortSignal): Promise<Transcript> {

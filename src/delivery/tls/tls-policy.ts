@@ -3,9 +3,11 @@
  * `verify` and `secure` (mandatory, with a trusted certificate that names the host). MTA-STS and DANE would be further sources of
  * the level.
  */
+import { createHash } from 'node:crypto'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { Config } from '../../config/options.ts'
 import { lookupKeys } from '../../mail/address.ts'
+import type { TlsFacts } from '../../mail/tls-facts.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
 
@@ -17,6 +19,13 @@ export interface TlsTerms {
   /** True when TLS starts with the connection, without STARTTLS (smtp_tls_wrappermode). */
   readonly wrapper: boolean
   readonly options: ConnectionOptions
+  /** Level and its source, as they are stored and logged. */
+  readonly stated: Pick<TlsFacts, 'level' | 'policy'>
+  /**
+   * Digest of everything that was verified of the host. Sessions are resumed, and connections kept, under equal terms only, because
+   * the certificate of a resumed session is not verified again.
+   */
+  readonly digest: string
 }
 
 /** TLS settings of a destination, which apply where no policy matches. */
@@ -32,25 +41,36 @@ export interface TlsFiles {
   readonly key?: string | undefined
 }
 
-export const NO_TLS: TlsTerms = { level: 'none', required: false, wrapper: false, options: {} }
+export const NO_TLS: TlsTerms = {
+  level: 'none',
+  required: false,
+  wrapper: false,
+  options: {},
+  stated: { level: 'none', policy: 'none' },
+  digest: '',
+}
 
 export class TlsPolicies {
   readonly #policies: ReadonlyMap<string, TlsPolicy>
   readonly #files: TlsFiles
+  /** Digest of smtp_tls_CAfile. */
+  readonly #authorities: string
 
   /** Throws an error for the operator when a policy is malformed. */
   constructor(config: Pick<Config, 'smtp_tls_policy_maps'>, files: TlsFiles) {
     this.#policies = new Map(config.smtp_tls_policy_maps.map(parseTlsPolicy))
     this.#files = files
+    this.#authorities = digest([files.ca ?? ''])
   }
 
-  /** The level for a next hop; `level` when no policy matches. */
-  levelFor(hop: NextHop, level: TlsLevel): TlsLevel {
-    return this.#policyFor(hop, level).level
+  /** Digest of the policy for a next hop; that of `settings` when no policy matches. */
+  digestFor(hop: NextHop, settings: TlsSettings): string {
+    return this.#digestOf(this.#policyFor(hop, settings.level), settings)
   }
 
   termsFor(hop: NextHop, hostname: string, settings: TlsSettings): TlsTerms {
-    const { level, match } = this.#policyFor(hop, settings.level)
+    const policy = this.#policyFor(hop, settings.level)
+    const { level, match } = policy
     const { wrapper } = settings
     if (level === 'none') return wrapper ? { ...NO_TLS, wrapper } : NO_TLS
     const trusted = level === 'verify' || level === 'secure'
@@ -63,7 +83,13 @@ export class TlsPolicies {
       ...(this.#files.ca === undefined ? {} : { ca: this.#files.ca }),
       ...(this.#files.cert === undefined ? {} : { cert: this.#files.cert, key: this.#files.key ?? this.#files.cert }),
     }
-    return { level, required: isMandatory(level), wrapper, options }
+    const required = isMandatory(level)
+    const stated = { level, policy: required ? ('config' as const) : ('none' as const) }
+    return { level, required, wrapper, options, stated, digest: this.#digestOf(policy, settings) }
+  }
+
+  #digestOf({ level, match }: TlsPolicy, { wrapper }: TlsSettings): string {
+    return digest([level, String(wrapper), ...match, this.#authorities])
   }
 
   #policyFor(hop: NextHop, level: TlsLevel): TlsPolicy {
@@ -75,6 +101,9 @@ export class TlsPolicies {
   }
 }
 
+/** SHA-256 of a list of texts. */
+const digest = (texts: readonly string[]): string => createHash('sha256').update(JSON.stringify(texts)).digest('base64')
+
 /** Returns an error when the certificate has none of the names. `.name` matches every subdomain of name. */
 function identityError(names: readonly string[], certificate: PeerCertificate): Error | undefined {
   const own = (certificate.subjectaltname ?? '')
@@ -82,5 +111,5 @@ function identityError(names: readonly string[], certificate: PeerCertificate): 
     .flatMap((name) => (name.startsWith('DNS:') ? name.slice(4).toLowerCase() : []))
   const fits = (name: string) =>
     name.startsWith('.') ? own.some((one) => one.endsWith(name)) : checkServerIdentity(name, certificate) === undefined
-  return names.some(fits) ? undefined : new Error(`Server certificate does not name ${names.join(' or ')}`)
+  return names.some(fits) ? undefined : new Error(`the certificate does not name ${names.join(' or ')}`)
 }

@@ -146,6 +146,61 @@ describe('TLS', () => {
   })
 })
 
+describe('the facts of TLS', () => {
+  const connected = { protocol: 'TLSv1.3', cipher: expect.stringMatching(/^TLS_/) as string }
+  const cases: readonly [string, ServerScript, WorldOptions, object][] = [
+    ['TLS is off', TLS, level('none'), { level: 'none', policy: 'none', state: 'clear' }],
+    ['TLS is not offered', {}, level('may'), { level: 'may', policy: 'none', state: 'clear' }],
+    ['any certificate', TLS, level('may'), { level: 'may', policy: 'none', state: 'encrypted', ...connected }],
+    [
+      'a trusted certificate',
+      TLS,
+      { ...level('encrypt'), agent: trusting },
+      { level: 'encrypt', policy: 'config', state: 'trusted', ...connected },
+    ],
+    [
+      'a verified certificate',
+      TLS,
+      { ...level('verify'), agent: trusting },
+      { level: 'verify', policy: 'config', state: 'verified', ...connected },
+    ],
+    [
+      'an unknown CA',
+      TLS,
+      level('verify'),
+      { level: 'verify', policy: 'config', state: 'refused', reason: 'unable to verify the first certificate' },
+    ],
+    ['required and not offered', {}, level('encrypt'), { level: 'encrypt', policy: 'config', state: 'not-offered' }],
+    ['a failed handshake', BROKEN, level('may'), { level: 'may', policy: 'none', state: 'undecided', reason: 'wrong version number' }],
+  ]
+  test.each(cases)('%s', async (_, script, options, tls) => {
+    expect((await world(script, options).deliver({ to: TO })).of().tls).toEqual(tls)
+  })
+
+  test('are undecided without a connection, and absent without a host', async () => {
+    const far = world(TLS)
+    far.dialOutcome('192.0.2.10', { kind: 'closed', code: 'ECONNREFUSED' })
+    expect((await far.deliver({ to: TO })).of().tls).toEqual({ level: 'may', policy: 'none', state: 'undecided' })
+    expect((await far.deliver({ to: ['ann@nowhere.example'] })).of().tls).toBeUndefined()
+  })
+
+  test('state the wanted level where mail was sent in clear after a failed handshake', async () => {
+    const far = world(BROKEN)
+    const request = far.request({ to: TO })
+    await far.driver.runUntil(far.clock.now() + 5 * MINUTE)
+    const result = await far.deliverRequest(request, { keepConnection: false, signal: new AbortController().signal })
+    expect(result.of().tls).toEqual({ level: 'may', policy: 'none', state: 'clear' })
+  })
+
+  test('are those of each recipient’s own session, also on a kept connection', async () => {
+    const far = world(TLS)
+    await far.deliver({ to: TO, keep: true })
+    const second = await far.deliver({ to: TO })
+    expect(second).toMatchObject({ connectionUse: 2 })
+    expect(second.of().tls).toMatchObject({ level: 'may', state: 'encrypted' })
+  })
+})
+
 describe('smtp_tls_loglevel', () => {
   const log = 'smtp_tls_loglevel=1'
   const cases: readonly [string, WorldOptions, string][] = [

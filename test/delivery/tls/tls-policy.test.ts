@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { NextHop } from '../../../src/config/values/next-hop.ts'
+import type { TlsLevel } from '../../../src/config/tls-policy-map.ts'
 import { NO_TLS, TlsPolicies } from '../../../src/delivery/tls/tls-policy.ts'
 
 const hop = (host: string, { port = 25, mx = true } = {}): NextHop => ({ host, port, mx, origin: 'recipient' })
 const policies = (...lines: readonly string[]) => new TlsPolicies({ smtp_tls_policy_maps: lines }, { ca: 'CA', cert: 'CERT' })
+
+const levelFor = (found: TlsPolicies, nextHop: NextHop, level: TlsLevel) =>
+  found.termsFor(nextHop, nextHop.host, { level, wrapper: false }).level
 
 describe('the policy for a next hop', () => {
   const found = policies('far.example encrypt', '.far.example verify', '[hub.example]:587 none', '[hub.example] secure', '* may')
@@ -14,10 +18,10 @@ describe('the policy for a next hop', () => {
     ['host and port', hop('hub.example', { port: 587, mx: false }), 'none'],
     ['the host at another port', hop('hub.example', { mx: false }), 'secure'],
     ['any other', hop('else.example'), 'may'],
-  ] as const)('by %s', (_, nextHop, level) => expect(found.levelFor(nextHop, 'none')).toBe(level))
+  ] as const)('by %s', (_, nextHop, level) => expect(levelFor(found, nextHop, 'none')).toBe(level))
 
   test('is the default level without a match', () => {
-    expect(policies().levelFor(hop('far.example'), 'encrypt')).toBe('encrypt')
+    expect(levelFor(policies(), hop('far.example'), 'encrypt')).toBe('encrypt')
   })
 })
 
@@ -53,6 +57,19 @@ describe('the terms', () => {
     >[1]
     expect(options.checkServerIdentity?.('ignored', certificate) === undefined).toBe(accepted)
   })
+})
+
+test('terms with equal demands have equal digests, and others do not', () => {
+  const settings = { level: 'secure', wrapper: false } as const
+  const digest = (found: TlsPolicies, at = settings) => found.termsFor(hop('far.example'), 'mx.far.example', at).digest
+  expect(digest(policies())).toBe(policies().digestFor(hop('far.example'), settings))
+  const others = [
+    digest(policies('far.example secure match=other.example')),
+    digest(policies('far.example verify')),
+    digest(new TlsPolicies({ smtp_tls_policy_maps: [] }, { ca: 'another CA' })),
+    digest(policies(), { ...settings, wrapper: true } as unknown as typeof settings),
+  ]
+  expect(new Set([digest(policies()), ...others]).size).toBe(5)
 })
 
 test.each(['far.example', 'far.example sometimes'])('the malformed policy %j is refused', (line) => {

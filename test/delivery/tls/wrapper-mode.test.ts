@@ -182,7 +182,7 @@ describe('over real sockets', () => {
     expect(await attempt(port)).toEqual([{ ok: true, text: `127.0.0.1[127.0.0.1]:${port}: TLS, no login` }])
     expect(far.sessions[0]?.commands[0]).toBe('EHLO relay.us.example')
     expect(await attempt(port, 'verify')).toMatchObject([
-      { ok: false, text: expect.stringMatching(/^Cannot start TLS with .*does not name/) as string },
+      { ok: false, text: expect.stringMatching(/^Server certificate not verified: .*does not name/) as string },
     ])
   })
 

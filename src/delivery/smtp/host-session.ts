@@ -1,0 +1,92 @@
+/** Opens a session with one host: the connection, TLS by the terms of the attempt, and the login. */
+import type { Socket } from 'node:net'
+import type { Settings } from '../../config/destination-settings.ts'
+import type { Config } from '../../config/options.ts'
+import type { NextHop } from '../../config/values/next-hop.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
+import type { Net } from '../../system/net.ts'
+import type { Host } from '../routing/host-order.ts'
+import type { SaslCredentials } from '../tls/sasl-credentials.ts'
+import type { TlsConnection } from '../tls/tls-connection.ts'
+import { tlsFacts } from '../tls/tls-outcome.ts'
+import type { TlsTerms } from '../tls/tls-policy.ts'
+import type { TlsSessionCache } from '../tls/tls-session-cache.ts'
+import type { Peer, SessionFailure } from '../transcript.ts'
+import { systemErrorText } from './error-text.ts'
+import { SmtpSession, type FailedSession } from './smtp-session.ts'
+
+export interface OpeningDeps {
+  readonly config: Config
+  readonly net: Net
+  readonly clock: Clock
+  readonly passwords: SaslCredentials
+  readonly tickets: TlsSessionCache
+  /** Connections that are open after QUIT was sent. */
+  readonly quitting: Set<Socket>
+  /** Called for each TLS connection when smtp_tls_loglevel is 1. */
+  readonly secured: (relay: string, connection: TlsConnection) => void
+}
+
+export interface Opening {
+  readonly hop: NextHop
+  readonly settings: Settings
+  readonly tls: TlsTerms
+  readonly lmtp: boolean
+  readonly sender: string
+  /** Key of TLS sessions; it includes login and local address. */
+  readonly ticketKey: string
+  /** End of the attempt on the monotonic clock. */
+  readonly endBy: Duration
+  readonly signal: AbortSignal
+  /** Called when the connection is open. */
+  readonly connected: () => void
+}
+
+/** Name of a host for the log: `mx.example[192.0.2.1]:25`. */
+export function relayName({ name, address, port }: Peer): string {
+  return port === 0 ? `${name}[${address}]` : `${name}[${address}]:${port}`
+}
+
+/** Returns a session that is ready for mail, or the failure. */
+export async function openHostSession(host: Host, deps: OpeningDeps, opening: Opening): Promise<SmtpSession | FailedSession> {
+  const { clock, config, passwords, secured, tickets, quitting } = deps
+  const { hop, settings, tls, lmtp, sender, ticketKey, endBy, signal } = opening
+  const failed = (failure: SessionFailure): FailedSession => ({ failure, tls: tlsFacts({ terms: tls, failure }) })
+  if (tls.wrapper && !tls.required) return failed({ kind: 'tls-level', level: tls.level })
+  const socket = await dial(host, deps, opening)
+  if ('kind' in socket) return failed(socket)
+  opening.connected()
+  const relay = relayName(host)
+  const key = `${ticketKey} ${relay} ${tls.digest}`
+  const options = {
+    peer: host,
+    clock,
+    settings,
+    helo: config.smtp_helo_name,
+    lmtp,
+    tls,
+    secured: config.smtp_tls_loglevel > 0 ? (connection: TlsConnection) => secured(relay, connection) : undefined,
+    ticket: { offered: tickets.offer(key), keep: (ticket: Buffer) => tickets.keep(key, ticket) },
+    credentials: passwords.find(hop, sender),
+    detectLoop: hop.port === config.smtp_tcp_port && !lmtp,
+    endBy,
+    quitting,
+  }
+  const session = await SmtpSession.open(socket, options, signal)
+  if ('failure' in session && (session.failure.kind === 'tls' || session.failure.kind === 'certificate')) tickets.forget(key)
+  return session
+}
+
+async function dial({ address, port }: Host, { clock, net }: OpeningDeps, opening: Opening): Promise<Socket | SessionFailure> {
+  const { smtp_connect_timeout, smtp_bind_address, smtp_bind_address6 } = opening.settings
+  const localAddress = (address.includes(':') ? smtp_bind_address6 : smtp_bind_address) || undefined
+  const timeout = Math.max(1, Math.min(smtp_connect_timeout, opening.endBy - clock.monotonic()))
+  try {
+    const socket = await net.dial({ address, port, localAddress, timeout })
+    if (!opening.signal.aborted) return socket
+    socket.destroy()
+    return { kind: 'aborted', stage: 'connect' }
+  } catch (error) {
+    return { kind: 'unreachable', why: systemErrorText(error) }
+  }
+}
