@@ -212,6 +212,20 @@ create table access_entry (
   primary key (subject, key)
 ) strict, without rowid;
 
+-- MTA-STS policies of recipient domains (RFC 8461).
+create table sts_policy (
+  domain     text    primary key,
+  id         text    not null,
+  mode       text    not null check (mode = 'enforce' or mode = 'testing' or mode = 'none'),
+  mx         text    not null, -- JSON list of patterns
+  text       text    not null, -- as fetched
+  fetched_at integer not null,
+  expires_at integer not null,
+  used_at    integer not null,
+  failed_at  integer,
+  failure    text
+) strict, without rowid;
+
 create table meta (
   name  text primary key,
   value integer not null

@@ -24,6 +24,7 @@ export {
 export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice } from './bounce/dsn-parser.ts'
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from './delivery/delivery-agent.ts'
 export type { TlsConnection } from './delivery/tls/tls-connection.ts'
+export type { TlsPolicyFailure } from './delivery/tls/policy-failure.ts'
 export type { Notify, Ret } from './mail/envelope.ts'
 export type {
   ContentId,

@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -32,6 +32,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a token -d 'manage t
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a user -d 'manage SMTP AUTH users (smtpd_sasl_users_file)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a access -d 'refuse, hold or permit mail of clients, senders and recipients'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a dkim -d 'DKIM keys, their records in DNS, and signatures'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a tls -d 'MTA-STS policies of recipient domains'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a bounce -d 'the notices that MAILER-DAEMON sends'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a simulate -d 'plan retries and simulate failures'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a sink -d 'scripted SMTP servers that fail on request, for testing any client'
@@ -447,6 +448,22 @@ complete -c deferd -n 'test (__deferd_path) = "deferd dkim verify"' -l config -r
 complete -c deferd -n 'test (__deferd_path) = "deferd dkim verify"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd dkim verify"' -l json -d 'one JSON object per signature'
 complete -c deferd -n 'test (__deferd_path) = "deferd dkim verify"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls"' -f -a show -d 'print the policy of a domain'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls"' -f -a list -d 'list the policies that are kept'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls"' -f -a forget -d 'remove a policy, which the next delivery fetches again if the domain announces one'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls show"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls show"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls show"' -l fetch -d 'print the policy that the domain publishes now, too; it is not kept'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls show"' -l json -d 'one JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls show"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls list"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls list"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls list"' -l json -d 'one JSON object per policy'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls list"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls forget"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls forget"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd tls forget"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd bounce"' -f -a preview -d 'print a notice as the sender of a message would get it'
 complete -c deferd -n 'test (__deferd_path) = "deferd bounce"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd bounce preview"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)'

@@ -254,6 +254,20 @@ create table access_entry (
   primary key (subject, key)
 );
 
+-- MTA-STS policies of recipient domains (RFC 8461).
+create table sts_policy (
+  domain     text   collate "C" primary key,
+  id         text   not null,
+  mode       text   not null check (mode in ('enforce', 'testing', 'none')),
+  mx         text   not null, -- JSON list of patterns
+  text       text   not null, -- as fetched
+  fetched_at bigint not null,
+  expires_at bigint not null,
+  used_at    bigint not null,
+  failed_at  bigint,
+  failure    text
+);
+
 -- Questions of a command to a node, and the answers.
 create table ask (
   id     bigint generated always as identity primary key,

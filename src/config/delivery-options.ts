@@ -99,6 +99,12 @@ export const DELIVERY_OPTIONS = {
     'Log tls= with each delivery attempt: the level that applied and what became of it (docs/monitoring.md).',
   ),
   smtp_tls_policy_maps: option(is.lines, '', 'Levels of single next hops, a list of "NEXTHOP LEVEL [match=NAME:NAME]".'),
+  smtp_tls_mta_sts: perDestination(
+    is.oneOf('no', 'testing', 'enforce'),
+    'enforce',
+    'MTA-STS policies of recipient domains (docs/tls.md), where the level is may: enforce them, report what they would defer (testing), or no.',
+  ),
+  smtp_tls_mta_sts_CAfile: option(is.text, '$smtp_tls_CAfile', 'Trusted CA certificates (PEM) of the hosts that serve MTA-STS policies.'),
   smtp_tls_CAfile: option(is.text, '', 'Trusted CA certificates (PEM); those of Node when empty.'),
   smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),
   smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'Private key of the client certificate (PEM).'),

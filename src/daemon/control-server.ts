@@ -6,6 +6,7 @@
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { z } from 'zod'
+import type { PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Operations, SuspensionRequest } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
@@ -47,6 +48,8 @@ const accessShape = z.strictObject({
 
 const accessRemovalShape = z.strictObject({ subject: z.enum(ACCESS_SUBJECTS), key: z.string(), who: z.string() })
 
+const policyRemovalShape = z.strictObject({ domain: z.string().min(1), who: z.string() } satisfies Record<keyof PolicyRemoval, z.ZodType>)
+
 const moveShape = z.strictObject({
   from: z.enum(['directory', 'database']),
   to: z.string().min(1),
@@ -59,6 +62,7 @@ export interface ControlServerDeps {
   readonly queueDirectory: string
   readonly operations: Operations
   readonly access: Pick<AccessEntries, 'add' | 'remove'>
+  readonly removeStsPolicy: (removal: PolicyRemoval) => Promise<boolean>
   readonly moves: Pick<MoveService, 'perform'>
   /** Reads the tables and the other files of the configuration in effect again. Rejects without effect when one cannot be used. */
   readonly readFiles: () => Promise<void>
@@ -166,6 +170,13 @@ export class ControlServer {
           status: 200,
           value: { removed: await access.remove(subject, key, who) },
         }),
+      }),
+      route({
+        method: 'POST',
+        path: '/tls/forget',
+        role: 'local',
+        body: jsonBody(policyRemovalShape, BODY_LIMIT),
+        handler: async ({ body }) => ({ kind: 'json', status: 200, value: { removed: await this.#deps.removeStsPolicy(body) } }),
       }),
     ]
   }

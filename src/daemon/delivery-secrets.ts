@@ -10,7 +10,10 @@ import type { Config } from '../config/options.ts'
 import { malformedLogins } from '../delivery/tls/sasl-credentials.ts'
 import type { TlsFiles } from '../delivery/tls/tls-policy.ts'
 
-type SecretFiles = Pick<Config, 'smtp_sasl_password_maps' | 'smtp_tls_CAfile' | 'smtp_tls_cert_file' | 'smtp_tls_key_file'>
+type SecretFiles = Pick<
+  Config,
+  'smtp_sasl_password_maps' | 'smtp_tls_CAfile' | 'smtp_tls_mta_sts_CAfile' | 'smtp_tls_cert_file' | 'smtp_tls_key_file'
+>
 
 /**
  * The contents of the file of smtp_sasl_password_maps; undefined when the parameter is empty. Throws an Error that names
@@ -31,12 +34,17 @@ export function readTlsFiles(config: Omit<SecretFiles, 'smtp_sasl_password_maps'
   const cert = read('smtp_tls_cert_file', certFile)
   const key = read('smtp_tls_key_file', keyFile)
   if (ca !== undefined) attempt(() => new X509Certificate(ca), `smtp_tls_CAfile: ${caFile} has no certificate (PEM)`)
+  const { smtp_tls_mta_sts_CAfile: policyCaFile } = config
+  const policyHostCa = read('smtp_tls_mta_sts_CAfile', policyCaFile)
+  if (policyHostCa !== undefined) {
+    attempt(() => new X509Certificate(policyHostCa), `smtp_tls_mta_sts_CAfile: ${policyCaFile} has no certificate (PEM)`)
+  }
   if (key !== undefined && cert === undefined) throw new Error(`smtp_tls_key_file: ${keyFile} has no use without smtp_tls_cert_file`)
   if (cert !== undefined) {
     const names = `smtp_tls_cert_file: ${certFile} and ${keyFile || certFile} are no certificate and its key`
     attempt(() => createSecureContext({ cert, key: key ?? cert }), names)
   }
-  return { ca, cert, key }
+  return { ca, cert, key, policyHostCa }
 }
 
 function attempt(use: () => unknown, failure: string): void {

@@ -4,6 +4,7 @@
  */
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
+import { removePolicy, type PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Config } from '../config/options.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
@@ -137,7 +138,7 @@ export class Opening {
     const isDraining = () => node?.isDraining() ?? false
     const accessEntries = new AccessEntries({ store, reader, clock })
     await accessEntries.load()
-    const relay = new Relay({ accessEntries, ...settings, clock, random: systemRandom, net, store, membership, events, isDraining })
+    const relay = new Relay({ accessEntries, ...settings, clock, random: systemRandom, net, store, reader, membership, events, isDraining })
     this.#closing.push((grace) => relay.stop(grace))
     this.#parts = { ...queue, relay, accessEntries, operations: null }
   }
@@ -210,8 +211,13 @@ export class Opening {
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
     const routes = accountRequests({ admin, store, clock })
+    const removeStsPolicy = async (removal: PolicyRemoval): Promise<boolean> => {
+      const isRemoved = await removePolicy(removal, { store, clock })
+      relay.sts?.forget(removal.domain)
+      return isRemoved
+    }
     const status = () => relay.status()
-    const control = new ControlServer({ queueDirectory, operations, access, moves, routes, status, readFiles, clock })
+    const control = new ControlServer({ queueDirectory, operations, access, removeStsPolicy, moves, routes, status, readFiles, clock })
     await control.start()
     this.#closing.push(() => {
       throttle.end()

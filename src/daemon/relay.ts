@@ -38,6 +38,8 @@ import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
+import type { StsPolicyReader } from '../store/sts-policy.ts'
+import { StsPolicies } from '../delivery/sts/sts-policies.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { StoreHealth } from '../store/store-health.ts'
@@ -92,6 +94,8 @@ export interface RelayDeps extends RelaySettings {
   readonly isDraining?: (() => boolean) | undefined
   /** Signs with the DKIM keys; in the thread pool when absent. */
   readonly sign?: Signing | undefined
+  /** Reads kept MTA-STS policies. Without it none are followed. */
+  readonly reader?: StsPolicyReader | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
@@ -106,6 +110,8 @@ interface Rules {
   readonly acceptor: Acceptor
   readonly rewriting: Rewriting | null
   readonly signing: MessageSigning | null
+  /** CA certificates (PEM) of the hosts of MTA-STS policies; those of Node when undefined. */
+  readonly policyHostCa: string | undefined
 }
 
 export class Relay {
@@ -113,6 +119,8 @@ export class Relay {
   readonly scheduler: Scheduler
   /** Runs matches of patterns. */
   readonly matching: Matching
+  /** MTA-STS policies; undefined without a reader. */
+  readonly sts: StsPolicies | undefined
   readonly #deps: RelayDeps
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
@@ -127,6 +135,7 @@ export class Relay {
     const { clock, random, store, membership = SOLE_MEMBERSHIP, events, watchAgent = (agent) => agent } = deps
     this.#deps = deps
     this.matching = new Matching(clock)
+    this.sts = this.#openStsPolicies(deps)
     this.#meter = new Meter(clock)
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
@@ -310,7 +319,10 @@ export class Relay {
       holds: () => membership.holds(),
       cachedContent: (message) => this.#contents.get(message),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
-      secured: (relay, connection) => events.emit({ kind: 'tls-established', relay, ...connection }),
+      secured: (relay, { trust, reused, protocol, cipher, bits }) =>
+        events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
+      sts: this.sts,
+      policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
     })
     return {
       config,
@@ -320,6 +332,7 @@ export class Relay {
       notices: noticeSettings(config, templates),
       rewriting,
       signing,
+      policyHostCa: secrets?.tls?.policyHostCa,
       acceptor: new Acceptor({
         intake: this.intake,
         config,
@@ -330,6 +343,23 @@ export class Relay {
         checks: arrivalChecks(config, checks, matching),
       }),
     }
+  }
+
+  #openStsPolicies({ net, clock, store, reader, random, events, membership = SOLE_MEMBERSHIP }: RelayDeps): StsPolicies | undefined {
+    if (reader === undefined) return undefined
+    return new StsPolicies({
+      net,
+      clock,
+      store,
+      reader,
+      terms: () => ({
+        ca: this.#rules.policyHostCa,
+        allowPrivate: this.#rules.config.smtp_allow_private_addresses,
+      }),
+      owns: (domain) => membership.owns(domain),
+      draw: (key) => random.draw(key),
+      note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
+    })
   }
 
   /** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
@@ -371,6 +401,7 @@ export class Relay {
   async start(): Promise<void> {
     await this.scheduler.start()
     this.#mailerDaemon.start()
+    await this.sts?.start()
   }
 
   /** Addresses of the SMTP ports; empty before `listen`. */
@@ -412,6 +443,7 @@ export class Relay {
   async stop(grace: Duration): Promise<void> {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
+    this.sts?.close()
     await this.#rules.agent.close()
     await this.matching.close()
   }

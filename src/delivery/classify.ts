@@ -160,6 +160,10 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'starttls')
     case 'certificate':
       return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'starttls')
+    case 'sts-mismatch': {
+      const reason = `MX host ${peer.name} does not match the MTA-STS policy of ${failure.domain} (mode enforce, id ${failure.id})`
+      return deferred('4.7.5', reason, 'starttls')
+    }
     case 'tls-not-offered':
       return deferred('4.7.4', `TLS is required, but was not offered by host ${host}`, 'starttls')
     case 'tls-level': {
@@ -196,6 +200,7 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
     case 'protocol-error':
     case 'loop':
     case 'certificate':
+    case 'sts-mismatch':
     case 'tls-not-offered':
     case 'tls-level':
     case 'auth-unavailable':

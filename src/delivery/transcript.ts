@@ -26,6 +26,8 @@ export type SessionFailure =
   /** The certificate of the host is not what the terms of TLS require. */
   | { readonly kind: 'certificate'; readonly why: string }
   | { readonly kind: 'tls-not-offered' }
+  /** The MTA-STS policy of the next hop does not name the host. */
+  | { readonly kind: 'sts-mismatch'; readonly domain: string; readonly id: string }
   /** smtp_tls_wrappermode without a mandatory TLS level. */
   | { readonly kind: 'tls-level'; readonly level: string }
   | { readonly kind: 'auth-unavailable'; readonly why: string }

@@ -114,6 +114,9 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   tokenUsed: { room: 'neither', changes: nothing },
   setAccess: { room: 'neither', changes: nothing },
   removeAccess: { room: 'neither', changes: nothing },
+  keepStsPolicy: { room: 'neither', changes: nothing },
+  noteStsPolicy: { room: 'neither', changes: nothing },
+  forgetStsPolicy: { room: 'neither', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },

@@ -8,6 +8,7 @@ import type { ClockRecord } from '../system/queue-clock.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
 import type { AccessEntryReader } from './access-entry.ts'
 import type { TokenReader } from './access-token.ts'
+import type { StsPolicyReader } from './sts-policy.ts'
 import type { AuditReader } from './audit-log.ts'
 import { matchesPattern } from './filter-pattern.ts'
 import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
@@ -202,7 +203,7 @@ export interface Survey {
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
  * next call, may show a later state.
  */
-export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader {
+export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader {
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */

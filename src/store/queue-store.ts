@@ -10,6 +10,7 @@ import type { Duration, Instant } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { AccessEntryStore } from './access-entry.ts'
+import type { StsPolicyStore } from './sts-policy.ts'
 import type { TokenStore } from './access-token.ts'
 import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
 import type { Suspension } from './destination-status.ts'
@@ -269,7 +270,7 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore {
+export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore {
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.

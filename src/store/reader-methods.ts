@@ -42,6 +42,8 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   tokens: true,
   tokenByHash: true,
   accessEntries: true,
+  stsPolicy: true,
+  stsPolicies: true,
   ages: true,
   counts: true,
   causes: true,

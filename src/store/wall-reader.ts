@@ -7,6 +7,7 @@ import { QueueClock } from '../system/queue-clock.ts'
 import type { MessageSummary, Recipient } from '../mail/message.ts'
 import { onClockAhead, type QueueFilter, type QueueReader } from './queue-reader.ts'
 import type { AccessToken } from './access-token.ts'
+import type { StsPolicy } from './sts-policy.ts'
 import type { AuditEntry } from './audit-log.ts'
 import type { AttemptRecord } from './queue-store.ts'
 
@@ -35,6 +36,13 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     at: wall(one.at),
     lastAt: wall(one.lastAt),
     undoUntil: wallOrNull(one.undoUntil),
+  })
+  const policy = (one: StsPolicy): StsPolicy => ({
+    ...one,
+    fetchedAt: wall(one.fetchedAt),
+    expiresAt: wall(one.expiresAt),
+    usedAt: wall(one.usedAt),
+    failedAt: wallOrNull(one.failedAt),
   })
   const token = (one: AccessToken): AccessToken => ({
     ...one,
@@ -93,6 +101,11 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     tokens: async () => (await reader.tokens()).map(token),
     accessEntries: async () =>
       (await reader.accessEntries()).map((one) => ({ ...one, addedAt: wall(one.addedAt), expiresAt: wallOrNull(one.expiresAt) })),
+    stsPolicy: async (domain) => {
+      const found = await reader.stsPolicy(domain)
+      return found === undefined ? undefined : policy(found)
+    },
+    stsPolicies: async () => (await reader.stsPolicies()).map(policy),
     tokenByHash: async (hash) => {
       const found = await reader.tokenByHash(hash)
       return found === undefined ? undefined : token(found)

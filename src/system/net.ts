@@ -50,6 +50,8 @@ export interface Net {
    * reason of a failure is its code, such as EAI_AGAIN.
    */
   lookupHost(host: string): Promise<Lookup<string>>
+  /** Looks up TXT records, each with its strings joined. */
+  lookupTxt(name: string): Promise<Lookup<string>>
   /** Looks up the PTR names of an address, without verifying them. */
   lookupNames(address: string): Promise<Lookup<string>>
   /** Addresses of this machine. A mail exchanger with one of them may be this relay. */
@@ -88,6 +90,10 @@ export class ForwardingNet implements Net {
 
   lookupHost(host: string): Promise<Lookup<string>> {
     return this.net.lookupHost(host)
+  }
+
+  lookupTxt(name: string): Promise<Lookup<string>> {
+    return this.net.lookupTxt(name)
   }
 
   lookupNames(address: string): Promise<Lookup<string>> {

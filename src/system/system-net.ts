@@ -58,7 +58,6 @@ export class SystemNet implements Net {
     return lookup(() => this.#resolver.reverse(address))
   }
 
-  /** Looks up TXT records, each with its strings joined. */
   lookupTxt(name: string): Promise<Lookup<string>> {
     return lookup(async () => (await this.#resolver.resolveTxt(name)).map((strings) => strings.join('')))
   }

@@ -4,6 +4,7 @@ import type { Instant } from '../system/clock.ts'
 import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
+import type { TlsPolicyFailure } from '../delivery/tls/policy-failure.ts'
 import type { NoticeDue, DeliveryRequest, DestinationName, Message, MessageSummary, OwnerId, RecipientId } from '../mail/message.ts'
 import type { Suspension } from '../store/destination-status.ts'
 import type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
@@ -144,6 +145,8 @@ export type QueueEvent =
   | { readonly kind: 'operated'; readonly queueId: string; readonly operation: string; readonly by: string }
   // deliveries
   | ({ readonly kind: 'tls-established'; /** `mx.example[192.0.2.1]:25` */ readonly relay: string } & TlsConnection)
+  /** A host did not meet the TLS policy of a domain. With `enforced`, no mail was sent to it. */
+  | ({ readonly kind: 'tls-policy-failed' } & TlsPolicyFailure)
   // destinations
   | {
       readonly kind: 'window'

@@ -121,6 +121,11 @@ export const RECORDS = {
     about: 'a TLS connection to a next hop; with `smtp_tls_loglevel` 1 only',
     members: ['relay', 'trust', 'reused', 'protocol', 'cipher', 'bits'],
   },
+  'tls-policy-failed': {
+    level: 'warn',
+    about: 'a host did not meet the TLS policy of a domain; with `enforced`, no mail was sent to it',
+    members: ['domain', 'policy', 'enforced', 'relay', 'reason'],
+  },
   died: { level: 'warn', about: 'a destination is dead: it is not tried until then', members: ['destination', 'until', 'text'] },
   revived: { level: 'info', about: 'a dead destination answered and is open; not written when a flush opens it', members: ['destination'] },
   suspended: { level: 'info', about: 'an operator suspended a destination', members: ['destination', 'by', 'until', 'text'] },
@@ -311,6 +316,10 @@ function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'win
     case 'tls-established': {
       const { kind: _, ...members } = event
       return members satisfies Members<'tls-established'>
+    }
+    case 'tls-policy-failed': {
+      const { kind: _, ...members } = event
+      return members satisfies Members<'tls-policy-failed'>
     }
     case 'died':
       return { destination: event.destination, until: seconds(event.until), text: event.siteStatus.reason } satisfies Members<'died'>

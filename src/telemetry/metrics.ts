@@ -127,6 +127,11 @@ function counters(set: MetricSet) {
     logins: set.counter('login_failures_total', 'Delivery attempts to a configured next hop without a login that it accepts, by reason.', [
       'reason',
     ]),
+    policyFailures: set.counter(
+      'tls_policy_failures_total',
+      'Hosts that did not meet the TLS policy of a domain, by policy (sts, dane) and mode (enforce; testing: mail was sent).',
+      ['policy', 'mode'],
+    ),
     expired: set.counter('expired_recipients_total', 'Expired recipients, by whether an operator forced it.', ['forced']),
     removed: set.counter('removed_messages_total', 'Messages that left the queue.'),
     quarantined: set.counter('quarantined_messages_total', 'Messages moved to the corrupt queue because they could not be read.'),
@@ -165,6 +170,7 @@ function counting(set: MetricSet): Listen {
   const count = counters(set)
   // Prometheus sees no increase in a series that begins with its first failure.
   for (const reason of ['refused', 'missing'] as const satisfies readonly LoginFailure[]) count.logins.inc({ reason }, 0)
+  for (const policy of ['sts', 'dane']) for (const mode of ['enforce', 'testing']) count.policyFailures.inc({ policy, mode }, 0)
   for (const resolution of ['committed', 'not-committed', 'unknown'] as const satisfies readonly DoubtResolution[])
     count.inDoubt.inc({ resolution }, 0)
   return (event) => {
@@ -193,6 +199,8 @@ function counting(set: MetricSet): Listen {
         return count.operations.inc({ operation: event.operation })
       case 'died':
         return count.deaths.inc()
+      case 'tls-policy-failed':
+        return count.policyFailures.inc({ policy: event.policy, mode: event.enforced ? 'enforce' : 'testing' })
       case 'store-unavailable':
         return count.storeUnavailable.inc()
       case 'node-taken-over':

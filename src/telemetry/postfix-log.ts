@@ -177,6 +177,12 @@ function deferred({ message, recipients, at, activatedAt, siteStatus }: Of<'defe
 const secured = ({ relay, trust, reused, protocol, cipher, bits }: Of<'tls-established'>): string =>
   `${trust} TLS connection ${reused ? 'reused' : 'established'} to ${relay}: ${protocol} with cipher ${cipher} (${bits}/${bits} bits)`
 
+const POLICY_NAMES = { sts: 'MTA-STS policy', dane: 'TLSA records' } as const
+
+/** An enforced policy keeps mail from the host; one that is tested would. */
+const policyFailed = ({ domain, policy, enforced, relay, reason }: Of<'tls-policy-failed'>): string =>
+  `${relay} ${enforced ? 'does' : 'would'} not get mail by the ${POLICY_NAMES[policy]} of ${domain}: ${reason}`
+
 const expired = ({ message, forced }: Of<'expired'>): readonly LogLine[] =>
   line('qmgr', `${queueIdOf(message)}: from=<${message.sender}>, status=${forced ? 'force-expired' : 'expired'}, returned to sender`)
 
@@ -221,6 +227,8 @@ export function postfixLines(event: QueueEvent, options: LineOptions = {}): read
       return attempted(event, options)
     case 'tls-established':
       return line('smtp', secured(event))
+    case 'tls-policy-failed':
+      return line('smtp', `warning: ${policyFailed(event)}`)
     case 'deferred':
       return deferred(event)
     case 'expired':

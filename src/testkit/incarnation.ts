@@ -91,6 +91,7 @@ export class Incarnation {
       lookupMx: (domain) => this.#whileAlive(() => net.lookupMx(domain)),
       lookupAddresses: (host, family) => this.#whileAlive(() => net.lookupAddresses(host, family)),
       lookupHost: (host) => this.#whileAlive(() => net.lookupHost(host)),
+      lookupTxt: (name) => this.#whileAlive(() => net.lookupTxt(name)),
       lookupNames: (address) => this.#whileAlive(() => net.lookupNames(address)),
       listen: (at, accept) =>
         this.#whileAlive(async () => {

@@ -22,6 +22,7 @@ export type { NoticeAction, NoticeRecipient, ParsedNotice } from '../bounce/dsn-
 export type { OptionName } from '../config/options.ts'
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from '../delivery/delivery-agent.ts'
 export type { TlsConnection } from '../delivery/tls/tls-connection.ts'
+export type { TlsPolicyFailure } from '../delivery/tls/policy-failure.ts'
 export type { Notify, Ret } from '../mail/envelope.ts'
 export type {
   ContentId,

@@ -29,6 +29,8 @@ export interface Mail {
   readonly from: string
   /** All recipients of the transaction. */
   readonly to: readonly string[]
+  /** True when it arrived over TLS. */
+  readonly tls: boolean
   /** Header and body as received, decoded as UTF-8. */
   readonly content: string
   /** Header and body as received, in octets. */
@@ -72,6 +74,7 @@ export class Mailbox {
       at: inSeconds(mail.at),
       from: mail.sender,
       to: mail.recipients,
+      tls: mail.tls,
       content: mail.content.toString('utf8'),
       raw: mail.content,
       signatures: signaturesOf(mail, this.#world),

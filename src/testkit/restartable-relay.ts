@@ -3,6 +3,7 @@ import type { Templates } from '../bounce/templates.ts'
 import type { Config } from '../config/options.ts'
 import { Relay } from '../daemon/relay.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
+import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import { signAtOnce } from '../system/signing.ts'
 import type { Net } from '../system/net.ts'
@@ -18,6 +19,7 @@ export interface RestartableRelayDeps {
   readonly config: Config
   readonly templates: Templates
   readonly dkimKeys: DkimKeys
+  readonly secrets: DeliverySecrets
   readonly seed: number
   readonly between: Interceptors
   readonly clock: MachineClock
@@ -109,11 +111,13 @@ export class RestartableRelay {
   }
 
   #assemble(): Relay {
-    const { config, templates, dkimKeys, seed, between } = this.#deps
+    const { config, templates, dkimKeys, secrets, seed, between } = this.#deps
+    const { reader } = this.#queue
     const life = this.#life
     const { clock, net, store, events } = life
     const random = seededRandom(seed)
     const watchAgent = (agent: DeliveryAgent): DeliveryAgent => between.agent?.(agent, life) ?? agent
-    return new Relay({ config, templates, dkimKeys, clock, net, store, events, random, sign: signAtOnce, watchAgent })
+    const settings = { config, templates, dkimKeys, secrets }
+    return new Relay({ ...settings, clock, net, store, reader, events, random, sign: signAtOnce, watchAgent })
   }
 }

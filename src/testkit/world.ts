@@ -7,6 +7,8 @@ import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
 import { configFrom } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
+import { readTlsFiles } from '../daemon/delivery-secrets.ts'
+import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../daemon/relay.ts'
 import type { Endpoint, Listener } from '../system/net.ts'
@@ -65,9 +67,10 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   const { config, written } = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
   const dkimKeys = loadDkimKeys(config)
+  const secrets = { tls: readTlsFiles(config) }
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
-  const world = new World({ options, between, config, templates, dkimKeys, script, queue })
+  const world = new World({ options, between, config, templates, dkimKeys, secrets, script, queue })
   await world.start()
   return world
 }
@@ -79,6 +82,7 @@ interface WorldDeps {
   readonly config: Config
   readonly templates: ReturnType<typeof loadTemplates>['templates']
   readonly dkimKeys: DkimKeys
+  readonly secrets: DeliverySecrets
   readonly script: ReturnType<typeof readScript> | undefined
 }
 

@@ -389,6 +389,7 @@ describe('with a daemon', () => {
         scheduler,
       })
       const control = new ControlServer({
+        removeStsPolicy: async () => false,
         moves: NO_MOVES,
         readFiles: () => Promise.reject(new Error('no files')),
         queueDirectory: operator.directory,
@@ -491,6 +492,7 @@ describe('with a daemon', () => {
         scheduler: failing,
       })
       const control = new ControlServer({
+        removeStsPolicy: async () => false,
         moves: NO_MOVES,
         readFiles: () => Promise.reject(new Error('no files')),
         queueDirectory: operator.directory,
@@ -521,6 +523,7 @@ describe('with a daemon', () => {
       }
       const operations = new Operations({ ...parts, throttle })
       const control = new ControlServer({
+        removeStsPolicy: async () => false,
         moves: NO_MOVES,
         readFiles: () => Promise.reject(new Error('no files')),
         queueDirectory: operator.directory,

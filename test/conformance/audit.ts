@@ -6,6 +6,8 @@ import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/a
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import type { Operation } from '../../src/store/queue-store.ts'
 import { claim, mail, MIN, queue, T0, type Subject } from './mail.ts'
+import type { StsPolicy } from '../../src/store/sts-policy.ts'
+import { DAY } from '../../src/system/clock.ts'
 
 /** An operation that begins. */
 export const begin = (action: string, more: Partial<NewOperation> = {}): NewOperation => ({
@@ -216,6 +218,46 @@ export function auditing(subject: () => Subject): void {
     expect(await store.removeAccess('client', '192.0.2')).toBe(false)
     await store.setAccess({ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null })
     expect(await reader.accessEntries()).toEqual([{ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null }])
+  })
+
+  test('MTA-STS policies are kept by domain until they are removed, the one fetched last', async () => {
+    const { store, reader } = subject()
+    const policy: StsPolicy = {
+      domain: 'b.example',
+      id: '20261101T',
+      mode: 'enforce',
+      mx: ['mx.b.example', '*.b.example'],
+      text: 'version: STSv1\r\nmode: enforce\r\n“ü”\r\n',
+      fetchedAt: T0,
+      expiresAt: T0 + DAY,
+      usedAt: T0,
+      failedAt: null,
+      failure: null,
+    }
+    await store.keepStsPolicy(policy)
+    await store.keepStsPolicy({ ...policy, domain: 'a.example', mode: 'none', mx: [] })
+    expect(await reader.stsPolicies()).toEqual([{ ...policy, domain: 'a.example', mode: 'none', mx: [] }, policy])
+    expect(await reader.stsPolicy('b.example')).toEqual(policy)
+    expect(await reader.stsPolicy('c.example')).toBeUndefined()
+    await store.noteStsPolicy({ domain: 'b.example', usedAt: T0 + 2 * DAY })
+    await store.noteStsPolicy({ domain: 'b.example', usedAt: T0 + MIN })
+    await store.noteStsPolicy({ domain: 'b.example', failedAt: T0 + MIN, failure: 'status 404' })
+    await store.noteStsPolicy({ domain: 'c.example', usedAt: T0 })
+    const noted = { ...policy, usedAt: T0 + 2 * DAY, failedAt: T0 + MIN, failure: 'status 404' }
+    expect(await reader.stsPolicy('b.example')).toEqual(noted)
+    await store.keepStsPolicy({ ...policy, id: 'old', fetchedAt: T0 - 1 })
+    expect(await reader.stsPolicy('b.example')).toEqual(noted)
+    await store.keepStsPolicy({ ...policy, id: 'new', mode: 'testing', fetchedAt: T0 + MIN })
+    expect(await reader.stsPolicy('b.example')).toEqual({
+      ...policy,
+      id: 'new',
+      mode: 'testing',
+      fetchedAt: T0 + MIN,
+      usedAt: T0 + 2 * DAY,
+    })
+    expect(await store.forgetStsPolicy('c.example')).toBe(false)
+    expect(await store.forgetStsPolicy('b.example')).toBe(true)
+    expect((await reader.stsPolicies()).map(({ domain }) => domain)).toEqual(['a.example'])
   })
 
   test('tokens are found by hash until they are removed', async () => {

@@ -1,4 +1,5 @@
 import { AccessEntries } from '../../src/access/access-entries.ts'
+import { removePolicy } from '../../src/delivery/sts/policy-removal.ts'
 import { request } from 'node:http'
 import { statSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
@@ -47,6 +48,7 @@ beforeEach(async () => {
     queueDirectory: directory,
     operations,
     access: new AccessEntries({ store, reader, clock }),
+    removeStsPolicy: (removal) => removePolicy(removal, { store, clock }),
     status: () => Promise.reject(new Error('no relay')),
     clock,
   })
@@ -126,7 +128,7 @@ test('a filter that this daemon does not know is refused, and matches nothing', 
 test('a request of another version is refused with one sentence', async () => {
   expect(await ask('POST', '/orders', {})).toEqual([
     404,
-    '{"kind":"failed","why":"no such path: /orders; known: /operations, /operations/undo, /operations/cancel, /destinations, /status, /read-files, /move, /suspend, /resume, /access, /access/remove","exitCode":70}\n',
+    '{"kind":"failed","why":"no such path: /orders; known: /operations, /operations/undo, /operations/cancel, /destinations, /status, /read-files, /move, /suspend, /resume, /access, /access/remove, /tls/forget","exitCode":70}\n',
   ])
 })
 

@@ -15,6 +15,7 @@ function network(names: Lookup<string>, addresses: Lookup<string>): Net {
     listen: nothing,
     lookupMx: nothing,
     lookupHost: nothing,
+    lookupTxt: nothing,
     ownAddresses: () => [],
     lookupNames: async () => names,
     lookupAddresses: async () => addresses,

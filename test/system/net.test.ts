@@ -15,6 +15,7 @@ class Machine extends MemoryNet {
     super(clock, {
       lookupMx: () => ({ kind: 'found', records: [{ preference: 10, exchange: 'mx.example' }] }),
       lookupAddresses: (_, family) => (family === 4 ? { kind: 'found', records: ['192.0.2.7'] } : NONE),
+      lookupTxt: () => ({ kind: 'found', records: ['v=spf1 -all'] }),
       dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
     })
   }
@@ -35,6 +36,7 @@ async function everyMethod(net: Net) {
     addresses: await net.lookupAddresses('mx.example', 4),
     host: await net.lookupHost('mx.example'),
     names: await net.lookupNames('192.0.2.7'),
+    txt: await net.lookupTxt('far.example'),
     own: net.ownAddresses(),
     dialled: await net.dial({ address: '192.0.2.7', port: 25, timeout: 1 }).catch((error: unknown) => Object(error).code),
     listening: (await net.listen(at, () => undefined)).port,
@@ -46,6 +48,7 @@ const EXPECTED = {
   addresses: { kind: 'found', records: ['192.0.2.7'] },
   host: { kind: 'found', records: ['192.0.2.7'] },
   names: { kind: 'found', records: ['host.example'] },
+  txt: { kind: 'found', records: ['v=spf1 -all'] },
   own: ['192.0.2.1'],
   dialled: 'ECONNREFUSED',
   listening: 25,
@@ -70,7 +73,7 @@ test('a killed relay never gets an answer to a look-up that was under way', asyn
   const answers: unknown[] = []
   const { net } = killed
   const hosts = [net.lookupAddresses('mx.example', 4), net.lookupHost('mx.example')]
-  for (const asked of [net.lookupMx('far.example'), ...hosts, net.lookupNames('192.0.2.7')]) {
+  for (const asked of [net.lookupMx('far.example'), ...hosts, net.lookupNames('192.0.2.7'), net.lookupTxt('far.example')]) {
     void asked.then((answer) => answers.push(answer))
   }
   killed.die()

@@ -10,6 +10,8 @@ import { VERSION } from '../../system/version.ts'
 import { controlPath } from '../../daemon/admin/socket-path.ts'
 import type { AccessEntries, AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { AuditId } from '../../store/audit-log.ts'
+import { removePolicy, type PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
+import type { StsPolicyStore } from '../../store/sts-policy.ts'
 import type { AccessSubject } from '../../store/access-entry.ts'
 import type { OperationReply } from '../../daemon/control-operations.ts'
 import type { MoveReply } from '../../daemon/control-server.ts'
@@ -139,6 +141,10 @@ class DaemonClient implements QueueClient {
     await this.#json('POST', '/read-files', {}, OPERATION_LIMIT)
   }
 
+  async removeStsPolicy(removal: PolicyRemoval): Promise<boolean> {
+    return ((await this.#json('POST', '/tls/forget', removal)) as { readonly removed: boolean }).removed
+  }
+
   async destinations(): Promise<readonly LiveDestination[]> {
     return (await this.#json('GET', '/destinations')) as readonly LiveDestination[]
   }
@@ -218,7 +224,12 @@ export const askToReadFiles = async (queueDirectory: string): Promise<boolean> =
 /** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
 export function directClient(
   operations: Operations,
-  { move, close, access, ...tokens }: Pick<QueueClient, 'move' | 'close'> & TokenChangesDeps & { readonly access: AccessEntries },
+  {
+    move,
+    close,
+    access,
+    ...tokens
+  }: Pick<QueueClient, 'move' | 'close'> & TokenChangesDeps & { readonly access: AccessEntries; readonly store: StsPolicyStore },
 ): QueueClient {
   return {
     move,
@@ -231,6 +242,7 @@ export function directClient(
     resume: (name, who) => operations.resume(name, who),
     addAccess: (entry) => access.add(entry),
     removeAccess: (subject, key, who) => access.remove(subject, key, who),
+    removeStsPolicy: (removal) => removePolicy(removal, tokens),
     destinations: () => Promise.resolve(null),
     close,
   }

@@ -1,6 +1,7 @@
 /** QueueClient: changes to the queue. The running daemon makes them, or the command itself while no daemon runs. */
 import type { NewToken } from '../../admin/token-changes.ts'
 import type { AccessRequestedEntry } from '../../access/access-entries.ts'
+import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
@@ -19,6 +20,8 @@ export interface QueueClient {
   addAccess(entry: AccessRequestedEntry): Promise<void>
   /** Returns false when there is no such entry. */
   removeAccess(subject: AccessSubject, key: string, who: string): Promise<boolean>
+  /** Returns false when no policy of the domain is kept. */
+  removeStsPolicy(removal: PolicyRemoval): Promise<boolean>
   /** Destinations in the scheduler's memory; null when no daemon runs. */
   destinations(): Promise<readonly LiveDestination[] | null>
   /** Moves the mail to another queue. */

@@ -21,17 +21,20 @@ import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/ho
 import { formatNextHop, type NextHop, type Origin } from '../../config/values/next-hop.ts'
 import { OutcomeTracker } from '../outcome-tracker.ts'
 import type { Route } from '../routing/router.ts'
-import { openHostSession, relayName, type OpeningDeps } from './host-session.ts'
+import { failedSession, openHostSession, relayName, type OpeningDeps } from './host-session.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
-import { NO_TLS, type TlsPolicies, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
+import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
+import { NO_TLS, type AppliedSts, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
+import { failureReport, mismatch, policyOfHop, type HopPolicyDeps } from './hop-policy.ts'
 import type { Transcript } from '../transcript.ts'
 
 /** Dependencies that all attempts share. */
-export interface AttemptDeps extends OpeningDeps {
+export interface AttemptDeps extends OpeningDeps, HopPolicyDeps {
   readonly policies: DestinationPolicies
   readonly finder: HostFinder
   readonly cache: ConnectionCache
-  readonly tls: TlsPolicies
+  /** Called when a host does not meet the TLS policy of a domain. */
+  readonly policyFailed: (failure: TlsPolicyFailure) => void
   /** smtp_generic_maps; null without. */
   readonly generic: GenericMaps | null
   /** Null without DKIM tables. */
@@ -52,6 +55,13 @@ const DESTINATIONS_REPORTED = 10_000
 
 /** Sources of next hops that are relays for mail in general. One that does not exist is an error of the configuration. */
 const RELAYS: ReadonlySet<Origin> = new Set<Origin>(['relayhost', 'smtp_fallback_relay', 'sender_dependent_relayhost_maps'])
+
+/** A next hop with its MTA-STS policy, and the key of its kept connections. */
+interface HopContext {
+  readonly hop: NextHop
+  readonly key: string
+  readonly sts: AppliedSts | null
+}
 
 export type RelayRoute = Extract<Route, { nexthops: unknown }>
 
@@ -131,7 +141,9 @@ export class Attempt {
   async #tryHop(hop: NextHop): Promise<void> {
     this.#sessions = 0
     this.#configured = hop.origin !== 'recipient'
-    const key = this.#cacheKey(hop)
+    const policy = await this.#policyOf(hop)
+    if (policy === undefined) return
+    const key = this.#cacheKey(hop, policy.sts)
     const values = this.#settings
     for (let session = this.#deps.cache.take(key, values); session !== undefined; session = this.#deps.cache.take(key, values)) {
       // A cached connection that proves closed is not a failure of the host.
@@ -147,8 +159,29 @@ export class Attempt {
     for (const host of search.hosts) {
       if (this.#ended || this.#sessionsUsedUp) return
       // A cached connection may already have used this host.
-      if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, hop, key)
+      if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, { hop, key, sts: policy.sts })
     }
+  }
+
+  /** The TLS policy of a next hop. Undefined, with the outcome recorded, when it is not known. */
+  async #policyOf(hop: NextHop): Promise<{ readonly sts: AppliedSts | null } | undefined> {
+    const { clock } = this.#deps
+    const { recipients } = this.#request
+    const facts = {
+      hop,
+      lmtp: this.#route.transport === 'lmtp',
+      mode: this.#settings.smtp_tls_mta_sts,
+      tls: this.#tlsSettings,
+      last: recipients.some(({ expiresAt }) => expiresAt <= this.#startedAt),
+    }
+    const found = await withTimeout(policyOfHop(facts, this.#deps), clock, this.#endBy - clock.monotonic(), this.#options.signal)
+    if (found === undefined) this.#lookupTimedOut(hop)
+    else if ('sts' in found) return found
+    else {
+      const status: DeliveryStatus = { status: '4.3.0', reason: found.unreadable, stage: 'route' }
+      this.#outcomes.recordAll({ outcome: 'deferred', status, elsewhere: true }, undefined, true)
+    }
+    return undefined
   }
 
   get #sessionsUsedUp(): boolean {
@@ -176,16 +209,15 @@ export class Attempt {
     this.#over = final && !isConfigured
   }
 
-  async #tryHost(host: Host, hop: NextHop, key: string): Promise<void> {
+  async #tryHost(host: Host, context: HopContext): Promise<void> {
+    const { hop, key, sts } = context
     this.#logReasons()
-    const tls = this.#deps.tls.termsFor(hop, host.name, this.#tlsSettings)
-    let session = await this.#open(host, hop, tls)
-    if (session !== undefined && 'failure' in session && session.failure.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
-      const { why } = session.failure
-      this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${why}; trying in clear`)
-      session = await this.#open(host, hop, { ...NO_TLS, stated: tls.stated })
-    }
+    const tls = this.#deps.tls.termsFor(hop, host.name, this.#tlsSettings, sts ?? undefined)
+    const refused = sts === null ? undefined : mismatch(sts, host)
+    const session = refused === undefined ? await this.#openOrRetry(host, context, tls) : failedSession(refused, tls)
     if (session === undefined) return
+    const report = sts === null ? undefined : failureReport(sts, host, session)
+    if (report !== undefined) this.#deps.policyFailed(report)
     if (session instanceof SmtpSession) {
       await this.#transact(session, key, this.#policy(host.best, tls))
       return
@@ -194,6 +226,18 @@ export class Attempt {
     const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
     const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))
     this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
+  }
+
+  /** Opens a session, and where mail may go without TLS, another one after a failed handshake. */
+  async #openOrRetry(host: Host, context: HopContext, tls: TlsTerms): Promise<SmtpSession | FailedSession | undefined> {
+    const { hop } = context
+    const session = await this.#open(host, context, tls)
+    if (session !== undefined && 'failure' in session && session.failure.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
+      const { why } = session.failure
+      this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${why}; trying in clear`)
+      return this.#open(host, context, { ...NO_TLS, stated: tls.stated })
+    }
+    return session
   }
 
   /**
@@ -208,7 +252,7 @@ export class Attempt {
   }
 
   /** Returns undefined when the lease of this node has ended. */
-  async #open(host: Host, hop: NextHop, tls: TlsTerms): Promise<SmtpSession | FailedSession | undefined> {
+  async #open(host: Host, { hop, key }: HopContext, tls: TlsTerms): Promise<SmtpSession | FailedSession | undefined> {
     // A process that was stopped during the look-ups may resume here, after it was taken over.
     if (!this.#deps.holds()) {
       this.#leaseEnded = true
@@ -220,7 +264,7 @@ export class Attempt {
       settings: this.#settings,
       lmtp: this.#route.transport === 'lmtp',
       sender: this.#request.message.sender,
-      ticketKey: this.#cacheKey(hop),
+      ticketKey: key,
       endBy: this.#endBy,
       signal: this.#options.signal,
       connected: () => (this.#relay = relayName(host)),
@@ -306,9 +350,9 @@ export class Attempt {
   }
 
   /** Cache key. Connections with equal transport, next hop, terms of TLS, login and local address are interchangeable. */
-  #cacheKey(hop: NextHop): string {
+  #cacheKey(hop: NextHop, sts: AppliedSts | null): string {
     const { smtp_bind_address, smtp_bind_address6 } = this.#settings
-    const digest = this.#deps.tls.digestFor(hop, this.#tlsSettings)
+    const digest = this.#deps.tls.digestFor(hop, this.#tlsSettings, sts ?? undefined)
     const user = this.#deps.passwords.find(hop, this.#request.message.sender)?.user ?? ''
     return [this.#route.transport, formatNextHop(hop, 0), hop.origin, digest, user, smtp_bind_address, smtp_bind_address6].join(' ')
   }

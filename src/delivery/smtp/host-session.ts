@@ -47,14 +47,16 @@ export function relayName({ name, address, port }: Peer): string {
   return port === 0 ? `${name}[${address}]` : `${name}[${address}]:${port}`
 }
 
+/** A session that was not opened. */
+export const failedSession = (failure: SessionFailure, terms: TlsTerms): FailedSession => ({ failure, tls: tlsFacts({ terms, failure }) })
+
 /** Returns a session that is ready for mail, or the failure. */
 export async function openHostSession(host: Host, deps: OpeningDeps, opening: Opening): Promise<SmtpSession | FailedSession> {
   const { clock, config, passwords, secured, tickets, quitting } = deps
   const { hop, settings, tls, lmtp, sender, ticketKey, endBy, signal } = opening
-  const failed = (failure: SessionFailure): FailedSession => ({ failure, tls: tlsFacts({ terms: tls, failure }) })
-  if (tls.wrapper && !tls.required) return failed({ kind: 'tls-level', level: tls.level })
+  if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
   const socket = await dial(host, deps, opening)
-  if ('kind' in socket) return failed(socket)
+  if ('kind' in socket) return failedSession(socket, tls)
   opening.connected()
   const relay = relayName(host)
   const key = `${ticketKey} ${relay} ${tls.digest}`
@@ -66,7 +68,8 @@ export async function openHostSession(host: Host, deps: OpeningDeps, opening: Op
     lmtp,
     tls,
     secured: config.smtp_tls_loglevel > 0 ? (connection: TlsConnection) => secured(relay, connection) : undefined,
-    ticket: { offered: tickets.offer(key), keep: (ticket: Buffer) => tickets.keep(key, ticket) },
+    // The certificate of a resumed session cannot be verified again, not even for a report.
+    ticket: tls.rehearsed === true ? undefined : { offered: tickets.offer(key), keep: (ticket: Buffer) => tickets.keep(key, ticket) },
     credentials: passwords.find(hop, sender),
     detectLoop: hop.port === config.smtp_tcp_port && !lmtp,
     endBy,

@@ -13,9 +13,8 @@ import type { Host } from '../routing/host-order.ts'
 import { OauthTokens } from '../tls/oauth-tokens.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
-import { tlsFacts } from '../tls/tls-outcome.ts'
 import { systemErrorText } from './error-text.ts'
-import type { SessionFailure } from '../transcript.ts'
+import { failedSession } from './host-session.ts'
 import type { DeliverySecrets } from './smtp-agent.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
 
@@ -76,8 +75,7 @@ type ConnectDeps = TrialDeps & Pick<Parameters<typeof SmtpSession.open>[1], 'set
 
 async function connect(host: Host, { config, net, clock, settings, tls, credentials }: ConnectDeps): Promise<SmtpSession | FailedSession> {
   const { smtp_bind_address: bind, smtp_bind_address6: bind6, smtp_connect_timeout: timeout } = settings
-  const failed = (failure: SessionFailure): FailedSession => ({ failure, tls: tlsFacts({ terms: tls, failure }) })
-  if (tls.wrapper && !tls.required) return failed({ kind: 'tls-level', level: tls.level })
+  if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
   const localAddress = (host.address.includes(':') ? bind6 : bind) || undefined
   try {
     const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, LIMIT) })
@@ -85,6 +83,6 @@ async function connect(host: Host, { config, net, clock, settings, tls, credenti
     const end = { endBy: clock.monotonic() + LIMIT, quitting: new Set<typeof socket>() }
     return await SmtpSession.open(socket, { ...session, ...end }, new AbortController().signal)
   } catch (error) {
-    return failed({ kind: 'unreachable', why: systemErrorText(error) })
+    return failedSession({ kind: 'unreachable', why: systemErrorText(error) }, tls)
   }
 }

@@ -25,6 +25,8 @@ import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
 import { TlsPolicies, type TlsFiles } from '../tls/tls-policy.ts'
 import { TlsSessionCache } from '../tls/tls-session-cache.ts'
+import type { StsPolicies } from '../sts/sts-policies.ts'
+import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
 
 /** Contents of files named in the configuration. daemon/delivery-secrets.ts reads them. */
 export interface DeliverySecrets {
@@ -49,6 +51,10 @@ export interface SmtpAgentDeps {
   readonly cachedContent?: ((message: Message) => readonly Uint8Array[] | undefined) | undefined
   /** Required when the configuration names key or password files. */
   readonly secrets?: DeliverySecrets | undefined
+  /** MTA-STS policies; absent where none are followed. */
+  readonly sts?: Pick<StsPolicies, 'rulesFor'> | undefined
+  /** Called when a host does not meet the TLS policy of a domain. */
+  readonly policyFailed?: ((failure: TlsPolicyFailure) => void) | undefined
   /** smtp_generic_maps; null or absent without. */
   readonly generic?: GenericMaps | null | undefined
   /** Signs again where smtp_generic_maps change the header; null or absent without DKIM tables. */
@@ -83,6 +89,8 @@ export class SmtpAgent implements DeliveryAgent {
     generic = null,
     signing = null,
     headerChecks = null,
+    sts,
+    policyFailed = () => undefined,
     note,
     secured,
   }: SmtpAgentDeps) {
@@ -109,6 +117,8 @@ export class SmtpAgent implements DeliveryAgent {
       generic,
       signing,
       headerChecks,
+      sts,
+      policyFailed,
       readChunk,
       holds,
       cachedContent,

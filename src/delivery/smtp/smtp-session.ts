@@ -223,7 +223,7 @@ class ClientConnection extends Base implements CommandChannel {
     const { ticket, secured, tls } = this.#options
     super._upgradeConnection((error, isSecure) => {
       if (error === null && this._socket instanceof TLSSocket) {
-        this.tlsConnection = tlsConnection(this._socket, tls.level)
+        this.tlsConnection = tlsConnection(this._socket, tls)
         secured?.(this.tlsConnection)
       }
       if (tls.wrapper) this.dialogue.await('greeting')
@@ -280,6 +280,8 @@ export interface FailedSession {
 export class SmtpSession {
   readonly peer: Peer
   readonly tls: TlsFacts
+  /** The TLS connection; absent without TLS. */
+  readonly tlsConnection: TlsConnection | undefined
   /** Time when the connection was opened, on the monotonic clock. */
   readonly openedAt: Duration
   readonly #connection: ClientConnection
@@ -289,6 +291,7 @@ export class SmtpSession {
   private constructor(connection: ClientConnection, options: SessionOptions) {
     this.#connection = connection
     this.peer = options.peer
+    this.tlsConnection = connection.tlsConnection
     this.tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection })
     this.openedAt = options.clock.monotonic()
   }

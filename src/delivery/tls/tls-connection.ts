@@ -1,6 +1,6 @@
 /** TLS connection of a delivery, in the terms of Postfix's log (smtp_tls_loglevel = 1, tls_log_summary). */
 import type { TLSSocket } from 'node:tls'
-import type { TlsLevel } from '../../config/tls-policy-map.ts'
+import type { TlsTerms } from './tls-policy.ts'
 
 /** TLS of one connection to a next hop. */
 export interface TlsConnection {
@@ -17,24 +17,27 @@ export interface TlsConnection {
   readonly cipher: string
   /** Length of the cipher's key. */
   readonly bits: number
+  /** Reason why a certificate that is verified for a report only does not fit. */
+  readonly problem?: string | undefined
 }
 
 /** Describes a socket after its handshake. */
-export function tlsConnection(socket: TLSSocket, level: TlsLevel): TlsConnection {
+export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed'>): TlsConnection {
   const cipher = socket.getCipher().name
   return {
-    trust: trustOf(socket, level),
+    trust: trustOf(socket, terms),
     reused: socket.isSessionReused(),
     protocol: socket.getProtocol() ?? 'unknown',
     cipher,
     // OpenSSL's names have no length for ciphers of one length, which is 256 (CHACHA20).
     bits: cipher.includes('128') ? 128 : 256,
+    ...(terms.rehearsed === true && !socket.authorized ? { problem: String(socket.authorizationError) } : {}),
   }
 }
 
-function trustOf(socket: TLSSocket, level: TlsLevel): TlsConnection['trust'] {
+function trustOf(socket: TLSSocket, { level, rehearsed = false }: Pick<TlsTerms, 'level' | 'rehearsed'>): TlsConnection['trust'] {
   // The handshake fails at these levels unless the certificate is trusted and has the name.
-  if (level === 'verify' || level === 'secure') return 'Verified'
+  if (level === 'verify' || level === 'secure' || (rehearsed && socket.authorized)) return 'Verified'
   // At the other levels the name is not required. Node checks it after the chain.
   const isTrusted = socket.authorized || String(socket.authorizationError) === 'ERR_TLS_CERT_ALTNAME_INVALID'
   return isTrusted ? 'Trusted' : 'Untrusted'

@@ -24,6 +24,8 @@ export function tlsFacts({ terms: { stated, required }, connection, failure }: S
   switch (failure.kind) {
     case 'tls-not-offered':
       return { ...stated, state: 'not-offered' }
+    case 'sts-mismatch':
+      return { ...stated, state: 'refused', reason: `the policy of ${failure.domain} (id ${failure.id}) does not name the host` }
     case 'certificate':
       return { ...stated, state: 'refused', reason: failure.why }
     case 'tls':

@@ -1,13 +1,16 @@
 /**
  * TLS level of a connection (Postfix TLS_README): `none`; `may` (opportunistic, certificate not verified); `encrypt` (mandatory);
- * `verify` and `secure` (mandatory, with a trusted certificate that names the host). MTA-STS and DANE would be further sources of
- * the level.
+ * `verify` and `secure` (mandatory, with a trusted certificate that names the host). An MTA-STS policy raises `may` to `secure` with
+ * the name of the mail exchanger (RFC 8461 §4.2).
  */
 import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { Config } from '../../config/options.ts'
 import { lookupKeys } from '../../mail/address.ts'
 import type { TlsFacts } from '../../mail/tls-facts.ts'
+import type { StsPolicy } from '../../store/sts-policy.ts'
+import { dnsNamesOf, namesNone } from './certificate-names.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
 
@@ -26,6 +29,14 @@ export interface TlsTerms {
    * the certificate of a resumed session is not verified again.
    */
   readonly digest: string
+  /** True when the certificate is verified only to report what a policy would refuse. */
+  readonly rehearsed?: boolean | undefined
+}
+
+/** MTA-STS policy of a next hop. Without `enforced`, sessions that it would refuse are reported and used. */
+export interface AppliedSts {
+  readonly policy: StsPolicy
+  readonly enforced: boolean
 }
 
 /** TLS settings of a destination, which apply where no policy matches. */
@@ -39,6 +50,8 @@ export interface TlsFiles {
   readonly ca?: string | undefined
   readonly cert?: string | undefined
   readonly key?: string | undefined
+  /** smtp_tls_mta_sts_CAfile, or smtp_tls_CAfile without it. */
+  readonly policyHostCa?: string | undefined
 }
 
 export const NO_TLS: TlsTerms = {
@@ -64,11 +77,20 @@ export class TlsPolicies {
   }
 
   /** Digest of the policy for a next hop; that of `settings` when no policy matches. */
-  digestFor(hop: NextHop, settings: TlsSettings): string {
-    return this.#digestOf(this.#policyFor(hop, settings.level), settings)
+  digestFor(hop: NextHop, settings: TlsSettings, sts?: AppliedSts): string {
+    return sts === undefined ? this.#digestOf(this.#policyFor(hop, settings.level), settings) : this.#stsDigest(sts)
   }
 
-  termsFor(hop: NextHop, hostname: string, settings: TlsSettings): TlsTerms {
+  /**
+   * True when the MTA-STS policy of a next hop applies: its mail exchangers are looked up, and the level is `may`. An entry of
+   * smtp_tls_policy_maps takes precedence, as the operator's way around the policy of a domain.
+   */
+  followsSts(hop: NextHop, { level, wrapper }: TlsSettings): boolean {
+    return hop.mx && level === 'may' && !wrapper && isIP(hop.host) === 0 && this.#entryFor(hop) === undefined
+  }
+
+  termsFor(hop: NextHop, hostname: string, settings: TlsSettings, sts?: AppliedSts): TlsTerms {
+    if (sts !== undefined) return this.#stsTerms(hostname, sts)
     const policy = this.#policyFor(hop, settings.level)
     const { level, match } = policy
     const { wrapper } = settings
@@ -80,12 +102,32 @@ export class TlsPolicies {
     const options: ConnectionOptions = {
       rejectUnauthorized: trusted,
       ...(trusted ? { checkServerIdentity: (_: string, certificate: PeerCertificate) => identityError(names, certificate) } : {}),
-      ...(this.#files.ca === undefined ? {} : { ca: this.#files.ca }),
-      ...(this.#files.cert === undefined ? {} : { cert: this.#files.cert, key: this.#files.key ?? this.#files.cert }),
+      ...this.#fileOptions(),
     }
     const required = isMandatory(level)
     const stated = { level, policy: required ? ('config' as const) : ('none' as const) }
     return { level, required, wrapper, options, stated, digest: this.#digestOf(policy, settings) }
+  }
+
+  #stsTerms(hostname: string, sts: AppliedSts): TlsTerms {
+    const { enforced } = sts
+    const options: ConnectionOptions = {
+      rejectUnauthorized: enforced,
+      checkServerIdentity: (_, certificate) => namesNone(certificate, [hostname]),
+      ...this.#fileOptions(),
+    }
+    const level = enforced ? 'secure' : 'may'
+    const stated = { level, policy: enforced ? ('sts' as const) : ('none' as const) }
+    return { level, required: enforced, wrapper: false, options, stated, digest: this.#stsDigest(sts), rehearsed: !enforced }
+  }
+
+  #fileOptions(): ConnectionOptions {
+    const { ca, cert, key } = this.#files
+    return { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert, key: key ?? cert }) }
+  }
+
+  #stsDigest({ policy, enforced }: AppliedSts): string {
+    return digest(['sts', String(enforced), policy.domain, policy.id, ...policy.mx, this.#authorities])
   }
 
   #digestOf({ level, match }: TlsPolicy, { wrapper }: TlsSettings): string {
@@ -93,11 +135,16 @@ export class TlsPolicies {
   }
 
   #policyFor(hop: NextHop, level: TlsLevel): TlsPolicy {
+    return this.#entryFor(hop) ?? { level, match: DEFAULT_MATCH[level] }
+  }
+
+  /** The entry of smtp_tls_policy_maps that matches; undefined when none does. */
+  #entryFor(hop: NextHop): TlsPolicy | undefined {
     for (const key of [formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, ...lookupKeys(hop.host)]) {
       const policy = this.#policies.get(key)
       if (policy !== undefined) return policy
     }
-    return { level, match: DEFAULT_MATCH[level] }
+    return undefined
   }
 }
 
@@ -106,9 +153,7 @@ const digest = (texts: readonly string[]): string => createHash('sha256').update
 
 /** Returns an error when the certificate has none of the names. `.name` matches every subdomain of name. */
 function identityError(names: readonly string[], certificate: PeerCertificate): Error | undefined {
-  const own = (certificate.subjectaltname ?? '')
-    .split(/,\s*/)
-    .flatMap((name) => (name.startsWith('DNS:') ? name.slice(4).toLowerCase() : []))
+  const own = dnsNamesOf(certificate)
   const fits = (name: string) =>
     name.startsWith('.') ? own.some((one) => one.endsWith(name)) : checkServerIdentity(name, certificate) === undefined
   return names.some(fits) ? undefined : new Error(`the certificate does not name ${names.join(' or ')}`)

@@ -9,6 +9,7 @@ import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '.
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
+import type { StsPolicy } from '../sts-policy.ts'
 import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
 import type { ReaderEngine } from '../reader-methods.ts'
@@ -213,6 +214,14 @@ export class MemoryReader implements ReaderEngine {
 
   accessEntries(): AccessEntry[] {
     return [...this.#queue.accessEntries.values()].toSorted((a, b) => compare(a.subject, b.subject) || compare(a.key, b.key))
+  }
+
+  stsPolicy(domain: string): StsPolicy | undefined {
+    return this.#queue.stsPolicies.get(domain)
+  }
+
+  stsPolicies(): StsPolicy[] {
+    return [...this.#queue.stsPolicies.values()].toSorted((a, b) => compare(a.domain, b.domain))
   }
 
   tokenByHash(hash: string): AccessToken | undefined {

@@ -23,6 +23,7 @@ import { QueueOwner } from './queue-owner.ts'
 import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
 import type { AccessEntry, AccessSubject } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
+import type { StsNote, StsPolicy } from '../sts-policy.ts'
 import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
 import { isMethod } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
@@ -410,6 +411,24 @@ class MemoryStore implements QueueStore {
 
   async removeAccess(subject: AccessSubject, key: string): Promise<boolean> {
     return this.#queue.accessEntries.delete(accessId({ subject, key }))
+  }
+
+  async keepStsPolicy(policy: StsPolicy): Promise<void> {
+    const { stsPolicies } = this.#queue
+    const known = stsPolicies.get(policy.domain)
+    if (known !== undefined && known.fetchedAt > policy.fetchedAt) return
+    stsPolicies.set(policy.domain, { ...policy, usedAt: Math.max(policy.usedAt, known?.usedAt ?? 0) })
+  }
+
+  async noteStsPolicy(note: StsNote): Promise<void> {
+    const { stsPolicies } = this.#queue
+    const known = stsPolicies.get(note.domain)
+    if (known === undefined) return
+    stsPolicies.set(note.domain, { ...known, ...note, usedAt: Math.max(known.usedAt, 'usedAt' in note ? note.usedAt : 0) })
+  }
+
+  async forgetStsPolicy(domain: string): Promise<boolean> {
+    return this.#queue.stsPolicies.delete(domain)
   }
 
   async tokenUsed(name: string, hour: Instant): Promise<void> {

@@ -16,6 +16,7 @@ import type { MessageDetails } from '../queue-reader.ts'
 import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
+import type { StsPolicy } from '../sts-policy.ts'
 import type { AuditEntry, KeptRequest } from '../audit-log.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import type { Arrivals, NodeState } from '../membership/node-table.ts'
@@ -87,6 +88,8 @@ export interface MemoryQueue {
   readonly tokens: Map<string, AccessToken>
   /** Access entries by subject and key. */
   readonly accessEntries: Map<string, AccessEntry>
+  /** MTA-STS policies by domain. */
+  readonly stsPolicies: Map<string, StsPolicy>
   readonly identity: QueueIdentity
   movedTo: string | null
   /** Messages that a move has taken out of the queue. */
@@ -134,6 +137,7 @@ export const emptyQueue = (): MemoryQueue => ({
   requests: new Map(),
   tokens: new Map(),
   accessEntries: new Map(),
+  stsPolicies: new Map(),
   identity: `memory ${++queues}`,
   movedTo: null,
   moving: new Map(),

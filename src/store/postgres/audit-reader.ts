@@ -3,6 +3,8 @@ import type { MessageId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { AccessEntry, AccessEntryReader } from '../access-entry.ts'
 import type { AccessToken, TokenReader } from '../access-token.ts'
+import type { StsPolicyReader } from '../sts-policy.ts'
+import { allStsPolicies, stsPolicyOf, toStsPolicy, type StsRow } from './writing/sts-rows.ts'
 import { OPERATIONS_PER_MESSAGE, PLACING_ACTIONS, type AuditEntry, type AuditReader, type KeptRequest } from '../audit-log.ts'
 import { likePattern } from '../filter-pattern.ts'
 import { storableText, texts } from './session/arrays.ts'
@@ -11,7 +13,7 @@ import * as sql from './writing/audit-queries.ts'
 
 const patternOf = (text: string | null): string | null => (text === null ? null : likePattern(storableText(text)))
 
-export const auditReader = (reading: Statements): AuditReader & TokenReader & AccessEntryReader => ({
+export const auditReader = (reading: Statements): AuditReader & TokenReader & AccessEntryReader & StsPolicyReader => ({
   audit: ({ after, limit }) => reading.query<AuditEntry>(sql.auditAfter, [after, limit]),
   auditBefore: ({ who, action, state, since }, { before, limit }) => {
     const wanted = [before ?? Number.MAX_SAFE_INTEGER, since ?? 0, state, patternOf(who), patternOf(action), limit]
@@ -28,5 +30,7 @@ export const auditReader = (reading: Statements): AuditReader & TokenReader & Ac
   keptRequest: async (key) => (await reading.query<KeptRequest>(sql.keptRequest, [storableText(key)]))[0],
   tokens: () => reading.query<AccessToken>(sql.tokens),
   accessEntries: () => reading.query<AccessEntry>(sql.accessEntries),
+  stsPolicy: async (domain) => (await reading.query<StsRow>(stsPolicyOf, [domain])).map(toStsPolicy)[0],
+  stsPolicies: async () => (await reading.query<StsRow>(allStsPolicies)).map(toStsPolicy),
   tokenByHash: async (hash) => (await reading.query<AccessToken>(sql.tokenByHash, [hash]))[0],
 })

@@ -9,6 +9,7 @@ import type { MovableStore } from '../move-store.ts'
 import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
+import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './writing/sts-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
 import { assertEntry, Intake } from './writing/enqueue.ts'
 import { IncomingMoves, recordsTaken } from './moving/incoming-moves.ts'
@@ -137,6 +138,9 @@ const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, hou
     tokenUsed: audit.tokenUsed,
     setAccess: audit.setAccess,
     removeAccess: audit.removeAccess,
+    keepStsPolicy,
+    noteStsPolicy,
+    forgetStsPolicy,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
     claimMoves: claims.claimMoves,

@@ -22,6 +22,8 @@ import type {
 } from '../queue-reader.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import { accessEntries } from './audit/access-rows.ts'
+import type { StsPolicy } from '../sts-policy.ts'
+import { stsPolicies, stsPolicy } from './audit/sts-rows.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import type { DestinationRecord } from '../queue-store.ts'
@@ -226,6 +228,14 @@ export class SqliteReader implements ReaderEngine {
 
   accessEntries(): AccessEntry[] {
     return accessEntries(this.#db)
+  }
+
+  stsPolicy(domain: string): StsPolicy | undefined {
+    return stsPolicy(this.#db, domain)
+  }
+
+  stsPolicies(): StsPolicy[] {
+    return stsPolicies(this.#db)
   }
 
   tokenByHash(hash: string): AccessToken | undefined {

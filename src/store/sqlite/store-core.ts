@@ -7,6 +7,7 @@ import { dispatch, type Answers, type Call, type Handlers, type Method } from '.
 import { AuditRows } from './audit/audit-rows.ts'
 import { RequestRows } from './audit/request-rows.ts'
 import { AccessRows } from './audit/access-rows.ts'
+import { StsRows } from './audit/sts-rows.ts'
 import { TokenRows } from './audit/token-rows.ts'
 import { Contents, Intake } from './enqueue.ts'
 import { HistoryWriter } from './history.ts'
@@ -67,6 +68,7 @@ function openParts(db: Database, terms: LeaseTerms) {
     audit,
     tokens,
     access,
+    sts: new StsRows(db),
     housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
@@ -86,6 +88,7 @@ const handlersOf = (
     audit,
     tokens,
     access,
+    sts,
     housekeeping,
     contents,
     leases,
@@ -132,6 +135,9 @@ const handlersOf = (
   tokenUsed: (name, hour) => tokens.tokenUsed(name, hour),
   setAccess: (entry) => access.setAccess(entry),
   removeAccess: (subject, key) => access.removeAccess(subject, key),
+  keepStsPolicy: (policy) => sts.keepStsPolicy(policy),
+  noteStsPolicy: (note) => sts.noteStsPolicy(note),
+  forgetStsPolicy: (domain) => sts.forgetStsPolicy(domain),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
   verify: (after) => housekeeping.verify(after),

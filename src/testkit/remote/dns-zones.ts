@@ -48,6 +48,11 @@ export class DnsZones {
     return { kind: 'found', records: [{ preference: 10, exchange }] }
   }
 
+  txt(name: string): Lookup<string> {
+    const zone = this.#zones.get(name)
+    return zone === undefined ? { kind: 'none', nxdomain: true } : found(zone.txt ?? [])
+  }
+
   addresses(host: string, family: 4 | 6): Lookup<string> {
     const zone = this.#zones.get(host)
     // A host named in an MX record needs no zone of its own.

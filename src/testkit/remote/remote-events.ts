@@ -49,5 +49,7 @@ export interface ReceivedMail {
   readonly mailParameters: string
   /** Parameters of each RCPT, as sent, in the order of `recipients`. */
   readonly rcptParameters: readonly string[]
+  /** True when it arrived over TLS. */
+  readonly tls: boolean
   readonly content: Buffer
 }

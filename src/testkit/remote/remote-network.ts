@@ -14,7 +14,10 @@ import { RuleState } from './rule-state.ts'
 import { DnsZones } from './dns-zones.ts'
 import { answerInWords, failedLookup } from './lookup-answers.ts'
 import { NO_SCRIPT, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
+import { servePolicy, type HostIdentity, type PolicyHost } from './policy-host.ts'
 import { Session, type Host } from './server-session.ts'
+
+const HTTPS = 443
 
 /** Time after which a resolver reports a timeout (resolv.conf(5): timeout 5, attempts 2). */
 const RESOLVER_TIMEOUT: Duration = 10_000
@@ -45,6 +48,8 @@ export class RemoteNetwork implements RemoteHosts, Host {
   /** Rules requested by addresses. They are created once per address. */
   readonly #addressRules = new Map<string, readonly StatefulRule[]>()
   readonly #held = new Map<string, number>()
+  readonly #identities = new Map<string, HostIdentity>()
+  readonly #policyHosts = new Map<string, PolicyHost>()
   readonly #sockets = new Set<Socket>()
   #sessions = 0
   #mails = 0
@@ -73,6 +78,22 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.#zones.set(domain, zone)
   }
 
+  /** Gives a host a certificate, with which it offers STARTTLS from now on; takes it away with null. */
+  setIdentity(host: string, identity: HostIdentity | null): void {
+    if (identity === null) this.#identities.delete(host)
+    else this.#identities.set(host, identity)
+  }
+
+  /** Lets a host answer HTTPS requests from now on; no longer with null. */
+  setPolicyHost(host: string, policyHost: PolicyHost | null): void {
+    if (policyHost === null) this.#policyHosts.delete(host)
+    else this.#policyHosts.set(host, policyHost)
+  }
+
+  identityOf(host: string): HostIdentity | undefined {
+    return this.#identities.get(host)
+  }
+
   /** Sets the count of messages that `quota` rules compare to 0, as if the mailbox were emptied. */
   emptyMailbox(recipient: string): void {
     this.#held.delete(recipient)
@@ -88,8 +109,15 @@ export class RemoteNetwork implements RemoteHosts, Host {
     return this.#lookup(facts, { type: family === 4 ? 'A' : 'AAAA', name: host }, () => this.#zones.addresses(host, family), [])
   }
 
+  /** TXT records are those of the zones. Rules of a domain act on the names at which they are, such as `_mta-sts.DOMAIN`. */
+  async lookupTxt(name: string): Promise<Lookup<string>> {
+    const facts = this.#factsAt('dns', { mx: '', domains: [name] })
+    return this.#lookup(facts, { type: 'TXT', name }, () => this.#zones.txt(name), [])
+  }
+
   dial(to: Endpoint, from: Endpoint): DialOutcome {
     const mx = this.#zones.hostAt(to.address)
+    if (to.port === HTTPS) return this.#dialPolicyHost(mx)
     const rule = this.#decideDoor(mx, from.address)
     const accept = (socket: Socket) => this.#open(socket, mx, from.address)
     if (rule?.fault.at !== 'connect') return { kind: 'open', accept }
@@ -159,6 +187,16 @@ export class RemoteNetwork implements RemoteHosts, Host {
   /** Closes all connections. */
   close(): void {
     for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #dialPolicyHost(host: string): DialOutcome {
+    const policyHost = this.#policyHosts.get(host)
+    if (policyHost === undefined) return { kind: 'closed', code: 'ECONNREFUSED' }
+    const accept = (socket: Socket): void => {
+      this.#track(socket)
+      servePolicy(policyHost, socket)
+    }
+    return { kind: 'open', accept }
   }
 
   #withState(rule: Rule): StatefulRule {

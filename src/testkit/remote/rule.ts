@@ -151,6 +151,8 @@ export interface Zone {
   readonly mx: readonly { readonly preference: number; readonly exchange: string }[]
   readonly a: readonly string[]
   readonly aaaa: readonly string[]
+  /** TXT records, each with its strings joined; none when absent. */
+  readonly txt?: readonly string[] | undefined
 }
 
 /** Rules and zones of a script. The first matching rule is applied. */

@@ -10,7 +10,7 @@ import type { Rule, Script, Zone } from './rule.ts'
 
 /** Names of the tables in a script. */
 const TABLES = ['rule', 'dns']
-const RECORDS = ['mx', 'a', 'aaaa']
+const RECORDS = ['mx', 'a', 'aaaa', 'txt']
 
 export type Table = Readonly<Record<string, unknown>>
 
@@ -110,7 +110,8 @@ function readZone(domain: string, table: unknown, complain: Complain): Zone {
     complain(['dns', domain, name], `${name}: expected a list of texts, got ${JSON.stringify(value)}`)
     return []
   }
-  return { mx: readMx(domain, texts('mx'), complain), a: texts('a'), aaaa: texts('aaaa') }
+  const txt = texts('txt')
+  return { mx: readMx(domain, texts('mx'), complain), a: texts('a'), aaaa: texts('aaaa'), ...(txt.length === 0 ? {} : { txt }) }
 }
 
 function readMx(domain: string, texts: readonly string[], complain: Complain): Zone['mx'] {

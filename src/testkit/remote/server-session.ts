@@ -13,6 +13,7 @@ import { factsOf, Incoming, type ContentFacts } from './received-content.ts'
 import type { Rule, SpokenStage } from './rule.ts'
 import { readCommand, readMail, readRcpt, type Transaction } from './server-transaction.ts'
 import { EXTENSIONS, DEFAULT_REPLIES } from './default-replies.ts'
+import type { HostIdentity } from './policy-host.ts'
 import { CommandReader } from './command-reader.ts'
 
 /** Stages whose facts are those of the previous transaction. */
@@ -23,6 +24,8 @@ export interface Host extends RuleSource {
   readonly clock: Clock
   /** Milliseconds since the remote network started. */
   age(): Duration
+  /** Certificate with which the host offers STARTTLS; undefined without one. */
+  identityOf(mx: string): HostIdentity | undefined
   /** Domains for which the host accepts mail. */
   domainsOf(mx: string): readonly string[]
   /** Returns the serial number of the next complete message. */
@@ -134,6 +137,13 @@ export class Session {
     }
   }
 
+  /** Extensions for EHLO: those of the rule, otherwise the usual ones, with STARTTLS where the host has a certificate. */
+  #offered(rule: Rule | undefined): readonly string[] {
+    const extensions = chosen(rule)
+    const mayEncrypt = this.#host.identityOf(this.#caller.mx) !== undefined && !(this.#output.socket instanceof TLSSocket)
+    return mayEncrypt && rule === undefined ? [...extensions, 'STARTTLS'] : extensions
+  }
+
   #refuse(stage: SpokenStage): SpokenStage {
     this.#output.answer(DEFAULT_REPLIES.badSequence)
     return stage
@@ -142,8 +152,8 @@ export class Session {
   async #ehlo(argument: string, line: string): Promise<SpokenStage> {
     this.#helo = argument
     this.#transaction = undefined
-    const sent = await this.#output.reply('ehlo', (rule) => DEFAULT_REPLIES.ehlo(this.#caller.mx, offered(rule)), line)
-    this.#extensions = offered(sent.rule)
+    const sent = await this.#output.reply('ehlo', (rule) => DEFAULT_REPLIES.ehlo(this.#caller.mx, this.#offered(rule)), line)
+    this.#extensions = this.#offered(sent.rule)
     if (!isPositive(sent.code)) this.#helo = undefined
     return 'ehlo'
   }
@@ -174,7 +184,7 @@ export class Session {
     const plain = this.#output.socket
     this.#output.reader.detach()
     // smtp-server has a built-in self-signed certificate with a published key, which is sufficient for a simulated server.
-    const secure = new TLSSocket(plain, { ...getTlsOptions(), isServer: true })
+    const secure = new TLSSocket(plain, { ...getTlsOptions(), ...this.#host.identityOf(this.#caller.mx), isServer: true })
     plain.on('error', (error) => secure.destroy(error))
     this.#output.socket = secure
     this.#output.reader = new CommandReader(secure)
@@ -272,6 +282,7 @@ export class Session {
       recipients,
       mailParameters: transaction.parameters,
       rcptParameters: transaction.recipients.map(({ parameters }) => parameters),
+      tls: this.#output.socket instanceof TLSSocket,
       content,
     })
   }
@@ -290,4 +301,4 @@ export class Session {
   }
 }
 
-const offered = (rule: Rule | undefined): readonly string[] => (rule?.fault.at === 'ehlo' ? rule.fault.extensions : undefined) ?? EXTENSIONS
+const chosen = (rule: Rule | undefined): readonly string[] => (rule?.fault.at === 'ehlo' ? rule.fault.extensions : undefined) ?? EXTENSIONS

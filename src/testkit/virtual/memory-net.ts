@@ -19,6 +19,8 @@ export type DialOutcome =
 export interface RemoteHosts {
   lookupMx(domain: string): Lookup<MxRecord> | Promise<Lookup<MxRecord>>
   lookupAddresses(host: string, family: 4 | 6): Lookup<string> | Promise<Lookup<string>>
+  /** TXT records, each with its strings joined; none when absent. */
+  lookupTxt?(name: string): Lookup<string> | Promise<Lookup<string>>
   /** Addresses of a host in the hosts file of the machine; none when absent. */
   hostsFile?(host: string): readonly string[]
   dial(to: Endpoint, from: Endpoint): DialOutcome
@@ -78,6 +80,10 @@ export class MemoryNet implements Net, Busy {
       if (known.length > 0) return { kind: 'found', records: known }
       return asOneAnswer(await Promise.all([this.#remote.lookupAddresses(host, 4), this.#remote.lookupAddresses(host, 6)]))
     })
+  }
+
+  lookupTxt(name: string): Promise<Lookup<string>> {
+    return this.#lookup(() => this.#remote.lookupTxt?.(name) ?? { kind: 'none', nxdomain: true })
   }
 
   /** No address has a name in this network. */

@@ -86,6 +86,7 @@ describe('with a daemon', () => {
       })
       const access = new AccessEntries({ store, reader, clock })
       const control = new ControlServer({
+        removeStsPolicy: async () => false,
         queueDirectory,
         operations,
         access,

@@ -90,6 +90,7 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
     })
     const status = () => Promise.reject(new Error('no relay'))
     const control = new ControlServer({
+      removeStsPolicy: async () => false,
       moves: NO_MOVES,
       readFiles: () => Promise.reject(new Error('no files')),
       queueDirectory,

@@ -100,6 +100,7 @@ export class Freezer {
       lookupMx: (domain) => this.answer(net.lookupMx(domain)),
       lookupAddresses: (host, family) => this.answer(net.lookupAddresses(host, family)),
       lookupHost: (host) => this.answer(net.lookupHost(host)),
+      lookupTxt: (name) => this.answer(net.lookupTxt(name)),
       lookupNames: (address) => this.answer(net.lookupNames(address)),
       listen: (at, accept): Promise<Listener> => net.listen(at, (socket) => this.run(() => accept(keep(socket)))),
     }

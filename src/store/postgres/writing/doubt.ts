@@ -103,5 +103,7 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'forgetMaildropFiles',
   'tokenUsed',
   'setAccess',
+  'keepStsPolicy',
+  'noteStsPolicy',
   'ping',
 ])

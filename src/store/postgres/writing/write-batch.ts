@@ -85,6 +85,11 @@ function keysOf(call: WriteCall): readonly string[] {
       return [`a${call.args[0].subject} ${call.args[0].key}`]
     case 'removeAccess':
       return [`a${call.args[0]} ${call.args[1]}`]
+    case 'keepStsPolicy':
+    case 'noteStsPolicy':
+      return [`p${call.args[0].domain}`]
+    case 'forgetStsPolicy':
+      return [`p${call.args[0]}`]
     case 'addToken':
       return [`t${call.args[0].name}`]
     case 'removeToken':

@@ -1,0 +1,22 @@
+/** Removes the kept MTA-STS policy of a domain by order of an operator, with a record in the audit log. */
+import type { AuditLog } from '../../store/audit-log.ts'
+import type { StsPolicyStore } from '../../store/sts-policy.ts'
+import type { Clock } from '../../system/clock.ts'
+
+export interface PolicyRemoval {
+  readonly domain: string
+  readonly who: string
+}
+
+/** Returns false when no policy of the domain is kept. */
+export async function removePolicy(
+  { domain, who }: PolicyRemoval,
+  {
+    store,
+    clock,
+  }: { readonly store: Pick<StsPolicyStore, 'forgetStsPolicy'> & Pick<AuditLog, 'audit'>; readonly clock: Pick<Clock, 'now'> },
+): Promise<boolean> {
+  const isRemoved = await store.forgetStsPolicy(domain)
+  if (isRemoved) await store.audit({ at: clock.now(), who, action: 'tls-forget', arguments: domain, changed: 1 })
+  return isRemoved
+}
