@@ -164,7 +164,8 @@ class Stage implements Scene {
         this.#shardsTaken(deed.shards, deed.node)
         break
       case 'shards released':
-        for (const shard of deed.shards) this.#owners.delete(shard)
+        // A release whose answer was lost is repeated, and has no effect when another node has taken the shard meanwhile.
+        for (const shard of deed.shards) if (this.#owners.get(shard) === deed.node) this.#owners.delete(shard)
         break
       case 'node fault':
         // The connections come back after the fault, then the next beats.
