@@ -8,7 +8,7 @@ import { TaskSet } from '../../system/task-set.ts'
 import { Fenced, StoreUnavailable } from '../queue-store.ts'
 import type { Membership, MembershipListener } from './membership.ts'
 import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './node-lease.ts'
-import { NO_OBSERVATIONS, observed, silentNodes, type Observations } from './node-observations.ts'
+import { NO_OBSERVATIONS, nextSilence, observed, silentNodes, type Observations } from './node-observations.ts'
 import type { NodesView, NodeTable, Takeover } from './node-table.ts'
 import { balance } from './shard-balance.ts'
 import { shardOf, type Shard } from './shards.ts'
@@ -146,7 +146,10 @@ export class Member implements Membership {
     const next = () => {
       this.#beating = false
       if (this.#state !== 'member') return
-      this.#beatTimer = clock.after(this.#wanted ? 0 : Math.max(0, due - clock.monotonic()), () => this.#beat())
+      const now = clock.monotonic()
+      // The look at which a silent node is taken over does not wait for the next regular beat.
+      const at = this.#wanted ? now : Math.min(due, nextSilence(this.#observations, this.#times.lease, now))
+      this.#beatTimer = clock.after(Math.max(0, at - now), () => this.#beat())
       this.#wanted = false
     }
     this.#tasks.add(

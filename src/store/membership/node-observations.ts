@@ -40,6 +40,10 @@ export function observed(before: Observations, nodes: readonly Pick<NodeState, '
   return { at, beats }
 }
 
+/** Earliest time after `now`, on the monotonic clock, at which a node will have been silent for a lease; Infinity for none. */
+export const nextSilence = ({ beats }: Observations, lease: Duration, now: Duration): Duration =>
+  Math.min(Infinity, ...[...beats.values()].map(({ since }) => since + lease).filter((at) => at > now))
+
 /** Nodes that have been silent for a lease, each with its last beat. */
 export const silentNodes = ({ at, beats }: Observations, lease: Duration): readonly { readonly id: OwnerId; readonly beat: number }[] =>
   [...beats].filter(([, { since }]) => at - since >= lease).map(([id, { beat }]) => ({ id, beat }))

@@ -1,6 +1,6 @@
 /** Nodes over one queue in memory, in virtual time. */
 import { expect, test } from 'vitest'
-import { MINUTE, SECOND, sleep, type Duration } from '../../../src/system/clock.ts'
+import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../../../src/system/clock.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
 import { Member, type MembershipEvent } from '../../../src/store/membership/member.ts'
@@ -20,7 +20,7 @@ interface Node {
   readonly events: { readonly at: number; readonly event: MembershipEvent }[]
   readonly arrivals: Arrivals[]
   readonly lettingGo: { readonly at: number; readonly shards: readonly Shard[] }[]
-  readonly state: { resumed: number; missed: number; reachable: boolean; losesAnswers: boolean }
+  readonly state: { resumed: number; missed: number; reachable: boolean; losesAnswers: boolean; beatTakes: Duration }
 }
 
 /** A queue that nodes join, leave and lose. `lettingGo` is the time that a node needs to give the mail of a shard back. */
@@ -31,9 +31,9 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
   const seconds = () => clock.monotonic() / SECOND
   let databaseAhead = 0
   const join = (): Node => {
-    const state = { resumed: 0, missed: 0, reachable: true, losesAnswers: false }
+    const state = { resumed: 0, missed: 0, reachable: true, losesAnswers: false, beatTakes: 0 }
     const { store, nodes } = joinMemoryQueue(queue, { name: 'n', now: () => T0 + clock.monotonic() + databaseAhead })
-    const table = disturbed(nodes, state)
+    const table = disturbed(nodes, state, clock)
     const [events, arrivals, letting]: [Node['events'], Arrivals[], Node['lettingGo']] = [[], [], []]
     const member = new Member({
       nodes: table,
@@ -66,7 +66,7 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
 }
 
 /** Rejects while the database cannot be reached. Loses answers after the effect. */
-const disturbed = (nodes: NodeTable, state: Node['state']): NodeTable =>
+const disturbed = (nodes: NodeTable, state: Node['state'], clock: Clock): NodeTable =>
   new Proxy(nodes, {
     get: (target, name: keyof NodeTable) => {
       if (name === 'me') return target.me
@@ -74,6 +74,7 @@ const disturbed = (nodes: NodeTable, state: Node['state']): NodeTable =>
       return async (...args: unknown[]) => {
         if (!state.reachable) throw new StoreUnavailable('no connection')
         const answer = await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args)
+        if (name === 'beat' && state.beatTakes > 0) await sleep(clock, state.beatTakes)
         if (state.losesAnswers && name !== 'beat') throw new StoreUnavailable('the connection ended before the answer')
         return answer
       }
@@ -141,6 +142,20 @@ test('a silent node rests before it is taken over, within a lease and two beats'
   ])
   expect(owned(a)).toBe(SHARDS)
   expect(a.member.owns('far.example')).toBe(true)
+})
+
+test('a silent node is taken over when its lease has ended, not only at the next regular beat', async () => {
+  const { start, advance } = cluster()
+  const [a, b] = await start(2)
+  if (a === undefined || b === undefined) return
+  await advance(1.5)
+  b.state.reachable = false
+  // The answer with the last beat of b arrives later than usual.
+  a.state.beatTakes = 100
+  await advance(1)
+  a.state.beatTakes = 0
+  await advance(10)
+  expect(a.events.filter(({ event }) => event.kind === 'node-taken-over')).toMatchObject([{ at: 7.1 }])
 })
 
 test('a node that was taken over learns of it, and ends', async () => {
