@@ -28,7 +28,7 @@ const AWAY_AFTER: Duration = seconds(2)
 const DOUBT_LIMIT: Duration = seconds(60)
 /** Waits between tries to connect. */
 const FIRST_PAUSE: Duration = 150
-const LONGEST_PAUSE: Duration = seconds(1)
+const LONGEST_PAUSE: Duration = 500
 type InDoubt = Extract<Tried, { readonly outcome: 'in doubt' }>
 
 /** A batch in doubt, and what is known of it. */
