@@ -6,6 +6,7 @@ import { bouncedByTwo } from '../support/nodes/bounced-by-two.ts'
 import { intervalsOfProbes } from '../support/nodes/dead-destination.ts'
 import { killedAtNotice } from '../support/nodes/killed-at-notice.ts'
 import { readWatch } from '../support/nodes/lease-watch.ts'
+import { pausesAtKill } from '../support/nodes/pauses-at-kill.ts'
 import { onThreeNodes, removalTimes } from '../support/nodes/removal-times.ts'
 import { until } from '../support/node-cluster.ts'
 import { reasonWithoutPostgres } from '../support/postgres-server.ts'
@@ -16,6 +17,17 @@ const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(res
 
 describe.skipIf(reason !== null)(`owners of destinations${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
   const LIMIT_OF_TAKEOVER = 7_000
+
+  test('when a node is killed, its destinations get mail again within 7 s, and those of the others wait for nothing', async () => {
+    const { own, others, repeated, refusedYetArrived } = await pausesAtKill()
+    console.log(`longest pauses of the destinations of the killed node: ${own.join(', ')} ms; of others: ${others.join(', ')} ms`)
+    expect(own.length).toBeGreaterThan(0)
+    // A delivery takes 300 ms.
+    expect(Math.max(...own)).toBeLessThan(LIMIT_OF_TAKEOVER + 500)
+    expect(Math.max(...others)).toBeLessThan(2_000)
+    expect(repeated).toBeLessThanOrEqual(5 * DESTINATIONS)
+    expect(refusedYetArrived).toEqual([])
+  })
 
   test('a killed, a frozen and a cut off node are taken over within 7 s, and one that ends in order within 2 s', async () => {
     const { killed, frozen, cut, left, refusedYetArrived, foreignOutcomes } = await removalTimes()

@@ -96,6 +96,7 @@ describe.skipIf(reason !== null)(
         await cluster.says('node', 'undrain', 'n1')
         await until('accepted', 30_000, async () => (await replyToMail(first.port)).startsWith('250 '))
         expect(await repeatedIn(cluster, nodes)).toBe(0)
+        expect(Math.max(...cluster.far.map(({ mostInTransfer }) => mostInTransfer))).toBeLessThanOrEqual(2)
 
         // A command at the same moment shows how busy the machine is. A node that does not leave is taken over after its lease of 10 s.
         const begun = performance.now()

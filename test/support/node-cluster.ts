@@ -61,6 +61,8 @@ export class NodeCluster {
   /** Names of the destinations of `far`, in the same order: `d0.example` is routed to the first. */
   readonly destinations: readonly string[]
   readonly nodes = new Map<string, ClusterNode>()
+  /** bin/deferd.js of the processes that are started from now on; absent for that of this repository. */
+  program: string | undefined
   readonly #settings: Readonly<Record<string, string>>
   readonly #folders: DaemonFolder[] = []
   #config = ''
@@ -132,7 +134,8 @@ export class NodeCluster {
   /** Runs a command on a machine of its own, which has only the credentials of the database. */
   run(command: readonly string[], settings: Readonly<Record<string, string>> = {}, folder = this.newFolder()): StartedProcess {
     const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.#config] : []
-    return folder.run([...command, ...config], { node_name: 'machine', ...this.#settings, ...settings })
+    const program = this.program === undefined ? {} : { program: this.program }
+    return folder.run([...command, ...config], { node_name: 'machine', ...this.#settings, ...settings }, program)
   }
 
   /** Output of a command that must succeed. */

@@ -26,6 +26,8 @@ export class SmtpLoad {
   readonly refusals: string[] = []
   /** Numbers of the messages that were refused after the final dot. */
   readonly refused = new Set<number>()
+  /** Number of open connections. */
+  sessions = 0
   /** Called with each acknowledged message. */
   onAcknowledged: (number: number, queueId: string) => void = () => undefined
   #nextNumber: number
@@ -67,6 +69,7 @@ export class SmtpLoad {
 
   async #session(port: number, recipientsOf: RecipientsOf): Promise<void> {
     const socket = connect({ host: '127.0.0.1', port, noDelay: true })
+    this.sessions++
     try {
       const next = repliesOf(socket)
       const ask = async (line: string): Promise<string> => {
@@ -86,6 +89,7 @@ export class SmtpLoad {
       await pause(RECONNECT)
     } finally {
       socket.destroy()
+      this.sessions--
     }
   }
 

@@ -59,15 +59,15 @@ export class DaemonFolder {
     this.path = mkdtempSync(join(tmpdir(), 'deferd-start-'))
   }
 
-  /** Runs `deferd COMMAND…` with settings. */
+  /** Runs `deferd COMMAND…` with settings. `program` is another bin/deferd.js. */
   run(
     command: readonly string[],
     settings: Readonly<Record<string, string>> = {},
-    options: { readonly uid?: number; readonly gid?: number } = {},
+    { program = PROGRAM, ...options }: { readonly uid?: number; readonly gid?: number; readonly program?: string } = {},
   ) {
     const given = { queue_directory: join(this.path, 'queue'), smtpd_listen: '127.0.0.1:0', relayhost: '[127.0.0.1]:9', ...settings }
     const overrides = Object.entries(given).flatMap(([name, value]) => ['-o', `${name}=${value}`])
-    return this.#started(new StartedProcess(PROGRAM, [...command, ...overrides], { cwd: this.path, ...options }))
+    return this.#started(new StartedProcess(program, [...command, ...overrides], { cwd: this.path, ...options }))
   }
 
   /** Runs a file of the tests. */

@@ -18,7 +18,9 @@ const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(res
 
 /** Rejects when acknowledged mail is lost, or the queue is not empty at the end. */
 export async function absentDatabase(seconds: number): Promise<AbsenceFigures> {
-  const cluster = await NodeCluster.open({ node_lease: '5s', initial_destination_concurrency: '20' })
+  // A delivery whose content cannot be read while the database is away is deferred.
+  const retry = { minimal_backoff_time: '5s' }
+  const cluster = await NodeCluster.open({ node_lease: '5s', initial_destination_concurrency: '20', ...retry })
   try {
     for (const far of cluster.far) far.delay = 3_000
     const nodes = await cluster.startAll('n1', 'n2', 'n3')
