@@ -46,4 +46,15 @@ export { QueueFolderUnusable, QueueIncompatible, QueueInUse, QueueTooNew } from 
 export type { Suspension } from './store/destination-status.ts'
 export { type AttemptRecord, StoreFailed, StoreUnavailable } from './store/queue-store.ts'
 export type { Duration, Instant } from './system/clock.ts'
-export type { DialOptions, Endpoint, Listener, ListenOptions, Lookup, MxRecord, Net } from './system/net.ts'
+export type {
+  DialOptions,
+  Endpoint,
+  Listener,
+  ListenOptions,
+  Lookup,
+  MxRecord,
+  Net,
+  SecureLookup,
+  SecureRecords,
+  TlsaRecord,
+} from './system/net.ts'

@@ -46,6 +46,11 @@ export const DELIVERY_OPTIONS = {
   smtp_randomize_addresses: option(is.flag, 'yes', 'Try mail exchangers of equal preference in random order.'),
   smtp_address_preference: option(is.oneOf('any', 'ipv4', 'ipv6'), 'any', 'Address family that is tried first among equal preferences.'),
   smtp_balance_inet_protocols: option(is.flag, 'yes', 'Share smtp_mx_address_limit between IPv4 and IPv6.'),
+  smtp_dns_support_level: option(
+    is.oneOf('', 'enabled', 'dnssec'),
+    '',
+    'DNS look-ups of next hops: enabled (also when empty); dnssec, which trusts the AD bit of the name servers, for the TLS levels dane and dane-only.',
+  ),
   smtp_host_lookup: option(
     is.someWords('dns', 'native'),
     'dns',
@@ -79,9 +84,9 @@ export const DELIVERY_OPTIONS = {
   smtp_rset_timeout: perDestination(is.duration, '20s', 'Time limit for the reply to RSET.'),
   smtp_quit_timeout: perDestination(is.duration, '300s', 'Time limit of a connection after QUIT.'),
   smtp_tls_security_level: perDestination(
-    is.oneOf('none', 'may', 'encrypt', 'verify', 'secure'),
+    is.oneOf('none', 'may', 'encrypt', 'dane', 'dane-only', 'verify', 'secure'),
     'may',
-    'TLS to next hops: none, may (when offered), encrypt (required), verify and secure (required, with a matching certificate).',
+    'TLS to next hops: none, may (when offered), encrypt (required), dane (by TLSA records, otherwise may), dane-only (by TLSA records), verify and secure (required, with a matching certificate); docs/tls.md.',
   ),
   smtp_tls_wrappermode: perDestination(
     is.flag,
@@ -99,10 +104,20 @@ export const DELIVERY_OPTIONS = {
     'Log tls= with each delivery attempt: the level that applied and what became of it (docs/monitoring.md).',
   ),
   smtp_tls_policy_maps: option(is.lines, '', 'Levels of single next hops, a list of "NEXTHOP LEVEL [match=NAME:NAME]".'),
+  smtp_tls_dane_insecure_mx_policy: option(
+    is.oneOf('dane', 'encrypt', 'may'),
+    'dane',
+    'At level dane, TLS to hosts of MX records that are not authentic: dane (their TLSA records apply), encrypt, or may.',
+  ),
+  tls_dane_digests: option(
+    is.someWords('sha512', 'sha256'),
+    'sha512 sha256',
+    'Digests of TLSA records that are used, the preferred first.',
+  ),
   smtp_tls_mta_sts: perDestination(
     is.oneOf('no', 'testing', 'enforce'),
     'enforce',
-    'MTA-STS policies of recipient domains (docs/tls.md), where the level is may: enforce them, report what they would defer (testing), or no.',
+    'MTA-STS policies of recipient domains (docs/tls.md), where the level is may or dane: enforce them, report what they would defer (testing), or no.',
   ),
   smtp_tls_mta_sts_CAfile: option(is.text, '$smtp_tls_CAfile', 'Trusted CA certificates (PEM) of the hosts that serve MTA-STS policies.'),
   smtp_tls_CAfile: option(is.text, '', 'Trusted CA certificates (PEM); those of Node when empty.'),

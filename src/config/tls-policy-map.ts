@@ -12,16 +12,18 @@ export interface TlsPolicy {
   readonly match: readonly string[]
 }
 
-/** True when mail must not be sent without TLS. */
-export const isMandatory = (level: TlsLevel): boolean => level !== 'none' && level !== 'may'
+/** True when mail must not be sent without TLS; at level dane, TLSA records decide. */
+export const isMandatory = (level: TlsLevel): boolean => level !== 'none' && level !== 'may' && level !== 'dane'
 
-const LEVELS: readonly TlsLevel[] = ['none', 'may', 'encrypt', 'verify', 'secure']
+const LEVELS: readonly TlsLevel[] = ['none', 'may', 'encrypt', 'dane', 'dane-only', 'verify', 'secure']
 
 /** The names that a certificate may have (smtp_tls_verify_cert_match, smtp_tls_secure_cert_match). */
 export const DEFAULT_MATCH: Record<TlsLevel, readonly string[]> = {
   none: [],
   may: [],
   encrypt: [],
+  dane: [],
+  'dane-only': [],
   verify: ['hostname'],
   secure: ['nexthop', 'dot-nexthop'],
 }

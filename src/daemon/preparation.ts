@@ -3,6 +3,7 @@
  * and examines the queue folder. Start, `deferd check` and (for the files alone) reload share it, so that they agree. Changes
  * nothing.
  */
+import { getServers } from 'node:dns'
 import { dirname } from 'node:path'
 import { readFileSync } from 'node:fs'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
@@ -12,6 +13,7 @@ import { DestinationPolicies } from '../config/destination-policies.ts'
 import { formatNextHop, parseNextHop } from '../config/values/next-hop.ts'
 import { parseNextHops } from '../config/transport-map.ts'
 import { loadDkimKeys } from '../dkim/keys.ts'
+import { daneWarnings } from '../delivery/dane/dane-warnings.ts'
 import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
 import { checkNodemailer } from '../delivery/smtp/smtp-session.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
@@ -141,6 +143,7 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   steps.warn('lookup tables', ...[tables, routingTables, checks, access].flatMap((opened) => opened?.warnings ?? []))
   const dkimKeys = steps.take('DKIM keys', 'dkim_sign', () => loadDkimKeys(config))
   if (dkimKeys !== undefined) steps.warn('DKIM keys', ...keyWarnings(dkimKeys), ...signingWarnings(config, dkimKeys))
+  steps.warn('next hops', ...daneWarnings(config, config.dns_servers.length > 0 ? config.dns_servers : getServers()))
   readUsers(loaded, steps)
   const unwritable = config.log_file === '' ? null : logFileProblem(config.log_file)
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)

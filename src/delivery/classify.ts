@@ -160,6 +160,10 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'starttls')
     case 'certificate':
       return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'starttls')
+    case 'anchor':
+      return deferred('4.7.5', `Server certificate not verified: ${host}: its issuer is not trusted`, 'starttls')
+    case 'dane':
+      return deferred('4.7.5', failure.why, 'starttls')
     case 'sts-mismatch': {
       const reason = `MX host ${peer.name} does not match the MTA-STS policy of ${failure.domain} (mode enforce, id ${failure.id})`
       return deferred('4.7.5', reason, 'starttls')
@@ -200,6 +204,8 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
     case 'protocol-error':
     case 'loop':
     case 'certificate':
+    case 'anchor':
+    case 'dane':
     case 'sts-mismatch':
     case 'tls-not-offered':
     case 'tls-level':

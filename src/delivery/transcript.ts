@@ -26,6 +26,10 @@ export type SessionFailure =
   /** The certificate of the host is not what the terms of TLS require. */
   | { readonly kind: 'certificate'; readonly why: string }
   | { readonly kind: 'tls-not-offered' }
+  /** The certificate has to be verified with this issuer (PEM), in another handshake. */
+  | { readonly kind: 'anchor'; readonly pem: string }
+  /** DANE forbids mail to the host, or cannot be applied. */
+  | { readonly kind: 'dane'; readonly why: string }
   /** The MTA-STS policy of the next hop does not name the host. */
   | { readonly kind: 'sts-mismatch'; readonly domain: string; readonly id: string }
   /** smtp_tls_wrappermode without a mandatory TLS level. */

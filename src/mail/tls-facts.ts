@@ -17,7 +17,7 @@ export type TlsState = 'undecided' | 'clear' | 'encrypted' | 'trusted' | 'verifi
 
 /** TLS of one session. */
 export interface TlsFacts {
-  /** Level that applied (smtp_tls_security_level): `none`, `may`, `encrypt`, `verify`, `secure`. */
+  /** Level that applied (smtp_tls_security_level): `none`, `may`, `encrypt`, `verify`, `secure`, `dane`, `dane-only`. */
   readonly level: string
   readonly policy: TlsPolicySource
   readonly state: TlsState
@@ -43,8 +43,11 @@ export function tlsFeature({ level, state }: TlsFacts): string {
       return `!${level}:none`
     case 'refused':
       return `!${level}`
+    // A weaker level than that of the TLSA records, because none is usable, or because MX records are not authentic.
     case 'encrypted':
+      return level === 'dane' ? 'dane:encrypt' : level
     case 'trusted':
+      return level === 'dane' ? 'dane:halfdane' : level
     case 'verified':
       return level
   }

@@ -36,6 +36,47 @@ export type Lookup<T> =
   /** `soft` is true for a failure that may be temporary, such as SERVFAIL, a timeout or a broken reply. */
   | { readonly kind: 'failed'; readonly soft: boolean; readonly reason: string }
 
+/** A TLSA record (RFC 6698 §2.1). */
+export interface TlsaRecord {
+  readonly usage: number
+  readonly selector: number
+  readonly matchingType: number
+  readonly data: Uint8Array
+}
+
+/** Types of records that can be looked up with their authenticity. */
+export interface SecureRecords {
+  readonly MX: MxRecord
+  readonly A: string
+  readonly AAAA: string
+  readonly CNAME: string
+  readonly TLSA: TlsaRecord
+}
+
+/** Outcome of a look-up whose answer tells whether a validating resolver found it authentic (DNSSEC). */
+export type SecureLookup<T> =
+  | {
+      readonly kind: 'found'
+      readonly records: readonly T[]
+      readonly secure: boolean
+      /** Name of the records: the end of the chain of CNAME records. */
+      readonly name: string
+    }
+  | { readonly kind: 'none'; readonly nxdomain: boolean; readonly secure: boolean }
+  | Extract<Lookup<T>, { readonly kind: 'failed' }>
+
+/** The outcome of a look-up that does not tell authenticity. */
+export function asInsecure<T>(answer: Lookup<T>, name: string): SecureLookup<T> {
+  switch (answer.kind) {
+    case 'found':
+      return { ...answer, secure: false, name }
+    case 'none':
+      return { ...answer, secure: false }
+    case 'failed':
+      return answer
+  }
+}
+
 /** All methods are required, so that a wrapper that lacks one does not compile. */
 export interface Net {
   /**
@@ -50,6 +91,8 @@ export interface Net {
    * reason of a failure is its code, such as EAI_AGAIN.
    */
   lookupHost(host: string): Promise<Lookup<string>>
+  /** Looks up records with their authenticity. A bogus answer is a soft failure. */
+  lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>>
   /** Looks up TXT records, each with its strings joined. */
   lookupTxt(name: string): Promise<Lookup<string>>
   /** Looks up the PTR names of an address, without verifying them. */
@@ -94,6 +137,10 @@ export class ForwardingNet implements Net {
 
   lookupTxt(name: string): Promise<Lookup<string>> {
     return this.net.lookupTxt(name)
+  }
+
+  lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>> {
+    return this.net.lookupSecure(name, type)
   }
 
   lookupNames(address: string): Promise<Lookup<string>> {

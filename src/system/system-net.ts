@@ -5,18 +5,22 @@
 import { promises as dns } from 'node:dns'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { DialOptions, Listener, ListenOptions, Lookup, MxRecord, Net } from './net.ts'
+import { DnsClient } from './dns-client.ts'
+import type { DialOptions, Listener, ListenOptions, Lookup, MxRecord, Net, SecureLookup, SecureRecords } from './net.ts'
+import { secureLookup } from './secure-answer.ts'
 
 /** The only permanent failures: of DNS, where REFUSED and NOTIMP may be temporary too, and of getaddrinfo(3). */
 const PERMANENT: ReadonlySet<string> = new Set(['EBADNAME', 'EAI_FAIL'])
 
 export class SystemNet implements Net {
   readonly #resolver: dns.Resolver
+  readonly #client: DnsClient
 
   /** `dnsServers` are `address` or `address:port`; the system's servers when absent or empty. */
   constructor({ dnsServers }: { readonly dnsServers?: readonly string[] | undefined } = {}) {
     this.#resolver = new dns.Resolver()
     if (dnsServers !== undefined && dnsServers.length > 0) this.#resolver.setServers([...dnsServers])
+    this.#client = new DnsClient(this.#resolver.getServers())
   }
 
   dial({ address, port, localAddress, timeout }: DialOptions): Promise<Socket> {
@@ -56,6 +60,10 @@ export class SystemNet implements Net {
 
   lookupNames(address: string): Promise<Lookup<string>> {
     return lookup(() => this.#resolver.reverse(address))
+  }
+
+  async lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>> {
+    return secureLookup(await this.#client.ask(name, type), name, type)
   }
 
   lookupTxt(name: string): Promise<Lookup<string>> {

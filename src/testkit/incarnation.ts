@@ -92,6 +92,7 @@ export class Incarnation {
       lookupAddresses: (host, family) => this.#whileAlive(() => net.lookupAddresses(host, family)),
       lookupHost: (host) => this.#whileAlive(() => net.lookupHost(host)),
       lookupTxt: (name) => this.#whileAlive(() => net.lookupTxt(name)),
+      lookupSecure: (name, type) => this.#whileAlive(() => net.lookupSecure(name, type)),
       lookupNames: (address) => this.#whileAlive(() => net.lookupNames(address)),
       listen: (at, accept) =>
         this.#whileAlive(async () => {

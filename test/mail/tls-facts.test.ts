@@ -11,6 +11,11 @@ test.each([
   ['encrypt', 'encrypted', 'encrypt'],
   ['encrypt', 'not-offered', '!encrypt:none'],
   ['secure', 'verified', 'secure'],
+  ['dane', 'verified', 'dane'],
+  ['dane', 'trusted', 'dane:halfdane'],
+  ['dane', 'encrypted', 'dane:encrypt'],
+  ['dane', 'undecided', 'dane?'],
+  ['dane', 'refused', '!dane'],
   ['secure', 'refused', '!secure'],
   ['verify', 'undecided', 'verify?'],
 ] as const)('level %s, %s: tls=%s', (level, state, expected) => {

@@ -16,6 +16,7 @@ function network(names: Lookup<string>, addresses: Lookup<string>): Net {
     lookupMx: nothing,
     lookupHost: nothing,
     lookupTxt: nothing,
+    lookupSecure: nothing,
     ownAddresses: () => [],
     lookupNames: async () => names,
     lookupAddresses: async () => addresses,

@@ -52,7 +52,7 @@ function keyOf(seed: string): KeyObject {
 }
 
 const pem = (der: Buffer): string =>
-  `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+  `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`
 
 export function makeCertificate(terms: CertificateTerms): MadeCertificate & { readonly subject: string } {
   const { names = [], seed, subject = seed, issuer, isAuthority = false } = terms

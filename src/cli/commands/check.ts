@@ -204,9 +204,14 @@ const maildrop: Check = async (shell, { config: { queue_directory: directory } }
 const names: Check = async (_shell, { config }) => {
   if (config.relayhost.length > 0 && config.relayhost.every((host) => host.startsWith('['))) return null
   const { SystemNet } = await import('../../system/system-net.ts')
-  const found = await new SystemNet({ dnsServers: config.dns_servers }).lookupMx('gmail.com')
-  if (found.kind !== 'failed') return ok('names', 'mail exchangers can be looked up')
-  return warning('names', `mail exchangers cannot be looked up: ${found.reason}`)
+  const net = new SystemNet({ dnsServers: config.dns_servers })
+  const found = await net.lookupMx('gmail.com')
+  if (found.kind === 'failed') return warning('names', `mail exchangers cannot be looked up: ${found.reason}`)
+  if (config.smtp_dns_support_level !== 'dnssec') return ok('names', 'mail exchangers can be looked up')
+  // The name servers of the root are authentic in each validating resolver (Postfix dnssec_probe).
+  const root = await net.lookupSecure('.', 'MX')
+  if (root.kind !== 'failed' && root.secure) return ok('names', 'mail exchangers can be looked up, with DNSSEC validation')
+  return warning('names', 'DNSSEC validation may be unavailable: an answer about the root was not authentic, so that DANE has no effect')
 }
 
 /** Opens the port of admin_listen and closes it, while no daemon runs, which has it open. */

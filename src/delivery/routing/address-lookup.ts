@@ -4,7 +4,7 @@
  */
 import { isIPv6 } from 'node:net'
 import type { Config } from '../../config/options.ts'
-import type { Lookup, Net } from '../../system/net.ts'
+import { asInsecure, type Lookup, type Net, type SecureLookup } from '../../system/net.ts'
 
 type Unfound = Exclude<Lookup<unknown>, { kind: 'found' }>
 
@@ -62,6 +62,15 @@ export class LookupFailures {
   }
 }
 
+/** An address of a host. */
+export interface FoundAddress {
+  readonly address: string
+  /** True when the answer was authentic, with smtp_dns_support_level = dnssec. */
+  readonly secure: boolean
+  /** Name at the end of the CNAME records. */
+  readonly canonical: string
+}
+
 const VERSIONS = { ipv4: 4, ipv6: 6 } as const
 const TYPES = { ipv4: 'A', ipv6: 'AAAA' } as const
 
@@ -69,11 +78,13 @@ export class AddressLookup {
   readonly #net: Net
   readonly #methods: Config['smtp_host_lookup']
   readonly #families: Config['inet_protocols']
+  readonly #dnssec: boolean
 
-  constructor(net: Net, config: Pick<Config, 'smtp_host_lookup' | 'inet_protocols'>) {
+  constructor(net: Net, config: Pick<Config, 'smtp_host_lookup' | 'inet_protocols' | 'smtp_dns_support_level'>) {
     this.#net = net
     this.#methods = config.smtp_host_lookup
     this.#families = config.inet_protocols
+    this.#dnssec = config.smtp_dns_support_level === 'dnssec'
   }
 
   /** Maximum number of queries for one host. */
@@ -87,13 +98,13 @@ export class AddressLookup {
   }
 
   /** The addresses of a host. When the list is empty, a failure was added to `failures`. */
-  async find(name: string, failures: LookupFailures): Promise<readonly string[]> {
+  async find(name: string, failures: LookupFailures): Promise<readonly FoundAddress[]> {
     const native = this.#methods.includes('native')
     if (!this.#methods.includes('dns')) return this.#byMachine(name, failures)
-    const answers = await Promise.all(
-      this.#families.map(async (family) => [family, await this.#net.lookupAddresses(name, VERSIONS[family])] as const),
+    const answers = await Promise.all(this.#families.map(async (family) => [family, await this.#look(name, family)] as const))
+    const addresses = answers.flatMap(([, answer]) =>
+      answer.kind === 'found' ? answer.records.map((address) => ({ address, secure: answer.secure, canonical: answer.name })) : [],
     )
-    const addresses = answers.flatMap(([, answer]) => (answer.kind === 'found' ? answer.records : []))
     if (addresses.length > 0) return addresses
     // A failed query is no answer: the machine is asked only about hosts that DNS does not have.
     if (native && answers.every(([, { kind }]) => kind === 'none')) return this.#byMachine(name, failures)
@@ -101,11 +112,17 @@ export class AddressLookup {
     return []
   }
 
-  async #byMachine(name: string, failures: LookupFailures): Promise<readonly string[]> {
+  async #look(name: string, family: 'ipv4' | 'ipv6'): Promise<SecureLookup<string>> {
+    if (this.#dnssec) return this.#net.lookupSecure(name, TYPES[family])
+    const answer = await this.#net.lookupAddresses(name, VERSIONS[family])
+    return asInsecure(answer, name)
+  }
+
+  async #byMachine(name: string, failures: LookupFailures): Promise<readonly FoundAddress[]> {
     const answer = await this.#net.lookupHost(name)
     if (answer.kind !== 'found') failures.addHost(name, answer)
     const addresses = answer.kind === 'found' ? answer.records.filter((address) => this.isEnabled(address)) : []
     if (answer.kind === 'found' && addresses.length === 0) failures.put(1, { status: '5.4.4', reason: `${name}: host not found` })
-    return addresses
+    return addresses.map((address) => ({ address, secure: false, canonical: name }))
   }
 }

@@ -6,10 +6,10 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Config } from '../../config/options.ts'
-import { AddressLookup, LookupFailures, nameServiceError, type AddressFailure } from './address-lookup.ts'
+import { AddressLookup, LookupFailures, nameServiceError, type AddressFailure, type FoundAddress } from './address-lookup.ts'
 import { betterThanRelay, byPreference, inOrder, type Host, type Ordering } from './host-order.ts'
 import { OwnHosts } from './own-address.ts'
-import type { MxRecord, Net } from '../../system/net.ts'
+import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../../system/net.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
 import { isPublicAddress } from './public-address.ts'
 
@@ -44,6 +44,15 @@ interface Exchanger {
   readonly preference: number
 }
 
+/** The mail exchangers of a next hop. */
+interface Exchangers {
+  /** True when the domain is its own exchanger. */
+  readonly only: boolean
+  /** True when the answer about MX records was authentic, or none was asked for. */
+  readonly secure: boolean
+  readonly list: readonly Exchanger[]
+}
+
 const SMTP_PORT = 25
 const TOO_MANY_LOOKUPS = 'too many DNS look-ups for one next hop'
 const HOSTNAME = /^(?=.{1,253}\.?$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?$/i
@@ -72,13 +81,20 @@ export class HostFinder {
     const ordering = this.#ordering(addressLimit)
     if (hop.host.startsWith('/')) return found([{ name: hop.host, address: hop.host, port: 0, preference: 0, best: true }])
     if (isIP(hop.host) !== 0 && !this.#lookup.isEnabled(hop.host)) return failed('5.4.4', `inet_protocols does not allow ${hop.host}`)
-    if (isIP(hop.host) !== 0) return this.#choose(hop, [this.#host(hop, hop.host, hop.host, 0)], new LookupFailures(), ordering)
+    if (isIP(hop.host) !== 0)
+      return this.#choose(
+        hop,
+        [{ name: hop.host, address: hop.host, port: hop.port, preference: 0, best: true }],
+        new LookupFailures(),
+        ordering,
+      )
     const name = domainToASCII(hop.host)
     if (name === '' || !HOSTNAME.test(name)) return failed('5.4.4', `${hop.host} is not the name of a host or domain`)
-    const exchangers = hop.mx ? await this.#exchangers(name, ordering, budget) : { only: true, list: [{ name, preference: 0 }] }
+    const itself = { only: true, secure: true, list: [{ name, preference: 0 }] }
+    const exchangers = hop.mx ? await this.#exchangers(name, ordering, budget) : itself
     if ('kind' in exchangers) return exchangers
     const failures = new LookupFailures()
-    const addresses = await this.#addresses(hop, exchangers.list, { failures, budget, limit: addressLimit })
+    const addresses = await this.#addresses(hop, exchangers, { failures, budget, limit: addressLimit })
     const search = this.#choose(hop, addresses, failures, ordering)
     if (search.kind === 'found' || exchangers.only || !this.#config.smtp_defer_if_no_mx_address_found) return search
     return { ...search, status: search.status.replace(/^5/, '4') }
@@ -96,25 +112,26 @@ export class HostFinder {
   }
 
   /** The mail exchangers of a domain, best preference first. A domain without MX records is its own exchanger (RFC 5321 §5.1). */
-  async #exchangers(name: string, ordering: Ordering, budget: QueryBudget): Promise<Failed | { only: boolean; list: Exchanger[] }> {
+  async #exchangers(name: string, ordering: Ordering, budget: QueryBudget): Promise<Failed | Exchangers> {
     const itself = { only: true, list: [{ name, preference: 0 }] }
     if (budget.left-- <= 0) return failed('4.4.3', TOO_MANY_LOOKUPS)
-    const answer = await this.#net.lookupMx(name)
+    const answer = await this.#lookMx(name)
     switch (answer.kind) {
       case 'none':
-        return itself
+        // The domain is its own exchanger, securely so when the absence of MX records is authentic.
+        return { ...itself, secure: answer.secure }
       case 'failed':
-        if (this.#config.ignore_mx_lookup_error) return itself
+        if (this.#config.ignore_mx_lookup_error) return { ...itself, secure: false }
         return failed(answer.soft ? '4.4.3' : '5.4.3', nameServiceError(name, 'MX', answer))
       case 'found':
-        return usable(name, answer.records, ordering)
+        return usable(name, answer, ordering)
     }
   }
 
   /** Addresses of the exchangers, best preference first. Stops when there are enough addresses or no queries remain. */
   async #addresses(
     hop: NextHop,
-    exchangers: readonly Exchanger[],
+    { secure: mxSecure, list: exchangers }: Pick<Exchangers, 'secure' | 'list'>,
     { failures, budget, limit }: { readonly failures: LookupFailures; readonly budget: QueryBudget; readonly limit: number },
   ): Promise<Host[]> {
     const hosts: Host[] = []
@@ -129,14 +146,21 @@ export class HostFinder {
       }
       budget.left -= this.#lookup.queries
       const addresses = await this.#lookup.find(name, failures)
-      hosts.push(...addresses.map((address) => this.#host(hop, name, address, preference)))
+      hosts.push(...addresses.map((found) => this.#host(hop, { name, preference }, found, mxSecure)))
     }
     const best = exchangers[0]?.preference ?? 0
     return hosts.map((host) => ({ ...host, best: host.preference === best }))
   }
 
-  #host(hop: NextHop, name: string, address: string, preference: number): Host {
-    return { name, address, port: hop.port, preference, best: true }
+  #host(hop: NextHop, { name, preference }: Exchanger, { address, secure, canonical }: FoundAddress, mxSecure: boolean): Host {
+    const host = { name, address, port: hop.port, preference, best: true }
+    return this.#config.smtp_dns_support_level === 'dnssec' ? { ...host, dns: { mxSecure, secure, canonical } } : host
+  }
+
+  async #lookMx(name: string): Promise<SecureLookup<MxRecord>> {
+    if (this.#config.smtp_dns_support_level === 'dnssec') return this.#net.lookupSecure(name, 'MX')
+    const answer = await this.#net.lookupMx(name)
+    return asInsecure(answer, name)
   }
 
   #choose(hop: NextHop, all: readonly Host[], failures: LookupFailures, ordering: Ordering): HostSearch {
@@ -181,12 +205,16 @@ const found = (hosts: readonly Host[]): HostSearch => ({ kind: 'found', hosts, r
  * The MX records that name a host, best preference first. Fails for a null MX, which means that the domain accepts no mail (RFC
  * 7505).
  */
-function usable(name: string, records: readonly MxRecord[], ordering: Ordering): Failed | { only: boolean; list: Exchanger[] } {
+function usable(
+  name: string,
+  { records, secure }: Extract<SecureLookup<MxRecord>, { kind: 'found' }>,
+  ordering: Ordering,
+): Failed | Exchangers {
   if (records.some(({ exchange }) => exchange === '' || exchange === '.')) {
     return failed('5.1.0', `Domain ${name} does not accept mail (nullMX)`, true)
   }
   const hosts = records.filter(({ exchange }) => HOSTNAME.test(exchange) && isIP(exchange) === 0)
   if (hosts.length === 0) return failed('5.4.4', `Name service error for ${name}: invalid host or domain name in MX record`)
   const list = hosts.map(({ exchange, preference }) => ({ name: exchange.toLowerCase().replace(/\.$/, ''), preference }))
-  return { only: false, list: byPreference(list, ordering) }
+  return { only: false, secure, list: byPreference(list, ordering) }
 }

@@ -5,6 +5,16 @@
  */
 import { isIPv6 } from 'node:net'
 
+/** Authenticity of the names of a host (DNSSEC). */
+export interface HostDns {
+  /** False when the host comes from an MX record that is not authentic; true also without MX records. */
+  readonly mxSecure: boolean
+  /** True when the address is authentic. */
+  readonly secure: boolean
+  /** Name at the end of the CNAME records of the host; its own name without them. */
+  readonly canonical: string
+}
+
 /** One address of one host. */
 export interface Host {
   /** Host name for reasons and the log; the address when there is no name. */
@@ -14,6 +24,8 @@ export interface Host {
   readonly preference: number
   /** True when the host has the best preference in its list. */
   readonly best: boolean
+  /** Authenticity of its names, with smtp_dns_support_level = dnssec; absent for addresses without a name. */
+  readonly dns?: HostDns | undefined
 }
 
 export interface Ordering {

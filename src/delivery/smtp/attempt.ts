@@ -25,7 +25,7 @@ import { failedSession, openHostSession, relayName, type OpeningDeps } from './h
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
 import { NO_TLS, type AppliedSts, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
-import { failureReport, mismatch, policyOfHop, type HopPolicyDeps } from './hop-policy.ts'
+import { failureReport, policyOfHop, termsOfHost, type HopPolicyDeps } from './hop-policy.ts'
 import type { Transcript } from '../transcript.ts'
 
 /** Dependencies that all attempts share. */
@@ -61,6 +61,8 @@ interface HopContext {
   readonly hop: NextHop
   readonly key: string
   readonly sts: AppliedSts | null
+  /** True when the terms of TLS depend on the host, so that its kept connections are looked for under them. */
+  readonly perHost: boolean
 }
 
 export type RelayRoute = Extract<Route, { nexthops: unknown }>
@@ -144,14 +146,11 @@ export class Attempt {
     const policy = await this.#policyOf(hop)
     if (policy === undefined) return
     const key = this.#cacheKey(hop, policy.sts)
-    const values = this.#settings
-    for (let session = this.#deps.cache.take(key, values); session !== undefined; session = this.#deps.cache.take(key, values)) {
-      // A cached connection that proves closed is not a failure of the host.
-      if (await this.#transact(session, key, this.#policy(true))) break
-    }
+    const perHost = this.#isByDane(hop)
+    if (!perHost) await this.#useKept(key)
     if (this.#ended || this.#sessionsUsedUp) return
     const { clock, finder } = this.#deps
-    const lookup = finder.find(hop, values.smtp_mx_address_limit, { left: QUERIES_PER_HOP })
+    const lookup = finder.find(hop, this.#settings.smtp_mx_address_limit, { left: QUERIES_PER_HOP })
     const search = await withTimeout(lookup, clock, this.#endBy - clock.monotonic(), this.#options.signal)
     if (search === undefined) return this.#lookupTimedOut(hop)
     if (search.kind === 'failed') return this.#lookupFailed(hop, search)
@@ -159,7 +158,7 @@ export class Attempt {
     for (const host of search.hosts) {
       if (this.#ended || this.#sessionsUsedUp) return
       // A cached connection may already have used this host.
-      if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, { hop, key, sts: policy.sts })
+      if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, { hop, key, sts: policy.sts, perHost })
     }
   }
 
@@ -210,22 +209,44 @@ export class Attempt {
   }
 
   async #tryHost(host: Host, context: HopContext): Promise<void> {
-    const { hop, key, sts } = context
     this.#logReasons()
-    const tls = this.#deps.tls.termsFor(hop, host.name, this.#tlsSettings, sts ?? undefined)
-    const refused = sts === null ? undefined : mismatch(sts, host)
-    const session = refused === undefined ? await this.#openOrRetry(host, context, tls) : failedSession(refused, tls)
+    const { hop } = context
+    const facts = { hop, host, lmtp: this.#route.transport === 'lmtp', tls: this.#tlsSettings, sts: context.sts }
+    const { clock } = this.#deps
+    const found = await withTimeout(termsOfHost(facts, this.#deps), clock, this.#endBy - clock.monotonic(), this.#options.signal)
+    if (found === undefined) return this.#lookupTimedOut(hop)
+    const { terms: tls } = found
+    if ('failure' in found) return this.#refused(host, failedSession(found.failure, found.terms), found.terms, context.sts)
+    const key = context.perHost ? `${context.key} ${relayName(host)} ${found.terms.digest}` : context.key
+    if (context.perHost && (await this.#useKept(key))) return
+    const session = await this.#openOrRetry(host, { ...context, key }, found.terms)
     if (session === undefined) return
-    const report = sts === null ? undefined : failureReport(sts, host, session)
-    if (report !== undefined) this.#deps.policyFailed(report)
-    if (session instanceof SmtpSession) {
-      await this.#transact(session, key, this.#policy(host.best, tls))
-      return
-    }
+    if ('failure' in session) return this.#refused(host, session, tls, found.sts)
+    this.#report(host, session, found.sts)
+    await this.#transact(session, key, this.#policy(host.best, tls))
+  }
+
+  #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>, sts: AppliedSts | null): void {
+    this.#report(host, session, sts)
     const { failure } = session
     const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
     const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))
     this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
+  }
+
+  #report(host: Host, session: SmtpSession | FailedSession, sts: AppliedSts | null): void {
+    const report = failureReport(sts, host, session)
+    if (report !== undefined) this.#deps.policyFailed(report)
+  }
+
+  /** Uses kept connections until one is usable. Returns false when there is none. */
+  async #useKept(key: string): Promise<boolean> {
+    const values = this.#settings
+    for (let session = this.#deps.cache.take(key, values); session !== undefined; session = this.#deps.cache.take(key, values)) {
+      // A cached connection that proves closed is not a failure of the host.
+      if (await this.#transact(session, key, this.#policy(true))) return true
+    }
+    return false
   }
 
   /** Opens a session, and where mail may go without TLS, another one after a failed handshake. */
@@ -269,6 +290,12 @@ export class Attempt {
       signal: this.#options.signal,
       connected: () => (this.#relay = relayName(host)),
     })
+  }
+
+  /** True when TLSA records decide about TLS: they are looked up before each use of a connection. */
+  #isByDane(hop: NextHop): boolean {
+    const level = this.#deps.tls.levelFor(hop, this.#tlsSettings)
+    return level === 'dane' || level === 'dane-only'
   }
 
   get #tlsSettings(): TlsSettings {
@@ -336,7 +363,7 @@ export class Attempt {
     for (const reason of this.#outcomes.takeReasons()) this.#deps.note(`${queueIdOf(this.#request.message)}: ${reason}`)
   }
 
-  #policy(best: boolean, tls: TlsTerms = NO_TLS): Policy {
+  #policy(best: boolean, tls: Pick<TlsTerms, 'required'> = NO_TLS): Policy {
     const { smtp_skip_5xx_greeting, smtp_sasl_auth_soft_bounce } = this.#settings
     return {
       softBounce: this.#deps.config.soft_bounce,

@@ -1,10 +1,14 @@
-/** MTA-STS policy of one next hop during an attempt: which one applies, and whether a host meets it. */
+/** TLS policies of one next hop during an attempt: TLSA records of its hosts, then the MTA-STS policy, then the configuration. */
 import type { Settings } from '../../config/destination-settings.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
 import { asciiName, namesExchanger } from '../sts/sts-record.ts'
 import type { StsPolicies } from '../sts/sts-policies.ts'
 import { unmetReason, type TlsPolicyFailure } from '../tls/policy-failure.ts'
-import type { AppliedSts, TlsPolicies, TlsSettings } from '../tls/tls-policy.ts'
+import type { Net } from '../../system/net.ts'
+import { decideDane, type DaneDecision } from '../dane/dane-decision.ts'
+import { daneProblem, type DaneConfig } from '../dane/dane-problem.ts'
+import { lookUpTlsa } from '../dane/dane-lookup.ts'
+import type { AppliedSts, TlsPolicies, TlsSettings, TlsTerms } from '../tls/tls-policy.ts'
 import type { SessionFailure } from '../transcript.ts'
 import type { Host } from '../routing/host-order.ts'
 import { relayName } from './host-session.ts'
@@ -49,11 +53,79 @@ export function mismatch({ policy, enforced }: AppliedSts, { name }: Host): Sess
   return { kind: 'sts-mismatch', domain: policy.domain, id: policy.id }
 }
 
-/** The report of a host that does not meet the policy; undefined when it does. */
-export function failureReport(sts: AppliedSts, host: Host, session: SmtpSession | FailedSession): TlsPolicyFailure | undefined {
+/** The report of a host that does not meet its TLS policy; undefined when it does. `sts` is null without an MTA-STS policy. */
+export function failureReport(sts: AppliedSts | null, host: Host, session: SmtpSession | FailedSession): TlsPolicyFailure | undefined {
+  const { tls } = session
+  const relay = relayName(host)
+  if (tls.policy === 'dane') {
+    const reason = unmetReason(tls)
+    const unmet = reason !== undefined && 'failure' in session
+    return unmet ? { domain: host.name, policy: 'dane', enforced: true, relay, reason } : undefined
+  }
+  if (sts === null) return undefined
   const { policy, enforced } = sts
   const problem = 'failure' in session ? undefined : session.tlsConnection?.problem
   const misnamed = namesExchanger(policy.mx, host.name) ? undefined : `the policy (id ${policy.id}) does not name the host`
-  const reason = misnamed ?? unmetReason(session.tls, problem)
-  return reason === undefined ? undefined : { domain: policy.domain, policy: 'sts', enforced, relay: relayName(host), reason }
+  const reason = misnamed ?? unmetReason(tls, problem)
+  return reason === undefined ? undefined : { domain: policy.domain, policy: 'sts', enforced, relay, reason }
+}
+
+export interface HostTermsFacts {
+  readonly hop: NextHop
+  readonly host: Host
+  readonly lmtp: boolean
+  readonly tls: TlsSettings
+  readonly sts: AppliedSts | null
+}
+
+/** Terms for a host, with the MTA-STS policy that they come from, or the failure of a host that gets no mail. */
+export type HostTerms =
+  | { readonly terms: TlsTerms; readonly sts: AppliedSts | null }
+  | { readonly failure: SessionFailure; readonly terms: Pick<TlsTerms, 'stated' | 'required'> }
+
+export async function termsOfHost(facts: HostTermsFacts, deps: HopPolicyDeps & DaneDeps): Promise<HostTerms> {
+  const { hop, host, tls, sts } = facts
+  const level = deps.tls.levelFor(hop, tls)
+  if (level !== 'dane' && level !== 'dane-only') return byStsOrConfig(facts, deps, tls)
+  const decision = await daneDecision(facts, level, deps)
+  switch (decision.kind) {
+    case 'refused':
+      return { failure: { kind: 'dane', why: decision.reason }, terms: { stated: { level, policy: 'dane' }, required: true } }
+    case 'inapplicable':
+      return byStsOrConfig(facts, deps, { ...tls, level: 'may' })
+    case 'encrypt':
+      // TLSA records that cannot be used leave the MTA-STS policy in effect.
+      if (sts?.enforced === true) return byStsOrConfig(facts, deps, tls)
+      return { terms: deps.tls.daneTerms(decision, { level, names: [], wrapper: tls.wrapper }), sts: null }
+    case 'verify': {
+      const names = [...new Set([decision.base, host.name, asciiName(hop.host) ?? hop.host])]
+      return { terms: deps.tls.daneTerms(decision, { level, names, wrapper: tls.wrapper }), sts: null }
+    }
+  }
+}
+
+export interface DaneDeps {
+  readonly config: DaneConfig
+  readonly net: Pick<Net, 'lookupSecure'>
+}
+
+async function daneDecision({ host, lmtp }: HostTermsFacts, level: 'dane' | 'dane-only', { config, net }: DaneDeps): Promise<DaneDecision> {
+  const problem = lmtp ? 'DANE is for SMTP only' : daneProblem(config)
+  if (problem !== undefined)
+    return level === 'dane' ? { kind: 'inapplicable' } : { kind: 'refused', reason: `${level} is configured, but ${problem}` }
+  return decideDane({
+    level,
+    host: host.name,
+    port: host.port,
+    dns: host.dns ?? { mxSecure: true },
+    insecureMx: config.smtp_tls_dane_insecure_mx_policy,
+    digests: config.tls_dane_digests,
+    tlsa: await lookUpTlsa(host, net),
+  })
+}
+
+function byStsOrConfig({ hop, host, sts }: HostTermsFacts, { tls: policies }: HopPolicyDeps, tls: TlsSettings): HostTerms {
+  const terms = policies.termsFor(hop, host.name, tls, sts ?? undefined)
+  const failure = sts === null ? undefined : mismatch(sts, host)
+  return failure === undefined ? { terms, sts } : { failure, terms }
 }

@@ -10,6 +10,7 @@ import type { SaslCredentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
 import { tlsFacts } from '../tls/tls-outcome.ts'
 import type { TlsTerms } from '../tls/tls-policy.ts'
+import type { DaneAnchors } from '../dane/dane-anchors.ts'
 import type { TlsSessionCache } from '../tls/tls-session-cache.ts'
 import type { Peer, SessionFailure } from '../transcript.ts'
 import { systemErrorText } from './error-text.ts'
@@ -21,6 +22,7 @@ export interface OpeningDeps {
   readonly clock: Clock
   readonly passwords: SaslCredentials
   readonly tickets: TlsSessionCache
+  readonly anchors: DaneAnchors
   /** Connections that are open after QUIT was sent. */
   readonly quitting: Set<Socket>
   /** Called for each TLS connection when smtp_tls_loglevel is 1. */
@@ -47,11 +49,38 @@ export function relayName({ name, address, port }: Peer): string {
   return port === 0 ? `${name}[${address}]` : `${name}[${address}]:${port}`
 }
 
-/** A session that was not opened. */
-export const failedSession = (failure: SessionFailure, terms: TlsTerms): FailedSession => ({ failure, tls: tlsFacts({ terms, failure }) })
+/** Failures after which a TLS session is not resumed. */
+const BY_TLS: ReadonlySet<SessionFailure['kind']> = new Set<SessionFailure['kind']>(['tls', 'certificate', 'anchor'])
 
-/** Returns a session that is ready for mail, or the failure. */
+/** A session that was not opened. */
+export const failedSession = (failure: SessionFailure, terms: Pick<TlsTerms, 'stated' | 'required'>): FailedSession => ({
+  failure,
+  tls: tlsFacts({ terms, failure }),
+})
+
+/**
+ * Returns a session that is ready for mail, or the failure. A certificate below a trust anchor of TLSA records is verified in a second
+ * handshake, with the anchor that the first one found; later sessions begin with it.
+ */
 export async function openHostSession(host: Host, deps: OpeningDeps, opening: Opening): Promise<SmtpSession | FailedSession> {
+  const { tls } = opening
+  if (tls.anchored === undefined) return openOnce(host, deps, opening)
+  const known = deps.anchors.find(tls.digest)
+  if (known !== undefined) {
+    const session = await openOnce(host, deps, { ...opening, tls: tls.anchored(known) })
+    if (!('failure' in session) || session.failure.kind !== 'certificate') return session
+    // The host may have got another issuer that the records match.
+    deps.anchors.forget(tls.digest)
+  }
+  const session = await openOnce(host, deps, opening)
+  if (!('failure' in session) || session.failure.kind !== 'anchor') return session
+  const { pem } = session.failure
+  const anchored = await openOnce(host, deps, { ...opening, tls: tls.anchored(pem) })
+  if (!('failure' in anchored)) deps.anchors.keep(tls.digest, pem)
+  return anchored
+}
+
+async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promise<SmtpSession | FailedSession> {
   const { clock, config, passwords, secured, tickets, quitting } = deps
   const { hop, settings, tls, lmtp, sender, ticketKey, endBy, signal } = opening
   if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
@@ -76,7 +105,7 @@ export async function openHostSession(host: Host, deps: OpeningDeps, opening: Op
     quitting,
   }
   const session = await SmtpSession.open(socket, options, signal)
-  if ('failure' in session && (session.failure.kind === 'tls' || session.failure.kind === 'certificate')) tickets.forget(key)
+  if ('failure' in session && BY_TLS.has(session.failure.kind)) tickets.forget(key)
   return session
 }
 

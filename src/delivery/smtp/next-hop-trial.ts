@@ -14,6 +14,8 @@ import { OauthTokens } from '../tls/oauth-tokens.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
 import { systemErrorText } from './error-text.ts'
+import type { SessionFailure } from '../transcript.ts'
+import { termsOfHost } from './hop-policy.ts'
 import { failedSession } from './host-session.ts'
 import type { DeliverySecrets } from './smtp-agent.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
@@ -49,23 +51,21 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
   const { config, secrets } = deps
   const settings = new DestinationPolicies(config).for(`smtp:${formatNextHop(hop, 0)}`).settings
   const tlsSettings = { level: settings.smtp_tls_security_level, wrapper: settings.smtp_tls_wrappermode }
-  const tls = new TlsPolicies(config, secrets.tls ?? {}).termsFor(hop, host.name, tlsSettings)
+  const policies = { tls: new TlsPolicies(config, secrets.tls ?? {}), config, net: deps.net }
+  const found = await termsOfHost({ hop, host, lmtp: false, tls: tlsSettings, sts: null }, policies)
+  const refusal = (failure: SessionFailure): Trial => {
+    const policy = { softBounce: false, skip5xxGreeting: true, softAuth: true, configured: true, tlsOptional: !found.terms.required }
+    return { ok: false, text: verdictOfFailure(failure, host, { ...policy, domain: hop.host, best: true }).status.reason }
+  }
+  if ('failure' in found) return refusal(found.failure)
+  const tls = found.terms
   const { passwords = '', runTokenCommand } = secrets
   const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(deps.clock, runTokenCommand)
   const credentials = new SaslCredentials(passwords, config, tokens).find(hop, '')
-  const session = await connect(host, { ...deps, settings, tls, credentials })
-  if ('failure' in session) {
-    const policy = {
-      softBounce: false,
-      skip5xxGreeting: true,
-      softAuth: true,
-      configured: true,
-      tlsOptional: !tls.required,
-      domain: hop.host,
-      best: true,
-    }
-    return { ok: false, text: verdictOfFailure(session.failure, host, policy).status.reason }
-  }
+  const first = await connect(host, { ...deps, settings, tls, credentials })
+  const anchored = 'failure' in first && first.failure.kind === 'anchor' ? tls.anchored?.(first.failure.pem) : undefined
+  const session = anchored === undefined ? first : await connect(host, { ...deps, settings, tls: anchored, credentials })
+  if ('failure' in session) return refusal(session.failure)
   session.quit()
   const login = credentials === undefined ? 'no login' : session.authenticated ? `logged in as ${credentials.user}` : 'AUTH is not offered'
   return { ok: true, text: `${host.name}[${host.address}]:${host.port}: ${session.secure ? 'TLS' : 'no TLS'}, ${login}` }

@@ -13,6 +13,7 @@ import { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { ReadChunk } from './message-content.ts'
+import { DaneAnchors } from '../dane/dane-anchors.ts'
 import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './smtp-session.ts'
 import type { Net } from '../../system/net.ts'
@@ -104,7 +105,7 @@ export class SmtpAgent implements DeliveryAgent {
     const { runTokenCommand } = secrets
     const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(clock, runTokenCommand)
     const passwords = new SaslCredentials(secrets.passwords ?? '', config, tokens)
-    const shared = { cache: this.#cache, quitting: this.#quitting, tickets: new TlsSessionCache() }
+    const shared = { cache: this.#cache, quitting: this.#quitting, tickets: new TlsSessionCache(), anchors: new DaneAnchors() }
     this.#deps = {
       config,
       policies,

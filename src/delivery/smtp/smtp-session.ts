@@ -19,6 +19,7 @@ import type { ServerReply } from '../reply-reader.ts'
 import { chooseMechanism, type Credentials } from '../tls/sasl-credentials.ts'
 import { tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
 import { tlsFacts } from '../tls/tls-outcome.ts'
+import type { DaneVerification } from '../dane/dane-verification.ts'
 import type { TlsFacts } from '../../mail/tls-facts.ts'
 import type { SessionOptions } from './session-options.ts'
 import { tlsErrorText } from './error-text.ts'
@@ -79,6 +80,9 @@ const optionsFor = (socket: Socket, { peer, helo, lmtp, tls, ticket, settings }:
   greetingTimeout: NEVER,
   socketCloseTimeout: 0,
 })
+
+const failureOf = (verification: Exclude<DaneVerification, { readonly kind: 'fits' }>): SessionFailure =>
+  verification.kind === 'anchor' ? verification : { kind: 'certificate', why: verification.why }
 
 class ClientConnection extends Base implements CommandChannel {
   readonly dialogue: Dialogue
@@ -223,6 +227,8 @@ class ClientConnection extends Base implements CommandChannel {
     const { ticket, secured, tls } = this.#options
     super._upgradeConnection((error, isSecure) => {
       if (error === null && this._socket instanceof TLSSocket) {
+        const verification = tls.verifyPeer?.(this._socket) ?? { kind: 'fits' as const }
+        if (verification.kind !== 'fits') return this.dialogue.fail(failureOf(verification))
         this.tlsConnection = tlsConnection(this._socket, tls)
         secured?.(this.tlsConnection)
       }
@@ -230,7 +236,12 @@ class ClientConnection extends Base implements CommandChannel {
       done(error, isSecure)
     })
     // `_socket` is the TLS socket now. TLS 1.3 session tickets arrive after the handshake.
-    if (ticket !== undefined) this._socket.on('session', ticket.keep)
+    if (ticket === undefined) return
+    // A session with a certificate that is refused must never be resumed, because a resumed session has no certificate.
+    const isVerified = tls.verifyPeer !== undefined || tls.options.rejectUnauthorized === true
+    this._socket.on('session', (session: Buffer) => {
+      if (!isVerified || this.tlsConnection !== undefined) ticket.keep(session)
+    })
   }
 
   override _onData(chunk: Buffer): void {

@@ -22,7 +22,7 @@ export interface TlsConnection {
 }
 
 /** Describes a socket after its handshake. */
-export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed'>): TlsConnection {
+export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed' | 'trust'>): TlsConnection {
   const cipher = socket.getCipher().name
   return {
     trust: trustOf(socket, terms),
@@ -35,7 +35,11 @@ export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' |
   }
 }
 
-function trustOf(socket: TLSSocket, { level, rehearsed = false }: Pick<TlsTerms, 'level' | 'rehearsed'>): TlsConnection['trust'] {
+function trustOf(
+  socket: TLSSocket,
+  { level, trust, rehearsed = false }: Pick<TlsTerms, 'level' | 'rehearsed' | 'trust'>,
+): TlsConnection['trust'] {
+  if (trust !== undefined) return trust
   // The handshake fails at these levels unless the certificate is trusted and has the name.
   if (level === 'verify' || level === 'secure' || (rehearsed && socket.authorized)) return 'Verified'
   // At the other levels the name is not required. Node checks it after the chain.

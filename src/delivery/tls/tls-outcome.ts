@@ -26,6 +26,9 @@ export function tlsFacts({ terms: { stated, required }, connection, failure }: S
       return { ...stated, state: 'not-offered' }
     case 'sts-mismatch':
       return { ...stated, state: 'refused', reason: `the policy of ${failure.domain} (id ${failure.id}) does not name the host` }
+    case 'anchor':
+      return { ...stated, state: 'refused' }
+    case 'dane':
     case 'certificate':
       return { ...stated, state: 'refused', reason: failure.why }
     case 'tls':

@@ -5,11 +5,14 @@
  */
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
+import { checkServerIdentity, type ConnectionOptions, type PeerCertificate, type TLSSocket } from 'node:tls'
 import type { Config } from '../../config/options.ts'
 import { lookupKeys } from '../../mail/address.ts'
 import type { TlsFacts } from '../../mail/tls-facts.ts'
 import type { StsPolicy } from '../../store/sts-policy.ts'
+import type { DaneDecision } from '../dane/dane-decision.ts'
+import { verifyByTlsa, type DaneVerification } from '../dane/dane-verification.ts'
+import { tlsaText } from '../dane/tlsa.ts'
 import { dnsNamesOf, namesNone } from './certificate-names.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
@@ -29,6 +32,12 @@ export interface TlsTerms {
    * the certificate of a resumed session is not verified again.
    */
   readonly digest: string
+  /** Verifies the certificate after the handshake, by TLSA records; absent when OpenSSL has verified it. */
+  readonly verifyPeer?: ((socket: TLSSocket) => DaneVerification) | undefined
+  /** The same terms with an issuer as the only trust anchor, for the second handshake of DANE. */
+  readonly anchored?: ((pem: string) => TlsTerms) | undefined
+  /** Trust in a certificate that was accepted; absent when OpenSSL's verification tells. */
+  readonly trust?: 'Untrusted' | 'Trusted' | 'Verified' | undefined
   /** True when the certificate is verified only to report what a policy would refuse. */
   readonly rehearsed?: boolean | undefined
 }
@@ -37,6 +46,13 @@ export interface TlsTerms {
 export interface AppliedSts {
   readonly policy: StsPolicy
   readonly enforced: boolean
+}
+
+/** A host to which TLSA records apply. */
+export interface DaneSubject {
+  readonly level: 'dane' | 'dane-only'
+  readonly names: readonly string[]
+  readonly wrapper: boolean
 }
 
 /** TLS settings of a destination, which apply where no policy matches. */
@@ -82,11 +98,11 @@ export class TlsPolicies {
   }
 
   /**
-   * True when the MTA-STS policy of a next hop applies: its mail exchangers are looked up, and the level is `may`. An entry of
+   * True when the MTA-STS policy of a next hop applies: its mail exchangers are looked up, and the level is `may` or `dane`. An entry of
    * smtp_tls_policy_maps takes precedence, as the operator's way around the policy of a domain.
    */
   followsSts(hop: NextHop, { level, wrapper }: TlsSettings): boolean {
-    return hop.mx && level === 'may' && !wrapper && isIP(hop.host) === 0 && this.#entryFor(hop) === undefined
+    return hop.mx && (level === 'may' || level === 'dane') && !wrapper && isIP(hop.host) === 0 && this.#entryFor(hop) === undefined
   }
 
   termsFor(hop: NextHop, hostname: string, settings: TlsSettings, sts?: AppliedSts): TlsTerms {
@@ -107,6 +123,40 @@ export class TlsPolicies {
     const required = isMandatory(level)
     const stated = { level, policy: required ? ('config' as const) : ('none' as const) }
     return { level, required, wrapper, options, stated, digest: this.#digestOf(policy, settings) }
+  }
+
+  /** The level of a next hop; that of `settings` when no policy matches. */
+  levelFor(hop: NextHop, { level }: TlsSettings): TlsLevel {
+    return this.#policyFor(hop, level).level
+  }
+
+  /** Terms for a host with TLSA records: TLS is required. `names` are those that a certificate below a trust anchor may have. */
+  daneTerms(decision: Extract<DaneDecision, { kind: 'verify' | 'encrypt' }>, { level, names, wrapper }: DaneSubject): TlsTerms {
+    const stated = { level, policy: 'dane' as const }
+    const common = { level, required: true, wrapper, stated }
+    const { cert, key } = this.#files
+    const own = cert === undefined ? {} : { cert, key: key ?? cert }
+    if (decision.kind === 'encrypt')
+      return { ...common, options: { rejectUnauthorized: false, ...own }, digest: digest(['dane', 'encrypt']), trust: 'Untrusted' }
+    const { base, records, half } = decision
+    const trust = half ? 'Trusted' : 'Verified'
+    const shared = { ...common, trust, digest: digest(['dane', trust, ...names, ...records.map(tlsaText).toSorted()]) } as const
+    return {
+      ...shared,
+      options: { rejectUnauthorized: false, servername: base, ...own },
+      verifyPeer: (socket) => verifyByTlsa(records, socket),
+      anchored: (pem) => ({
+        ...shared,
+        options: {
+          rejectUnauthorized: true,
+          servername: base,
+          ca: pem,
+          allowPartialTrustChain: true,
+          ...own,
+          checkServerIdentity: (_, certificate) => namesNone(certificate, names),
+        },
+      }),
+    }
   }
 
   #stsTerms(hostname: string, sts: AppliedSts): TlsTerms {

@@ -28,12 +28,12 @@ export function convertLogins(parameters: PostfixParameters, context: TableConte
 }
 
 /** Levels that deferd has not, and the next stricter ones. */
-const STRICTER: Readonly<Record<string, string>> = { dane: 'may', 'dane-only': 'secure', fingerprint: 'secure' }
+const STRICTER: Readonly<Record<string, string>> = { fingerprint: 'secure' }
 
 /** The level in deferd, with a comment when it is another. */
 export function tlsLevel(level: string, what: string, { draft }: Pick<TableContext, 'draft'>): string {
   const meant = STRICTER[level]
-  if (meant !== undefined) draft.note(`${what} = ${level}: deferd has no DANE and no fingerprints; ${meant} is the level without them`)
+  if (meant !== undefined) draft.note(`${what} = ${level}: deferd has no fingerprints; ${meant} is the level without them`)
   return meant ?? level
 }
 

@@ -2,7 +2,7 @@
  * DNS of the remote network: the zones of the script. Every other domain has one mail exchanger, `mx.DOMAIN`, with an address of
  * its own.
  */
-import type { Lookup, MxRecord } from '../../system/net.ts'
+import type { Lookup, MxRecord, SecureLookup, SecureRecords } from '../../system/net.ts'
 import type { Zone } from './rule.ts'
 
 /** Networks for documentation (RFC 5737). Worlds with more hosts continue in 11.0.0.0/8; no packet leaves the process. */
@@ -46,6 +46,43 @@ export class DnsZones {
     const exchange = `mx.${domain}`
     this.#serves(exchange, domain)
     return { kind: 'found', records: [{ preference: 10, exchange }] }
+  }
+
+  /** Records of a type with their authenticity, through the aliases of the zones. */
+  secure<T extends keyof SecureRecords>(asked: string, type: T): SecureLookup<SecureRecords[T]> {
+    const alias = this.#zones.get(asked)?.alias
+    const secure = this.#isSecure(asked)
+    if (alias !== undefined && type !== 'CNAME') {
+      const answer = this.secure(alias, type)
+      return answer.kind === 'failed' ? answer : { ...answer, secure: answer.secure && secure }
+    }
+    const answer = this.#records(asked, type) as Lookup<SecureRecords[T]>
+    if (answer.kind === 'failed') return answer
+    return answer.kind === 'none' ? { ...answer, secure } : { ...answer, secure, name: asked }
+  }
+
+  #records(name: string, type: keyof SecureRecords): Lookup<SecureRecords[keyof SecureRecords]> {
+    switch (type) {
+      case 'MX':
+        return this.mx(name)
+      case 'A':
+        return this.addresses(name, 4)
+      case 'AAAA':
+        return this.addresses(name, 6)
+      case 'TLSA':
+        return found(this.#zones.get(name)?.tlsa ?? [])
+      case 'CNAME': {
+        const alias = this.#zones.get(name)?.alias
+        return found(alias === undefined ? [] : [alias])
+      }
+    }
+  }
+
+  #isSecure(name: string): boolean {
+    const own = this.#zones.get(name)?.secure
+    if (own !== undefined) return own
+    const dot = name.indexOf('.')
+    return dot >= 0 && this.#isSecure(name.slice(dot + 1))
   }
 
   txt(name: string): Lookup<string> {

@@ -3,7 +3,7 @@
  * MemoryNet, a sink through TCP ports. Rules, their state and the bytes sent are the same in both.
  */
 import type { Socket } from 'node:net'
-import type { Endpoint, Lookup, MxRecord } from '../../system/net.ts'
+import type { Endpoint, Lookup, MxRecord, SecureLookup, SecureRecords } from '../../system/net.ts'
 import { sleep, type Clock, type Duration } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { DialOutcome, RemoteHosts } from '../virtual/memory-net.ts'
@@ -113,6 +113,16 @@ export class RemoteNetwork implements RemoteHosts, Host {
   async lookupTxt(name: string): Promise<Lookup<string>> {
     const facts = this.#factsAt('dns', { mx: '', domains: [name] })
     return this.#lookup(facts, { type: 'TXT', name }, () => this.#zones.txt(name), [])
+  }
+
+  async lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>> {
+    const facts = this.#factsAt('dns', { mx: type === 'MX' ? '' : name, domains: [name] })
+    let secure: SecureLookup<SecureRecords[T]> | undefined
+    const usual = (): Lookup<SecureRecords[T]> => (secure = this.#zones.secure(name, type))
+    const answer = await this.#lookup(facts, { type, name }, usual, [])
+    if (answer.kind === 'failed') return answer
+    // A fault takes the place of the answer of the zones; it is not authentic.
+    return secure ?? { kind: 'none', nxdomain: answer.kind === 'none' && answer.nxdomain, secure: false }
   }
 
   dial(to: Endpoint, from: Endpoint): DialOutcome {

@@ -2,6 +2,7 @@
  * Fault rules as values. A rule defines where it applies (mail and host), when it acts (frequency, times, load), and its action
  * at one stage of the session. TOML scripts, code and the addresses of a sink produce the same rules.
  */
+import type { TlsaRecord } from '../../system/net.ts'
 import type { Duration } from '../../system/clock.ts'
 
 /** Stages with a reply, in the order of a session. */
@@ -153,6 +154,12 @@ export interface Zone {
   readonly aaaa: readonly string[]
   /** TXT records, each with its strings joined; none when absent. */
   readonly txt?: readonly string[] | undefined
+  /** TLSA records; none when absent. */
+  readonly tlsa?: readonly TlsaRecord[] | undefined
+  /** Name of which this one is an alias (CNAME). */
+  readonly alias?: string | undefined
+  /** True when a validating resolver finds the answers authentic. Absent: those of the parent domain, at the top not. */
+  readonly secure?: boolean | undefined
 }
 
 /** Rules and zones of a script. The first matching rule is applied. */

@@ -4,7 +4,17 @@
  */
 import { isIPv6, type Socket } from 'node:net'
 import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
-import type { DialOptions, Endpoint, Listener, ListenOptions, Lookup, MxRecord, Net } from '../../system/net.ts'
+import type {
+  DialOptions,
+  Endpoint,
+  Listener,
+  ListenOptions,
+  Lookup,
+  MxRecord,
+  Net,
+  SecureLookup,
+  SecureRecords,
+} from '../../system/net.ts'
 import type { Busy } from './time-driver.ts'
 import { MemorySocket, systemError, type Network } from './memory-socket.ts'
 
@@ -21,6 +31,8 @@ export interface RemoteHosts {
   lookupAddresses(host: string, family: 4 | 6): Lookup<string> | Promise<Lookup<string>>
   /** TXT records, each with its strings joined; none when absent. */
   lookupTxt?(name: string): Lookup<string> | Promise<Lookup<string>>
+  /** Records with their authenticity; none when absent. */
+  lookupSecure?<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>>
   /** Addresses of a host in the hosts file of the machine; none when absent. */
   hostsFile?(host: string): readonly string[]
   dial(to: Endpoint, from: Endpoint): DialOutcome
@@ -84,6 +96,10 @@ export class MemoryNet implements Net, Busy {
 
   lookupTxt(name: string): Promise<Lookup<string>> {
     return this.#lookup(() => this.#remote.lookupTxt?.(name) ?? { kind: 'none', nxdomain: true })
+  }
+
+  lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>> {
+    return this.#lookup(() => this.#remote.lookupSecure?.(name, type) ?? { kind: 'none', nxdomain: true, secure: false })
   }
 
   /** No address has a name in this network. */

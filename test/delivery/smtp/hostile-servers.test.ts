@@ -161,7 +161,14 @@ describe('deadlines', () => {
 
   test('name servers that never reply do not hang an attempt, nor an abandoned one', async () => {
     const silent = () => new Promise<never>(() => undefined)
-    const lookups = { lookupMx: silent, lookupAddresses: silent, lookupHost: silent, lookupNames: silent, lookupTxt: silent }
+    const lookups = {
+      lookupMx: silent,
+      lookupAddresses: silent,
+      lookupHost: silent,
+      lookupNames: silent,
+      lookupTxt: silent,
+      lookupSecure: silent,
+    }
     const net = { ...lookups, dial: silent, listen: silent, ownAddresses: () => [] }
     const far = new SmtpAgentHarness({ agent: { net } })
     const result = await far.deliver({ to: [ANN] })

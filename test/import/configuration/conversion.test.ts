@@ -71,7 +71,7 @@ test('a smarthost with logins and tables', () => {
     virtual_alias_maps: ['inline:{ { old@example.com = new@example.com, other@example.com } }'],
     default_destination_concurrency_limit: '7',
     relay_domains: ['host.example', 'localhost.example', 'localhost', 'relayed.test', '.sub.test'],
-    smtp_tls_policy_maps: ['secure.test secure match=mx.secure.test', 'old.test may', 'dane.test secure'],
+    smtp_tls_policy_maps: ['secure.test secure match=mx.secure.test', 'old.test may', 'dane.test dane-only'],
     minimal_backoff_time: '600s',
     maximal_backoff_time: '2h',
     delay_warning_time: '4',

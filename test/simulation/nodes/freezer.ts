@@ -101,6 +101,7 @@ export class Freezer {
       lookupAddresses: (host, family) => this.answer(net.lookupAddresses(host, family)),
       lookupHost: (host) => this.answer(net.lookupHost(host)),
       lookupTxt: (name) => this.answer(net.lookupTxt(name)),
+      lookupSecure: (name, type) => this.answer(net.lookupSecure(name, type)),
       lookupNames: (address) => this.answer(net.lookupNames(address)),
       listen: (at, accept): Promise<Listener> => net.listen(at, (socket) => this.run(() => accept(keep(socket)))),
     }
