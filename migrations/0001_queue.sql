@@ -226,6 +226,43 @@ create table sts_policy (
   failure    text
 ) strict, without rowid;
 
+-- Events that programs subscribe to, written with what happened. Numbers have no gaps, and the newest row is never deleted, so that no
+-- number is used twice. Without row numbers, because a salvage could not tell the rows from those of `history`.
+create table event (
+  seq  integer primary key,
+  at   integer not null,
+  type text    not null,
+  data text    not null -- JSON
+) strict, without rowid;
+
+create table subscription (
+  name        text    primary key,
+  owner       text    not null check (owner = 'configuration' or owner = 'command'),
+  settings    text    not null, -- JSON: target, filter and secrets
+  created_at  integer not null,
+  created_by  text    not null,
+  cursor      integer not null, -- number of the last event that is done
+  state       text    not null default 'active' check (state = 'active' or state = 'disabled'),
+  why         text,    -- why it is disabled
+  tries       integer not null default 0, -- failed tries of the next event
+  due_at      integer, -- time of the next try
+  last_answer text,    -- JSON
+  losses      text    not null default '[]' -- JSON: deleted events of which it was not told yet
+) strict, without rowid;
+
+-- Events that the target of a subscription refused.
+create table parked (
+  subscription text    not null,
+  seq          integer not null,
+  tries        integer not null,
+  parked_at    integer not null,
+  due_at       integer, -- time of the next try, after an operator asked for one
+  answer       text    not null,
+  primary key (subscription, seq)
+) strict, without rowid;
+
+create index parked_due on parked (subscription, due_at, seq) where due_at is not null;
+
 create table meta (
   name  text primary key,
   value integer not null
@@ -241,3 +278,6 @@ create table traffic (
   expired   integer not null,
   deleted   integer not null
 ) strict;
+
+-- Part of the ids of events, so that another queue has other ids.
+insert into meta (name, value) values ('event_epoch', abs(random() % 2176782336));

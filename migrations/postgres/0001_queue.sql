@@ -268,6 +268,51 @@ create table sts_policy (
   failure    text
 );
 
+-- Events that programs subscribe to, written with what happened. An event has a number after its commit, so that no event with a lower
+-- number is committed later. Numbers have no gaps.
+create table event (
+  id   bigint generated always as identity, -- order of writing
+  seq  bigint,          -- null until it is numbered
+  at   bigint not null,
+  type text   not null,
+  data text   not null  -- JSON
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+create index event_unnumbered on event (id) where seq is null;
+create unique index event_seq on event (seq) where seq is not null;
+
+create table outbox (
+  one   boolean primary key default true check (one),
+  epoch bigint  not null default floor(random() * 2176782336), -- part of the ids of events, so that another queue has other ids
+  last  bigint  not null default 0 -- the last number
+);
+
+create table subscription (
+  name        text   collate "C" primary key,
+  owner       text   not null check (owner in ('configuration', 'command')),
+  settings    text   not null, -- JSON: target, filter and secrets
+  created_at  bigint not null,
+  created_by  text   not null,
+  cursor      bigint not null, -- number of the last event that is done
+  state       text   not null default 'active' check (state in ('active', 'disabled')),
+  why         text,            -- why it is disabled
+  tries       int    not null default 0, -- failed tries of the next event
+  due_at      bigint,          -- time of the next try
+  last_answer text,            -- JSON
+  losses      text   not null default '[]' -- JSON: deleted events of which it was not told yet
+);
+
+-- Events that the target of a subscription refused.
+create table parked (
+  subscription text   collate "C" not null,
+  seq          bigint not null,
+  tries        int    not null,
+  parked_at    bigint not null,
+  due_at       bigint, -- time of the next try, after an operator asked for one
+  answer       text   not null,
+  primary key (subscription, seq)
+);
+create index parked_due on parked (subscription, due_at, seq) where due_at is not null;
+
 -- Questions of a command to a node, and the answers.
 create table ask (
   id     bigint generated always as identity primary key,
@@ -348,3 +393,4 @@ create table moved_to (
 
 insert into queue (version, oldest_known, shards) values (1, 1, 256);
 insert into shard (id) select generate_series(0, 255);
+insert into outbox default values;

@@ -11,6 +11,7 @@ import type { TokenReader } from './access-token.ts'
 import type { StsPolicyReader } from './sts-policy.ts'
 import type { AuditReader } from './audit-log.ts'
 import { matchesPattern } from './filter-pattern.ts'
+import type { OutboxReader } from './outbox/outbox-store.ts'
 import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
 import type { Traffic, TrafficMinute } from './traffic.ts'
@@ -203,7 +204,7 @@ export interface Survey {
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
  * next call, may show a later state.
  */
-export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader {
+export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader, OutboxReader {
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */

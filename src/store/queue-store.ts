@@ -8,12 +8,14 @@
  */
 import type { Duration, Instant } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
+import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { AccessEntryStore } from './access-entry.ts'
 import type { StsPolicyStore } from './sts-policy.ts'
 import type { TokenStore } from './access-token.ts'
 import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
 import type { Suspension } from './destination-status.ts'
+import type { OutboxStore } from './outbox/outbox-store.ts'
 import type { QueueTally } from './queue-tally.ts'
 import type {
   ContentId,
@@ -103,6 +105,8 @@ export interface NewMessage {
    * same request with RequestRepeated.
    */
   readonly request?: (IdempotentRequest & { readonly answer: string }) | undefined
+  /** Events of the message, kept with it. */
+  readonly events?: readonly NewEvent[] | undefined
 }
 
 /** Limits of a claim of due mail for one destination. */
@@ -169,6 +173,8 @@ export interface Settlement {
   readonly attempts: readonly AttemptRecord[]
   /** Time of the next delay warning. Null means no further warning; absent leaves the time unchanged. */
   readonly warnAt?: Instant | null | undefined
+  /** Events of the recipients, of which those of settled ones are kept. */
+  readonly events?: readonly RecipientEvent[] | undefined
 }
 
 export interface SettleResult {
@@ -208,6 +214,8 @@ export interface Report {
   readonly warnings: number
   /** Time when the next delay warning may be due; null for none. */
   readonly warnAt: Instant | null
+  /** Events of the notices, kept with them. */
+  readonly events?: readonly NewEvent[] | undefined
 }
 
 /** Saved state of a destination, apart from its mail. */
@@ -241,6 +249,8 @@ export type Operation =
 export interface MessageOperation {
   readonly message: MessageId
   readonly operation: Operation
+  /** Events of the change, kept when the message is changed. */
+  readonly events?: readonly NewEvent[] | undefined
 }
 
 export interface OperationResult {
@@ -270,7 +280,7 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore {
+export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore, OutboxStore {
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.
@@ -348,8 +358,8 @@ export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsP
   /** The earliest expiry of a waiting recipient, and the earliest delay warning. */
   nextDeadlines(): Promise<{ readonly expiresAt: Instant | null; readonly warnAt: Instant | null }>
   destinations(): Promise<readonly DestinationRecord[]>
-  /** Saves the state of a destination. Deletes the record when the state equals the default. */
-  saveDestination(record: DestinationRecord): Promise<void>
+  /** Saves the state of a destination, with the events of its change. Deletes the record when the state equals the default. */
+  saveDestination(record: DestinationRecord, events?: readonly NewEvent[]): Promise<void>
 
   /**
    * Applies operations to messages in one commit and returns one result per operation, in order. A recipient in delivery is not

@@ -9,6 +9,7 @@ import { onClockAhead, type QueueFilter, type QueueReader } from './queue-reader
 import type { AccessToken } from './access-token.ts'
 import type { StsPolicy } from './sts-policy.ts'
 import type { AuditEntry } from './audit-log.ts'
+import type { ParkedEvent, Progress } from './outbox/subscription.ts'
 import type { AttemptRecord } from './queue-store.ts'
 
 /** Returns `reader`, wrapped when the queue's clock differs from the wall clock. Reads the record of the clock once. */
@@ -49,6 +50,17 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     addedAt: wall(one.addedAt),
     expiresAt: wallOrNull(one.expiresAt),
     lastUsedAt: wallOrNull(one.lastUsedAt),
+  })
+  const progress = (one: Progress): Progress => ({
+    ...one,
+    dueAt: wallOrNull(one.dueAt),
+    lastAnswer: one.lastAnswer === null ? null : { ...one.lastAnswer, at: wall(one.lastAnswer.at) },
+  })
+  const parked = (one: ParkedEvent): ParkedEvent => ({
+    ...one,
+    event: { ...one.event, at: wall(one.event.at) },
+    parkedAt: wall(one.parkedAt),
+    dueAt: wallOrNull(one.dueAt),
   })
   const filterOf = (filter: QueueFilter): QueueFilter => onClockAhead(filter, offset())
   return {
@@ -106,6 +118,18 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
       return found === undefined ? undefined : policy(found)
     },
     stsPolicies: async () => (await reader.stsPolicies()).map(policy),
+    allSubscriptions: async () =>
+      (await reader.allSubscriptions()).map((one) => ({
+        ...one,
+        createdAt: wall(one.createdAt),
+        oldestAt: wallOrNull(one.oldestAt),
+        progress: progress(one.progress),
+      })),
+    parkedEvents: async (name, page) => (await reader.parkedEvents(name, page)).map(parked),
+    eventsAfter: async (page) => {
+      const found = await reader.eventsAfter(page)
+      return { ...found, events: found.events.map((one) => ({ ...one, at: wall(one.at) })) }
+    },
     tokenByHash: async (hash) => {
       const found = await reader.tokenByHash(hash)
       return found === undefined ? undefined : token(found)

@@ -11,6 +11,7 @@ import { looking } from './reader.ts'
 import type { Open, Subject } from './mail.ts'
 import { movable, movesAcrossRestarts } from './moves.ts'
 import { operators } from './operations.ts'
+import { outbox, outboxAcrossRestarts } from './outbox.ts'
 import { outcomes } from './settlements.ts'
 import { restarts } from './restarts.ts'
 import { searches } from './searches.ts'
@@ -48,7 +49,9 @@ export function describeQueueStore(
     if (survivesCrashes) describe('restarts', () => restarts(subject, (next) => (current = next), shared))
     if (survivesCrashes) describe('operations and restarts', () => operationsAcrossRestarts(subject, (next) => (current = next)))
     if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
+    if (survivesCrashes) describe('events and restarts', () => outboxAcrossRestarts(subject, (next) => (current = next)))
     if (restartsOnly) return
+    describe('events', () => outbox(subject))
     describe('enqueue', () => comingIn(subject))
     describe('leases', () => leases(subject))
     describe('settlements', () => outcomes(subject))

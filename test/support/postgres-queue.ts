@@ -24,7 +24,8 @@ export const connectTo = async (url: DatabaseUrl, application = 'deferd test', p
   new Connection(await openSession({ url, durability: 'primary', application, pipeline }))
 
 const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
-  kept_request, access_token, access_entry, ask, traffic, moving, origin, kept_ids, records_taken, mover, moved_to`
+  event, subscription, parked, kept_request, access_token, access_entry, ask, traffic, moving, origin, kept_ids, records_taken, mover,
+  moved_to`
 
 /** Time limit of the creation of a cluster, in ms, on a machine that runs other tests too. */
 const START_LIMIT = 60_000
@@ -32,6 +33,7 @@ const START_LIMIT = 60_000
 const EMPTY = [
   ...TABLES.split(/,\s+/).map((table) => `delete from ${table}`),
   'update shard set owner = null',
+  'update outbox set last = 0',
   'alter table message drop constraint if exists queue_moved',
   'alter sequence message_id restart',
 ].join(';')

@@ -12,3 +12,6 @@ export type Shard = number
 
 /** Shard of a destination: CRC-32 of its name in UTF-8, modulo SHARDS. */
 export const shardOf = (destination: DestinationName): Shard => crc32(destination) % SHARDS
+
+/** Shard of a subscription, whose owner sends its events. */
+export const subscriptionShard = (name: string): Shard => shardOf(`events:${name}`)

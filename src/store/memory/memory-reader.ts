@@ -10,6 +10,8 @@ import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { StsPolicy } from '../sts-policy.ts'
+import type { EventPage, OutboxReader } from '../outbox/outbox-store.ts'
+import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
 import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
 import type { ReaderEngine } from '../reader-methods.ts'
@@ -248,6 +250,18 @@ export class MemoryReader implements ReaderEngine {
 
   counts(): readonly QueueCount[] {
     return countsOf(this.#queue)
+  }
+
+  allSubscriptions(): readonly SubscriptionView[] {
+    return this.#queue.outbox.views()
+  }
+
+  parkedEvents(...wanted: Parameters<OutboxReader['parkedEvents']>): readonly ParkedEvent[] {
+    return this.#queue.outbox.parkedEvents(...wanted)
+  }
+
+  eventsAfter(page: Parameters<OutboxReader['eventsAfter']>[0]): EventPage {
+    return this.#queue.outbox.eventsAfter(page)
   }
 
   trashCount(): TrashCount {

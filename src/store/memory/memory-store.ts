@@ -42,6 +42,8 @@ import {
   type OwnerId,
   type RecipientId,
 } from '../../mail/message.ts'
+import type { NewEvent } from '../../events/kept-event.ts'
+import { MemoryEvents } from './memory-events.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
@@ -96,12 +98,13 @@ function fenced(store: QueueStore, owner: QueueOwner): QueueStore {
   })
 }
 
-class MemoryStore implements QueueStore {
+class MemoryStore extends MemoryEvents implements QueueStore {
   readonly #queue: MemoryQueue
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
 
   constructor(queue: MemoryQueue, owner: QueueOwner) {
+    super(queue, owner)
     this.#queue = queue
     this.#owner = owner
     this.#terms = { owner: owner.id, until: Infinity }
@@ -150,7 +153,7 @@ class MemoryStore implements QueueStore {
     return chunk === undefined ? undefined : new Uint8Array(chunk)
   }
 
-  #enter({ message, recipients, content, hold = false, maildropFile, request, warnings = 0 }: NewMessage): void {
+  #enter({ message, recipients, content, hold = false, maildropFile, request, warnings = 0, events }: NewMessage): void {
     if (this.#queue.movedTo !== null) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
@@ -164,11 +167,13 @@ class MemoryStore implements QueueStore {
     noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
     this.#queue.messages.set(message.id, { ...newMessage(message, entered, hold ? 'hold' : 'queued'), warnings })
     for (const one of entered) this.#tellDue(one)
+    this.#queue.outbox.keep(events)
   }
 
   // --- leases
 
   async claimDue({ destination, now, limit, recipientLimit }: Claim) {
+    this.#queue.outbox.passed(now)
     const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT)
     const due = there.filter((one) => one.dueAt <= now).slice(0, limit)
     const requests = packRequests(
@@ -180,11 +185,13 @@ class MemoryStore implements QueueStore {
   }
 
   async claimSuspect(now: Instant) {
+    this.#queue.outbox.passed(now)
     const [suspect] = this.#waiting((one) => one.deliveryStarts >= STARTS_UNTIL_SUSPECT && one.dueAt <= now)
     return suspect === undefined ? undefined : packRequests([this.#lease(suspect)], this.#terms, 1)[0]
   }
 
   async claimExpired(now: Instant, limit: number, except: readonly DestinationName[] = []) {
+    this.#queue.outbox.passed(now)
     const over = this.#waiting((one) => one.expiresAt <= now && !except.includes(one.destination)).toSorted(
       (a, b) => a.expiresAt - b.expiresAt || a.id - b.id,
     )
@@ -223,7 +230,7 @@ class MemoryStore implements QueueStore {
 
   // --- outcomes
 
-  async settle({ owner, message, recipients, attempts, warnAt }: Settlement): Promise<SettleResult> {
+  async settle({ owner, message, recipients, attempts, warnAt, events = [] }: Settlement): Promise<SettleResult> {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return { removed: false, noticeDue: false }
     const applied = new Set<RecipientId>()
@@ -239,6 +246,7 @@ class MemoryStore implements QueueStore {
     for (const { outcome, at } of made) if (outcome === 'deferred') noteTraffic(this.#queue, 'deferred', at, 1)
     held.history.push(...made)
     if (warnAt !== undefined && applied.size > 0) held.warnAt = warnAt
+    this.#queue.outbox.keep(events.filter(({ recipient }) => applied.has(recipient)))
     return { removed: this.#leaves(held), noticeDue: this.#noticeDue(held, warnAt) }
   }
 
@@ -249,9 +257,9 @@ class MemoryStore implements QueueStore {
     return isDue && this.#owner.isHome(held)
   }
 
-  async quarantine(message: MessageId, _why: string): Promise<void> {
+  async quarantine(message: MessageId, why: string): Promise<void> {
     const held = this.#queue.messages.get(message)
-    if (held !== undefined) setAside(held, (one) => this.#owner.leases(one))
+    if (held !== undefined) setAside(this.#queue, held, why, (one) => this.#owner.leases(one))
   }
 
   // --- notices due
@@ -273,6 +281,7 @@ class MemoryStore implements QueueStore {
   }
 
   async claimWarnings(now: Instant, limit: number): Promise<MessageWithNoticesDue[]> {
+    this.#queue.outbox.passed(now)
     const due = this.#toBeWarned().filter(({ at }) => at <= now)
     return due
       .toSorted((a, b) => a.at - b.at || a.held.message.id - b.held.message.id)
@@ -293,7 +302,7 @@ class MemoryStore implements QueueStore {
     }
   }
 
-  async report({ message, noticesSettled, late, notices, warnings, warnAt }: Report) {
+  async report({ message, noticesSettled, late, notices, warnings, warnAt, events }: Report) {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return { removed: false, entered: false }
     const stillDue = held.recipients.filter((one) =>
@@ -306,6 +315,7 @@ class MemoryStore implements QueueStore {
     for (const one of stillDue) delete one.noticeDue
     held.warnings = warnings
     held.warnAt = warnAt
+    this.#queue.outbox.keep(events)
     return { removed: this.#leaves(held), entered: true }
   }
 
@@ -336,7 +346,8 @@ class MemoryStore implements QueueStore {
     return [...this.#queue.destinations.values()].filter(({ name }) => this.#owner.owns(name))
   }
 
-  async saveDestination(record: DestinationRecord): Promise<void> {
+  async saveDestination(record: DestinationRecord, events?: readonly NewEvent[]): Promise<void> {
+    this.#queue.outbox.keep(events)
     const ordinary = record.deadUntil === null && record.probeInterval === null && record.suspension === null
     if (ordinary) this.#queue.destinations.delete(record.name)
     else this.#queue.destinations.set(record.name, record)

@@ -8,10 +8,11 @@ import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldR
 import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
 import type { DestinationDue, MessageOperation, Operation, OperationResult } from '../queue-store.ts'
 
-export function applyOperation(queue: MemoryQueue, { message: id, operation }: MessageOperation): OperationResult {
+export function applyOperation(queue: MemoryQueue, { message: id, operation, events }: MessageOperation): OperationResult {
   const held = queue.messages.get(id)
   if (held === undefined) return { changed: false, woken: [] }
   const changed = apply(queue, held, operation)
+  if (changed) queue.outbox.keep(events)
   // A hold or a deletion makes no mail due, so no destination has to be scheduled.
   if (!changed || operation.kind === 'hold' || operation.kind === 'delete') return { changed, woken: [] }
   const entry = queue.messages.get(operation.kind === 'requeue' ? operation.newId : id)
@@ -35,6 +36,7 @@ export function depart(queue: MemoryQueue, { message, forcedExpire, warnings, re
   }
   queue.history.set(message.id, { seq: ++queue.departures, details })
   queue.messages.delete(message.id)
+  queue.outbox.removed(message, leftAt)
   const others = [...queue.messages.values(), ...[...queue.moving.values()].map(({ moved }) => moved)]
   const shared = others.some((other) => other.message.contentId === message.contentId)
   if (!shared) queue.bodies.delete(message.contentId)

@@ -4,7 +4,7 @@
  */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { DueArrival } from '../membership/node-table.ts'
-import { shardOf } from '../membership/shards.ts'
+import { shardOf, type Shard } from '../membership/shards.ts'
 import type { DestinationRecord, RecipientsElsewhere } from '../queue-store.ts'
 import { isLive } from '../../mail/message.ts'
 import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
@@ -26,7 +26,11 @@ export class QueueOwner {
   }
 
   owns(destination: DestinationName): boolean {
-    return this.#isSole || this.#queue.shards[shardOf(destination)] === this.id
+    return this.ownsShard(shardOf(destination))
+  }
+
+  ownsShard(shard: Shard): boolean {
+    return this.#isSole || this.#queue.shards[shard] === this.id
   }
 
   /** True when this owner sends the notices about the message. */

@@ -18,6 +18,7 @@ import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { StsPolicy } from '../sts-policy.ts'
 import type { AuditEntry, KeptRequest } from '../audit-log.ts'
+import { MemoryOutbox } from './memory-outbox.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import type { Arrivals, NodeState } from '../membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
@@ -90,6 +91,7 @@ export interface MemoryQueue {
   readonly accessEntries: Map<string, AccessEntry>
   /** MTA-STS policies by domain. */
   readonly stsPolicies: Map<string, StsPolicy>
+  readonly outbox: MemoryOutbox
   readonly identity: QueueIdentity
   movedTo: string | null
   /** Messages that a move has taken out of the queue. */
@@ -138,6 +140,7 @@ export const emptyQueue = (): MemoryQueue => ({
   tokens: new Map(),
   accessEntries: new Map(),
   stsPolicies: new Map(),
+  outbox: new MemoryOutbox(),
   identity: `memory ${++queues}`,
   movedTo: null,
   moving: new Map(),

@@ -14,14 +14,14 @@ export interface RecoveryReport {
 
 /** Recovers a queue that its last owner has left. */
 export function recover(queue: MemoryQueue): RecoveryReport {
-  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(held, isLeased, STARTS_UNTIL_CORRUPT))
+  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, isLeased, STARTS_UNTIL_CORRUPT))
   endAbandoned(queue, () => true)
   return { quarantined, swept: sweep(queue, () => true) }
 }
 
 /** Ends the leases and deletes the staged contents of one owner. `limit` is the number of starts after which mail is quarantined. */
 export function removeOwner(queue: MemoryQueue, owner: OwnerId, limit: number): RecoveryReport {
-  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(held, ({ leasedBy }) => leasedBy === owner, limit))
+  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, ({ leasedBy }) => leasedBy === owner, limit))
   endAbandoned(queue, (by) => by === owner)
   return { quarantined, swept: sweep(queue, (by) => by === owner) }
 }
@@ -29,14 +29,19 @@ export function removeOwner(queue: MemoryQueue, owner: OwnerId, limit: number): 
 const isLeased = ({ state }: HeldRecipient): boolean => state === 'leased'
 
 /** Ends leases of a message. Due times, schedule steps and attempt counts do not change. */
-function endLeases(held: HeldMessage, ended: (recipient: HeldRecipient) => boolean, limit: number): RecoveryReport['quarantined'] {
+function endLeases(
+  queue: MemoryQueue,
+  held: HeldMessage,
+  ended: (recipient: HeldRecipient) => boolean,
+  limit: number,
+): RecoveryReport['quarantined'] {
   const left = held.recipients.filter(ended)
   const convicted = left.find((one) => one.deliveryStarts >= limit)
   for (const one of left) one.state = held.placement === 'queued' ? 'waiting' : 'parked'
   for (const one of left) one.leasedBy = null
   if (convicted === undefined) return []
   const why = `in delivery when the daemon died, ${convicted.deliveryStarts} times`
-  setAside(held, () => false)
+  setAside(queue, held, why, () => false)
   return [{ queueId: queueIdOf(held.message), why }]
 }
 
@@ -44,7 +49,8 @@ function endLeases(held: HeldMessage, ended: (recipient: HeldRecipient) => boole
  * Moves a message to `corrupt` and parks its waiting recipients and those whose leases `ends` selects, so that no claim returns
  * them. The others are parked at the end of their leases.
  */
-export function setAside(held: HeldMessage, ends: (recipient: HeldRecipient) => boolean): void {
+export function setAside(queue: MemoryQueue, held: HeldMessage, why: string, ends: (recipient: HeldRecipient) => boolean): void {
+  if (held.placement !== 'corrupt') queue.outbox.quarantined(held.message, why)
   held.placement = 'corrupt'
   held.deletedAt = null
   for (const one of held.recipients) {

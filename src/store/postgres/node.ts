@@ -16,6 +16,7 @@ import { Fenced } from '../queue-store.ts'
 import { MIGRATIONS, newestIn } from './migrations.ts'
 import type { Connection } from './session/database-connection.ts'
 import * as sql from './session/node-queries.ts'
+import { TransactionEvents, WantedTypes } from './writing/transaction-events.ts'
 
 /** Labels of a node, which other nodes and commands show. */
 export interface NodeLabels {
@@ -74,14 +75,20 @@ async function remove(connection: Connection, node: OwnerId, deleteRow: () => Pr
 async function inherit(connection: Connection, node: OwnerId): Promise<Inheritance> {
   const ended = await connection.query<{ id: RecipientId; starts: number }>(sql.endLeasesOf, [node, STARTS_UNTIL_SUSPECT])
   const corrupt: string[] = []
+  const wanted = new WantedTypes()
+  if (ended.some(({ starts }) => starts >= SHARED_STARTS_UNTIL_CORRUPT)) await wanted.read(connection)
+  const events = new TransactionEvents(wanted)
   for (const { id, starts } of ended) {
     if (starts < SHARED_STARTS_UNTIL_CORRUPT) continue
     const message = messageOf(id)
     await connection.query(sql.parkRecipientsOf, [message])
     const why = `in delivery when its node failed, ${starts} times`
-    const [placed] = await connection.query<{ createdAt: number }>(sql.setCorrupt, [message, why])
-    if (placed !== undefined) corrupt.push(queueIdOf({ id: message, createdAt: placed.createdAt }))
+    const [placed] = await connection.query<{ createdAt: number; sender: string }>(sql.setCorrupt, [message, why])
+    if (placed === undefined) continue
+    corrupt.push(queueIdOf({ id: message, createdAt: placed.createdAt }))
+    events.quarantined({ id: message, ...placed }, why)
   }
+  await events.write(connection)
   const shards = await connection.query(sql.freeShardsOf, [node])
   const [staged] = await connection.query<{ swept: number }>(sql.deleteStagedOf, [node])
   await connection.query(sql.endOperationsOf, [node])

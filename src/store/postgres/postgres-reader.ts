@@ -21,6 +21,7 @@ import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { int8s } from './session/arrays.ts'
 import { auditReader } from './audit-reader.ts'
+import { outboxReader } from './outbox-reader.ts'
 import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { Listing } from './listing.ts'
@@ -73,6 +74,7 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     destinationRecords: async () => (await reading.query<DestinationRow>(sql.destinations)).map(toDestination),
     clockRecord: async () => null,
     ...auditReader(reading),
+    ...outboxReader(reading),
     ages: (page) => ages(reading, page),
     counts: () => counts(reading),
     trashCount: async () => (await reading.query<TrashCount>(sql.trashCount))[0] ?? { messages: 0, recipients: 0 },

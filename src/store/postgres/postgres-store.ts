@@ -18,6 +18,9 @@ import { MoveClaims, moveState } from './moving/move-claims.ts'
 import { NoticesDue } from './writing/notices-due.ts'
 import { Operating } from './writing/operate.ts'
 import { Outcomes } from './writing/outcomes.ts'
+import { ownSubscriptions, parkedDue, pullEvents } from './outbox-reader.ts'
+import { SubscriptionWriter } from './writing/subscription-writer.ts'
+import { WantedTypes } from './writing/transaction-events.ts'
 import { OutgoingMoves } from './moving/outgoing-moves.ts'
 import { OwnLeases } from './writing/own-leases.ts'
 import { TallyQuery } from './writing/tally-query.ts'
@@ -59,17 +62,20 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   const { node, clock } = deps
   const terms: LeaseTerms = { owner: node, until: Infinity }
   const leases = new OwnLeases()
-  const parts = partsOf(deps, terms, leases)
   const check = new FailoverCheck(deps.recent, () => ids)
   const examine = async (statements: Statements): Promise<void> => {
     const failover = await check.run(statements)
     if (failover !== null) deps.onEvent({ kind: 'failover', ...failover })
   }
   await examine(connection)
-  const writer = new Writer(connection, { ...deps, leases, examine, writers: writersOf(parts) })
-  const readers = readersOf(parts, deps.reading, {
+  const wanted = new WantedTypes()
+  await wanted.read(connection)
+  const parts = partsOf(deps, terms, leases, wanted)
+  const writer = new Writer(connection, { ...deps, leases, examine, wanted, writers: writersOf(parts) })
+  const readers = readersOf(parts, deps, {
     tally: new TallyQuery(clock, deps.tallyKeptFor),
     contents: new Contents(deps.reading),
+    wanted,
   })
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
   const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {
@@ -90,7 +96,7 @@ function assertCall(call: Call): void {
   if (call.method === 'takeMoved') for (const { content } of call.args[1]) assertChunks(content)
 }
 
-function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases) {
+function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases, wanted: WantedTypes) {
   const audit = new AuditWriter({ owner: node, name })
   const intake = new Intake({ owner: node, name, leases, audit })
   const operating = new Operating(node, leases, audit)
@@ -100,6 +106,7 @@ function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: O
     operating,
     audit,
     claims,
+    subscriptions: new SubscriptionWriter(wanted),
     outgoing: new OutgoingMoves({ node, claims, operating }),
     incoming: new IncomingMoves({ node, name, claims, operating, intake }),
     leases: new Leases(terms, leases),
@@ -111,7 +118,19 @@ function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: O
 
 type Parts = ReturnType<typeof partsOf>
 
-const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, housekeeping, claims, outgoing, incoming }: Parts): Writers =>
+const writersOf = ({
+  intake,
+  operating,
+  audit,
+  leases,
+  outcomes,
+  noticesDue,
+  housekeeping,
+  subscriptions,
+  claims,
+  outgoing,
+  incoming,
+}: Parts): Writers =>
   ({
     nextIds: housekeeping.nextIds,
     stage: intake.stage,
@@ -130,6 +149,16 @@ const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, hou
     saveDestination: housekeeping.saveDestination,
     operate: operating.operate,
     move: operating.move,
+    subscribe: subscriptions.subscribe,
+    unsubscribe: subscriptions.unsubscribe,
+    changeSecrets: subscriptions.changeSecrets,
+    configureSubscriptions: subscriptions.configureSubscriptions,
+    numberEvents: subscriptions.numberEvents,
+    saveProgress: subscriptions.saveProgress,
+    settleParked: subscriptions.settleParked,
+    replayEvents: subscriptions.replayEvents,
+    recordEvents: subscriptions.recordEvents,
+    pruneEvents: subscriptions.pruneEvents,
     audit: audit.audit,
     beginOperation: audit.beginOperation,
     endOperation: audit.endOperation,
@@ -161,9 +190,14 @@ const writersOf = ({ intake, operating, audit, leases, outcomes, noticesDue, hou
 interface Kept {
   readonly tally: TallyQuery
   readonly contents: Contents
+  readonly wanted: WantedTypes
 }
 
-const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, { tally, contents }: Kept): Readers => ({
+const readersOf = (
+  { noticesDue, housekeeping }: Parts,
+  { node, reading }: PostgresStoreDeps,
+  { tally, contents, wanted }: Kept,
+): Readers => ({
   maildropFiles: () => housekeeping.maildropFiles(reading),
   readChunk: (content, index) => contents.readChunk(content, index),
   messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),
@@ -180,4 +214,8 @@ const readersOf = ({ noticesDue, housekeeping }: Parts, reading: Statements, { t
   freeSpace: async () => Infinity,
   moveState: () => moveState(reading),
   recordsTaken: (source) => recordsTaken(reading, source),
+  subscriptions: () => ownSubscriptions(reading, node),
+  wantedTypes: () => wanted.read(reading),
+  pullEvents: (name, limit) => pullEvents(reading, name, limit),
+  parkedDue: (name, now, limit) => parkedDue(reading, name, now, limit),
 })

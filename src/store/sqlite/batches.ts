@@ -209,6 +209,7 @@ export class Batches {
       this.#core.corrupt.takeQuarantined()
       this.#core.shares.rolledBack()
       this.#core.traffic.rewind(0)
+      this.#core.events.forgetWanted()
       throw error
     }
   }

@@ -11,6 +11,7 @@ import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { MOVED_AWAY } from '../move-store.ts'
 import type { RequestRows } from './audit/request-rows.ts'
 import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { fromMessage } from './rows.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
@@ -31,11 +32,13 @@ export class Intake {
   readonly #forgetMaildropFile
   readonly #traffic: TrafficRows
   readonly #requests: RequestRows
+  readonly #events: EventRows
   #isRetired = false
 
-  constructor(db: Database, parts: { readonly traffic: TrafficRows; readonly requests: RequestRows }) {
+  constructor(db: Database, parts: { readonly traffic: TrafficRows; readonly requests: RequestRows; readonly events: EventRows }) {
     this.#traffic = parts.traffic
     this.#requests = parts.requests
+    this.#events = parts.events
     this.#insertMessage = db.prepare(sql.insertMessage)
     this.#insertRecipient = db.prepare(sql.insertRecipient)
     this.#setTried = db.prepare(sql.settleLive)
@@ -55,7 +58,7 @@ export class Intake {
     this.#isRetired = isRetired
   }
 
-  enqueue({ message, recipients, content, hold = false, maildropFile, request, warnings = 0 }: NewMessage): void {
+  enqueue({ message, recipients, content, hold = false, maildropFile, request, warnings = 0, events }: NewMessage): void {
     if (this.#isRetired) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
@@ -66,6 +69,7 @@ export class Intake {
     recipients.forEach((recipient, position) => this.#enter(recipientId(message.id, position), recipient, hold))
     this.#traffic.note('accepted', message.createdAt, recipients.length)
     this.completeContent(message.contentId, content)
+    this.#events.keep(events)
   }
 
   /** Stores a content whose first part may be staged. */

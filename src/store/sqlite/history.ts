@@ -8,6 +8,7 @@ import type { MessageId, Recipient, RecipientId } from '../../mail/message.ts'
 import type { AttemptRecord, Settled } from '../queue-store.ts'
 import { decodeHistory, encodeHistory } from '../history-record.ts'
 import { departedRecipients, type HistoryFilter, type HistoryPage, type MessageDetails } from '../queue-reader.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import * as reading from './reader-queries.ts'
 import { asDeparted, toAttempt, toRecipient, type AttemptRow, type DepartingRecipientRow, type DepartingRow } from './rows.ts'
@@ -29,8 +30,10 @@ export class HistoryWriter {
   readonly #deleteRecipients
   readonly #deleteAttempts
   readonly #deleteMessage
+  readonly #events: EventRows
 
-  constructor(db: Database) {
+  constructor(db: Database, events: EventRows) {
+    this.#events = events
     this.#recipients = db.prepare<{ message: MessageId }, DepartingRecipientRow>(sql.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(sql.attemptsOf)
     this.#remember = db.prepare<[MessageId, Instant, string]>(sql.insertHistory)
@@ -57,6 +60,7 @@ export class HistoryWriter {
     this.#deleteRecipients.run({ message })
     if (attempts.length > 0) this.#deleteAttempts.run({ message })
     this.#deleteMessage.run(message)
+    this.#events.removed(row, leftAt)
     const content = row.content_id
     if (row.shares_content === 0 || this.#otherWithContent.get({ content, message }) === undefined) this.#deleteChunks.run({ content })
   }

@@ -5,12 +5,14 @@
 import { SqliteError, type Database } from 'better-sqlite3'
 import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
+import type { NewEvent } from '../../events/kept-event.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
 import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
 import type { AuditRows } from './audit/audit-rows.ts'
 import type { RequestRows } from './audit/request-rows.ts'
 import { forgetOrigins } from './move-queries.ts'
 import type { Operating } from './operate.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
 import { toDestination, type DestinationRow, type MessageRow } from './rows.ts'
@@ -51,6 +53,7 @@ export class Housekeeping {
   readonly #traffic: TrafficRows
   readonly #audit: AuditRows
   readonly #requests: RequestRows
+  readonly #events: EventRows
   readonly #changed: (message: MessageId) => void
 
   constructor(
@@ -60,11 +63,13 @@ export class Housekeeping {
       readonly traffic: TrafficRows
       readonly audit: AuditRows
       readonly requests: RequestRows
+      readonly events: EventRows
       readonly changed: (message: MessageId) => void
     },
   ) {
     this.#audit = parts.audit
     this.#requests = parts.requests
+    this.#events = parts.events
     this.#db = db
     this.#operating = parts.operating
     this.#traffic = parts.traffic
@@ -101,7 +106,8 @@ export class Housekeeping {
     return this.#destinations.all().map(toDestination)
   }
 
-  saveDestination({ name, deadUntil, probeInterval, suspension, siteStatus }: DestinationRecord): void {
+  saveDestination({ name, deadUntil, probeInterval, suspension, siteStatus }: DestinationRecord, events?: readonly NewEvent[]): void {
+    this.#events.keep(events)
     const ordinary = deadUntil === null && probeInterval === null && suspension === null
     if (ordinary) this.#forget.run(name)
     else {

@@ -9,6 +9,7 @@ import type { MessageWithNoticesDue, Report } from '../queue-store.ts'
 import type { Corrupt } from './quarantine.ts'
 import type { HistoryWriter } from './history.ts'
 import type { Intake } from './enqueue.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { assertSound, toMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
 
@@ -16,6 +17,7 @@ export interface NoticesDueDeps {
   readonly corrupt: Corrupt
   readonly departures: HistoryWriter
   readonly intake: Intake
+  readonly events: EventRows
 }
 
 export class NoticesDue {
@@ -95,6 +97,7 @@ export class NoticesDue {
     if (row === undefined || !this.#isCurrent(report, row)) return { removed: false, entered: false }
     for (const { recipient, noticeDue } of noticesSettled) this.#pay.run(recipient, noticeDue)
     for (const notice of notices) this.#deps.intake.enqueue(notice)
+    this.#deps.events.keep(report.events)
     if (this.#keepers.get({ message, most: 1 }) === 0) {
       this.#deps.departures.depart({ ...row, warnings })
       return { removed: true, entered: true }

@@ -10,6 +10,7 @@ import type { DestinationDue, MessageOperation, Move, Operation, OperationResult
 import type { HistoryWriter } from './history.ts'
 import type { AuditRows, Operated } from './audit/audit-rows.ts'
 import { isSoundRecipient, recipientCrc } from './file/checksums.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import type { Requeueing } from './requeueing.ts'
 import type { MessageRow, RecipientRow } from './rows.ts'
@@ -33,6 +34,7 @@ interface OperatingParts {
   readonly requeueing: Requeueing
   readonly traffic: TrafficRows
   readonly audit: AuditRows
+  readonly events: EventRows
 }
 
 const isForTrash = (operation: Operation): operation is Deletion => operation.kind === 'delete' && !operation.purge
@@ -59,9 +61,11 @@ export class Operating {
   readonly #requeueing: Requeueing
   readonly #traffic: TrafficRows
   readonly #audit: AuditRows
+  readonly #events: EventRows
 
   constructor(db: Database, parts: OperatingParts) {
     this.#audit = parts.audit
+    this.#events = parts.events
     this.#departures = parts.departures
     this.#requeueing = parts.requeueing
     this.#traffic = parts.traffic
@@ -89,9 +93,13 @@ export class Operating {
     if (round !== undefined && !this.#audit.isRunning(round.operation)) return null
     const operated: Operated[] = []
     const deleted = new Set(this.#delete(operations, operated))
-    const results = operations.map(({ message, operation }) =>
-      isForTrash(operation) ? { changed: deleted.delete(message), woken: NO_DESTINATIONS } : this.#one(message, operation, operated),
-    )
+    const results = operations.map(({ message, operation, events }) => {
+      const result = isForTrash(operation)
+        ? { changed: deleted.delete(message), woken: NO_DESTINATIONS }
+        : this.#one(message, operation, operated)
+      if (result.changed) this.#events.keep(events)
+      return result
+    })
     if (round !== undefined) this.#audit.count(round, results.filter(({ changed }) => changed).length, operated)
     return results
   }

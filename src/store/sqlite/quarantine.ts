@@ -4,6 +4,7 @@
  */
 import type { Database } from 'better-sqlite3'
 import { queueIdOf, type MessageId, type RecipientId } from '../../mail/message.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { Undecodable } from '../stored-values.ts'
 import { type MessageRow } from './rows.ts'
@@ -25,10 +26,12 @@ export class Corrupt {
   #quarantined: Quarantined[] = []
 
   readonly #changed: (message: MessageId) => void
+  readonly #events: EventRows
 
   /** `changed` is called for each message that is quarantined. */
-  constructor(db: Database, changed: (message: MessageId) => void) {
+  constructor(db: Database, { changed, events }: { readonly changed: (message: MessageId) => void; readonly events: EventRows }) {
     this.#changed = changed
+    this.#events = events
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#place = db.prepare<[string, number | null, string | null, MessageId]>(sql.place)
     this.#park = db.prepare<{ message: MessageId }>(sql.park)
@@ -57,6 +60,7 @@ export class Corrupt {
     this.#place.run('corrupt', null, why, message)
     this.#park.run({ message })
     this.#changed(message)
+    this.#events.quarantined(row, why)
     return row
   }
 

@@ -8,6 +8,7 @@ import { messageOf, type MessageId, type OwnerId, type RecipientId, type Recipie
 import type { AttemptRecord, Settled, Settlement, SettleResult } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
 import { outcomeCrc } from './file/checksums.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
 import type { DepartingRecipientRow, DepartingRow } from './rows.ts'
@@ -30,8 +31,13 @@ export class Outcomes {
   readonly #departures: HistoryWriter
   readonly #owner: OwnerId
   readonly #traffic: TrafficRows
+  readonly #events: EventRows
 
-  constructor(db: Database, parts: { readonly departures: HistoryWriter; readonly traffic: TrafficRows; readonly owner: OwnerId }) {
+  constructor(
+    db: Database,
+    parts: { readonly departures: HistoryWriter; readonly traffic: TrafficRows; readonly events: EventRows; readonly owner: OwnerId },
+  ) {
+    this.#events = parts.events
     this.#owner = parts.owner
     this.#departures = parts.departures
     this.#traffic = parts.traffic
@@ -59,6 +65,7 @@ export class Outcomes {
     const ids = new Set(settled.map((one) => one.recipient))
     const attempts = settlement.attempts.filter((one) => ids.has(one.recipient))
     this.#count(settled, attempts)
+    this.#events.keep(settlement.events?.filter(({ recipient }) => ids.has(recipient)))
     if (settled.length > 0 && settled.every(isOver) && (sole !== undefined || !this.#isKeptByOthers(message, ids))) {
       const outcomes = new Map(settled.map((one) => [one.recipient, one]))
       this.#departures.depart(row, { settled: outcomes, attempts }, sole === undefined ? undefined : [sole])

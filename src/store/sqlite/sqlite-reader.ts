@@ -26,6 +26,8 @@ import type { StsPolicy } from '../sts-policy.ts'
 import { stsPolicies, stsPolicy } from './audit/sts-rows.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
+import type { EventPage } from '../outbox/outbox-store.ts'
+import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
 import type { DestinationRecord } from '../queue-store.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
@@ -39,6 +41,7 @@ import { TokenSearch } from './audit/token-rows.ts'
 import { Contents } from './enqueue.ts'
 import { HistorySearch } from './history.ts'
 import { Listing } from './listing.ts'
+import { OutboxSearch } from './outbox/outbox-search.ts'
 import * as writing from './queries.ts'
 import * as sql from './reader-queries.ts'
 import {
@@ -71,6 +74,7 @@ export class SqliteReader implements ReaderEngine {
   readonly #search
   readonly #audit: AuditSearch
   readonly #tokens: TokenSearch
+  readonly #outbox: OutboxSearch
   readonly #destinations
   readonly #load
 
@@ -81,6 +85,7 @@ export class SqliteReader implements ReaderEngine {
     this.#search = new HistorySearch(db)
     this.#audit = new AuditSearch(db)
     this.#tokens = new TokenSearch(db)
+    this.#outbox = new OutboxSearch(db)
     this.#slice = db.prepare<{ after: number; size: number }, number | null>(sql.sliceOfMessages).pluck()
     this.#message = db.prepare<{ message: MessageId }, Placed>(sql.messageWithQueue)
     this.#recipients = db.prepare<{ message: MessageId }, RecipientRow>(writing.recipientsOf)
@@ -224,6 +229,18 @@ export class SqliteReader implements ReaderEngine {
 
   tokens(): AccessToken[] {
     return this.#tokens.tokens()
+  }
+
+  allSubscriptions(): SubscriptionView[] {
+    return this.#outbox.allSubscriptions()
+  }
+
+  parkedEvents(...wanted: Parameters<OutboxSearch['parkedEvents']>): ParkedEvent[] {
+    return this.#outbox.parkedEvents(...wanted)
+  }
+
+  eventsAfter(page: Parameters<OutboxSearch['eventsAfter']>[0]): EventPage {
+    return this.#outbox.eventsAfter(page)
   }
 
   accessEntries(): AccessEntry[] {

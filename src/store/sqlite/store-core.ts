@@ -14,6 +14,8 @@ import { HistoryWriter } from './history.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
 import { MessageShares } from './message-shares.ts'
+import { EventRows } from './outbox/event-rows.ts'
+import { SubscriptionRows } from './outbox/subscription-rows.ts'
 import { Moves } from './moves.ts'
 import { NoticesDue } from './notices-due.ts'
 import { Operating } from './operate.ts'
@@ -28,12 +30,13 @@ export interface StoreCore {
   readonly housekeeping: Housekeeping
   readonly shares: MessageShares
   readonly traffic: TrafficRows
+  readonly events: EventRows
 }
 
 /** Creates the methods and prepares all statements, once per connection. `freeSpace` returns the bytes for new mail. */
 export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () => number): StoreCore {
   const parts = openParts(db, terms)
-  const { corrupt, housekeeping, shares, traffic } = parts
+  const { corrupt, housekeeping, shares, traffic, events } = parts
   const handlers = handlersOf(parts, freeSpace)
   const changed = (message: MessageId) => shares.changed(message)
   const run = <M extends Method>(call: Call<M>): Answers[M] => {
@@ -42,24 +45,28 @@ export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () =
       return dispatch(handlers, call, changed)
     } catch (error) {
       traffic.rewind(mark)
+      events.forgetWanted()
       throw error
     }
   }
-  return { run, corrupt, housekeeping, shares, traffic }
+  return { run, corrupt, housekeeping, shares, traffic, events }
 }
 
 function openParts(db: Database, terms: LeaseTerms) {
   const shares = new MessageShares(db)
   const changed = (message: MessageId) => shares.changed(message)
   const traffic = new TrafficRows(db)
-  const corrupt = new Corrupt(db, changed)
-  const departures = new HistoryWriter(db)
+  const events = new EventRows(db)
+  const corrupt = new Corrupt(db, { changed, events })
+  const departures = new HistoryWriter(db, events)
   const requests = new RequestRows(db)
-  const intake = new Intake(db, { traffic, requests })
+  const intake = new Intake(db, { traffic, requests, events })
   const audit = new AuditRows(db, requests)
   const [tokens, access] = [new TokenRows(db), new AccessRows(db)]
-  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit })
+  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit, events })
   return {
+    events,
+    subscriptions: new SubscriptionRows(db, events),
     shares,
     traffic,
     corrupt,
@@ -69,11 +76,11 @@ function openParts(db: Database, terms: LeaseTerms) {
     tokens,
     access,
     sts: new StsRows(db),
-    housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, changed }),
+    housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, events, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
-    outcomes: new Outcomes(db, { departures, traffic, owner: terms.owner }),
-    noticesDue: new NoticesDue(db, { corrupt, departures, intake }),
+    outcomes: new Outcomes(db, { departures, traffic, events, owner: terms.owner }),
+    noticesDue: new NoticesDue(db, { corrupt, departures, intake, events }),
     moves: new Moves(db, { intake, traffic, access, tokens }),
   }
 }
@@ -95,6 +102,8 @@ const handlersOf = (
     outcomes,
     noticesDue,
     moves,
+    events,
+    subscriptions,
   }: ReturnType<typeof openParts>,
   freeSpace: () => number,
 ): Handlers => ({
@@ -105,28 +114,55 @@ const handlersOf = (
   maildropFiles: () => intake.maildropFiles(),
   forgetMaildropFiles: (files) => intake.forgetMaildropFiles(files),
   readChunk: (content, index) => contents.read(content, index),
-  claimDue: (claim) => leases.claimDue(claim),
-  claimSuspect: (now) => leases.claimSuspect(now),
-  claimExpired: (now, limit, except) => leases.claimExpired(now, limit, except),
+  claimDue: (claim) => {
+    events.passed(claim.now)
+    return leases.claimDue(claim)
+  },
+  claimSuspect: (now) => {
+    events.passed(now)
+    return leases.claimSuspect(now)
+  },
+  claimExpired: (now, limit, except) => {
+    events.passed(now)
+    return leases.claimExpired(now, limit, except)
+  },
   giveBack: (recipients, owner) => leases.giveBack(recipients, owner),
   settle: (settlement) => outcomes.settle(settlement),
   quarantine: (message, why) => corrupt.quarantine(message, why),
   messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(after, limit),
   noticesDueOf: (message) => noticesDue.noticesDueOf(message),
-  claimWarnings: (now, limit) => noticesDue.claimWarnings(now, limit),
+  claimWarnings: (now, limit) => {
+    events.passed(now)
+    return noticesDue.claimWarnings(now, limit)
+  },
   postponeWarning: (message, warnAt) => noticesDue.postponeWarning(message, warnAt),
   markDelayNoticeDue: (message, recipients) => noticesDue.markDelayNoticeDue(message, recipients),
   report: (report) => noticesDue.report(report),
   destinationsDue: () => housekeeping.destinationsDue(),
   nextDeadlines: () => housekeeping.nextDeadlines(),
   destinations: () => housekeeping.destinations(),
-  saveDestination: (record) => housekeeping.saveDestination(record),
+  saveDestination: (record, happened) => housekeeping.saveDestination(record, happened),
   operate: (operations, round) => operating.operate(operations, round),
   move: (rerouted) => operating.move(rerouted),
   tally: (largest) => {
     const counted = shares.tally(largest)
     return counted === null ? null : { ...counted, traffic: traffic.total() }
   },
+  subscribe: (subscription) => subscriptions.subscribe(subscription),
+  unsubscribe: (name) => subscriptions.unsubscribe(name),
+  changeSecrets: (name, secrets) => subscriptions.changeSecrets(name, secrets),
+  configureSubscriptions: (entries, at) => subscriptions.configureSubscriptions(entries, at),
+  subscriptions: () => subscriptions.subscriptions(),
+  wantedTypes: () => events.wantedTypes(),
+  // Events are numbered when they are written.
+  numberEvents: () => false,
+  pullEvents: (name, limit) => subscriptions.pullEvents(name, limit),
+  saveProgress: (name, from, change) => subscriptions.saveProgress(name, from, change),
+  parkedDue: (name, now, limit) => subscriptions.parkedDue(name, now, limit),
+  settleParked: (name, seq, end) => subscriptions.settleParked(name, seq, end),
+  replayEvents: (name, replay) => subscriptions.replayEvents(name, replay),
+  recordEvents: (happened) => events.keep(happened),
+  pruneEvents: (limits) => subscriptions.pruneEvents(limits),
   audit: (record) => audit.audit(record),
   beginOperation: (operation) => audit.beginOperation(operation),
   endOperation: (id, end) => audit.endOperation(id, end),

@@ -12,11 +12,12 @@ import { knownMessages, stateAfter } from '../../../src/store/postgres/writing/d
 import * as moving from '../../../src/store/postgres/moving/move-queries.ts'
 import * as auditing from '../../../src/store/postgres/writing/audit-queries.ts'
 import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
+import * as outbox from '../../../src/store/postgres/writing/outbox-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'staged', 'moving', 'origin']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'staged', 'moving', 'origin', 'event', 'parked']
 
 interface Plan {
   readonly 'Node Type': string
@@ -40,6 +41,10 @@ const WALKS: Record<string, string> = {
   'lastDeparture: history by history_pkey': 'the last row',
   'deleteStagedOf: staged by Seq Scan': 'as many rows as contents are being received',
   'forgetOperated: operated by operated_pkey': 'the first row',
+  'numberEvents: event by event_unnumbered': 'up to a limit',
+  'oldestEvents: event by event_seq': 'from the old end, up to a limit',
+  'boundsOfEvents: event by event_seq': 'the first row',
+  'cursorBefore: event by event_seq': 'from the new end, up to the first row that is older',
   'trashCount: message by message_trash': 'as large as the trash',
   'moveState: moving by moving_pkey': 'as large as one round',
   'moveState: origin by origin_arriving': 'as large as one round',
@@ -97,7 +102,7 @@ const AT_DESTINATION = { ...ANY_MESSAGE, destination: 'far.example', sender: 'a@
 const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, operating, auditing, moving, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
+  ...[writing, operating, auditing, outbox, moving, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
     Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
   ),
   ...FILTERS.flatMap((filter) => {

@@ -3,11 +3,12 @@ import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
 import * as moving from '../../../src/store/sqlite/move-queries.ts'
 import * as auditing from '../../../src/store/sqlite/audit/audit-queries.ts'
+import * as outbox from '../../../src/store/sqlite/outbox/outbox-queries.ts'
 import * as writing from '../../../src/store/sqlite/queries.ts'
 import * as reading from '../../../src/store/sqlite/reader-queries.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'origin']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'origin', 'event', 'parked']
 
 /** Statements that may scan: an index of exactly the wanted rows, or up to a LIMIT. Each has its reason. */
 const WALKS: Record<string, string> = {
@@ -23,6 +24,8 @@ const WALKS: Record<string, string> = {
   'countArriving: SCAN origin USING INDEX origin_arriving': 'as large as one round of a move',
   'isInUse: SCAN message': 'up to one row',
   'isInUse: SCAN origin USING INDEX origin_arriving': 'up to one row',
+  'oldestEvents: SCAN event': 'from the old end, up to a limit',
+  'firstSince: SCAN event': 'from the new end, up to the first row that is older',
   'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
 }
 
@@ -50,6 +53,7 @@ const TEXTS: readonly (readonly [string, string])[] = [
     typeof text === 'string' ? [[name, text] as const] : [],
   ),
   ...Object.entries(auditing),
+  ...Object.entries(outbox),
   ...FILTERS.flatMap((filter) => {
     const name = filter.queue ?? conditionsIn(filter).join()
     const counts = { queues: null, among: false }

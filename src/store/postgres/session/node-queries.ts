@@ -54,7 +54,7 @@ export const parkRecipientsOf = `
   where id ${recipientRange('$1::bigint')} and settled_at is null`
 export const setCorrupt = `
   update message set placement = 'corrupt', deleted_at = null, why = $2 where id = $1 and placement <> 'corrupt'
-  returning created_at as "createdAt"`
+  returning created_at as "createdAt", sender`
 
 /** Deletes the contents that a node was receiving. */
 export const deleteStagedOf = `

@@ -5,9 +5,9 @@ import { messageOf, type Message, type MessageId, type OwnerId, type Recipient, 
 import type { Instant } from '../../../system/clock.ts'
 import { encodeHistory, type HistoryRecord } from '../../history-record.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
-import type { Statements } from '../session/database-connection.ts'
 import * as sql from './queries.ts'
 import { toAttempt, toMessage, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+import type { Transaction } from './write-transaction.ts'
 
 /** Time when a message left: that of its last outcome. */
 export const leftAt = (recipients: readonly Recipient[]): Instant =>
@@ -20,30 +20,31 @@ export function recordOf(record: HistoryRecord): string {
 }
 
 /** Removes those of the locked messages that nothing keeps, and returns their ids. */
-export async function removeUnkept(statements: Statements, owner: OwnerId, messages: readonly MessageId[]): Promise<readonly MessageId[]> {
-  const rows = await statements.query<MessageRow>(sql.unkeptAmong, [int8s(messages)])
-  if (rows.length > 0) await remove(statements, owner, rows)
+export async function removeUnkept(tx: Transaction, owner: OwnerId, messages: readonly MessageId[]): Promise<readonly MessageId[]> {
+  const rows = await tx.query<MessageRow>(sql.unkeptAmong, [int8s(messages)])
+  if (rows.length > 0) await remove(tx, owner, rows)
   return rows.map(({ message }) => message)
 }
 
 /** Removes locked messages. */
-export async function remove(statements: Statements, owner: OwnerId, rows: readonly MessageRow[]): Promise<void> {
+export async function remove(tx: Transaction, owner: OwnerId, rows: readonly MessageRow[]): Promise<void> {
   const ids = int8s(rows.map(({ message }) => message))
   const shared = rows.flatMap(({ shares_content: isShared, content_id: content }) => (isShared ? [content] : []))
   const [recipients, attempts] = await Promise.all([
-    statements.query<RecipientRow>(sql.recipientsOf, [ids]),
-    statements.query<AttemptRow>(sql.attemptsOf, [ids]),
-    shared.length === 0 ? [] : statements.query(sql.lockSharers, [int8s(shared)]),
-    shared.length === 0 ? [] : statements.query(sql.lockMovingSharers, [int8s(shared)]),
+    tx.query<RecipientRow>(sql.recipientsOf, [ids]),
+    tx.query<AttemptRow>(sql.attemptsOf, [ids]),
+    shared.length === 0 ? [] : tx.query(sql.lockSharers, [int8s(shared)]),
+    shared.length === 0 ? [] : tx.query(sql.lockMovingSharers, [int8s(shared)]),
   ])
   const [recipientsBy, attemptsBy] = [Map.groupBy(recipients, byMessage), Map.groupBy(attempts, ({ recipient }) => messageOf(recipient))]
   const records = rows.map((row) => {
     const settled = (recipientsBy.get(row.message) ?? []).map(toRecipient)
     const history = (attemptsBy.get(row.message) ?? []).map(toAttempt)
     const { forced_expire: forcedExpire, warnings } = row
+    tx.events.removed(toMessage(row), leftAt(settled))
     return { at: leftAt(settled), record: recordOf({ message: toMessage(row), forcedExpire, warnings, recipients: settled, history }) }
   })
-  await statements.query(sql.depart, [
+  await tx.query(sql.depart, [
     owner,
     ids,
     int8s(records.map(({ at }) => at)),

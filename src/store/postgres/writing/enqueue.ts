@@ -70,6 +70,7 @@ export class Intake {
     const all = entries.map((entry) => this.#prepared(entry))
     const recipients = all.flatMap(recipientsOf)
     for (const { entry } of all) tx.traffic.note('accepted', entry.message.createdAt, entry.recipients.length)
+    for (const { events } of entries) tx.events.note(events)
     tx.onCommit(() => this.#committed(all, recipients))
     await Promise.all([
       insertMessages(tx, all),

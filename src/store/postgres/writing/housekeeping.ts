@@ -45,7 +45,10 @@ export class Housekeeping {
     )
   }
 
-  saveDestination: Send<'saveDestination'> = (tx, calls) => sent(Promise.all(calls.map(([record]) => this.#save(tx, record))))
+  saveDestination: Send<'saveDestination'> = (tx, calls) => {
+    for (const [, events] of calls) tx.events.note(events)
+    return sent(Promise.all(calls.map(([record]) => this.#save(tx, record))))
+  }
 
   ping: Send<'ping'> = (tx, calls) => sent(tx.query(sql.ping).then(() => calls.map(() => undefined)))
 

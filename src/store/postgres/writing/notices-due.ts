@@ -66,7 +66,7 @@ export class NoticesDue {
     )
   }
 
-  async #report(tx: Transaction, { message, noticesSettled, late, notices, warnings, warnAt }: Report) {
+  async #report(tx: Transaction, { message, noticesSettled, late, notices, warnings, warnAt, events }: Report) {
     const held = (await lock(tx, [message])).get(message)
     if (held === undefined || (noticesSettled.length === 0 && warnings <= held.row.warnings)) return OUTDATED
     const recipients = new Map(held.recipients.map((one) => [one.id, one]))
@@ -79,6 +79,7 @@ export class NoticesDue {
       tx.query(sql.setWarnings, [message, warnings, warnAt]),
       notices.length === 0 ? undefined : this.#intake.enter(tx, notices),
     ])
+    tx.events.note(events)
     return { removed: (await removeUnkept(tx, this.#owner, [message])).length > 0, entered: true }
   }
 

@@ -12,7 +12,7 @@ import { remove } from './departures.ts'
 import * as sql from './operation-queries.ts'
 import { changesOf, purged, wakes, type Change, type HeldMessage } from './operation-changes.ts'
 import type { OwnLeases } from './own-leases.ts'
-import type { MessageRow, RecipientRow } from './rows.ts'
+import { toMessage, type MessageRow, type RecipientRow } from './rows.ts'
 import type { Send, Transaction } from './write-transaction.ts'
 
 type Of<Kind extends Change['kind']> = Extract<Change, { readonly kind: Kind }>
@@ -96,11 +96,12 @@ export class Operating {
     )
     const restored = operations.filter(({ operation }) => operation.kind === 'restore').map(({ message }) => message)
     const heldBefore = await this.#audit.heldBefore(tx, restored)
-    const decided = operations.map(({ message, operation }) => {
+    const decided = operations.map(({ message, operation, events }) => {
       const found = held.get(message)
       const one = found === undefined ? undefined : { ...found, wasHeld: heldBefore.has(message) }
       const changes = one === undefined ? [] : changesOf(one, operation)
       const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation).map(({ destination }) => destination)
+      if (changes.length > 0) tx.events.note(events)
       if (one !== undefined && changes.length > 0) operated.push([message, one.row.placement])
       if (changes.length > 0 && operation.kind === 'requeue') operated.push([operation.newId, 'queued'])
       return { changes, woken, revive: operation.kind === 'flush' }
@@ -160,7 +161,10 @@ export class Operating {
     const held = (await lock(tx, [message])).get(message)
     if (held === undefined) return
     const parked = await tx.query<{ id: number }>(sql.parkUnreadable, [this.#owner, message])
-    if (held.row.placement !== 'corrupt') await tx.query(sql.place, [int8s([message]), 'corrupt', null, storableText(why)])
+    if (held.row.placement !== 'corrupt') {
+      tx.events.quarantined(toMessage(held.row), why)
+      await tx.query(sql.place, [int8s([message]), 'corrupt', null, storableText(why)])
+    }
     tx.onCommit(() => this.#leases.end(parked.map(({ id }) => id)))
   }
 

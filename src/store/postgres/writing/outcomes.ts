@@ -4,6 +4,7 @@
  * of the message decide whether it leaves.
  */
 import { messageOf, type MessageId, type OwnerId, type Recipient, type RecipientId } from '../../../mail/message.ts'
+import type { RecipientEvent } from '../../../events/kept-event.ts'
 import type { Instant } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { AttemptRecord, Settled, Settlement, SettleResult } from '../../queue-store.ts'
@@ -24,6 +25,7 @@ interface Applied {
   readonly settled: readonly Settled[]
   readonly attempts: readonly AttemptRecord[]
   readonly warnAt: Instant | null | undefined
+  readonly events: readonly RecipientEvent[]
   /** The message, when it leaves with this settlement for certain. */
   readonly whole: WholeMessage | undefined
 }
@@ -49,6 +51,7 @@ export class Outcomes {
     const all = calls.map(([settlement]) => this.#applied(settlement)).toSorted((a, b) => a.message - b.message)
     tx.onCommit(() => this.#leases.end(all.flatMap(({ settled }) => settled.map(idOf))))
     for (const one of all) count(tx, one)
+    for (const { events } of all) tx.events.note(events)
     const [whole, changed] = [all.filter((one) => one.whole !== undefined), all.filter((one) => one.isOwn && one.whole === undefined)]
     const left = new Set(whole.map(({ message }) => message))
     const answers = Promise.all([this.#removeWhole(tx, whole), this.#change(tx, changed)]).then(([, { removed, due }]) =>
@@ -57,18 +60,24 @@ export class Outcomes {
     return { answers, isLast: changed.every(({ settled }) => settled.every(isLive)) }
   }
 
-  #applied({ owner, message, recipients, attempts, warnAt }: Settlement): Applied {
+  #applied({ owner, message, recipients, attempts, warnAt, events = [] }: Settlement): Applied {
     const isOwn = owner === this.#owner
     const mine = isOwn ? recipients.filter(({ recipient: id }) => messageOf(id) === message && this.#leases.has(id)) : []
     const settled = [...new Map(mine.map((one) => [one.recipient, one])).values()].toSorted((a, b) => a.recipient - b.recipient)
     const ids = settled.map(idOf)
     const whole = settled.length > 0 && settled.every(isOver) ? this.#leases.wholeOf(message, ids) : undefined
-    return { message, isOwn, settled, attempts: attempts.filter(({ recipient }) => ids.includes(recipient)), warnAt, whole }
+    const isOf = ({ recipient }: { readonly recipient: RecipientId }): boolean => ids.includes(recipient)
+    return { message, isOwn, settled, attempts: attempts.filter(isOf), warnAt, events: events.filter(isOf), whole }
   }
 
   async #removeWhole(tx: Transaction, leaving: readonly Applied[]): Promise<void> {
     if (leaving.length === 0) return
-    const records = leaving.flatMap((one) => (one.whole === undefined ? [] : [departureOf(one, one.whole)]))
+    const records = leaving.flatMap((one) => {
+      if (one.whole === undefined) return []
+      const departure = departureOf(one, one.whole)
+      tx.events.removed(one.whole.message, departure.at)
+      return [departure]
+    })
     const tried = leaving.flatMap(({ whole }) => whole?.attempts.map(idOf) ?? [])
     await Promise.all([
       tx.query(sql.settleWhole, [

@@ -8,6 +8,7 @@ import type { Call, Method, PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fence } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
+import type { WantedTypes } from './transaction-events.ts'
 import { Transaction, type Send, type Sent } from './write-transaction.ts'
 
 /** Maximum number of calls in one transaction. */
@@ -31,6 +32,10 @@ export type ReadMethod =
   | 'freeSpace'
   | 'moveState'
   | 'recordsTaken'
+  | 'subscriptions'
+  | 'wantedTypes'
+  | 'pullEvents'
+  | 'parkedDue'
 
 export type WriteMethod = Exclude<Method, ReadMethod>
 
@@ -59,8 +64,11 @@ const MOVES: readonly WriteMethod[] = [
   'takeRecords',
 ]
 
+/** Methods that change many events, or all subscriptions. */
+const OUTBOX: readonly WriteMethod[] = ['configureSubscriptions', 'numberEvents', 'replayEvents', 'pruneEvents']
+
 /** Methods that take several round trips, or change many rows: each call has a transaction of its own. */
-const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune', ...MOVES])
+const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune', ...OUTBOX, ...MOVES])
 
 /** Messages, contents, destinations and other names of a call, which no other call of the batch may have. */
 function keysOf(call: WriteCall): readonly string[] {
@@ -95,6 +103,13 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'removeToken':
     case 'tokenUsed':
       return [`t${call.args[0]}`]
+    case 'subscribe':
+      return [`s${call.args[0].name}`]
+    case 'unsubscribe':
+    case 'changeSecrets':
+    case 'saveProgress':
+    case 'settleParked':
+      return [`s${call.args[0]}`]
     case 'saveDestination':
       return [`n${call.args[0].name}`]
     case 'claimSuspect':
@@ -122,6 +137,11 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'originsOf':
     case 'admitMoved':
     case 'takeRecords':
+    case 'configureSubscriptions':
+    case 'numberEvents':
+    case 'replayEvents':
+    case 'recordEvents':
+    case 'pruneEvents':
       return []
   }
 }
@@ -159,6 +179,7 @@ export interface BatchTerms {
   /** Number of this transaction. */
   readonly number: number
   readonly writers: Writers
+  readonly wanted: WantedTypes
 }
 
 interface Group {
@@ -168,7 +189,7 @@ interface Group {
 
 /** Runs calls in one transaction. */
 export async function tryBatch(connection: Connection, calls: readonly WriteCall[], terms: BatchTerms): Promise<Tried> {
-  const tx = new Transaction(connection)
+  const tx = new Transaction(connection, terms.wanted)
   connection.takeWarning()
   const begun = connection.together(() => {
     const opened = Promise.all([connection.command('begin'), connection.query(fence, [terms.node, terms.session])])
@@ -233,9 +254,9 @@ function sentBy(write: () => Sent<unknown>): Sent<unknown> {
   }
 }
 
-/** Writes the traffic and commits. Resolves with the command tag, which is ROLLBACK when a statement failed. */
+/** Writes traffic and events, and commits. Resolves with the command tag, which is ROLLBACK when a statement failed. */
 async function commit(connection: Connection, tx: Transaction, { node, number }: BatchTerms): Promise<string> {
-  const [, tag] = await Promise.all([tx.traffic.write(tx, node, number), connection.command('commit')])
+  const [, , tag] = await Promise.all([tx.traffic.write(tx, node, number), tx.events.write(tx), connection.command('commit')])
   return tag
 }
 

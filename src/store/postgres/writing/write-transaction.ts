@@ -5,6 +5,7 @@ import type { Shard } from '../../membership/shards.ts'
 import type { Answers, Arguments, Method } from '../../methods.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { TrafficCounts } from './traffic-counts.ts'
+import { TransactionEvents, type WantedTypes } from './transaction-events.ts'
 
 /** The answers of calls whose statements were sent. */
 export interface Sent<A> {
@@ -23,8 +24,10 @@ export class Transaction implements Statements {
   readonly #afterCommit: (() => void)[] = []
   readonly #told = new Set<Shard>()
   readonly traffic = new TrafficCounts()
+  readonly events: TransactionEvents
 
-  constructor(statements: Statements) {
+  constructor(statements: Statements, wanted: WantedTypes) {
+    this.events = new TransactionEvents(wanted)
     this.#statements = statements
   }
 

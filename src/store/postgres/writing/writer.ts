@@ -16,6 +16,7 @@ import { fence } from '../session/node-queries.ts'
 import type { OwnLeases } from './own-leases.ts'
 import type { RecentMail } from './recent-mail.ts'
 import type { WritingEvent } from './writing-events.ts'
+import type { WantedTypes } from './transaction-events.ts'
 import * as sql from './queries.ts'
 import { RequestRepeated } from '../../audit-log.ts'
 import { databaseAway, failureKind, isRepetition, rejected } from '../session/sql-errors.ts'
@@ -45,6 +46,7 @@ const REPETITION_PAUSE: Duration = 20
 export interface WriterDeps extends WritingSessionDeps {
   readonly writers: Writers
   readonly leases: OwnLeases
+  readonly wanted: WantedTypes
   /** Called after a commit with shards whose owners find messages. */
   readonly wake: (shards: readonly Shard[]) => void
   /** Called once, when another node has taken this one over. */
@@ -124,8 +126,8 @@ export class Writer {
   }
 
   async #try(batch: readonly PendingWrite[]): Promise<Tried> {
-    const { node, writers, clock, onEvent } = this.#deps
-    const terms = { node, session: this.#session.number, number: ++this.#number, writers }
+    const { node, writers, wanted, clock, onEvent } = this.#deps
+    const terms = { node, session: this.#session.number, number: ++this.#number, writers, wanted }
     const calls = batch.map(({ call }) => call)
     const begun = clock.monotonic()
     const tried = await this.#session.limited((connection) => tryBatch(connection, calls, terms))

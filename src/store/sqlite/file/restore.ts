@@ -19,9 +19,12 @@ import { damagesOf } from './full-check.ts'
 /** Number of pages per step of a copy: all of them. A copy in several steps would start again at each write of the owner. */
 const ALL_PAGES = 0x7fffffff
 
+/** Gives later events other ids: events of the copy and of the original have the same numbers. */
+const RENEW_EVENT_EPOCH = `update meta set value = abs(random() % 2176782336) where name = 'event_epoch'`
+
 /**
- * Copies a database to a file that only its owner may read, and gives the copy a new generation. Returns the size of the copy in
- * bytes.
+ * Copies a database to a file that only its owner may read. The copy has a new generation, and its events have other ids. Returns the
+ * size of the copy in bytes.
  */
 export async function copyDatabase(db: Database.Database, path: string): Promise<number> {
   createPrivate(path)
@@ -29,6 +32,7 @@ export async function copyDatabase(db: Database.Database, path: string): Promise
   const copy = new Database(path)
   try {
     renew(copy)
+    copy.exec(RENEW_EVENT_EPOCH)
     copy.pragma('wal_checkpoint(truncate)')
     return totalPages * Number(copy.pragma('page_size', { simple: true }))
   } finally {

@@ -23,7 +23,7 @@ const UNREADABLE_ADDRESS = 'unreadable@invalid'
 const ROWS_PER_COMMIT = 20_000
 
 /** Names of the rows of `meta` that are not copied, because a new queue has its own. */
-const OWN_META: readonly Value[] = ['schema', 'generation']
+const OWN_META: readonly Value[] = ['schema', 'generation', 'event_epoch']
 
 /** Number of ids that are skipped when rows were lost, so that no id of a lost message is used again. */
 const IDS_SKIPPED = 100_000

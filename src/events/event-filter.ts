@@ -1,0 +1,48 @@
+/** Selection of events by type, destination and sender. */
+import { EVENT_TYPES, type EventType } from './event-types.ts'
+import type { NewEvent } from './kept-event.ts'
+
+/** An empty list selects everything. `*` in a pattern matches any text; upper and lower case are equal. */
+export interface EventFilter {
+  /** Patterns of types, such as `recipient.*`. */
+  readonly types: readonly string[]
+  /** Patterns of destinations. An event without a destination is not selected by a list. */
+  readonly destinations: readonly string[]
+  /** Patterns of envelope senders. An event without a sender is not selected by a list. */
+  readonly senders: readonly string[]
+}
+
+export const ANY_EVENT: EventFilter = { types: [], destinations: [], senders: [] }
+
+/** Returns a predicate that selects events, with the patterns compiled. */
+export function eventSelector({ types, destinations, senders }: EventFilter): (event: Pick<NewEvent, 'type' | 'data'>) => boolean {
+  const wanted = new Set(selectedTypes(types))
+  const [toDestination, fromSender] = [anyOf(destinations), anyOf(senders)]
+  if (toDestination === undefined && fromSender === undefined) return ({ type }) => wanted.has(type)
+  return ({ type, data }) => {
+    if (!wanted.has(type)) return false
+    const { destination, sender } = JSON.parse(data) as { readonly destination?: unknown; readonly sender?: unknown }
+    return isSelected(toDestination, destination) && isSelected(fromSender, sender)
+  }
+}
+
+/** The types that a list of patterns selects. */
+export function selectedTypes(patterns: readonly string[]): readonly EventType[] {
+  const wanted = anyOf(patterns)
+  return wanted === undefined ? EVENT_TYPES : EVENT_TYPES.filter((type) => wanted.test(type))
+}
+
+const isSelected = (pattern: RegExp | undefined, value: unknown): boolean =>
+  pattern === undefined || (typeof value === 'string' && pattern.test(value))
+
+/** An expression for text that one of the patterns matches; undefined without patterns. */
+function anyOf(patterns: readonly string[]): RegExp | undefined {
+  if (patterns.length === 0) return undefined
+  const alternatives = patterns.map((pattern) =>
+    pattern
+      .split('*')
+      .map((part) => part.replace(/[.+?^${}()|[\]\\/-]/g, '\\$&'))
+      .join('.*'),
+  )
+  return new RegExp(`^(?:${alternatives.join('|')})$`, 'is')
+}

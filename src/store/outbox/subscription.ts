@@ -1,0 +1,140 @@
+/** Subscriptions to events: what a program receives, where, and how far it has come. */
+import type { EventFilter } from '../../events/event-filter.ts'
+import type { EventSeq, KeptEvent, LostEvents } from '../../events/kept-event.ts'
+import type { Instant } from '../../system/clock.ts'
+
+/** A subscription of the configuration cannot be changed by commands, and one of a command not by the configuration. */
+export type SubscriptionOwner = 'configuration' | 'command'
+
+/** A key that signs events, as `whsec_` and base64. */
+export interface SigningSecret {
+  readonly secret: string
+  /** Time until which it signs beside a newer one; null for the newest. */
+  readonly until: Instant | null
+}
+
+export interface SubscriptionSettings extends EventFilter {
+  /** `https://…`, `file:/…`, `stdout`; empty for events that are only read through the admin API. */
+  readonly to: string
+  readonly format: 'deferd' | 'cloudevents'
+  /** Events in one request. */
+  readonly batch: number
+  /** True to send to private addresses. */
+  readonly allowPrivate: boolean
+  /** Bytes of a file after which a new one is begun; 0 for no limit. */
+  readonly size: number
+  /** Number of old files that are kept. */
+  readonly keep: number
+  /** Secrets of a subscription of a command, the newest first. Those of the configuration are not stored. */
+  readonly secrets: readonly SigningSecret[]
+}
+
+export interface NewSubscription {
+  readonly name: string
+  readonly settings: SubscriptionSettings
+}
+
+/** The last answer of a target. */
+export interface TargetAnswer {
+  readonly at: Instant
+  readonly ok: boolean
+  /** `200 OK`, or why there was none. */
+  readonly text: string
+}
+
+/** How far a subscription has come. */
+export interface Progress {
+  /** All events up to this number are done: sent, parked, lost, or not selected. */
+  readonly cursor: EventSeq
+  readonly state: 'active' | 'disabled'
+  /** Why it is disabled. */
+  readonly why: string | null
+  /** Failed tries of the next event. */
+  readonly tries: number
+  /** Time of the next try; null when the next event is due. */
+  readonly dueAt: Instant | null
+  readonly lastAnswer: TargetAnswer | null
+}
+
+export const newProgress = (cursor: EventSeq): Progress => ({
+  cursor,
+  state: 'active',
+  why: null,
+  tries: 0,
+  dueAt: null,
+  lastAnswer: null,
+})
+
+export interface Subscription extends NewSubscription {
+  readonly owner: SubscriptionOwner
+  readonly createdAt: Instant
+  /** The operator; empty for one of the configuration. */
+  readonly createdBy: string
+  readonly progress: Progress
+}
+
+/** A subscription as operators see it. */
+export interface SubscriptionView extends Subscription {
+  /** Number of kept events after the cursor, of any type. */
+  readonly behind: number
+  /** Time of the oldest of them; null when there is none. */
+  readonly oldestAt: Instant | null
+  readonly parked: number
+  /** Losses that it was not told of yet. */
+  readonly lost: readonly LostEvents[]
+}
+
+/** An event that a target refused. The later events are sent all the same. */
+export interface ParkedEvent {
+  readonly event: KeptEvent
+  readonly tries: number
+  readonly parkedAt: Instant
+  /** Time of the next try; null until an operator asks for one. */
+  readonly dueAt: Instant | null
+  /** The last answer to it. */
+  readonly answer: string
+}
+
+/** The next events of a subscription. */
+export interface PulledEvents {
+  /** Random number of the queue, for ids of events. */
+  readonly epoch: number
+  /** Position of the subscription before them. */
+  readonly cursor: EventSeq
+  /** A loss that the subscription has to be told of before the events; null when there is none. */
+  readonly lost: LostEvents | null
+  /** Events after the cursor that its filter selects, in order. */
+  readonly events: readonly KeptEvent[]
+  /** Number of the last event that was compared with the filter. The cursor may move to it when all `events` are done. */
+  readonly through: EventSeq
+  /** True when more events may follow `through`. */
+  readonly more: boolean
+}
+
+/** New position of a subscription, with the events that are parked on the way. */
+export interface ProgressChange {
+  readonly progress: Progress
+  /** The loss that the subscription was told of; null for none. */
+  readonly told: LostEvents | null
+  readonly parked: readonly { readonly seq: EventSeq; readonly tries: number; readonly at: Instant; readonly answer: string }[]
+}
+
+/** Number of events that one call reads and compares with a filter, which takes some milliseconds. */
+export const EVENTS_SEARCHED = 1_000
+
+/** Number of events that one call deletes, which takes some milliseconds. */
+export const EVENTS_PRUNED = 1_000
+
+/** Events that an operator asks to be sent again: those since a time, or the parked ones. `at` of the parked ones is the time of their try. */
+export type Replay = { readonly kind: 'since'; readonly at: Instant } | { readonly kind: 'parked'; readonly at: Instant }
+
+/** Outcome of another try of a parked event. */
+export type ParkedEnd =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'refused'; readonly tries: number; readonly answer: string; readonly dueAt: Instant | null }
+
+/** Retention of events: those before a time are deleted, and the oldest in excess of a number. */
+export interface EventLimits {
+  readonly before: Instant
+  readonly count: number
+}

@@ -1,0 +1,75 @@
+/** Writes events, in the transaction of what happened. Only types that a subscription wants are written. */
+import type { Database } from 'better-sqlite3'
+import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
+import type { NewEvent } from '../../../events/kept-event.ts'
+import { queueIdOf, type MessageId } from '../../../mail/message.ts'
+import type { Instant } from '../../../system/clock.ts'
+import { typesWanted, type SubscriptionRow } from '../../outbox/subscription-row.ts'
+import * as sql from './outbox-queries.ts'
+
+/** The message of an event that the store itself writes. */
+interface AboutMessage {
+  readonly id: MessageId
+  readonly created_at: Instant
+  readonly sender: string
+}
+
+export class EventRows {
+  readonly #insert
+  readonly #subscriptions
+  /** Null when they have to be read. */
+  #wanted: ReadonlySet<EventType> | null = null
+  /** The latest time of an event, of a claim, or of the queue's clock when the queue was opened. */
+  #latest: Instant
+
+  constructor(db: Database) {
+    this.#insert = db.prepare<[Instant, string, string]>(sql.insertEvent)
+    this.#subscriptions = db.prepare<[], SubscriptionRow>(sql.subscriptions)
+    this.#latest = db.prepare<[], Instant>(sql.timeOfClock).pluck().get() ?? 0
+  }
+
+  get wanted(): ReadonlySet<EventType> {
+    this.#wanted ??= typesWanted(this.#subscriptions.all())
+    return this.#wanted
+  }
+
+  /** Called when subscriptions were changed, or such a change may have been rolled back. */
+  forgetWanted(): void {
+    this.#wanted = null
+  }
+
+  /** Notes that the queue was used at a time, for events without a time of their own. */
+  passed(at: Instant): void {
+    if (at > this.#latest) this.#latest = at
+  }
+
+  keep(events: readonly NewEvent[] | undefined): void {
+    if (events === undefined) return
+    for (const { type, at, data } of events) {
+      this.passed(at)
+      if (this.wanted.has(type)) this.#insert.run(at, type, data)
+    }
+  }
+
+  removed(message: AboutMessage, leftAt: Instant): void {
+    if (this.wanted.has('message.removed')) this.#about('message.removed', message, leftAt, {})
+  }
+
+  quarantined(message: AboutMessage, text: string): void {
+    if (this.wanted.has('message.quarantined')) this.#about('message.quarantined', message, message.created_at, { text })
+  }
+
+  #about<T extends 'message.removed' | 'message.quarantined'>(
+    type: T,
+    { id, created_at: createdAt, sender }: AboutMessage,
+    earliest: Instant,
+    members: Omit<EventData[T], 'queue_id' | 'sender'>,
+  ): void {
+    const data = { queue_id: queueIdOf({ id, createdAt }), sender, ...members }
+    this.#insert.run(Math.max(earliest, this.#latest), type, JSON.stringify(data))
+  }
+
+  wantedTypes(): EventType[] {
+    return EVENT_TYPES.filter((type) => this.wanted.has(type))
+  }
+}

@@ -1,0 +1,53 @@
+/** SQL statements of the outbox: events, subscriptions, and events that targets refused. */
+
+export const insertEvent = `
+  insert into event (seq, at, type, data) values ((select coalesce(max(seq), 0) + 1 from event), ?, ?, ?)`
+const EVENT = 'select seq, at, type, data from event'
+export const eventsAfter = `${EVENT} where seq > :after order by seq limit :limit`
+export const oldestEvents = 'select seq, at from event order by seq limit :limit'
+export const firstEvent = 'select min(seq) from event'
+export const lastEvent = 'select max(seq) from event'
+export const timeAfter = 'select at from event where seq > ? order by seq limit 1'
+/** The first event of a time or later. Times ascend almost, so the search begins at the newest end. */
+export const firstSince = `
+  select coalesce((select seq + 1 from event where at < :at order by seq desc limit 1), (select min(seq) from event), 1)`
+export const deleteEventsThrough = 'delete from event where seq <= ?'
+export const epoch = `select value from meta where name = 'event_epoch'`
+export const timeOfClock = `select value from meta where name = 'clock_time'`
+
+const SUBSCRIPTION = `
+  select name, owner, settings, created_at as createdAt, created_by as createdBy, cursor, state, why, tries, due_at as dueAt,
+    last_answer as lastAnswer, losses from subscription`
+export const subscriptions = `${SUBSCRIPTION} order by name`
+export const subscriptionByName = `${SUBSCRIPTION} where name = ?`
+export const insertSubscription = `
+  insert or ignore into subscription (name, owner, settings, created_at, created_by, cursor)
+  values (:name, :owner, :settings, :createdAt, :createdBy, coalesce((select max(seq) from event), 0))`
+export const changeSettings = 'update subscription set settings = ? where name = ?'
+export const deleteSubscription = 'delete from subscription where name = ? and owner = ?'
+export const deleteParkedOf = 'delete from parked where subscription = ?'
+export const saveProgress = `
+  update subscription set cursor = :cursor, state = :state, why = :why, tries = :tries, due_at = :dueAt, last_answer = :lastAnswer
+  where name = :name and cursor = :from`
+export const moveCursor = 'update subscription set cursor = :cursor, tries = 0, due_at = null where name = :name'
+export const saveLosses = 'update subscription set cursor = max(cursor, :cursor), losses = :losses where name = :name'
+
+export const insertParked = `
+  insert or replace into parked (subscription, seq, tries, parked_at, answer)
+  select :name, seq, :tries, :at, :answer from event where seq = :seq`
+const PARKED = `
+  select event.seq, event.at, event.type, event.data, parked.tries, parked.parked_at as parkedAt, parked.due_at as dueAt, parked.answer
+  from parked`
+export const parkedDue = `
+  ${PARKED} indexed by parked_due join event on event.seq = parked.seq
+  where parked.subscription = :name and parked.due_at is not null and parked.due_at <= :now order by parked.due_at, parked.seq limit :limit`
+export const parkedAfter = `
+  ${PARKED} join event on event.seq = parked.seq
+  where parked.subscription = :name and parked.seq > :after order by parked.seq limit :limit`
+export const parkedThrough = 'select seq from parked where subscription = ? and seq <= ?'
+export const countParked = 'select count(*) from parked where subscription = ?'
+export const deleteParked = 'delete from parked where subscription = ? and seq = ?'
+export const deleteParkedAfter = 'delete from parked where subscription = ? and seq > ?'
+export const deleteParkedThrough = 'delete from parked where subscription = ? and seq <= ?'
+export const changeParked = 'update parked set tries = :tries, answer = :answer, due_at = :dueAt where subscription = :name and seq = :seq'
+export const retryParked = 'update parked set due_at = ? where subscription = ?'

@@ -1,0 +1,172 @@
+/** Rows of subscriptions: what each receives, how far it has come, and what its target refused. */
+import type { Database } from 'better-sqlite3'
+import type { EventSeq, KeptEvent } from '../../../events/kept-event.ts'
+import type { Instant } from '../../../system/clock.ts'
+import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss } from '../../outbox/event-pages.ts'
+import {
+  EVENTS_PRUNED,
+  EVENTS_SEARCHED,
+  type EventLimits,
+  type NewSubscription,
+  type ParkedEnd,
+  type ParkedEvent,
+  type ProgressChange,
+  type PulledEvents,
+  type Replay,
+  type SigningSecret,
+  type Subscription,
+} from '../../outbox/subscription.ts'
+import {
+  answerText,
+  lossesIn,
+  settingsIn,
+  toEvent,
+  toLost,
+  toParked,
+  toSubscription,
+  type EventRow,
+  type ParkedRow,
+  type SubscriptionRow,
+} from '../../outbox/subscription-row.ts'
+import type { EventRows } from './event-rows.ts'
+import * as sql from './outbox-queries.ts'
+
+export class SubscriptionRows {
+  readonly #db: Database
+  readonly #events: EventRows
+  readonly #all
+  readonly #one
+  readonly #insert
+  readonly #eventsAfter
+  readonly #saveLosses
+
+  constructor(db: Database, events: EventRows) {
+    this.#db = db
+    this.#events = events
+    this.#all = db.prepare<[], SubscriptionRow>(sql.subscriptions)
+    this.#one = db.prepare<[string], SubscriptionRow>(sql.subscriptionByName)
+    this.#insert = db.prepare<object>(sql.insertSubscription)
+    this.#eventsAfter = db.prepare<{ after: EventSeq; limit: number }, EventRow>(sql.eventsAfter)
+    this.#saveLosses = db.prepare<{ name: string; cursor: EventSeq; losses: string }>(sql.saveLosses)
+  }
+
+  subscribe({ name, settings, at, by }: NewSubscription & { readonly at: Instant; readonly by: string }): boolean {
+    this.#events.forgetWanted()
+    const row = { name, owner: 'command', settings: JSON.stringify(settings), createdAt: at, createdBy: by }
+    return this.#insert.run(row).changes > 0
+  }
+
+  unsubscribe(name: string): boolean {
+    return this.#remove(name, 'command')
+  }
+
+  changeSecrets(name: string, secrets: readonly SigningSecret[]): boolean {
+    const row = this.#one.get(name)
+    if (row?.owner !== 'command') return false
+    this.#change(name, { ...settingsIn(row), secrets })
+    return true
+  }
+
+  configureSubscriptions(entries: readonly NewSubscription[], at: Instant): readonly string[] {
+    this.#events.forgetWanted()
+    const names = new Set(entries.map(({ name }) => name))
+    for (const { name, owner } of this.#all.all()) if (owner === 'configuration' && !names.has(name)) this.#remove(name, owner)
+    return entries.flatMap(({ name, settings }) => {
+      const known = this.#one.get(name)
+      if (known?.owner === 'command') return [name]
+      if (known !== undefined) this.#change(name, settings)
+      else this.#insert.run({ name, owner: 'configuration', settings: JSON.stringify(settings), createdAt: at, createdBy: '' })
+      return []
+    })
+  }
+
+  #remove(name: string, owner: Subscription['owner']): boolean {
+    this.#events.forgetWanted()
+    const isGone = this.#db.prepare<[string, string]>(sql.deleteSubscription).run(name, owner).changes > 0
+    if (isGone) this.#db.prepare<[string]>(sql.deleteParkedOf).run(name)
+    return isGone
+  }
+
+  #change(name: string, settings: NewSubscription['settings']): void {
+    this.#db.prepare<[string, string]>(sql.changeSettings).run(JSON.stringify(settings), name)
+  }
+
+  subscriptions(): Subscription[] {
+    return this.#all.all().map(toSubscription)
+  }
+
+  pullEvents(name: string, limit: number): PulledEvents | null {
+    const row = this.#one.get(name)
+    if (row === undefined) return null
+    const { cursor } = row
+    const losses = lossesIn(row)
+    const [loss] = losses
+    if (loss?.pulled === false) this.#saveLosses.run({ name, cursor, losses: JSON.stringify(pulledLoss(losses)) })
+    const found = this.#eventsAfter.all({ after: cursor, limit: EVENTS_SEARCHED }).map(toEvent)
+    const epoch = this.#db.prepare<[], number>(sql.epoch).pluck().get() ?? 0
+    const lost = loss === undefined ? null : toLost(loss)
+    return { epoch, cursor, lost, ...selectedPage(found, { filter: settingsIn(row), limit, after: cursor }) }
+  }
+
+  saveProgress(name: string, from: EventSeq, { progress, told, parked }: ProgressChange): boolean {
+    const row = this.#one.get(name)
+    if (row?.cursor !== from) return false
+    const { cursor, state, why, tries, dueAt } = progress
+    this.#db
+      .prepare<object>(sql.saveProgress)
+      .run({ name, from, cursor, state, why, tries, dueAt, lastAnswer: answerText(progress.lastAnswer) })
+    if (told !== null) this.#saveLosses.run({ name, cursor, losses: JSON.stringify(withoutLoss(lossesIn(row), told)) })
+    const insert = this.#db.prepare<object>(sql.insertParked)
+    for (const one of parked) insert.run({ name, ...one })
+    return true
+  }
+
+  parkedDue(name: string, now: Instant, limit: number): ParkedEvent[] {
+    return this.#db.prepare<object, ParkedRow>(sql.parkedDue).all({ name, now, limit }).map(toParked)
+  }
+
+  settleParked(name: string, seq: EventSeq, end: ParkedEnd): void {
+    if (end.kind === 'sent') this.#db.prepare<[string, EventSeq]>(sql.deleteParked).run(name, seq)
+    else this.#db.prepare<object>(sql.changeParked).run({ name, seq, tries: end.tries, answer: end.answer, dueAt: end.dueAt })
+  }
+
+  replayEvents(name: string, replay: Replay): number | null {
+    const row = this.#one.get(name)
+    if (row === undefined) return null
+    if (replay.kind === 'parked') return this.#db.prepare<[Instant, string]>(sql.retryParked).run(replay.at, name).changes
+    const first = this.#db.prepare<{ at: Instant }, EventSeq>(sql.firstSince).pluck().get({ at: replay.at }) ?? 1
+    const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
+    const cursor = Math.min(row.cursor, first - 1)
+    this.#db.prepare<object>(sql.moveCursor).run({ name, cursor })
+    // The stream sends these again.
+    this.#db.prepare<[string, EventSeq]>(sql.deleteParkedAfter).run(name, cursor)
+    return last - cursor
+  }
+
+  pruneEvents(limits: EventLimits): { readonly more: boolean } {
+    const rows = this.#db.prepare<{ limit: number }, Pick<KeptEvent, 'seq' | 'at'>>(sql.oldestEvents).all({ limit: EVENTS_PRUNED })
+    const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
+    const { through, more } = prunable(rows, last, limits)
+    if (through === null) return { more: false }
+    for (const row of this.#all.all()) this.#lose(row, through)
+    this.#db.prepare<[EventSeq]>(sql.deleteEventsThrough).run(through)
+    return { more }
+  }
+
+  /** Counts events up to a number that a subscription has not had. One without a target has no position. */
+  #lose(row: SubscriptionRow, through: EventSeq): void {
+    const { name, cursor } = row
+    const filter = settingsIn(row)
+    if (filter.to === '') return
+    const parked = new Set(this.#db.prepare<[string, EventSeq], EventSeq>(sql.parkedThrough).pluck().all(name, through))
+    if (parked.size === 0 && cursor >= through) return
+    const deleted = this.#eventsAfter.all({ after: 0, limit: EVENTS_PRUNED }).map(toEvent)
+    const loss = lossOf(
+      deleted.filter(({ seq }) => seq <= through),
+      { filter, cursor, parked },
+    )
+    const losses = lossesIn(row)
+    this.#saveLosses.run({ name, cursor: through, losses: JSON.stringify(loss === null ? losses : withLoss(losses, loss)) })
+    if (parked.size > 0) this.#db.prepare<[string, EventSeq]>(sql.deleteParkedThrough).run(name, through)
+  }
+}

@@ -1,0 +1,132 @@
+/** Events of several nodes: order and numbers beside slow transactions, and the node that sends a subscription. */
+import { afterEach, describe, expect, test } from 'vitest'
+import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
+import { SHARDS } from '../../../src/store/membership/shards.ts'
+import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
+import { PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
+import { systemClock } from '../../../src/system/system-clock.ts'
+import { event, SETTINGS } from '../../conformance/outbox.ts'
+import { delivered, first, mail, ownerOf, T0 } from '../../conformance/mail.ts'
+import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
+
+const LABELS = { name: 'test', program: '1.0.0', settings: '', draining: false }
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
+  const { emptyQueue } = usePostgres()
+  const closing: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close()
+  })
+
+  const open = async (url: DatabaseUrl): Promise<PostgresQueue> => {
+    const queue = await openPostgresStore({ url, durability: 'primary', labels: LABELS, clock: systemClock })
+    closing.push(queue.close)
+    return queue
+  }
+  const tableOf = (url: DatabaseUrl, { node }: PostgresQueue): PostgresNodeTable => {
+    const table = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock })
+    closing.push(() => table.close())
+    return table
+  }
+  const subscribed = async (url: DatabaseUrl, name = 'app'): Promise<PostgresQueue> => {
+    const queue = await open(url)
+    await queue.store.subscribe({ name, settings: SETTINGS, at: T0, by: 'root' })
+    return queue
+  }
+  const pulled = async ({ store }: PostgresQueue) => {
+    while (await store.numberEvents());
+    return ((await store.pullEvents('app', 1_000))?.events ?? []).map(({ seq, type, data }) => ({ seq, type, data }))
+  }
+
+  test('an event of a slow transaction gets a number after its commit, and delays no other', async () => {
+    const url = await emptyQueue()
+    const queue = await subscribed(url)
+    const slow = await connectTo(url)
+    closing.push(() => slow.end())
+    await slow.command('begin')
+    await slow.query(`insert into event (at, type, data) values (1, 'store.trouble', '{}')`)
+    await queue.store.recordEvents([event('store.recovered')])
+    expect(await pulled(queue)).toMatchObject([{ seq: 1, type: 'store.recovered' }])
+    await slow.command('commit')
+    expect(await pulled(queue)).toMatchObject([
+      { seq: 1, type: 'store.recovered' },
+      { seq: 2, type: 'store.trouble' },
+    ])
+  })
+
+  test('while one node numbers events, another one does not wait', async () => {
+    const url = await emptyQueue()
+    const queue = await subscribed(url)
+    const other = await connectTo(url)
+    closing.push(() => other.end())
+    await other.command('begin')
+    await other.query('select last from outbox for update')
+    await queue.store.recordEvents([event('store.recovered')])
+    expect(await queue.store.numberEvents()).toBe(true)
+    expect(await queue.store.pruneEvents({ before: T0, count: 0 })).toEqual({ more: false })
+    await other.command('rollback')
+    expect(await pulled(queue)).toHaveLength(1)
+  })
+
+  test('numbers have no gaps, and the events of a message keep their order, with three nodes at work', async () => {
+    const url = await emptyQueue()
+    const one = await subscribed(url)
+    const nodes = [one, await open(url), await open(url)]
+    await tableOf(url, one).takeShards(SHARDS)
+    for (const { store } of nodes) await store.wantedTypes()
+    const work = async ({ store }: PostgresQueue) => {
+      for (let n = 0; n < 30; n++) {
+        const entry = mail(store, { leased: true })
+        const { id } = entry.message
+        await store.enqueue({ ...entry, events: [event('message.accepted', { message: id })] })
+        const events = [{ ...event('recipient.delivered', { message: id }), recipient: first(id) }]
+        const settling = store.settle({ owner: ownerOf(store), message: id, recipients: [delivered(first(id), T0)], attempts: [], events })
+        await Promise.all([settling, store.numberEvents()])
+      }
+    }
+    await Promise.all(nodes.map(work))
+    const events = await pulled(one)
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, n) => n + 1))
+    const byMessage = Map.groupBy(
+      events.filter(({ type }) => type !== 'message.removed'),
+      ({ data }) => (JSON.parse(data) as { message: number }).message,
+    )
+    expect(byMessage.size).toBe(90)
+    for (const those of byMessage.values()) expect(those.map(({ type }) => type)).toEqual(['message.accepted', 'recipient.delivered'])
+    expect(events).toHaveLength(270)
+  })
+
+  test('one node sends a subscription, and the next owner of its shard continues it', async () => {
+    const url = await emptyQueue()
+    const [a, b] = [await subscribed(url), await open(url)]
+    const [tableA, tableB] = [tableOf(url, a), tableOf(url, b)]
+    expect(await a.store.subscriptions()).toEqual([])
+    await tableA.beat()
+    await tableA.takeShards(SHARDS)
+    expect((await a.store.subscriptions()).map(({ name }) => name)).toEqual(['app'])
+    expect(await b.store.subscriptions()).toEqual([])
+    await a.store.recordEvents([event('store.trouble'), event('store.recovered')])
+    expect(await pulled(a)).toHaveLength(2)
+    const progress = { cursor: 1, state: 'active', why: null, tries: 0, dueAt: null, lastAnswer: null } as const
+    await a.store.saveProgress('app', 0, { progress, told: null, parked: [] })
+    const view = await tableB.beat()
+    const silent = view?.nodes.find(({ id }) => id === a.node)
+    expect(await tableB.takeOver(a.node, silent?.beat ?? 0)).toMatchObject({ shards: SHARDS })
+    await tableB.takeShards(SHARDS)
+    expect((await b.store.subscriptions()).map(({ name }) => name)).toEqual(['app'])
+    expect(await pulled(b)).toMatchObject([{ seq: 2 }])
+    await expect(a.store.saveProgress('app', 1, { progress: { ...progress, cursor: 2 }, told: null, parked: [] })).rejects.toMatchObject({
+      name: 'Fenced',
+    })
+  })
+
+  test('a node learns of a subscription that another one has added', async () => {
+    const url = await emptyQueue()
+    const [a, b] = [await open(url), await open(url)]
+    await b.store.recordEvents([event('store.trouble')])
+    await a.store.subscribe({ name: 'app', settings: { ...SETTINGS, types: ['store.*'] }, at: T0, by: 'root' })
+    expect(await b.store.wantedTypes()).toEqual(['store.trouble', 'store.recovered'])
+    await b.store.recordEvents([event('store.trouble')])
+    expect(await pulled(a)).toMatchObject([{ seq: 1, type: 'store.trouble' }])
+  })
+})
