@@ -8,6 +8,8 @@ import { queueIdOf, type DestinationName, type Message, type MessageId } from '.
 import type { Arrivals } from '../store/membership/node-table.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
+import type { Published } from '../outbox/event-data.ts'
+import type { EventRecorder } from '../outbox/event-recorder.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { Events } from '../telemetry/events.ts'
 import { DelayWatch } from './delay-watch.ts'
@@ -15,7 +17,7 @@ import { withLateRecipients } from './delay-rules.ts'
 import { nextWarning, noticesFor, warningsUsed } from './notice.ts'
 import { NoticeRetries } from './notice-retries.ts'
 import { NoticeRounds } from './notice-rounds.ts'
-import { NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
+import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
 import { TokenBucket, type TokenBucketLimits } from './token-bucket.ts'
 
 export type { NoticeEntry } from './notice-writer.ts'
@@ -24,6 +26,7 @@ export interface MailerDaemonDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly storeHealth: StoreHealth
   readonly entry: NoticeEntry
   readonly settings: () => NoticeSettings
@@ -203,8 +206,10 @@ export class MailerDaemon {
     if (recorded.elsewhere?.leased === true && !this.#overdue.has(id)) return this.#rounds.extend(id)
     const named = withLateRecipients(recorded, { now: clock.now(), settings: settings(), closed })
     const written = await this.#writer.write(recorded.message, noticesFor(named, settings().rules))
-    const { removed, entered } = await this.#commit(this.#report(recorded, named, written), written)
-    if (entered) this.#emit(named, written)
+    const happened = this.#happened(named, written)
+    const events = this.#deps.recorder.ofAll(happened)
+    const { removed, entered } = await this.#commit({ ...this.#report(recorded, named, written), events }, written)
+    if (entered) for (const event of happened) this.#deps.events.emit(event)
     else this.noticeDue(id)
     if (removed) this.#deps.events.emit({ kind: 'removed', message: recorded.message })
   }
@@ -240,15 +245,13 @@ export class MailerDaemon {
     }
   }
 
-  #emit({ message, recipients }: MessageWithNoticesDue, written: readonly WrittenNotice[]): void {
-    const { events, settings } = this.#deps
-    for (const { notice, queueId } of written) {
-      events.emit({ kind: 'notice-sent', message, notice: notice.kind, to: notice.to, noticeId: queueId })
-    }
-    if (written.length > 0 || recipients.every(({ noticeDue }) => noticeDue === undefined)) return
-    const isDoubleBounce = message.sender.toLowerCase() === settings().rules.doubleBounceSender.toLowerCase()
+  /** The events of the notices that were sent, or of the one that was not. */
+  #happened({ message, recipients }: MessageWithNoticesDue, written: readonly WrittenNotice[]): readonly Published[] {
+    if (written.length > 0) return written.map((one) => noticeSent(message, one))
+    if (recipients.every(({ noticeDue }) => noticeDue === undefined)) return []
+    const isDoubleBounce = message.sender.toLowerCase() === this.#deps.settings().rules.doubleBounceSender.toLowerCase()
     const why = isDoubleBounce ? 'it is mail to the postmaster' : 'neither NOTIFY nor notify_classes asks for one'
-    events.emit({ kind: 'notice-dropped', message, why: `${queueIdOf(message)}: ${why}` })
+    return [{ kind: 'notice-dropped', message, why: `${queueIdOf(message)}: ${why}` }]
   }
 
   // --- delay warnings wait while many notices are due

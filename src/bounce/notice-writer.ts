@@ -65,6 +65,10 @@ export interface WrittenNotice {
   readonly entry: NewMessage
 }
 
+/** Event of a notice about a message. */
+export const noticeSent = (message: Message, { notice, queueId }: Pick<WrittenNotice, 'notice' | 'queueId'>) =>
+  ({ kind: 'notice-sent', message, notice: notice.kind, to: notice.to, noticeId: queueId }) as const
+
 interface ComposedNotice extends Omit<WrittenNotice, 'entry'> {
   readonly content: readonly Uint8Array[]
   readonly signed: Message

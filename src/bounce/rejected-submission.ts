@@ -6,10 +6,11 @@ import type { Clock } from '../system/clock.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import { recipientId, type Message, type Recipient } from '../mail/message.ts'
 import { statusOf, type SmtpReply } from '../mail/smtp-reply.ts'
-import type { QueueStore } from '../store/queue-store.ts'
+import type { EventRecorder } from '../outbox/event-recorder.ts'
+import type { NewMessage, QueueStore } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 import { noticeDueFor, noticesFor } from './notice.ts'
-import { NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
+import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings } from './notice-writer.ts'
 
 export interface RejectedSubmission {
   readonly envelope: Envelope
@@ -27,6 +28,7 @@ export interface SubmissionReturnerDeps {
   readonly store: Pick<QueueStore, 'enqueue'>
   readonly clock: Clock
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly entry: NoticeEntry
   readonly settings: () => NoticeSettings
 }
@@ -43,7 +45,7 @@ export class SubmissionReturner {
    * with StoreUnavailable.
    */
   async return(rejected: RejectedSubmission): Promise<void> {
-    const { entry, settings, clock, events } = this.#deps
+    const { entry, settings, clock, events, recorder } = this.#deps
     const { rules } = settings()
     const message = messageOf(rejected, entry.begin())
     const recipients = bouncedRecipients(rejected, message, settings())
@@ -52,13 +54,14 @@ export class SubmissionReturner {
     const written = await writer.write(message, noticesFor({ message, recipients, warnings: 0 }, rules))
     // The notice to the sender is committed last, together with the key of the file. A crash before that commit repeats all
     // notices.
-    for (const one of written.toReversed()) await this.#enqueue(one, one === written[0] ? rejected.maildropFile : undefined)
-    for (const { notice, queueId } of written) {
-      events.emit({ kind: 'notice-sent', message, notice: notice.kind, to: notice.to, noticeId: queueId })
+    for (const one of written.toReversed()) {
+      const kept = [...(one.entry.events ?? []), ...(recorder.of(noticeSent(message, one)) ?? [])]
+      await this.#enqueue({ ...one.entry, events: kept }, one === written[0] ? rejected.maildropFile : undefined)
     }
+    for (const one of written) events.emit(noticeSent(message, one))
   }
 
-  async #enqueue({ entry: notice }: WrittenNotice, maildropFile: string | undefined): Promise<void> {
+  async #enqueue(notice: NewMessage, maildropFile: string | undefined): Promise<void> {
     const { store, entry } = this.#deps
     try {
       await store.enqueue({ ...notice, maildropFile })

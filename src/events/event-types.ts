@@ -49,6 +49,8 @@ export interface AttemptMembers extends MessageMembers {
   readonly reply: string | null
   readonly reason: string
   readonly login: 'refused' | 'missing' | null
+  /** Level and use of TLS, as in `tls=` of the log; null without a session. */
+  readonly tls: string | null
 }
 
 /** Members of an outcome for one recipient. */

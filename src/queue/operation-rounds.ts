@@ -6,7 +6,9 @@ import type { LiveDestination, Suspension } from '../store/destination-status.ts
 import { ANY_MESSAGE, type ListedMessage, type QueueReader } from '../store/queue-reader.ts'
 import type { DestinationDue, Operation, QueueStore } from '../store/queue-store.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
-import type { Events, QueueEvent } from '../telemetry/events.ts'
+import type { Published } from '../outbox/event-data.ts'
+import type { EventRecorder } from '../outbox/event-recorder.ts'
+import type { Events } from '../telemetry/events.ts'
 import type { BulkOperation } from './operation-request.ts'
 import type { SelectedMessage } from './selected-messages.ts'
 
@@ -25,6 +27,7 @@ export interface RoundDeps {
   readonly clock: Clock
   readonly policies: () => DestinationPolicies
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly scheduler: SchedulerControl
 }
 
@@ -44,7 +47,7 @@ interface Step {
  * Event of a requeued message, which has a new queue id. The log links the new id to the old one, as `orig_id=` of Postfix pickup
  * does.
  */
-const requeuedEvent = ({ message, recipients }: ListedMessage, { now, newId }: Extract<Operation, { kind: 'requeue' }>): QueueEvent => ({
+const requeuedEvent = ({ message, recipients }: ListedMessage, { now, newId }: Extract<Operation, { kind: 'requeue' }>): Published => ({
   kind: 'accepted',
   message: { ...message, id: newId, createdAt: now },
   recipients: recipients.filter(({ state }) => state === 'waiting' || state === 'parked').map(({ address }) => address),
@@ -62,20 +65,21 @@ export async function carryOut(
   messages: readonly SelectedMessage[],
   round: OperationRound,
 ): Promise<readonly string[] | null> {
-  const { store, events, scheduler } = deps
-  const steps = await stepsOf(deps, work, messages)
-  const operations = steps.map(({ message, operation }) => ({ message: message.id, operation }))
+  const { store, events, recorder, scheduler } = deps
+  const steps = (await stepsOf(deps, work, messages)).map((step) => ({ ...step, happened: happenedIn(step, work) }))
+  const operations = steps.map(({ message, operation, happened }) => {
+    const kept = recorder.ofAll(happened)
+    return { message: message.id, operation, ...(kept === undefined ? {} : { events: kept }) }
+  })
   const results = await store.operate(operations, round)
   if (results === null) return null
   const woken = new Map<DestinationName, Instant>()
   const changed: string[] = []
-  for (const [n, { message, operation, requeued }] of steps.entries()) {
+  for (const [n, { message, happened }] of steps.entries()) {
     const result = results[n]
     if (result?.changed !== true) continue
-    const queueId = queueIdOf(message)
-    changed.push(queueId)
-    events.emit({ kind: 'operated', queueId, operation: work.operation, by: work.who })
-    if (operation.kind === 'requeue' && requeued !== undefined) events.emit(requeuedEvent(requeued, operation))
+    changed.push(queueIdOf(message))
+    for (const event of happened) events.emit(event)
     for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
   }
   if (woken.size > 0) {
@@ -83,6 +87,12 @@ export async function carryOut(
     scheduler.workAdded(due, { revive: work.operation === 'flush' })
   }
   return changed
+}
+
+/** The events of a step that changes its message. */
+function happenedIn({ message, operation, requeued }: Step, { operation: name, who }: Work): readonly Published[] {
+  const operated: Published = { kind: 'operated', queueId: queueIdOf(message), operation: name, by: who }
+  return operation.kind === 'requeue' && requeued !== undefined ? [operated, requeuedEvent(requeued, operation)] : [operated]
 }
 
 /** One step per message of a round. Except for requeue, they share one operation object, so that structured cloning copies it once. */

@@ -7,20 +7,25 @@ import type { Membership } from '../store/membership/membership.ts'
 import type { Suspension } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
+import type { Published } from '../outbox/event-data.ts'
+import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
+import { suspended } from './scheduler/destination-control.ts'
 
 export function storedScheduler(
   store: Pick<QueueStore, 'saveDestination'>,
   reader: Pick<QueueReader, 'destinationRecords'>,
+  recorder: EventRecorder,
 ): SchedulerControl {
-  const change = async (name: DestinationName, suspension: Suspension | null): Promise<void> => {
+  const change = async (name: DestinationName, suspension: Suspension | null, happened: Published): Promise<void> => {
     const known = (await reader.destinationRecords()).find((record) => record.name === name)
-    await store.saveDestination({ ...(known ?? { name, deadUntil: null, probeInterval: null, siteStatus: null }), suspension })
+    const record = { ...(known ?? { name, deadUntil: null, probeInterval: null, siteStatus: null }), suspension }
+    await store.saveDestination(record, recorder.of(happened))
   }
   return {
     workAdded: () => undefined,
-    suspend: (name, suspension) => change(name, suspension),
-    resume: (name) => change(name, null),
+    suspend: (name, suspension) => change(name, suspension, suspended(name, suspension)),
+    resume: (name, by) => change(name, null, { kind: 'resumed', destination: name, by }),
     snapshot: () => [],
   }
 }

@@ -3,9 +3,11 @@
  * seconds, and names in snake case. The records are a stable interface: members and events may be added, but are never removed or
  * renamed.
  */
+import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import { formatReply } from '../mail/smtp-reply.ts'
-import { queueIdOf, type MessageSummary } from '../mail/message.ts'
+import { queueIdOf, type DeliveryRequest, type MessageSummary } from '../mail/message.ts'
 import { tlsFeature } from '../mail/tls-facts.ts'
+import type { AttemptRecord } from '../store/queue-store.ts'
 import type { ClientName, QueueEvent } from './events.ts'
 import { suspendedText } from './postfix-log.ts'
 
@@ -179,14 +181,19 @@ const seconds = (millis: number): number => millis / 1000
 const aboutClient = (client: ClientName) => ({ client_name: client.name, client_address: client.address })
 const aboutMessage = (message: MessageSummary) => ({ queue_id: queueIdOf(message), sender: message.sender })
 
-function attempts({ request, result, attempts: records }: Of<'attempted'>): readonly Members<'attempted'>[] {
-  const addresses = new Map(request.recipients.map(({ id, address }) => [id, address]))
-  return records.map(({ recipient, at, relay, outcome, status, delays }) => ({
+/** Members of the record of one attempt for one recipient. */
+export const attemptMembers = (
+  request: Pick<DeliveryRequest, 'message' | 'destination'>,
+  address: string,
+  { at, relay, outcome, status, delays }: Omit<AttemptRecord, 'recipient'>,
+  { connectionUse, login }: Pick<AttemptResult, 'connectionUse' | 'login'>,
+) =>
+  ({
     ...aboutMessage(request.message),
-    recipient: addresses.get(recipient) ?? '',
+    recipient: address,
     destination: request.destination,
     relay,
-    connection_use: result.connectionUse,
+    connection_use: connectionUse,
     delay: seconds(at - request.message.arrivedAt),
     delays: delays.map(seconds),
     status: status.status,
@@ -194,9 +201,13 @@ function attempts({ request, result, attempts: records }: Of<'attempted'>): read
     stage: status.stage,
     reply: status.reply ?? null,
     reason: status.reason,
-    login: result.login ?? null,
+    login: login ?? null,
     tls: status.tls === undefined ? null : tlsFeature(status.tls),
-  }))
+  }) satisfies Members<'attempted'>
+
+function attempts({ request, result, attempts: records }: Of<'attempted'>): readonly Members<'attempted'>[] {
+  const addresses = new Map(request.recipients.map(({ id, address }) => [id, address]))
+  return records.map((record) => attemptMembers(request, addresses.get(record.recipient) ?? '', record, result))
 }
 
 function deferrals({ message, destination, recipients, at, siteStatus }: Of<'deferred'>): readonly Members<'deferred'>[] {
@@ -257,7 +268,7 @@ const contentChecked = ({ queueId, during, action, part, octets, text, from }: O
 })
 
 /** Members of the record, for events that have exactly one. */
-function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'window'>>): object {
+export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'window'>>): object {
   switch (event.kind) {
     case 'connected':
       return aboutClient(event.client) satisfies Members<'connected'>

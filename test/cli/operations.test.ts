@@ -1,3 +1,4 @@
+import { idleRecorder } from '../support/idle-recorder.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -380,6 +381,7 @@ describe('with a daemon', () => {
         if (event.kind === 'accepted') operated.push(`${queueIdOf(event.message)} to ${event.recipients.join()} was ${event.originalId}`)
       })
       const operations = new Operations({
+        recorder: idleRecorder,
         store,
         reader,
         events,
@@ -483,6 +485,7 @@ describe('with a daemon', () => {
       const failing = { ...scheduler, suspend: () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 })) }
       const events = new Events(() => NOW)
       const operations = new Operations({
+        recorder: idleRecorder,
         store,
         reader,
         events,
@@ -521,7 +524,7 @@ describe('with a daemon', () => {
         retention: () => RETENTION,
         scheduler,
       }
-      const operations = new Operations({ ...parts, throttle })
+      const operations = new Operations({ recorder: idleRecorder, ...parts, throttle })
       const control = new ControlServer({
         removeStsPolicy: async () => false,
         moves: NO_MOVES,

@@ -1,3 +1,4 @@
+import { idleRecorder } from '../support/idle-recorder.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { removePolicy } from '../../src/delivery/sts/policy-removal.ts'
 import { request } from 'node:http'
@@ -34,13 +35,14 @@ beforeEach(async () => {
   const reader = openQueueReader(directory)
   const events = new Events(() => NOW)
   const operations = new Operations({
+    recorder: idleRecorder,
     store,
     reader,
     clock,
     events,
     policies: () => policies,
     retention: () => RETENTION,
-    scheduler: storedScheduler(store, reader),
+    scheduler: storedScheduler(store, reader, idleRecorder),
   })
   server = new ControlServer({
     moves: NO_MOVES,

@@ -1,4 +1,5 @@
 /** Operations as jobs over a queue in memory: records, cancellation, undo, plans and repeated requests. */
+import { idleRecorder } from '../support/idle-recorder.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { configFrom } from '../../src/config/load.ts'
@@ -33,8 +34,9 @@ function open() {
     store,
     reader,
     clock,
+    recorder: idleRecorder,
     events: new Events(() => clock.now()),
-    scheduler: storedScheduler(store, reader),
+    scheduler: storedScheduler(store, reader, idleRecorder),
     policies: () => policies,
     retention: () => RETENTION,
     throttle: (messages: number) => control.afterRound(rounds.push(messages)),

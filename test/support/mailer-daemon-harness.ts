@@ -2,6 +2,7 @@
  * MAILER-DAEMON alone with a store on a virtual clock; the test sets the outcomes of deliveries. The test can make the store fail,
  * or the process crash, at any commit of a notice.
  */
+import { idleRecorder } from './idle-recorder.ts'
 import { MailerDaemon } from '../../src/bounce/mailer-daemon.ts'
 import type { NoticeEntry, NoticeSettings } from '../../src/bounce/notice-writer.ts'
 import { parseNotice, type ParsedNotice } from '../../src/bounce/dsn-parser.ts'
@@ -76,6 +77,7 @@ export class MailerDaemonHarness implements NoticeEntry {
     const storeHealth = new StoreHealth({ store, clock, failed: (why) => this.events.emit({ kind: 'store-unavailable', why }) })
     this.#storeHealth = storeHealth
     return new MailerDaemon({
+      recorder: idleRecorder,
       clock,
       events: this.events,
       store,

@@ -11,6 +11,7 @@ import { QueueClock } from '../../system/queue-clock.ts'
 import { Operations } from '../../queue/operations.ts'
 import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import { openStore } from '../../store/sqlite/open-store.ts'
+import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { Events } from '../../telemetry/events.ts'
 import { directClient } from './daemon-client.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
@@ -23,8 +24,19 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
   // Events have no listener here, because the command prints its result and the audit log records it.
   const events = new Events(() => clock.now())
   const policies = new DestinationPolicies(config)
-  const scheduler = storedScheduler(store, reader)
-  const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
+  const recorder = new EventRecorder(clock)
+  await recorder.refresh(store)
+  const scheduler = storedScheduler(store, reader, recorder)
+  const operations = new Operations({
+    store,
+    reader,
+    events,
+    recorder,
+    clock,
+    policies: () => policies,
+    retention: () => config,
+    scheduler,
+  })
   const move = async (request: MoveRequest, progress: (soFar: MoveProgress) => void) => {
     const { moveAlone } = await import('./move-alone.ts')
     // Nothing is in delivery.

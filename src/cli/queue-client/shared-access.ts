@@ -19,6 +19,7 @@ import { openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
+import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { Events } from '../../telemetry/events.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import { directClient } from './daemon-client.ts'
@@ -77,8 +78,19 @@ export class SharedAccess {
     const { store, reader, clock, close } = visit
     const policies = new DestinationPolicies(config)
     const events = new Events(() => clock.now())
-    const scheduler = storedScheduler(store, reader)
-    const operations = new Operations({ store, reader, events, clock, policies: () => policies, retention: () => config, scheduler })
+    const recorder = new EventRecorder(clock)
+    await recorder.refresh(store)
+    const scheduler = storedScheduler(store, reader, recorder)
+    const operations = new Operations({
+      store,
+      reader,
+      events,
+      recorder,
+      clock,
+      policies: () => policies,
+      retention: () => config,
+      scheduler,
+    })
     return directClient(operations, {
       access: new AccessEntries({ store, reader, clock }),
       store,

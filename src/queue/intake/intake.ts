@@ -8,6 +8,8 @@ import { errorMessage } from '../../system/caught-error.ts'
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
 import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { Published } from '../../outbox/event-data.ts'
+import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { ClientName, Events, UpstreamMessage } from '../../telemetry/events.ts'
 import {
   EXPANDED,
@@ -67,6 +69,7 @@ export interface IntakeDeps {
   readonly scheduler: Scheduler
   readonly clock: Clock
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly contents: ContentCache
   /**
    * Called for new mail that is not admitted to the active queue. Such mail has no attempt that would schedule its delay warning.
@@ -177,7 +180,9 @@ export class Intake {
   async take(entry: Submitted): Promise<void> {
     const { store, events } = this.#deps
     if (this.#refusal !== null) throw new StoreUnavailable(this.#refusal.text)
-    const prepared = { ...this.prepare(entry), maildropFile: entry.maildropFile, request: entry.request }
+    const { message, client, uid, saslUsername, saslMethod, upstream } = entry
+    const happened = acceptedEvent(entry, { client, uid, saslUsername, saslMethod, upstream })
+    const prepared = { ...this.prepare(entry, happened), maildropFile: entry.maildropFile, request: entry.request }
     const bytes = sizeOf(entry.content)
     try {
       await store.enqueue(prepared)
@@ -185,25 +190,20 @@ export class Intake {
       this.withdrawn(prepared)
       throw error
     }
-    this.#space.stored(entry.message.contentId, bytes)
-    this.#space.ended(entry.message.contentId)
-    const { message, client, uid, saslUsername, saslMethod, upstream } = entry
-    events.emit({
-      kind: 'accepted',
-      message,
-      recipients: entry.recipients.map((one) => one.address),
-      client,
-      uid,
-      saslUsername,
-      saslMethod,
-      upstream,
-    })
+    this.#space.stored(message.contentId, bytes)
+    this.#space.ended(message.contentId)
+    events.emit(happened)
     this.entered(prepared)
   }
 
-  /** Routes and schedules an entry. The caller commits the result, then calls `entered`, or `withdrawn` when the commit fails. */
-  prepare({ message, recipients, content, hold = false }: Entry): NewMessage {
-    const { destinationOf } = this.#deps
+  /**
+   * Routes and schedules an entry. The caller commits the result, then calls `entered`, or `withdrawn` when the commit fails. `happened` is the
+   * event of its acceptance.
+   */
+  prepare(entry: Entry, happened = acceptedEvent(entry, { client: null })): NewMessage {
+    const { destinationOf, recorder } = this.#deps
+    const { message, recipients, content, hold = false } = entry
+    const events = recorder.of(happened)
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
       const destination = aliasDestination(recipient) ?? destinationOf(recipient.address, message.sender)
@@ -217,6 +217,7 @@ export class Intake {
       message,
       content,
       hold,
+      ...(events === undefined ? {} : { events }),
       // Admitted mail keeps its content in memory for the delivery. The store takes over the buffers of all other mail.
       givesContent: !(isAdmitted && this.#deps.contents.keep(message, content)),
       recipients: routed.map(({ recipient: { address, notify, orcpt }, destination }): NewRecipient => {
@@ -282,6 +283,16 @@ function aliasDestination({ alias }: EnvelopeRecipient): DestinationName | null 
   if (alias === undefined) return null
   return alias === 'expanded' ? EXPANDED : LOOPING
 }
+
+type Accepted = Extract<Published, { readonly kind: 'accepted' }>
+
+/** Event of a message that enters the queue. */
+const acceptedEvent = ({ message, recipients }: Entry, origin: Omit<Accepted, 'kind' | 'message' | 'recipients'>): Accepted => ({
+  kind: 'accepted',
+  message,
+  recipients: recipients.map(({ address }) => address),
+  ...origin,
+})
 
 const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
 

@@ -7,9 +7,11 @@ import type { DestinationName } from '../../mail/message.ts'
 import type { Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord, QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock } from '../../system/clock.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { TaskSet } from '../../system/task-set.ts'
+import type { NewEvent } from '../../events/kept-event.ts'
+import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Destination } from './destination.ts'
 import type { DestinationTable, RunningDelivery } from './destination-table.ts'
@@ -20,11 +22,19 @@ export interface DestinationControlDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly storeHealth: StoreHealth
   readonly table: DestinationTable
   readonly due: DueQueue
   readonly tasks: TaskSet
   readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting'>
+}
+
+/** A decision of an operator, with its events. */
+interface Decision {
+  readonly name: DestinationName
+  readonly suspension: Suspension | null
+  readonly kept: readonly NewEvent[] | undefined
 }
 
 /** Cause of a resumption that no operator ordered, for the log. */
@@ -53,17 +63,19 @@ export class DestinationControl {
     const { store, table } = this.#deps
     const saved = new Map((await store.destinations()).map((record) => [record.name, record]))
     const suspended = [...table.all].filter(({ access }) => access.kind === 'suspended').map(({ name }) => name)
-    for (const name of suspended) if (wanted(name) && (saved.get(name)?.suspension ?? null) === null) await this.resume(name, ANOTHER_NODE)
+    for (const name of suspended)
+      if (wanted(name) && (saved.get(name)?.suspension ?? null) === null) await this.resume(name, ANOTHER_NODE, 'recorded')
     for (const { name, suspension } of saved.values()) {
-      if (suspension !== null && wanted(name) && table.get(name).access.kind !== 'suspended') await this.suspend(name, suspension)
+      if (suspension !== null && wanted(name) && table.get(name).access.kind !== 'suspended')
+        await this.suspend(name, suspension, 'recorded')
     }
   }
 
   /** Applies the order of an operator at another node. The record may have been overwritten here, so it is saved again. */
   async received({ name, suspension }: DestinationRecord): Promise<void> {
     const destination = this.#deps.table.get(name)
-    if (suspension !== null) await this.suspend(name, suspension)
-    else if (destination.access.kind === 'suspended') await this.resume(name, ANOTHER_NODE)
+    if (suspension !== null) await this.suspend(name, suspension, 'recorded')
+    else if (destination.access.kind === 'suspended') await this.resume(name, ANOTHER_NODE, 'recorded')
     else if (destination.access.kind === 'dead') await this.#save(destination)
   }
 
@@ -73,7 +85,7 @@ export class DestinationControl {
    */
   learn(running: RunningDelivery, result: AttemptResult): void {
     const { destination, begunAs } = running
-    const { clock, events, tasks, scheduler } = this.#deps
+    const { clock, events, recorder, tasks, scheduler } = this.#deps
     // The next owner learns from its own deliveries.
     if (destination.isReleased) return
     const { name, inFlight, window: before } = destination
@@ -81,12 +93,13 @@ export class DestinationControl {
     if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
     const change = destination.learn(result, begunAs, clock.now())
     const { access, window } = destination
-    if (change !== 'same') tasks.add(this.#save(destination))
-    if (change === 'revived') events.emit({ kind: 'revived', destination: name, answered: true })
-    else if (change === 'died' && access.kind === 'dead') {
-      events.emit({ kind: 'died', destination: name, until: access.until - clock.wallOffset(), siteStatus: access.siteStatus })
+    const happened = changeOf(change, destination, clock.wallOffset())
+    if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
+    if (happened !== undefined) events.emit(happened)
+    if (change === 'died' && access.kind === 'dead') {
       tasks.add(scheduler.giveBackWaiting(destination))
-    } else if (window !== before) events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
+    } else if (happened === undefined && window !== before)
+      events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
   }
 
   #learnRate({ job, destination }: RunningDelivery, { outcomes }: AttemptResult): void {
@@ -100,23 +113,27 @@ export class DestinationControl {
 
   /**
    * Suspends a destination; resolves when the suspension is committed. Rejects with StoreUnavailable, without effect, when the
-   * commit fails.
+   * commit fails. An order of another node is `recorded`: that node has kept its event.
    */
-  async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
-    const { due, events, scheduler } = this.#deps
-    const destination = await this.#decide(name, suspension, (one) => one.suspend(suspension))
+  async suspend(name: DestinationName, suspension: Suspension, order: 'new' | 'recorded' = 'new'): Promise<void> {
+    const { due, events, recorder, scheduler } = this.#deps
+    const happened = suspended(name, suspension)
+    const kept = order === 'new' ? recorder.of(happened) : undefined
+    const destination = await this.#decide({ name, suspension, kept }, (one) => one.suspend(suspension))
     await scheduler.giveBackWaiting(destination)
     due.schedule(destination)
-    events.emit({ kind: 'suspended', destination: name, ...suspension })
+    events.emit(happened)
     if (suspension.until !== null) this.#suspensionEnds.expect(suspension.until)
   }
 
   /** Ends a suspension; resolves when that is committed. No mail is attempted before the commit. Rejects as `suspend` does. */
-  async resume(name: DestinationName, by: string): Promise<void> {
-    const { table, due, events, scheduler } = this.#deps
+  async resume(name: DestinationName, by: string, order: 'new' | 'recorded' = 'new'): Promise<void> {
+    const { table, due, events, recorder, scheduler } = this.#deps
     if (table.known(name)?.access.kind !== 'suspended') return
-    const destination = await this.#decide(name, null, (one) => one.reopen())
-    events.emit({ kind: 'resumed', destination: name, by })
+    const happened = { kind: 'resumed', destination: name, by } as const
+    const kept = order === 'new' ? recorder.of(happened) : undefined
+    const destination = await this.#decide({ name, suspension: null, kept }, (one) => one.reopen())
+    events.emit(happened)
     due.schedule(destination)
     scheduler.dispatch()
   }
@@ -139,19 +156,20 @@ export class DestinationControl {
 
   /** Opens a dead destination by order of an operator. */
   revive(name: DestinationName): void {
-    const { table, events, tasks } = this.#deps
+    const { table, events, recorder, tasks } = this.#deps
     const destination = table.get(name)
     if (destination.access.kind !== 'dead') return
     destination.reopen()
-    events.emit({ kind: 'revived', destination: name, answered: false })
-    tasks.add(this.#save(destination))
+    const happened = { kind: 'revived', destination: name, answered: false } as const
+    events.emit(happened)
+    tasks.add(this.#save(destination, recorder.of(happened)))
   }
 
   /** Commits an operator's decision, then applies it. */
-  async #decide(name: DestinationName, suspension: Suspension | null, apply: (destination: Destination) => void): Promise<Destination> {
+  async #decide({ name, suspension, kept }: Decision, apply: (destination: Destination) => void): Promise<Destination> {
     const { store, table } = this.#deps
     const before = table.get(name).access
-    await this.#committing(table.get(name), () => store.saveDestination(ordered(name, suspension)))
+    await this.#committing(table.get(name), () => store.saveDestination(ordered(name, suspension), kept))
     // The destination may have been dropped from memory and created again during the commit.
     const destination = table.get(name)
     const overtaken = destination.access !== before
@@ -162,9 +180,9 @@ export class DestinationControl {
     return destination
   }
 
-  async #save(destination: Destination): Promise<void> {
+  async #save(destination: Destination, kept?: readonly NewEvent[]): Promise<void> {
     const { storeHealth, store } = this.#deps
-    await this.#committing(destination, () => storeHealth.retryUntilCommitted(() => store.saveDestination(destination.record())))
+    await this.#committing(destination, () => storeHealth.retryUntilCommitted(() => store.saveDestination(destination.record(), kept)))
   }
 
   async #committing(destination: Destination, commit: () => Promise<void>): Promise<void> {
@@ -185,3 +203,14 @@ export const ordered = (name: DestinationName, suspension: Suspension | null): D
   probeInterval: null,
   siteStatus: null,
 })
+
+/** Event of a suspension. */
+export const suspended = (destination: DestinationName, suspension: Suspension) =>
+  ({ kind: 'suspended', destination, ...suspension }) as const
+
+/** Event of a change of health by a delivery. */
+function changeOf(change: ReturnType<Destination['learn']>, { name, access }: Destination, offset: Duration) {
+  if (change === 'revived') return { kind: 'revived', destination: name, answered: true } as const
+  if (change !== 'died' || access.kind !== 'dead') return undefined
+  return { kind: 'died', destination: name, until: access.until - offset, siteStatus: access.siteStatus } as const
+}

@@ -18,10 +18,11 @@ import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../st
 import type { StoreHealth } from '../../store/store-health.ts'
 import { SECOND, type Clock, type Duration, type Instant } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
+import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits } from './active-queue.ts'
 import type { Destination } from './destination.ts'
-import { DestinationControl, ordered } from './destination-control.ts'
+import { DestinationControl, ordered, suspended } from './destination-control.ts'
 import { DestinationTable, type RunningDelivery } from './destination-table.ts'
 import { DueQueue } from './due-queue.ts'
 import { Expiry } from './expiry.ts'
@@ -39,6 +40,7 @@ export interface SchedulerDeps {
   readonly agent: DeliveryAgent
   readonly clock: Clock
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly storeHealth: StoreHealth
   readonly membership: Membership
   readonly limits: () => ActiveLimits
@@ -71,7 +73,7 @@ export class Scheduler {
   #stopping = false
 
   constructor(deps: SchedulerDeps) {
-    const { store, clock, events, storeHealth, membership, limits, policies } = deps
+    const { store, clock, events, recorder, storeHealth, membership, limits, policies } = deps
     const active = new ActiveQueue(limits)
     const table = new DestinationTable(active, limits, policies)
     const scheduler: SchedulerPort = {
@@ -95,7 +97,7 @@ export class Scheduler {
     this.#rateDelays = new RateDelays({ clock, table, scheduler, transportDelay: () => limits().transportDelay })
     const loops = { ...loop, due: this.#due, expiry: this.#expiry }
     this.#giveBack = new GiveBack({ ...loops, events, returned: (message) => this.#reportAtRest(message) })
-    this.#control = new DestinationControl({ ...loops, events })
+    this.#control = new DestinationControl({ ...loops, events, recorder })
     this.#shards = new ShardTransfer({ ...loops, membership, control: this.#control })
     storeHealth.onRecovery(() => this.resumeWork())
   }
@@ -347,14 +349,18 @@ export class Scheduler {
   /** Suspends a destination. Its owner applies an order for a destination of another node. */
   async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
     await this.#shards.loaded(name)
-    if (!this.#shards.schedules(name)) return this.#deps.store.saveDestination(ordered(name, suspension))
+    if (!this.#shards.schedules(name))
+      return this.#deps.store.saveDestination(ordered(name, suspension), this.#deps.recorder.of(suspended(name, suspension)))
     await this.#control.suspend(name, suspension)
     await this.#expiry.run()
   }
 
   async resume(name: DestinationName, by: string): Promise<void> {
     await this.#shards.loaded(name)
-    if (!this.#shards.schedules(name)) return this.#deps.store.saveDestination(ordered(name, null))
+    if (!this.#shards.schedules(name)) {
+      const happened = this.#deps.recorder.of({ kind: 'resumed', destination: name, by })
+      return this.#deps.store.saveDestination(ordered(name, null), happened)
+    }
     await this.#control.resume(name, by)
   }
 

@@ -5,6 +5,8 @@
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { Outcome } from '../../outbox/event-data.ts'
+import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Job } from './job-queue.ts'
 import { expire, settle, whyNoNotice, type LifecycleFacts } from './lifecycle.ts'
@@ -18,6 +20,7 @@ export interface SettlementWriterDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly events: Events
+  readonly recorder: EventRecorder
   readonly storeHealth: StoreHealth
   readonly policies: () => DestinationPolicies
   readonly notices: () => NoticeSettings
@@ -53,7 +56,7 @@ export class SettlementWriter {
   async attempted(job: Job, result: AttemptResult, returned: boolean): Promise<Settlement> {
     const { request } = job
     const settlement = settle(request, result, job, { ...this.#facts(request), returned })
-    await this.#settle(request, settlement, () => {
+    await this.#settle({ request, settlement, result }, () => {
       this.#deps.events.emit({ kind: 'attempted', request, result, attempts: settlement.attempts })
     })
     return settlement
@@ -61,7 +64,8 @@ export class SettlementWriter {
 
   /** Expires mail without an attempt. `fallback` is the status of recipients that were never attempted. */
   async expired(request: DeliveryRequest, fallback: DeliveryStatus): Promise<void> {
-    await this.#settle(request, expire(request, this.#deps.clock.now(), fallback, this.#facts(request)), () => undefined)
+    const settlement = expire(request, this.#deps.clock.now(), fallback, this.#facts(request))
+    await this.#settle({ request, settlement, result: null }, () => undefined)
   }
 
   /** Quarantines a message that cannot be read. No DSN is sent, because a local failure must not bounce mail. */
@@ -76,14 +80,17 @@ export class SettlementWriter {
     return { policy: policies().for(destination), notices: notices(), draw }
   }
 
-  async #settle(request: DeliveryRequest, settlement: Settlement, emit: () => void): Promise<void> {
-    const { store, events, storeHealth, notices, noticeDue } = this.#deps
+  async #settle(outcome: Omit<Outcome, 'offset'>, emit: () => void): Promise<void> {
+    const { store, events, recorder, storeHealth, notices, noticeDue } = this.#deps
+    const { request, settlement } = outcome
     const { message } = request
-    const result = await storeHealth.retryUntilCommitted(() => store.settle(settlement))
+    const why = whyNoNotice(request, settlement, notices().rules)
+    const recorded = recorder.settlement(outcome, why)
+    const complete = recorded === undefined ? settlement : { ...settlement, events: recorded }
+    const result = await storeHealth.retryUntilCommitted(() => store.settle(complete))
     emit()
     const expired = settlement.recipients.filter((one) => one.state === 'expired').map((one) => one.recipient)
     if (expired.length > 0) events.emit({ kind: 'expired', message, forced: request.forcedExpire, recipients: expired })
-    const why = whyNoNotice(request, settlement, notices().rules)
     if (why !== undefined) events.emit({ kind: 'notice-dropped', message, why })
     if (result.noticeDue) noticeDue(message.id)
     if (result.removed) events.emit({ kind: 'removed', message })

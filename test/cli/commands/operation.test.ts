@@ -1,4 +1,5 @@
 /** `deferd operation`: cancel and undo without a daemon, at a daemon, and on a queue that several nodes share. */
+import { idleRecorder } from '../../support/idle-recorder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AccessEntries } from '../../../src/access/access-entries.ts'
 import { queueAccess } from '../../../src/cli/queue-client/queue-access.ts'
@@ -75,13 +76,14 @@ describe('with a daemon', () => {
       const reader = openQueueReader(operator.directory)
       const { clock, directory: queueDirectory } = operator
       const operations = new Operations({
+        recorder: idleRecorder,
         store,
         reader,
         clock,
         events: new Events(() => clock.now()),
         policies: () => policies,
         retention: () => RETENTION,
-        scheduler: storedScheduler(store, reader),
+        scheduler: storedScheduler(store, reader, idleRecorder),
         throttle: afterRound,
       })
       const access = new AccessEntries({ store, reader, clock })

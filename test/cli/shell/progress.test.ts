@@ -1,4 +1,5 @@
 /** Progress of long work on a terminal: one line that is rewritten in place. */
+import { idleRecorder } from '../../support/idle-recorder.ts'
 import { AccessEntries } from '../../../src/access/access-entries.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { countText, ProgressLine } from '../../../src/cli/shell/progress.ts'
@@ -79,13 +80,14 @@ const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
     const events = new Events(() => clock.now())
     const throttle = async () => pass(200)
     const operations = new Operations({
+      recorder: idleRecorder,
       store,
       reader,
       events,
       clock,
       policies: () => policies,
       retention: () => RETENTION,
-      scheduler: storedScheduler(store, reader),
+      scheduler: storedScheduler(store, reader, idleRecorder),
       throttle,
     })
     const status = () => Promise.reject(new Error('no relay'))

@@ -1,3 +1,4 @@
+import { idleRecorder } from '../../support/idle-recorder.ts'
 import { expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
@@ -29,6 +30,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
         : target[name].bind(target),
   })
   const scheduler = new Scheduler({
+    recorder: idleRecorder,
     store: slow,
     clock,
     events: new Events(() => clock.now()),

@@ -1,4 +1,5 @@
 /** A scheduler of one node among several: shards come and go, in virtual time. */
+import { idleRecorder } from '../../support/idle-recorder.ts'
 import { expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
@@ -48,6 +49,7 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
   events.listen((event) => seen.push(event))
   const storeHealth = new StoreHealth({ store: own.store, clock, holds: () => membership.holds, failed })
   const scheduler = new Scheduler({
+    recorder: idleRecorder,
     store: own.store,
     clock,
     events,

@@ -1,0 +1,102 @@
+/** Events for programs, made from what happened. Their data are the members of the JSON log (docs/events.md). */
+import type { AttemptResult } from '../delivery/delivery-agent.ts'
+import type { EventData, EventType } from '../events/event-types.ts'
+import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
+import type { DeliveryRequest, LeasedRecipient } from '../mail/message.ts'
+import type { Settled, Settlement } from '../store/queue-store.ts'
+import type { Duration, Instant } from '../system/clock.ts'
+import type { QueueEvent } from '../telemetry/events.ts'
+import { attemptMembers, membersOf, RECORDS } from '../telemetry/json-log.ts'
+
+/** Types by the kind of the event of the relay. Attempts have one event for each recipient, see recipientEvents. */
+const TYPES = {
+  accepted: 'message.accepted',
+  operated: 'message.operated',
+  'notice-sent': 'notice.sent',
+  'notice-dropped': 'notice.dropped',
+  died: 'destination.died',
+  revived: 'destination.revived',
+  suspended: 'destination.suspended',
+  resumed: 'destination.resumed',
+  'store-unavailable': 'store.trouble',
+  'store-recovered': 'store.recovered',
+} as const satisfies Partial<Record<QueueEvent['kind'], EventType>>
+
+type PublishedKind = keyof typeof TYPES
+
+/** An event of the relay for which programs get an event. */
+export type Published = Extract<QueueEvent, { readonly kind: PublishedKind }>
+
+/** The data of each type has the members of the log record. */
+type SameMembers = {
+  readonly [K in PublishedKind]: Exclude<keyof EventData[(typeof TYPES)[K]], (typeof RECORDS)[K]['members'][number]>
+}[PublishedKind]
+const ONLY_LOGGED_MEMBERS: SameMembers[] = [] satisfies never[]
+void ONLY_LOGGED_MEMBERS
+
+export const newEvent = <T extends EventType>(type: T, at: Instant, data: EventData[T]): NewEvent => ({
+  type,
+  at,
+  data: JSON.stringify(data),
+})
+
+export const typeOf = ({ kind }: Published): EventType => TYPES[kind]
+
+export const eventOf = (happened: Published, at: Instant): NewEvent => ({
+  type: typeOf(happened),
+  at,
+  data: JSON.stringify(membersOf(happened)),
+})
+
+/** An attempt that was not made, because the lifetime had ended or an operator forced the end. */
+const NO_ATTEMPT = { connectionUse: 0, login: undefined } as const
+
+/** The settlement of a delivery request. */
+export interface Outcome {
+  readonly request: DeliveryRequest
+  readonly settlement: Settlement
+  /** Null for mail that expires without an attempt. */
+  readonly result: AttemptResult | null
+  /** Time of the queue's clock less that of the wall clock. */
+  readonly offset: Duration
+}
+
+const TYPE_OF_STATE = {
+  waiting: 'recipient.deferred',
+  delivered: 'recipient.delivered',
+  bounced: 'recipient.bounced',
+  expired: 'recipient.expired',
+} as const satisfies Record<Exclude<Settled['state'], 'removed'>, EventType>
+
+const seconds = (at: Instant): number => at / 1000
+
+/** One event for each recipient of a settlement, of the types that are wanted. */
+export function recipientEvents(outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientEvent[] {
+  const addresses = new Map(outcome.request.recipients.map((one) => [one.id, one]))
+  return outcome.settlement.recipients.flatMap((settled) => {
+    const recipient = addresses.get(settled.recipient)
+    if (recipient === undefined || settled.state === 'removed' || !wanted(TYPE_OF_STATE[settled.state])) return []
+    return [recipientEvent(outcome, recipient, settled)]
+  })
+}
+
+function recipientEvent({ request, settlement, result, offset }: Outcome, recipient: LeasedRecipient, settled: Settled): RecipientEvent {
+  const type = TYPE_OF_STATE[settled.state === 'removed' ? 'expired' : settled.state]
+  const made = settlement.attempts.find((attempt) => attempt.recipient === settled.recipient)
+  const at = made?.at ?? (settled.state === 'waiting' ? 0 : settled.at)
+  const attempt = made ?? unmade(at, request, settled)
+  const data = {
+    ...attemptMembers(request, recipient.address, attempt, result ?? NO_ATTEMPT),
+    forced: request.forcedExpire,
+    attempts: settled.attempts,
+    next_attempt_time: settled.state === 'waiting' ? seconds(settled.dueAt - offset) : null,
+    final: settled.state !== 'waiting',
+  }
+  return { ...newEvent(type, at, data), recipient: settled.recipient }
+}
+
+/** Stands for the attempt of a recipient that expired without one. */
+function unmade(at: Instant, { message }: DeliveryRequest, { last }: Settled) {
+  const status = last ?? { status: '4.4.7', reason: '', stage: 'queue' as const }
+  return { at, relay: null, outcome: 'expired' as const, status, delays: [Math.max(0, at - message.arrivedAt), 0, 0, 0] as const }
+}

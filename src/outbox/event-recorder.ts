@@ -1,0 +1,67 @@
+/**
+ * Makes the events that the store keeps with what happened, of the types that a subscription wants. Without a subscription, a call costs one
+ * comparison.
+ */
+import type { EventType } from '../events/event-types.ts'
+import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
+import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import type { Clock } from '../system/clock.ts'
+import { eventOf, recipientEvents, typeOf, type Outcome, type Published } from './event-data.ts'
+
+export class EventRecorder {
+  readonly #clock: Pick<Clock, 'now' | 'wallOffset'>
+  #wanted: ReadonlySet<EventType> = new Set()
+  #listeners: (() => void)[] = []
+
+  constructor(clock: Pick<Clock, 'now' | 'wallOffset'>) {
+    this.#clock = clock
+  }
+
+  /** Reads the types that subscriptions want. */
+  async refresh(store: Pick<OutboxStore, 'wantedTypes'>): Promise<void> {
+    this.#wanted = new Set(await store.wantedTypes())
+  }
+
+  /** True while no subscription wants an event. */
+  get isIdle(): boolean {
+    return this.#wanted.size === 0
+  }
+
+  /** Adds a listener, called whenever events were made. They are in the next transaction of the store. */
+  onRecorded(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** The event of what happened, as a list; undefined when no subscription wants it. */
+  of(happened: Published): readonly NewEvent[] | undefined {
+    if (!this.#wanted.has(typeOf(happened))) return undefined
+    return this.#made([eventOf(happened, this.#clock.now())])
+  }
+
+  /** The events of several; undefined when none is wanted. */
+  ofAll(happened: readonly Published[]): readonly NewEvent[] | undefined {
+    return this.isIdle ? undefined : this.#made(happened.flatMap((one) => this.of(one) ?? []))
+  }
+
+  /** The events of the recipients of a settlement. `dropped` tells why no notice is sent about a failure. */
+  settlement(outcome: Omit<Outcome, 'offset'>, dropped: string | undefined): readonly RecipientEvent[] | undefined {
+    if (this.isIdle) return undefined
+    const offset = this.#clock.wallOffset()
+    const events = recipientEvents({ ...outcome, offset }, (type) => this.#wanted.has(type))
+    return this.#made([...events, ...this.#dropped(outcome, dropped)])
+  }
+
+  /** The event belongs to a failed recipient, so that it is kept with its settlement. */
+  #dropped({ request: { message }, settlement }: Omit<Outcome, 'offset'>, why: string | undefined): readonly RecipientEvent[] {
+    const failed = settlement.recipients.find(({ state }) => state === 'bounced' || state === 'expired')
+    if (why === undefined || failed === undefined) return []
+    const events = this.of({ kind: 'notice-dropped', message, why }) ?? []
+    return events.map((event) => ({ ...event, recipient: failed.recipient }))
+  }
+
+  #made<E>(events: readonly E[]): readonly E[] | undefined {
+    if (events.length === 0) return undefined
+    for (const listener of this.#listeners) listener()
+    return events
+  }
+}

@@ -1,0 +1,38 @@
+/** Keeps the events of a time in which the store could not commit, as soon as it can: the begin and the end together. */
+import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import type { Instant } from '../system/clock.ts'
+import type { EventRecorder } from './event-recorder.ts'
+
+export class StoreTroubles {
+  readonly #store: Pick<QueueStore, 'recordEvents'>
+  readonly #recorder: EventRecorder
+  readonly #now: () => Instant
+  /** The first failure that has no event yet; null when there is none. */
+  #begun: { readonly at: Instant; readonly why: string } | null = null
+
+  constructor(store: Pick<QueueStore, 'recordEvents'>, recorder: EventRecorder, now: () => Instant) {
+    this.#store = store
+    this.#recorder = recorder
+    this.#now = now
+  }
+
+  began(why: string): void {
+    this.#begun ??= { at: this.#now(), why }
+  }
+
+  /** Called when the store commits again. When it fails once more, the events are kept after that. */
+  async ended(): Promise<void> {
+    const trouble = this.#begun
+    if (trouble === null) return
+    this.#begun = null
+    const begin = (this.#recorder.of({ kind: 'store-unavailable', why: trouble.why }) ?? []).map((event) => ({ ...event, at: trouble.at }))
+    const events = [...begin, ...(this.#recorder.of({ kind: 'store-recovered' }) ?? [])]
+    if (events.length === 0) return
+    try {
+      await this.#store.recordEvents(events)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      this.#begun = trouble
+    }
+  }
+}
