@@ -8,6 +8,8 @@ export { ConfigError, configFrom, type ConfigSources, type LoadedConfig, loadCon
 export type { Config, DestinationSettings, OptionName } from './config/options.ts'
 export type { PatternSource, TableSource } from './config/values/lookup-tables.ts'
 export type { DkimKeyName, DkimTable } from './config/values/dkim-tables.ts'
+export type { EventsTable } from './config/values/event-tables.ts'
+export type { EventFilter } from './events/event-filter.ts'
 export type { Problem } from './config/values/problem.ts'
 export type { DefaultFiles } from './config/values/sources.ts'
 export type { ActionName } from './checks/action.ts'

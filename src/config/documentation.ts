@@ -51,6 +51,19 @@ minimal_backoff_time = "60s"
 [dkim."example.com"]
 keys = ["r2026a:/etc/deferd/dkim/example.com.r2026a.pem", "e2026a:/etc/deferd/dkim/example.com.e2026a.pem"]
 expire = "0" # time after which signatures are invalid; 0 for none
+
+# events for programs, kept in the queue until each subscription has had them (docs/admin-http.md)
+[events.app]
+to = "https://app.example.com/mail-events" # or file:/path, stdout; empty: read through the admin API only
+types = ["recipient.*", "message.removed"] # default: all
+destinations = [] # patterns; empty for all
+senders = [] # patterns; empty for all
+secret = "whsec_…" # signs the events; a list while it is changed, the newest first
+allow_private = false # true: private addresses, and http://
+format = "deferd" # or cloudevents
+batch = 1 # events in one request
+size = 0 # bytes of a file after which a new one is begun; 0 for no limit
+keep = 5 # old files that are kept
 \`\`\`
 
 ## Parameters

@@ -5,6 +5,7 @@
 import { hostname as machineName } from 'node:os'
 import { withoutPassword } from './values/database-url.ts'
 import { readDkimTable } from './values/dkim-tables.ts'
+import { readEventsTable } from './values/event-tables.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
@@ -44,6 +45,8 @@ export interface LoadedConfig {
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
   readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[events.NAME]` tables in the syntax of the file, without secrets, by name. */
+  readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** Values that were replaced, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
@@ -121,6 +124,7 @@ const emptySettings = (): RawSettings => ({
   transportTables: null,
   destinations: new Map(),
   dkim: new Map(),
+  events: new Map(),
 })
 
 /**
@@ -194,7 +198,8 @@ function interpret(
       return [lower, readDkimTable(lower, table, parameters.maximal_queue_lifetime, problems)] as const
     }),
   )
-  const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, dkim }
+  const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
+  const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, dkim, events }
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
@@ -212,6 +217,7 @@ function interpret(
     writtenTransports: raw.transportTables === null ? '' : asText(raw.transportTables.value),
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
     writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
+    writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeRaw(table)])),
     warnings: queueTimes.warnings,
   }
 }
@@ -252,4 +258,4 @@ const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion):
   new Map([...table].map(([name, given]) => [name, writtenAs(globalNameOf(name as SettingName), asText(expansion.expand(given)))]))
 
 const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, { value }]) => [name, asText(value)]))
+  new Map([...table].map(([name, { value }]) => [name, name === 'secret' ? '(not shown)' : asText(value)]))

@@ -31,5 +31,7 @@ export const NOTICE_OPTIONS = {
   delay_notice_recipient: option(is.text, 'postmaster', 'Recipient of copies of delay warnings.'),
   history_retention: option(is.durationInDays, '3d', 'Time that the history keeps a message that left the queue.'),
   history_limit: option(is.count(), '1000000', 'Maximum messages in the history.'),
+  event_retention: option(is.durationInDays, '3d', 'Time that events are kept for subscriptions that have not had them.'),
+  event_limit: option(is.count(), '1000000', 'Maximum events that are kept for subscriptions; the oldest are deleted first.'),
   trash_lifetime: option(is.durationInDays, '1d', 'Time that deleted mail stays in the trash and can be restored.'),
 } as const

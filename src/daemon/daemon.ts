@@ -241,7 +241,7 @@ export class Daemon {
    */
   async reload(loaded: LoadedConfig): Promise<void> {
     if (!this.#isOpen) return
-    const { relay, store, reader, membership } = this.#opening.parts
+    const { relay, store, reader, membership, outbox } = this.#opening.parts
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
       await this.#monitoring.apply(loaded.config)
@@ -255,6 +255,7 @@ export class Daemon {
     this.#noteRestarts(loaded.config)
     this.#loaded = loaded
     this.#reopen = (next) => next.open(settings)
+    await outbox.configure()
     const moved = await reroute({
       store,
       reader,

@@ -6,6 +6,7 @@ import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
 import { removePolicy, type PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Config } from '../config/options.ts'
+import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
@@ -96,6 +97,7 @@ export interface OpeningDeps {
 /** Parts that exist while the queue is open. */
 export interface OpenParts extends OpenedQueue {
   readonly relay: Relay
+  readonly outbox: OutboxUpkeep
   /** Null until deliveries begin. */
   readonly operations: Operations | null
   readonly accessEntries: AccessEntries
@@ -139,8 +141,12 @@ export class Opening {
     const accessEntries = new AccessEntries({ store, reader, clock })
     await accessEntries.load()
     const relay = new Relay({ accessEntries, ...settings, clock, random: systemRandom, net, store, reader, membership, events, isDraining })
+    const { recorder } = relay
+    const outbox = new OutboxUpkeep({ store, recorder, clock, config, events, isShared: node !== null })
+    await outbox.start()
+    this.#closing.push(() => outbox.stop())
     this.#closing.push((grace) => relay.stop(grace))
-    this.#parts = { ...queue, relay, accessEntries, operations: null }
+    this.#parts = { ...queue, relay, accessEntries, outbox, operations: null }
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen. */
@@ -198,6 +204,7 @@ export class Opening {
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
     const operations = new Operations({
+      recorder: relay.recorder,
       store,
       reader,
       clock,
@@ -205,7 +212,9 @@ export class Opening {
       retention: () => relay.config,
       events,
       scheduler:
-        node === null ? relay.schedulerControl : sharedScheduler(relay.schedulerControl, storedScheduler(store, reader), membership),
+        node === null
+          ? relay.schedulerControl
+          : sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder), membership),
       throttle: (messages) => throttle.wait(messages),
     })
     this.#operations = operations

@@ -3,6 +3,7 @@ import { Api } from '../api/api.ts'
 import type { QueueView } from '../api/queries/queue-view.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import { planOf } from '../queue/operation-plan.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
@@ -20,7 +21,9 @@ export interface QueueApiDeps {
 }
 
 /** Parts of an open queue that the API uses. */
-export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations'>
+export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations'> & {
+  readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
+}
 
 const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
 
@@ -28,7 +31,7 @@ const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins i
 const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
 
 const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => {
-  const { relay, store, reader, node } = parts
+  const { relay, store, reader, node, outbox } = parts
   return {
     clock,
     loaded,
@@ -49,6 +52,7 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
     attention: () => relay.attention(reader),
+    onEvents: (listener) => outbox.onPublished(listener),
   }
 }
 
@@ -82,6 +86,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     draw: (key) => open().draw(key),
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
+    onEvents: (listener) => open().onEvents(listener),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
   return new Api(view, { tokens, random: systemRandom })

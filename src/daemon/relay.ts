@@ -22,6 +22,8 @@ import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import { HOUR, type Clock, type Duration, type Instant } from '../system/clock.ts'
 import { signInThreadPool, type Signing } from '../system/signing.ts'
 import type { Random } from '../system/random.ts'
+import { EventRecorder } from '../outbox/event-recorder.ts'
+import { StoreTroubles } from '../outbox/store-troubles.ts'
 import { Acceptor } from '../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
@@ -121,6 +123,8 @@ export class Relay {
   readonly matching: Matching
   /** MTA-STS policies; undefined without a reader. */
   readonly sts: StsPolicies | undefined
+  /** Makes the events that programs get. */
+  readonly recorder: EventRecorder
   readonly #deps: RelayDeps
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
@@ -140,17 +144,26 @@ export class Relay {
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
     events.listen(this.#troubles.listen)
+    const recorder = (this.recorder = new EventRecorder(clock))
+    const troubles = new StoreTroubles(store, recorder, () => clock.now())
     const storeHealth = new StoreHealth({
       store,
       clock,
       holds: () => membership.holds(),
-      failed: (why) => events.emit({ kind: 'store-unavailable', why }),
+      failed: (why) => {
+        troubles.began(why)
+        events.emit({ kind: 'store-unavailable', why })
+      },
     })
-    storeHealth.onRecovery(() => events.emit({ kind: 'store-recovered' }))
+    storeHealth.onRecovery(() => {
+      events.emit({ kind: 'store-recovered' })
+      void troubles.ended()
+    })
     this.scheduler = new Scheduler({
       store,
       clock,
       events,
+      recorder,
       storeHealth,
       membership,
       agent: watchAgent({
@@ -172,6 +185,7 @@ export class Relay {
       storeHealth,
       clock,
       events,
+      recorder,
       contents: this.#contents,
       scheduler: this.scheduler,
       waits: (message) => this.#mailerDaemon.waits(message),
@@ -189,13 +203,14 @@ export class Relay {
       store,
       clock,
       events,
+      recorder,
       storeHealth,
       entry,
       settings: () => this.#rules.notices,
       roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
       closed: (destination) => this.scheduler.isClosed(destination),
     })
-    this.#submissions = new SubmissionReturner({ store, clock, events, entry, settings: () => this.#rules.notices })
+    this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
     membership.attach({
       taken: (shards) => this.#shardsTaken(shards),

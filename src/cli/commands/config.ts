@@ -30,7 +30,7 @@ function chosen(names: readonly string[]): readonly OptionName[] {
 const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
   JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
 
-function* tables({ config, writtenTransports, writtenTables, writtenDkim }: LoadedConfig): Generator<string> {
+function* tables({ config, writtenTransports, writtenTables, writtenDkim, writtenEvents }: LoadedConfig): Generator<string> {
   if (writtenTransports !== '') yield `transport_maps = ${writtenTransports}`
   if (config.transport_maps.size > 0) {
     yield '\n[transport_maps]'
@@ -38,6 +38,7 @@ function* tables({ config, writtenTransports, writtenTables, writtenDkim }: Load
   }
   yield* headed('destination', writtenTables)
   yield* headed('dkim', writtenDkim)
+  yield* headed('events', writtenEvents)
 }
 
 function* headed(kind: string, written: ReadonlyMap<string, ReadonlyMap<string, string>>): Generator<string> {

@@ -24,6 +24,7 @@ export interface RawSettings {
   transportTables: RawValue | null
   readonly destinations: Map<string, Map<string, RawValue>>
   readonly dkim: Map<string, Map<string, RawValue>>
+  readonly events: Map<string, Map<string, RawValue>>
 }
 
 /** Configuration files that are tried when none is named. The first existing file is used. */
@@ -54,7 +55,7 @@ export interface ConfigSources {
   readonly defaultFiles?: DefaultFiles | undefined
 }
 
-const TABLES = new Set(['transport_maps', 'destination', 'dkim'])
+const TABLES = new Set(['transport_maps', 'destination', 'dkim', 'events'])
 
 function readIfThere(path: string): string | undefined {
   try {
@@ -121,7 +122,7 @@ export function addTables(
     else if (name === 'transport_maps') {
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
-      const target = name === 'dkim' ? raw.dkim : raw.destinations
+      const target = name === 'dkim' ? raw.dkim : name === 'events' ? raw.events : raw.destinations
       for (const [heading, table] of Object.entries(value)) {
         if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [${name}."${heading}"]` })
         else {

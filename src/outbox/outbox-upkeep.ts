@@ -1,0 +1,154 @@
+/**
+ * Keeps the outbox of a running daemon in order: subscriptions of the configuration, types that are wanted, numbers of events on a shared
+ * queue, and the limits of what is kept. Mail waits for none of it.
+ */
+import type { Config } from '../config/options.ts'
+import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { MINUTE, SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { TaskSet } from '../system/task-set.ts'
+import type { Events } from '../telemetry/events.ts'
+import { settingsOf } from './configured-subscriptions.ts'
+import type { EventRecorder } from './event-recorder.ts'
+
+export interface OutboxUpkeepDeps {
+  readonly store: Pick<QueueStore, 'configureSubscriptions' | 'wantedTypes' | 'numberEvents' | 'pruneEvents'>
+  readonly recorder: EventRecorder
+  readonly clock: Clock
+  readonly config: () => Pick<Config, 'events' | 'event_retention' | 'event_limit'>
+  readonly events: Events
+  /** True for a queue that several nodes share. */
+  readonly isShared: boolean
+}
+
+/** Time in which events are collected before subscribers are told of them. */
+const COLLECTED: Duration = 10
+/** Interval at which a node looks for subscriptions and events of other nodes. */
+const LOOK_EVERY: Duration = SECOND
+/** Number of new events after which the limits are applied at once. */
+const PRUNE_AFTER = 1_000
+
+export class OutboxUpkeep {
+  readonly #deps: OutboxUpkeepDeps
+  readonly #tasks = new TaskSet((error) => {
+    throw error
+  })
+  readonly #listeners = new Set<() => void>()
+  #collecting: Timer | null = null
+  #looking: Timer | null = null
+  #pruning: Timer | null = null
+  /** Number of times that events were made since the last pruning. */
+  #sincePruning = 0
+  #isConfigured = true
+  #isStopped = false
+
+  constructor(deps: OutboxUpkeepDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Brings the subscriptions of the configuration into the queue. When the queue cannot be written, that is repeated every minute: mail
+   * goes on.
+   */
+  async start(): Promise<void> {
+    try {
+      await this.refresh()
+      await this.configure()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      this.#isConfigured = false
+      const text = `[events.…] tables have no effect yet: ${error.message}; this is tried again every minute`
+      this.#deps.events.emit({ kind: 'note', level: 'warning', text })
+    }
+    this.#deps.recorder.onRecorded(() => this.#recorded())
+    if (this.#deps.isShared) this.#lookLater()
+    this.#pruneLater()
+  }
+
+  /** Applies the subscriptions of the configuration in effect. */
+  async configure(): Promise<void> {
+    const { store, clock, config, events } = this.#deps
+    const entries = [...config().events].map(([name, table]) => ({ name, settings: settingsOf(table) }))
+    for (const name of await store.configureSubscriptions(entries, clock.now())) {
+      const text = `[events.${name}] has no effect, because a subscription by command has the name: remove one of the two (deferd webhook remove ${name})`
+      events.emit({ kind: 'note', level: 'warning', text })
+    }
+    await this.refresh()
+    this.#isConfigured = true
+  }
+
+  /** Called after a subscription was added or removed. */
+  async refresh(): Promise<void> {
+    await this.#deps.recorder.refresh(this.#deps.store)
+  }
+
+  /** Adds a listener, called when events can be pulled. Returns a function that removes it. */
+  onPublished(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const timer of [this.#collecting, this.#looking, this.#pruning]) timer?.cancel()
+    await this.#tasks.settled()
+  }
+
+  #recorded(): void {
+    if (this.#isStopped) return
+    if (++this.#sincePruning === PRUNE_AFTER) this.#run(() => this.#prune())
+    this.#collecting ??= this.#deps.clock.after(COLLECTED, () => {
+      this.#collecting = null
+      this.#run(() => this.#publish())
+    })
+  }
+
+  /** The store answers after the commit of the calls before, so that readers see the events. */
+  async #publish(): Promise<void> {
+    while (!this.#isStopped && (await this.#deps.store.numberEvents())) await this.#pause()
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Lets another node that numbers events finish. */
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#deps.clock.after(COLLECTED, resolve))
+  }
+
+  #lookLater(): void {
+    if (this.#isStopped) return
+    this.#looking = this.#deps.clock.after(LOOK_EVERY, () => {
+      this.#run(async () => {
+        await this.refresh()
+        if (!this.#deps.recorder.isIdle) await this.#publish()
+      })
+      this.#lookLater()
+    })
+  }
+
+  #pruneLater(): void {
+    if (this.#isStopped) return
+    this.#pruning = this.#deps.clock.after(MINUTE, () => {
+      this.#run(async () => {
+        if (!this.#isConfigured) await this.configure()
+        await this.#prune()
+      })
+      this.#pruneLater()
+    })
+  }
+
+  /** Applies the limits in slices, one transaction each, so that mail does not wait. */
+  async #prune(): Promise<void> {
+    this.#sincePruning = 0
+    const { store, clock, config } = this.#deps
+    const limits = { before: clock.now() - config().event_retention, count: config().event_limit }
+    for (let { more } = await store.pruneEvents(limits); more && !this.#isStopped;) ({ more } = await store.pruneEvents(limits))
+  }
+
+  /** Runs a task; one that the store cannot commit is repeated the next time. */
+  #run(task: () => Promise<void>): void {
+    this.#tasks.add(
+      task().catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) throw error
+      }),
+    )
+  }
+}
