@@ -134,7 +134,8 @@ await world.operate('hold', [held])
 await world.suspend('closed.example')
 const { store, reader, relay, clock } = world
 const loaded = configFrom(SETTINGS, 'relay.example')
-const api = queueApi({ clock, loaded: () => loaded, parts: () => ({ store, reader, relay, node: null, operations: null }) })
+const outbox = { onPublished: () => () => undefined }
+const api = queueApi({ clock, loaded: () => loaded, parts: () => ({ store, reader, relay, outbox, node: null, operations: null }) })
 const page = new Page({
   view: api.view,
   now: api.now,

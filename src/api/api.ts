@@ -1,6 +1,7 @@
 /** The routes of /api/v1. */
 import type { ApiRoute } from './api-route.ts'
 import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
+import { eventRoutes } from './event-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
@@ -20,7 +21,13 @@ export class Api {
   }
 
   get routes(): readonly ApiRoute[] {
-    const routes = [...clientRoutes(this.#clients), ...readRoutes(this), submissionRoute(this.view), ...operationRoutes(this.view)]
+    const routes = [
+      ...clientRoutes(this.#clients),
+      ...readRoutes(this),
+      ...eventRoutes(this.view),
+      submissionRoute(this.view),
+      ...operationRoutes(this.view),
+    ]
     return [...routes, openApiRoute(routes)]
   }
 

@@ -52,6 +52,10 @@ export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<vo
     case 'events':
       if (request.method === 'HEAD') return end(response, 'text/event-stream', {})
       exchange.streams.open(exchange, answer.subscribe, (headers) => begin(response, 200, 'text/event-stream', headers))
+      return
+    case 'complete-events':
+      if (request.method === 'HEAD') return end(response, 'text/event-stream', {})
+      return completeEvents(exchange, answer)
   }
 }
 
@@ -68,6 +72,19 @@ async function stream(response: ServerResponse, { contentType, chunks, headers }
   begin(response, 200, contentType, headers)
   await pipeline(rest(first, iterator), response)
 }
+
+/** The same for events, beside the comments that keep the connection. */
+async function completeEvents(
+  { response, confirm, streams }: Exchange,
+  { chunks }: Extract<Answer, { kind: 'complete-events' }>,
+): Promise<void> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  const first = await iterator.next()
+  streams.open({ response, confirm }, NO_EVENTS, (headers) => begin(response, 200, 'text/event-stream', headers))
+  await pipeline(rest(first, iterator), response)
+}
+
+const NO_EVENTS = () => () => undefined
 
 async function* rest<T>(first: IteratorResult<T>, iterator: AsyncIterator<T>): AsyncGenerator<T> {
   try {

@@ -29,6 +29,8 @@ export type Answer =
    * function that ends the subscription.
    */
   | { readonly kind: 'events'; readonly subscribe: (send: (event: string) => void) => () => void }
+  /** Server-sent events that the client must not miss: taken as fast as it reads. The iterator ends when the client disconnects. */
+  | { readonly kind: 'complete-events'; readonly chunks: AsyncIterable<string> }
 
 export interface RouteRequest<Body> {
   /** Decoded values of the path's `:name` segments. */

@@ -1,5 +1,6 @@
 /** A queue in virtual time with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
 import { Operations } from '../../src/queue/operations.ts'
+import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
 import type { Behaviour } from './modelled-remote.ts'
@@ -10,23 +11,29 @@ const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
 export class ApiWorld {
   readonly queue: QueueWorld
   readonly api: ApiServer
+  /** Tells streams of new events; absent until a test sets it. */
+  published: Pick<OutboxUpkeep, 'onPublished'> | undefined
   /** Called after each round of an operation. */
   afterRound: (messages: number) => Promise<void> = async () => undefined
 
   private constructor(queue: QueueWorld) {
     this.queue = queue
     const { relay, store, reader, clock } = queue
+    const events = new Events(() => clock.now())
+    const { recorder } = relay
+    const outbox = { onPublished: (listener: () => void) => this.published?.onPublished(listener) ?? (() => undefined) }
     const operations = new Operations({
+      recorder,
       store,
       reader,
       clock,
-      events: new Events(() => clock.now()),
+      events,
       policies: () => relay.policies,
       retention: () => relay.config,
       scheduler: relay.schedulerControl,
       throttle: (messages) => this.afterRound(messages),
     })
-    this.api = new ApiServer({ clock, parts: () => ({ relay, store, reader, operations, node: null }) })
+    this.api = new ApiServer({ clock, parts: () => ({ relay, store, reader, operations, outbox, node: null }) })
   }
 
   static async open(store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> {

@@ -65,6 +65,8 @@ export interface QueueView {
   readonly tally: (largest: number) => Promise<QueueTally>
   /** Conditions that need an operator's attention at this node, with times of the queue's clock. */
   readonly attention: () => Promise<readonly AttentionItem[]>
+  /** Adds a listener, called when more events may be read. Returns a function that removes it. */
+  readonly onEvents: (listener: () => void) => () => void
 }
 
 /** The time of the wall clock. */

@@ -1,5 +1,6 @@
 /** Shapes of answers, for the OpenAPI document. Members are only ever added. Times are seconds since 1970 with a fraction. */
 import { z } from 'zod'
+import { EVENT_TYPES } from '../../events/event-types.ts'
 
 const time = z.number().describe('seconds since 1970')
 const timeOrNull = time.nullable()
@@ -320,3 +321,22 @@ export const problem = z
     errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
   })
   .meta({ id: 'Problem' })
+
+/** An event for programs. Its data have the members that docs/events.md lists for the type. */
+export const event = z
+  .object({
+    id: z.string().describe('equal each time the event is sent, and the position after it'),
+    type: z.enum(EVENT_TYPES),
+    timestamp: z.string().describe('ISO 8601, UTC'),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event' })
+
+export const eventPage = z
+  .object({
+    events: z.array(event),
+    next: z.string().describe('position after the page, also when nothing follows yet'),
+    kept_types: z.array(z.enum(EVENT_TYPES)).describe('types that somebody has subscribed to; others are not kept'),
+    as_of: time,
+  })
+  .meta({ id: 'EventPage' })

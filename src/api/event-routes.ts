@@ -1,0 +1,79 @@
+/** Events that the queue keeps for programs. */
+import { z } from 'zod'
+import { EVENT_TYPES } from '../events/event-types.ts'
+import { selectedTypes } from '../events/event-filter.ts'
+import { HTTP_PROBLEMS } from '../http/problem-details.ts'
+import type { Answer } from '../http/route-table.ts'
+import { apiRoute, json, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { eventLines, eventPage, eventStream } from './queries/event-feed.ts'
+import type { QueueView } from './queries/queue-view.ts'
+import * as shapes from './values/answer-shapes.ts'
+import { CURSOR_PROBLEM } from './values/cursor.ts'
+
+const NDJSON = 'application/x-ndjson'
+const SERVER_SENT = 'text/event-stream'
+
+const pattern = z.string().min(1).max(1_000)
+
+const typePatterns = z
+  .string()
+  .max(1_000)
+  .default('')
+  .transform((text) => text.split(',').filter((one) => one !== ''))
+  .refine((types) => types.every((one) => selectedTypes([one]).length > 0), `expected types separated by commas: ${EVENT_TYPES.join(', ')}`)
+
+const query = z.strictObject({
+  after: pageCursor.describe('id of the last event, or `next` of the last answer; the oldest event that is kept when absent'),
+  types: typePatterns.describe('types separated by commas; * matches any text'),
+  destination: pattern.optional().describe('destination of the event; * matches any text'),
+  sender: pattern.optional().describe('envelope sender of the event; * matches any text'),
+  limit: pageLimit,
+})
+
+/** The first of the media types of the route that a client accepts; JSON when it names none of them. */
+function typeFor({ headers }: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined {
+  const accepted = (headers.accept ?? '').split(',').map((one) => one.split(';', 1)[0]?.trim().toLowerCase())
+  return ([SERVER_SENT, NDJSON] as const).find((type) => accepted.includes(type))
+}
+
+/** Routes of events. */
+export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'GET',
+    path: '/events',
+    role: 'viewer',
+    summary: 'Events, in the order in which they were committed',
+    about:
+      'Events are kept while an `[events.NAME]` table or a webhook wants their type; the order is that of their commits, and an event never follows one with a later position. `next` is the position after the page, also when nothing follows yet: ask again with `after` to get what is new. Deleted events (`event_retention`, `event_limit`) after the position are told first, by an event `events.lost` with their number. With `Accept: application/x-ndjson`, all events that are kept, one per line; with `Accept: text/event-stream`, these and then each new one, until the client disconnects; a client continues with `Last-Event-ID`.',
+    query,
+    headers: {
+      Accept: 'application/json, application/x-ndjson or text/event-stream',
+      'Last-Event-ID': 'instead of `after`, as a browser sends it when it connects again',
+    },
+    answers: {
+      200: [
+        { about: 'a page', shape: shapes.eventPage },
+        { about: 'all events that are kept', type: NDJSON, shape: shapes.event },
+        { about: 'all events and those to come', type: SERVER_SENT, shape: shapes.event },
+      ],
+    },
+    problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
+    handler: async (request): Promise<Answer> => {
+      const { limit, after = lastEventId(request), ...conditions } = request.query
+      const asked = { ...conditions, after }
+      switch (typeFor(request)) {
+        case SERVER_SENT:
+          return { kind: 'complete-events', chunks: eventStream(view, asked, viewerOf(request)) }
+        case NDJSON:
+          return { kind: 'stream', contentType: NDJSON, chunks: eventLines(view, asked, viewerOf(request)) }
+        case undefined:
+          return json(await eventPage(view, { ...asked, limit }, viewerOf(request)))
+      }
+    },
+  }),
+]
+
+function lastEventId({ headers }: ApiRequest<unknown, unknown>): string | undefined {
+  const id = headers['last-event-id']
+  return typeof id === 'string' && id !== '' ? id : undefined
+}

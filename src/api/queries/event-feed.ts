@@ -1,0 +1,159 @@
+/** Queries for the events that the queue keeps for programs. */
+import { selectedTypes, eventSelector, type EventFilter } from '../../events/event-filter.ts'
+import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
+import { cursorText, readCursor, type EventSeq } from '../../events/kept-event.ts'
+import { Problem } from '../../http/problem-details.ts'
+import { eventJson, lostJson, type EventJson } from '../../presentation/event-json.ts'
+import { epochSeconds } from '../../presentation/text.ts'
+import { CURSOR_PROBLEM } from '../values/cursor.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+export interface EventQuery {
+  readonly after?: string | undefined
+  readonly types: readonly string[]
+  readonly destination?: string | undefined
+  readonly sender?: string | undefined
+}
+
+export interface EventPageJson {
+  readonly events: readonly EventJson[]
+  /** Position after the page, also when no event follows yet. */
+  readonly next: string
+  /** Types that subscriptions want; events of other types are not kept. */
+  readonly kept_types: readonly EventType[]
+  readonly as_of: number
+}
+
+interface Viewer {
+  /** Pattern of the destinations that the client sees; null for all. */
+  readonly visible: string | null
+  readonly signal: AbortSignal
+}
+
+/** Number of events that one read of the whole listing, or of a stream, takes. */
+const READ_AT_ONCE = 250
+
+/** A page as a client sees it. */
+interface Read {
+  readonly events: readonly EventJson[]
+  readonly epoch: number
+  /** Position before the first event that is kept. */
+  readonly before: EventSeq
+  /** Position after the page. */
+  readonly through: EventSeq
+  readonly isLast: boolean
+}
+
+const filterOf = ({ types, destination, sender }: Omit<EventQuery, 'after'>): EventFilter => ({
+  types,
+  destinations: destination === undefined ? [] : [destination],
+  senders: sender === undefined ? [] : [sender],
+})
+
+/** Position of a cursor; null for none. Throws Problem for the cursor of another queue. */
+async function positionOf({ reader }: QueueView, text: string | undefined): Promise<EventSeq | null> {
+  if (text === undefined) return null
+  const cursor = readCursor(text)
+  const { epoch, last } = await reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: filterOf({ types: [] }) })
+  if (cursor !== undefined && (cursor.epoch === null || cursor.epoch === epoch) && cursor.seq <= last) return cursor.seq
+  throw new Problem(CURSOR_PROBLEM, 'the cursor belongs to another queue, or to one that was restored since: begin without a cursor')
+}
+
+/** Reads events after a position, null for the oldest that is kept. Tells of deleted ones first. */
+async function read(
+  view: QueueView,
+  { after, limit, ...query }: Omit<EventQuery, 'after'> & { readonly after: EventSeq | null; readonly limit: number },
+  { visible }: Viewer,
+): Promise<Read> {
+  const page = await view.reader.eventsAfter({ after: after ?? 0, limit, filter: filterOf(query) })
+  const { epoch, first, last } = page
+  const maySee = eventSelector({ types: [], senders: [], destinations: visible === null ? [] : [visible] })
+  const seen = page.events.filter(maySee).map((event) => eventJson(epoch, event))
+  const lost = after !== null && first > after + 1 ? { from: after + 1, to: first - 1, count: first - 1 - after } : null
+  const events = lost === null ? seen : [lostJson(epoch, lost, wallNow(view)), ...seen]
+  const through = Math.max(page.through, first - 1)
+  return { events, epoch, before: first - 1, through, isLast: through >= last }
+}
+
+/** Types that subscriptions want. */
+async function keptTypes({ reader }: QueueView): Promise<readonly EventType[]> {
+  const wanted = new Set((await reader.allSubscriptions()).flatMap(({ settings }) => selectedTypes(settings.types)))
+  return EVENT_TYPES.filter((type) => wanted.has(type))
+}
+
+/** One page of events, in the order of their numbers. A page without events may be followed by others. */
+export async function eventPage(
+  view: QueueView,
+  { limit, ...query }: EventQuery & { readonly limit: number },
+  viewer: Viewer,
+): Promise<EventPageJson> {
+  const after = await positionOf(view, query.after)
+  const { events, epoch, through } = await read(view, { ...query, after, limit }, viewer)
+  return { events, next: cursorText(epoch, through), kept_types: await keptTypes(view), as_of: epochSeconds(wallNow(view)) }
+}
+
+/** All events that are kept now. */
+export async function* eventLines(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
+  let after = await positionOf(view, query.after)
+  for (let isDone = false; !isDone && !viewer.signal.aborted;) {
+    const { events, through, isLast } = await read(view, { ...query, after, limit: READ_AT_ONCE }, viewer)
+    isDone = isLast
+    after = through
+    yield events.map((event) => `${JSON.stringify(event)}\n`).join('')
+  }
+}
+
+/** Events as server-sent events: those that are kept, and then each as soon as it is, until the client disconnects. */
+export async function* eventStream(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
+  const { signal } = viewer
+  let after = await positionOf(view, query.after)
+  const news = new News(view, signal)
+  try {
+    yield 'retry: 5000\n\n'
+    while (!signal.aborted) {
+      const isNew = news.next()
+      const { events, epoch, before, through, isLast } = await read(view, { ...query, after, limit: READ_AT_ONCE }, viewer)
+      after = through
+      if (events.length > 0) yield events.map((event) => serverSent(event, cursorText(epoch, before))).join('')
+      if (isLast) await isNew
+    }
+  } finally {
+    news.close()
+  }
+}
+
+/** The field `id` is the position to which a client returns with Last-Event-ID: after a loss, the one before the oldest event. */
+const serverSent = (event: EventJson, beforeOldest: string): string => {
+  const id = event.type === 'events.lost' ? beforeOldest : event.id
+  return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+}
+
+/** Waits for more events, or for the end of the request. */
+class News {
+  readonly #signal: AbortSignal
+  readonly #close: () => void
+  #wake: () => void = () => undefined
+
+  constructor(view: QueueView, signal: AbortSignal) {
+    this.#signal = signal
+    const wake = (): void => this.#wake()
+    const unsubscribe = view.onEvents(wake)
+    signal.addEventListener('abort', wake)
+    this.#close = () => {
+      unsubscribe()
+      signal.removeEventListener('abort', wake)
+    }
+  }
+
+  /** Resolves when there may be events that were not there at the call. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      if (this.#signal.aborted) resolve()
+    })
+  }
+
+  close(): void {
+    this.#close()
+  }
+}

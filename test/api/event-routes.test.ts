@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { cursorText } from '../../src/events/kept-event.ts'
+import { ALL_EVENTS } from '../../src/outbox/configured-subscriptions.ts'
+import { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
+import type { EventJson } from '../../src/presentation/event-json.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import type { Reply } from '../support/api-server.ts'
+import { ApiWorld } from '../support/api-world.ts'
+
+interface Page {
+  readonly events: readonly EventJson[]
+  readonly next: string
+  readonly kept_types: readonly string[]
+}
+
+let world: ApiWorld
+beforeEach(async () => {
+  world = await ApiWorld.open('memory')
+})
+afterEach(() => world.close())
+
+const ask = async (query = '', asked: Parameters<ApiWorld['api']['get']>[1] = {}): Promise<Reply & Page> => {
+  const reply = await world.api.get(`/events${query}`, asked)
+  return { ...reply, ...(reply.json as unknown as Page) }
+}
+const idsOf = ({ events }: Page) => events.map(({ id }) => id)
+
+test('events are read from a position on, in order', async () => {
+  const [queueId] = await world.fill(1, 'ok.example')
+  const first = await ask('?limit=2')
+  expect(first.events.map(({ type }) => type)).toEqual(['message.accepted', 'recipient.delivered'])
+  expect(first.events[1]).toMatchObject({
+    id: 'evt_0_2',
+    timestamp: '2026-01-01T00:00:00.000Z',
+    data: { queue_id: queueId, recipient: 'user0@ok.example', final: true, attempts: 1 },
+  })
+  const second = await ask(`?after=${first.next}`)
+  expect(second.events).toMatchObject([{ type: 'message.removed', data: { queue_id: queueId } }])
+  expect(await ask(`?after=${first.events[1]?.id}`)).toMatchObject({ events: second.events, next: second.next })
+  expect(await ask(`?after=${second.next}`)).toMatchObject({ events: [], next: second.next })
+  expect(second.kept_types).toContain('recipient.delivered')
+})
+
+test('conditions select events', async () => {
+  await world.fill(1, 'ok.example')
+  await world.fill(1, 'a.example.org')
+  expect((await ask('?types=recipient.*&destination=*.example.org')).events).toMatchObject([{ type: 'recipient.deferred' }])
+  expect((await ask('?types=message.accepted,recipient.delivered')).events).toHaveLength(3)
+  expect((await ask('?sender=nobody*')).events).toEqual([])
+  const { status, json } = await world.api.get('/events?types=recipient')
+  expect([status, json.errors.length]).toEqual([422, 1])
+})
+
+test('a client that is limited to destinations reads their events only', async () => {
+  await world.fill(1, 'ok.example')
+  await world.fill(1, 'a.example.org')
+  const { events } = await ask('', { as: 'limited' })
+  expect(events.map(({ type }) => type)).toEqual(['recipient.deferred'])
+})
+
+test('deleted events are told with their number, and before what is left', async () => {
+  await world.fill(2, 'ok.example')
+  await world.queue.store.pruneEvents({ before: 0, count: 2 })
+  const { events, next } = await ask('?after=0&limit=1')
+  expect(events).toMatchObject([{ id: 'evt_0_1-4', type: 'events.lost', data: { from: 1, to: 4, count: 4 } }, { id: 'evt_0_5' }])
+  expect(idsOf(await ask(`?after=${next}`))).toEqual(['evt_0_6'])
+  expect((await ask('?after=evt_0_2')).events[0]).toMatchObject({ data: { from: 3, to: 4, count: 2 } })
+  // A client without a position has not missed anything.
+  expect(idsOf(await ask())).toEqual(['evt_0_5', 'evt_0_6'])
+})
+
+test.each(['evt_0_999', 'evt_zz_1', 'nonsense'])('the position %s is refused', async (after) => {
+  await world.fill(1, 'ok.example')
+  const { status, json } = await world.api.get(`/events?after=${after}`)
+  expect([status, json.type]).toEqual([400, expect.stringContaining('cursor')])
+})
+
+test('without a subscription the answer says that no type is kept', async () => {
+  await world.queue.store.configureSubscriptions([], 0)
+  expect(await ask('?after=0')).toMatchObject({ events: [], kept_types: [], next: cursorText(0, 0) })
+})
+
+test('NDJSON has all events that are kept', async () => {
+  await world.fill(120, 'ok.example')
+  const { text, headers } = await ask('', { headers: { accept: 'application/x-ndjson' } })
+  expect(headers.get('content-type')).toBe('application/x-ndjson')
+  const lines = text.trimEnd().split('\n')
+  expect(lines).toHaveLength(360)
+  expect((JSON.parse(lines[359] ?? '') as EventJson).id).toBe('evt_0_360')
+})
+
+test('a stream has the kept events, then each new one, and continues at Last-Event-ID', async () => {
+  const { relay, store, clock } = world.queue
+  const upkeep = new OutboxUpkeep({
+    store,
+    recorder: relay.recorder,
+    clock,
+    config: () => ({ ...relay.config, events: new Map([['app', ALL_EVENTS]]) }),
+    events: new Events(() => clock.now()),
+    isShared: false,
+  })
+  world.published = upkeep
+  await upkeep.start()
+  await world.fill(1, 'ok.example')
+  const headers = { authorization: 'Bearer viewer', accept: 'text/event-stream' }
+  const stop = new AbortController()
+  const response = await fetch(`${world.api.base}/events`, { headers: { ...headers, 'last-event-id': 'evt_0_1' }, signal: stop.signal })
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  const read = reading(response)
+  expect(await read(2)).toEqual(['evt_0_2 recipient.delivered', 'evt_0_3 message.removed'])
+  await world.fill(1, 'ok.example')
+  await world.queue.advance(20)
+  expect(await read(3)).toEqual(['evt_0_4 message.accepted', 'evt_0_5 recipient.delivered', 'evt_0_6 message.removed'])
+  stop.abort()
+  await upkeep.stop()
+})
+
+/** Returns a function that reads so many server-sent events. */
+function reading({ body }: Response): (count: number) => Promise<readonly string[]> {
+  const reader = (body ?? new ReadableStream<Uint8Array>()).pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  return async (count) => {
+    const found: string[] = []
+    while (found.length < count) {
+      const end = text.indexOf('\n\n')
+      if (end < 0) {
+        const { value, done } = await reader.read()
+        if (done) throw new Error('the stream has ended')
+        text += value
+        continue
+      }
+      const [, id, type] = /^id: (.*)\nevent: (.*)$/m.exec(text.slice(0, end)) ?? []
+      if (id !== undefined) found.push(`${id} ${type}`)
+      text = text.slice(end + 2)
+    }
+    return found
+  }
+}
