@@ -13,6 +13,17 @@ export {
   matchers,
 } from './matchers.ts'
 export type { Recipient } from './recipient.ts'
+export type { WorldEvent } from './world-events.ts'
+export type { EventFilter } from '../events/event-filter.ts'
+export type {
+  AcceptedMembers,
+  AttemptMembers,
+  EventData,
+  EventType,
+  MessageMembers,
+  RecipientMembers,
+  TypedEvent,
+} from '../events/event-types.ts'
 export type { History, HistoryEntry, HistoryEvent } from './world-history.ts'
 export type { RuleText } from './remote/rule-keys.ts'
 export type { RemoteEvent } from './remote/remote-events.ts'

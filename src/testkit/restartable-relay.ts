@@ -5,6 +5,7 @@ import { Relay } from '../daemon/relay.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
+import { ALL_EVENTS, settingsOf } from '../outbox/configured-subscriptions.ts'
 import { signAtOnce } from '../system/signing.ts'
 import type { Net } from '../system/net.ts'
 import type { Duration, MachineClock } from '../system/clock.ts'
@@ -29,6 +30,9 @@ export interface RestartableRelayDeps {
   /** Called at each kill and each new start. */
   readonly did: (what: 'restarted' | 'killed' | 'started again') => void
 }
+
+/** Name of the subscription of a world, which no table of a configuration can have. */
+const EVENTS_OF_WORLD = 'events of the world'
 
 export class RestartableRelay {
   readonly #deps: RestartableRelayDeps
@@ -59,6 +63,7 @@ export class RestartableRelay {
   async start(): Promise<void> {
     this.#life.clock.resume(await this.#queue.reader.clockRecord(), this.#deps.config.maximal_backoff_time)
     void this.#saveClock()
+    await this.#subscribe()
     await this.#relay.listen()
     await this.#relay.start()
   }
@@ -93,6 +98,14 @@ export class RestartableRelay {
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
     await this.start()
+  }
+
+  /** Keeps all events for the test, and those that the configuration asks for. */
+  async #subscribe(): Promise<void> {
+    const { store } = this.#queue
+    const settings = [...this.#deps.config.events].map(([name, table]) => ({ name, settings: settingsOf(table) }))
+    await store.configureSubscriptions([...settings, { name: EVENTS_OF_WORLD, settings: settingsOf(ALL_EVENTS) }], this.#life.clock.now())
+    await this.#relay.recorder.refresh(store)
   }
 
   async #saveClock(): Promise<void> {

@@ -14,6 +14,7 @@ import type { Relay } from '../daemon/relay.ts'
 import type { Endpoint, Listener } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, Instant } from '../system/clock.ts'
+import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
 import { seededRandom } from '../system/random.ts'
 import { Operations } from '../queue/operations.ts'
 import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
@@ -37,6 +38,7 @@ import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
 import { toDuration, type Time } from './time.ts'
+import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
@@ -97,8 +99,8 @@ export class World implements AsyncDisposable {
   readonly net: MemoryNet
   /** @internal */
   readonly remote: RemoteNetwork
-  /** Events of the queue; `events.listen` adds a listener. @internal */
-  readonly events: Events
+  /** Events of the relay; `relayEvents.listen` adds a listener. @internal */
+  readonly relayEvents: Events
   readonly #driver: TimeDriver
   readonly #dkimKeys: DkimKeys
   readonly #history = new History()
@@ -118,7 +120,7 @@ export class World implements AsyncDisposable {
     this.#dkimKeys = dkimKeys
     const seed = options.seed ?? 1
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
-    this.events = new Events(() => this.clock.now())
+    this.relayEvents = new Events(() => this.clock.now())
     this.remote = new RemoteNetwork({
       clock: this.clock,
       random: seededRandom(seed),
@@ -128,12 +130,12 @@ export class World implements AsyncDisposable {
     })
     this.net = new MemoryNet(this.clock, this.remote)
     this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() })
-    this.events.listen((event, at) => {
+    this.relayEvents.listen((event, at) => {
       this.#history.add({ at: this.#elapsed(), where: 'queue', event })
       this.#log.onEvent(event, at)
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
-    const { clock, net, events } = this
+    const { clock, net, relayEvents: events } = this
     this.#lives = new RestartableRelay({ ...deps, seed, clock, net, events, did: (what) => this.#did(what) })
   }
 
@@ -276,6 +278,11 @@ export class World implements AsyncDisposable {
     return new Mailbox(name, this.#received.get(name) ?? [], { keys: this.#dkimKeys, startedAt: BEGINNING })
   }
 
+  /** Returns the events that programs get so far, in their order: what a webhook or the admin API would tell. */
+  async events(filter: Partial<EventFilter> = {}): Promise<readonly WorldEvent[]> {
+    return publishedEvents(this.#lives.queue.reader, { ...ANY_EVENT, ...filter })
+  }
+
   /** Returns the record of all events. */
   history(): History {
     return this.#history
@@ -297,6 +304,7 @@ export class World implements AsyncDisposable {
       reader,
       clock,
       events,
+      recorder: relay.recorder,
       policies: () => relay.policies,
       retention: () => relay.config,
       scheduler,

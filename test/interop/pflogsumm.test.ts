@@ -20,7 +20,7 @@ async function logOf(tlsStatus: boolean): Promise<string> {
   await using world = await createWorld({ seed: 3, config: { maximal_queue_lifetime: '2h', bounce_queue_lifetime: '2h' } })
   const write = (written: string) => (text += written)
   const log = openLog({ format: 'postfix', syslogName: 'deferd', host: 'relay', pid: 1, clock: world.clock, write, tlsStatus })
-  world.events.listen(log.listen)
+  world.relayEvents.listen(log.listen)
   world.destination('slow.example').greylists('5m')
   world.destination('gone.example').isDown()
   world.destination('picky.example').rejects()

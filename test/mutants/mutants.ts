@@ -21,6 +21,32 @@ const SCHEDULER = 'queue/scheduler/scheduler.ts'
 const DAEMON = 'bounce/mailer-daemon.ts'
 
 export const MUTANTS: readonly Mutant[] = [
+  // events tell another story than the history
+  mutant(
+    'events outside their transaction',
+    'queue/scheduler/settlement-writer.ts',
+    'const complete = recorded === undefined ? settlement : { ...settlement, events: recorded }',
+    'const complete = settlement\n    if (recorded !== undefined) void store.recordEvents(recorded)',
+  ),
+  mutant(
+    'an expiry without an attempt has no event',
+    'outbox/event-recorder.ts',
+    'if (this.isIdle) return undefined\n    const offset',
+    'if (this.isIdle || outcome.result === null) return undefined\n    const offset',
+  ),
+  mutant('a message leaves without an event', OPERATING, '  queue.outbox.removed(message, leftAt)\n', ''),
+  mutant(
+    'a requeued message was never accepted',
+    'queue/operation-rounds.ts',
+    '? [operated, requeuedEvent(requeued, operation)] : [operated]',
+    '? [operated] : [operated]',
+  ),
+  mutant(
+    'the events of one recipient stand for all',
+    'outbox/event-data.ts',
+    'const recipient = addresses.get(settled.recipient)',
+    'const recipient = addresses.get(outcome.settlement.recipients[0]?.recipient ?? settled.recipient)',
+  ),
   // mail is lost or delivered twice
   mutant('250 before the commit', 'queue/intake/intake.ts', '      await store.enqueue(prepared)', '      void store.enqueue(prepared)'),
   mutant('a lost recipient', 'queue/intake/intake.ts', 'recipients: routed.map(', 'recipients: routed.slice(0, 3).map('),
@@ -45,7 +71,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the outcome is brought to nobody',
     'queue/scheduler/settlement-writer.ts',
-    'const result = await storeHealth.retryUntilCommitted(() => store.settle(settlement))',
+    'const result = await storeHealth.retryUntilCommitted(() => store.settle(complete))',
     'const result = await storeHealth.retryUntilCommitted(async () => ({ removed: false, noticeDue: settlement.recipients.length < 0 }))',
   ),
   mutant(

@@ -1,12 +1,13 @@
 /** Records that a simulation adds to the history of its world, beside the events of the queue and of the remote servers. */
-import type { DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/store/queue-store.ts'
+import type { AttemptRecord, DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/store/queue-store.ts'
 import type { Shard } from '../../src/store/membership/shards.ts'
-import type { DestinationName, Message, MessageId, OwnerId, RecipientId } from '../../src/mail/message.ts'
+import type { DestinationName, Message, MessageId, OwnerId, Recipient, RecipientId } from '../../src/mail/message.ts'
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import type { Duration, Instant } from '../../src/system/clock.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import type { ListedMessage } from '../../src/store/queue-reader.ts'
+import type { WorldEvent } from '../../src/testkit/index.ts'
 
 export interface CommittedClaim {
   readonly message: MessageId
@@ -59,6 +60,15 @@ export interface Look {
   readonly destinations: readonly LiveDestination[]
 }
 
+/** A message with what became of it. */
+export interface Story {
+  readonly queueId: string
+  readonly hasLeft: boolean
+  readonly recipients: readonly Pick<Recipient, 'id' | 'address' | 'state'>[]
+  /** Attempts, oldest first. */
+  readonly history: readonly Pick<AttemptRecord, 'recipient' | 'outcome'>[]
+}
+
 /** A mail in a mailbox of a remote server. */
 export interface Arrived {
   readonly address: string
@@ -85,6 +95,7 @@ export type GeneratedStep =
   | { readonly did: 'faults end' }
   | { readonly did: 'disk full'; readonly until: number }
   | { readonly did: 'mailboxes'; readonly mails: readonly Arrived[] }
+  | { readonly did: 'told'; readonly events: readonly WorldEvent[]; readonly stories: readonly Story[] }
   | NodeStep
 
 /** An event of one of several nodes. */

@@ -7,12 +7,12 @@ import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { parseDuration } from '../../src/system/duration.ts'
 import type { OperationName } from '../../src/queue/operation-request.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
-import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, type MessageDetails, type QueueFilter, type QueueReader } from '../../src/store/queue-reader.ts'
 import { type History, type World, type WorldConfig } from '../../src/testkit/index.ts'
 import { createObservedWorld } from '../../src/testkit/world.ts'
 import { contentOf, submit } from './client.ts'
 import { Recorder } from './recorder.ts'
-import type { Arrived } from './record.ts'
+import type { Arrived, Story } from './record.ts'
 import { rewritingConfig } from './rewriting.ts'
 import { OWN_DOMAIN, type Mail, type Scenario, type Step } from './scenario.ts'
 
@@ -129,11 +129,34 @@ class Running {
     await world.advance(`${drainTime(scenario)}ms`)
     await this.#look(world)
     this.#recorder.note('mailboxes', { mails: arrivedIn(world, scenario) })
+    this.#recorder.note('told', { events: await world.events(), stories: await storiesIn(world.reader) })
   }
 }
 
 const listed = (world: World, queue: QueueFilter['queue'] = null) =>
   world.reader.list({ ...ANY_MESSAGE, queue }, { after: 0, limit: 1_000 })
+
+/** All messages, those in the queue and those that have left. */
+export async function storiesIn(reader: QueueReader): Promise<readonly Story[]> {
+  const page = { after: 0, limit: 1_000 }
+  const queued = (await Promise.all([null, 'trash' as const].map((queue) => reader.list({ ...ANY_MESSAGE, queue }, page)))).flat()
+  const kept = await Promise.all(queued.map(({ message }) => reader.details(queueIdOf(message))))
+  const left: MessageDetails[] = []
+  for (let before: number | null | undefined; before !== null;) {
+    const found = await reader.departed(
+      { sender: null, recipient: null, outcome: null, since: null },
+      { before: before ?? null, limit: 1_000 },
+    )
+    left.push(...found.messages)
+    before = found.next
+  }
+  return [...kept.flatMap((one) => one ?? []), ...left].map(({ message, queue, recipients, history }) => ({
+    queueId: queueIdOf(message),
+    hasLeft: queue === 'gone',
+    recipients: recipients.map(({ id, address, state }) => ({ id, address, state })),
+    history: history.map(({ recipient, outcome }) => ({ recipient, outcome })),
+  }))
+}
 
 async function advanceTo(world: World, at: Duration): Promise<void> {
   const left = at - world.clock.monotonic()

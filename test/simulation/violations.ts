@@ -7,6 +7,7 @@ import {
   queueIsAsCommitted,
   takenUpRightly,
 } from './invariants/accounts.ts'
+import { eventsTellTheHistory } from './invariants/events.ts'
 import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept } from './invariants/flow.ts'
 import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
@@ -30,6 +31,7 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   noticesAreRight,
   warningsComeInTime,
   windowsFollowTheFeedback,
+  eventsTellTheHistory,
 }
 
 export const violationsOf = ({ history, scenario }: Run): readonly Violation[] => replay(history.events, scenario, INVARIANTS)

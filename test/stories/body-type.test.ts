@@ -37,7 +37,7 @@ test('a host without 8BITMIME gets 8-bit content as it is, with one warning for 
   await using world = await createWorld()
   world.rule({ at: 'ehlo', extensions: ['PIPELINING'] })
   const warnings: string[] = []
-  world.events.listen((event) => {
+  world.relayEvents.listen((event) => {
     if (event.kind === 'note' && event.level === 'warning') warnings.push(event.text)
   })
   for (const content of [EIGHT_BIT, EIGHT_BIT, ASCII]) await submit(world, content)

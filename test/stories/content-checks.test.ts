@@ -40,7 +40,7 @@ async function send(world: World, { to = ['ann@far.example'], text = 'hi\n', ...
 
 function logOf(world: World): readonly string[] {
   const lines: string[] = []
-  world.events.listen((event) => lines.push(...postfixLines(event).map(({ program, text }) => `${program}: ${text}`)))
+  world.relayEvents.listen((event) => lines.push(...postfixLines(event).map(({ program, text }) => `${program}: ${text}`)))
   return lines
 }
 
@@ -99,7 +99,7 @@ describe('a message', () => {
   test('is stored as it was changed, and its size is that of the changed content', async () => {
     await using world = await createWorld({ config: CONFIG })
     const sizes: number[] = []
-    world.events.listen((event) => void (event.kind === 'accepted' && sizes.push(event.message.size)))
+    world.relayEvents.listen((event) => void (event.kind === 'accepted' && sizes.push(event.message.size)))
     await send(world, { headers: { 'X-Old': 'v', 'X-Secret': 's', 'X-Pre': 'p' }, text: 'password: 123\nother\n' })
     await world.settle()
     const [mail] = world.mailbox('ann@far.example').mails()

@@ -31,7 +31,7 @@ class DaneWorld {
 
   constructor(far: TlsWorld) {
     this.far = far
-    far.world.events.listen((event) => {
+    far.world.relayEvents.listen((event) => {
       if (event.kind === 'attempted') this.facts.push(...event.attempts.flatMap(({ status }) => status.tls ?? []))
     })
   }

@@ -9,7 +9,7 @@ const ANN = 'ann@far.example'
 /** Facts of TLS of all attempts, oldest first. */
 function watchTls({ world }: TlsWorld): (TlsFacts | undefined)[] {
   const facts: (TlsFacts | undefined)[] = []
-  world.events.listen((event) => {
+  world.relayEvents.listen((event) => {
     if (event.kind === 'attempted') facts.push(...event.attempts.map(({ status }) => status.tls))
   })
   return facts

@@ -41,7 +41,7 @@ test('NOTIFY=SUCCESS is passed to a next hop that announces DSN, and reported fo
 test('soft_bounce defers rejected mail, logs SOFTBOUNCE, and notifies the sender at its expiry', async () => {
   await using world = await createWorld({ config: { soft_bounce: true, maximal_queue_lifetime: '1d' } })
   const log: string[] = []
-  world.events.listen((event) => log.push(...postfixLines(event).map(({ text }) => text)))
+  world.relayEvents.listen((event) => log.push(...postfixLines(event).map(({ text }) => text)))
   world.destination('picky.example').rejects('*', '550 5.1.1 no such user')
   await send(world, ['bob@picky.example'])
   await world.advance('23h')

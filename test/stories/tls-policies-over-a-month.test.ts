@@ -191,7 +191,7 @@ const HOURS = 30 * 24
 async function month(far: TlsWorld, troubles: readonly Trouble[]): Promise<readonly string[]> {
   const start = far.world.now()
   const failed: { readonly hour: number; readonly to: string }[] = []
-  far.world.events.listen((event) => {
+  far.world.relayEvents.listen((event) => {
     if (event.kind !== 'attempted') return
     for (const { at, recipient, outcome } of event.attempts) {
       const to = event.request.recipients.find(({ id }) => id === recipient)?.address ?? ''

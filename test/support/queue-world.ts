@@ -34,7 +34,7 @@ export class QueueWorld {
     this.#world = world
     this.#remote = remote
     closeAtEnd(this)
-    world.events.listen((event, at) => this.history.push({ at: at - BEGINNING, event }))
+    world.relayEvents.listen((event, at) => this.history.push({ at: at - BEGINNING, event }))
   }
 
   static async create({ remote: model, queue, ...options }: QueueWorldOptions): Promise<QueueWorld> {

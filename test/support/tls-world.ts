@@ -33,7 +33,7 @@ export class TlsWorld implements AsyncDisposable {
 
   private constructor(world: World) {
     this.world = world
-    world.events.listen((event) => {
+    world.relayEvents.listen((event) => {
       if (event.kind === 'tls-policy-failed') this.failures.push(event)
       if (event.kind === 'note' && event.level === 'warning') this.warnings.push(event.text)
     })

@@ -1,4 +1,5 @@
 /** A simulated cluster: several relays over one queue, on one virtual clock, with one remote network. */
+import { ALL_EVENTS, settingsOf } from '../../../src/outbox/configured-subscriptions.ts'
 import type { Socket } from 'node:net'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { configFrom } from '../../../src/config/load.ts'
@@ -80,6 +81,7 @@ export class Cluster {
       this.nodes.find(({ id }) => id === Number.parseInt(name, 10))?.cut(time)
     }
     this.#reader = directReader(new MemoryReader(this.database.queue))
+    this.database.queue.outbox.subscribe({ name: 'all', settings: settingsOf(ALL_EVENTS), at: BEGINNING, by: '' })
     this.nodes = Array.from({ length: nodes }, (_, index) => {
       const at = { address: '127.0.0.1', port: 2525 + index }
       const { config, written } = configFrom({ smtpd_listen: [`${at.address}:${at.port}`], ...asked }, HOSTNAME)
@@ -272,7 +274,16 @@ export class Cluster {
     await this.#order(({ relay, incarnation: { store, clock, events } }) => {
       const { policies, schedulerControl: scheduler } = relay
       const retention = () => relay.config
-      const operations = new Operations({ store, reader: this.#reader, clock, events, policies: () => policies, retention, scheduler })
+      const operations = new Operations({
+        recorder: relay.recorder,
+        store,
+        reader: this.#reader,
+        clock,
+        events,
+        policies: () => policies,
+        retention,
+        scheduler,
+      })
       const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
       const request = { operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }
       return operations.perform(request)

@@ -10,6 +10,7 @@ import {
   queueIsAsCommitted,
   takenUpRightly,
 } from '../invariants/accounts.ts'
+import { eventsTellTheHistory } from '../invariants/events.ts'
 import { closedIsLeftAlone, limitsHold, pausesAreKept } from '../invariants/flow.ts'
 import { noticesAreRight } from '../invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from '../invariants/schedule.ts'
@@ -107,6 +108,7 @@ export const NODE_INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   leasesHaveNodes,
   onlySilentNodesAreTakenOver,
   deadNodesAreTakenOver,
+  eventsTellTheHistory,
 }
 
 export const nodeViolationsOf = ({ history, scenario }: NodeRun): readonly Violation[] => replay(history.events, scenario, NODE_INVARIANTS)

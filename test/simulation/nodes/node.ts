@@ -1,6 +1,7 @@
 /** One node of a simulated cluster, through its lives: each life joins the queue under a new number. */
 import type { Duration } from '../../../src/system/clock.ts'
 import type { OwnerId } from '../../../src/mail/message.ts'
+import { EVENT_TYPES } from '../../../src/events/event-types.ts'
 import { Relay } from '../../../src/daemon/relay.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { Member } from '../../../src/store/membership/member.ts'
@@ -137,6 +138,8 @@ export class SimulatedNode {
       random: seededRandom(seed + index),
       watchAgent: (agent) => watched(agent, id, () => incarnation.alive),
     })
+    // The subscription of the cluster wants all types.
+    void relay.recorder.refresh({ wantedTypes: () => Promise.resolve(EVENT_TYPES) })
     return { id, freezer, incarnation, relay, member, reader: joined.reader, connections: [data, control] }
   }
 

@@ -1,10 +1,12 @@
 /** Runs several nodes through a scenario and returns the history. */
+import { ANY_EVENT } from '../../../src/events/event-filter.ts'
+import { publishedEvents } from '../../../src/testkit/world-events.ts'
 import { HOUR, SECOND, type Duration } from '../../../src/system/clock.ts'
 import { queueIdOf } from '../../../src/mail/message.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/queue-reader.ts'
 import type { History } from '../../../src/testkit/index.ts'
 import { contentOf, submit } from '../client.ts'
-import { arrivedIn, digestOf, drainTime } from '../run.ts'
+import { arrivedIn, digestOf, drainTime, storiesIn } from '../run.ts'
 import type { Mail, Step } from '../scenario.ts'
 import { Cluster } from './cluster.ts'
 import type { Database } from './database.ts'
@@ -118,4 +120,6 @@ async function end(cluster: Cluster, scenario: NodeScenario): Promise<void> {
   await advance(drainTime(scenario))
   await look(cluster)
   cluster.note('mailboxes', { mails: arrivedIn(cluster, scenario) })
+  const { reader } = cluster
+  cluster.note('told', { events: await publishedEvents(reader, ANY_EVENT), stories: await storiesIn(reader) })
 }

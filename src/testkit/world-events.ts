@@ -1,0 +1,22 @@
+/** Events of a world as programs get them. */
+import type { EventFilter } from '../events/event-filter.ts'
+import type { TypedEvent } from '../events/event-types.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import type { Instant } from '../system/clock.ts'
+
+/** An event with its number, which is the order of the commits, and its time on the clock of the queue. */
+export type WorldEvent = TypedEvent & { readonly seq: number; readonly at: Instant }
+
+/** Number of events that one read takes. */
+const READ_AT_ONCE = 1_000
+
+export async function publishedEvents(reader: Pick<QueueReader, 'eventsAfter'>, filter: EventFilter): Promise<readonly WorldEvent[]> {
+  const found: WorldEvent[] = []
+  for (let [after, isDone] = [0, false]; !isDone;) {
+    const { events, through, last } = await reader.eventsAfter({ after, limit: READ_AT_ONCE, filter })
+    for (const { seq, at, type, data } of events) found.push({ seq, at, type, data: JSON.parse(data) as unknown } as WorldEvent)
+    after = through
+    isDone = through >= last
+  }
+  return found
+}
