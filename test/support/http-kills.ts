@@ -8,20 +8,22 @@ import type { KillableRelay } from './killable-relay.ts'
 export async function answeredThenKilled(lab: KillableRelay, kills: number): Promise<void> {
   const program = await ApiProgram.of(lab.queueDirectory)
   for (let kill = 0; kill < kills; kill++) {
-    const killed = Promise.withResolvers<void>()
     let answered = 0
+    const killed: Promise<unknown>[] = []
     // Each client sends until the daemon is gone.
     const client = async (): Promise<void> => {
       for (;;) {
         const number = lab.load.takeNumber()
         const sent = await program.mail({ to: `ann-${number}@far.example`, content: `X-Number: ${number}\r\n\r\nhi\r\n` }).catch(() => null)
+        if (sent === null && killed.length === 0) throw new Error(`the daemon ended by itself: ${lab.log.slice(-3).join('\n')}`)
         if (sent === null) return
         expect(sent.status).toBe(202)
         lab.load.acknowledge(number, String(sent.json['queue_id']))
-        if (++answered === 10 + (kill % 7)) killed.resolve(lab.die(0).then(() => undefined))
+        if (++answered === 10 + (kill % 7)) killed.push(lab.die(0))
       }
     }
-    await Promise.all([killed.promise, ...Array.from({ length: 4 }, client)])
+    await Promise.all(Array.from({ length: 4 }, client))
+    await Promise.all(killed)
     await lab.startDaemon()
   }
   expect(await lab.drained(30_000)).toBe(true)
