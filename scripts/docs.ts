@@ -1,5 +1,5 @@
 /**
- * Writes the generated files: configuration.md, commands.md, backoff.md, api.md, monitoring.md and images/queue-show.svg in docs/, the man
+ * Writes the generated files: configuration.md, commands.md, backoff.md, events.md, api.md, monitoring.md and images/queue-show.svg in docs/, the man
  * pages in man/, and the completions in contrib/completions/.
  */
 import { execFileSync } from 'node:child_process'
@@ -17,6 +17,7 @@ import { monitoringPage } from '../src/telemetry/monitoring-page.ts'
 import { VERSION } from '../src/system/version.ts'
 import { generatedCommandFiles } from './command-files.ts'
 import { backoffPage } from './backoff-page.ts'
+import { eventsPage } from './events-page.ts'
 import { queueShowPicture } from './screenshot.ts'
 
 const docs = new URL('../docs/', import.meta.url)
@@ -28,6 +29,7 @@ for (const [path, text] of generatedCommandFiles(await buildProgram(processShell
   writeFileSync(file, text)
 }
 writeFileSync(new URL('backoff.md', docs), backoffPage())
+writeFileSync(new URL('events.md', docs), eventsPage())
 writeFileSync(new URL('api.md', docs), apiPage(documentedRoutes()))
 const { texts } = openMetrics({
   clock: systemClock,

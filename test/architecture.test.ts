@@ -44,6 +44,7 @@ const LAYERS = [
   'queue/intake',
   'queue',
   'presentation',
+  'subscriptions',
   'access',
   'smtpd',
   'http',

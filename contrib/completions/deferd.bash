@@ -4,11 +4,11 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit operation page token user access dkim tls bounce simulate sink help --config -o --version -h --help' ;;
+    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit operation page webhook token user access dkim tls bounce simulate sink help --config -o --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
@@ -55,6 +55,13 @@ _deferd() {
     'deferd operation cancel') words='--config -o --json -h --help' ;;
     'deferd operation undo') words='--config -o --reason --json -h --help' ;;
     'deferd page') words='--config -o --role --content --port -h --help' ;;
+    'deferd webhook') words='add list remove test secret replay -h --help' ;;
+    'deferd webhook add') words='--config -o --types --destinations --senders --allow-private --format --batch -h --help' ;;
+    'deferd webhook list') words='--config -o --json -h --help' ;;
+    'deferd webhook remove') words='--config -o -h --help' ;;
+    'deferd webhook test') words='--config -o -h --help' ;;
+    'deferd webhook secret') words='--config -o --overlap -h --help' ;;
+    'deferd webhook replay') words='--config -o --since --parked -h --help' ;;
     'deferd token') words='add list remove -h --help' ;;
     'deferd token add') words='--config -o --role --content --destination --expires -h --help' ;;
     'deferd token list') words='--config -o --json -h --help' ;;
@@ -273,6 +280,25 @@ _deferd() {
     'deferd page -o') words='' ;;
     'deferd page --role') words='viewer operator admin' ;;
     'deferd page --port') words='' ;;
+    'deferd webhook add --config') words='' ;;
+    'deferd webhook add -o') words='' ;;
+    'deferd webhook add --types') words='' ;;
+    'deferd webhook add --destinations') words='' ;;
+    'deferd webhook add --senders') words='' ;;
+    'deferd webhook add --format') words='deferd cloudevents' ;;
+    'deferd webhook add --batch') words='' ;;
+    'deferd webhook list --config') words='' ;;
+    'deferd webhook list -o') words='' ;;
+    'deferd webhook remove --config') words='' ;;
+    'deferd webhook remove -o') words='' ;;
+    'deferd webhook test --config') words='' ;;
+    'deferd webhook test -o') words='' ;;
+    'deferd webhook secret --config') words='' ;;
+    'deferd webhook secret -o') words='' ;;
+    'deferd webhook secret --overlap') words='' ;;
+    'deferd webhook replay --config') words='' ;;
+    'deferd webhook replay -o') words='' ;;
+    'deferd webhook replay --since') words='' ;;
     'deferd token add --config') words='' ;;
     'deferd token add -o') words='' ;;
     'deferd token add --role') words='viewer operator sender admin' ;;

@@ -49,6 +49,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['audit', async (program, { shell }) => (await import('./commands/audit/audit.ts')).addAudit(program, shell)],
   ['operation', async (program, { shell }) => (await import('./commands/audit/operation.ts')).addOperation(program, shell)],
   ['page', async (program, { shell }) => (await import('./commands/page.ts')).addPage(program, shell)],
+  ['webhook', async (program, { shell }) => (await import('./commands/webhook.ts')).addWebhook(program, shell)],
   ['token', async (program, { shell }) => (await import('./commands/token.ts')).addToken(program, shell)],
   ['user', async (program, { shell }) => (await import('./commands/user.ts')).addUser(program, shell)],
   ['access', async (program, { shell }) => (await import('./commands/access.ts')).addAccess(program, shell)],

@@ -69,6 +69,7 @@ export class Monitoring {
       destinations: () => this.#deps.parts()?.relay.schedulerControl.snapshot() ?? [],
       nodes: () => this.#deps.parts()?.node?.view() ?? null,
       database: () => this.#deps.parts()?.node?.database() ?? null,
+      subscriptions: async () => (await this.#deps.parts()?.reader.allSubscriptions()) ?? [],
     })
     this.#transacted = metrics.transacted
     events.listen(metrics.listen)

@@ -6,6 +6,7 @@ import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
 import { removePolicy, type PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Config } from '../config/options.ts'
+import { signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
@@ -22,7 +23,13 @@ import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { systemRandom } from '../system/system-random.ts'
+import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
+import { EventSender } from '../subscriptions/event-sender.ts'
+import { sendToFile, sendToStream } from '../subscriptions/file-target.ts'
+import { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
+import { toTarget } from '../subscriptions/target.ts'
+import { webTarget } from '../subscriptions/web-target.ts'
 import { accountRequests } from './admin/account-requests.ts'
 import type { Admin } from './admin/admin.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
@@ -37,6 +44,7 @@ import { QuestionWatch } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
 import { Relay, type RelaySettings } from './relay.ts'
+import { subscriptionRequests } from './subscription-requests.ts'
 
 /** This process as one of the nodes that share the queue. */
 export interface SharingNode {
@@ -110,6 +118,7 @@ export class Opening {
   readonly #closing: ((grace: Duration) => Promise<void> | void)[] = []
   #parts: OpenParts | null = null
   #operations: Operations | null = null
+  #wakeSender: () => void = () => undefined
 
   constructor(deps: OpeningDeps) {
     this.#deps = deps
@@ -160,6 +169,7 @@ export class Opening {
     const operations = await this.#openControl(this.parts)
     this.#parts = { ...this.parts, operations }
     this.#joinNodes(this.parts, operations)
+    this.#sendEvents(this.parts)
     await this.#openMaintenance(this.parts)
   }
 
@@ -176,6 +186,29 @@ export class Opening {
         this.#events.emit({ kind: 'note', level: 'error', text: `while stopping: ${errorMessage(error)}` })
       }
     }
+  }
+
+  /** Begins to send events to the targets of subscriptions. */
+  #sendEvents({ store, outbox, relay, node }: OpenParts): void {
+    const { clock, net, config } = this.#deps
+    const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
+    const sender = new EventSender({
+      store,
+      clock,
+      random: systemRandom,
+      events: this.#events,
+      send: toTarget({ web: web.send, file: sendToFile, stdout: sendToStream(writeOut) }),
+      secretsOf: (subscription) => signingSecrets(subscription, config(), clock.now()),
+      isShared: node !== null,
+    })
+    this.#wakeSender = () => sender.wake()
+    const ignore = outbox.onPublished(this.#wakeSender)
+    sender.start()
+    this.#closing.push(async () => {
+      ignore()
+      await sender.stop()
+      web.close()
+    })
   }
 
   /** Takes part among the nodes of a shared queue, and answers the questions of commands. */
@@ -199,7 +232,7 @@ export class Opening {
   }
 
   async #openControl(parts: OpenParts): Promise<Operations> {
-    const { relay, store, reader, membership, node, accessEntries: access } = parts
+    const { relay, store, reader, membership, node, accessEntries: access, outbox } = parts
     const { clock, queueDirectory, admin, readFiles } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
@@ -219,7 +252,8 @@ export class Opening {
     })
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
-    const routes = accountRequests({ admin, store, clock })
+    const changes = new SubscriptionChanges({ store, reader, clock, changed: () => outbox.refresh().then(() => this.#wakeSender()) })
+    const routes = [...accountRequests({ admin, store, clock }), ...subscriptionRequests(changes)]
     const removeStsPolicy = async (removal: PolicyRemoval): Promise<boolean> => {
       const isRemoved = await removePolicy(removal, { store, clock })
       relay.sts?.forget(removal.domain)
@@ -278,3 +312,7 @@ export class Opening {
     this.#closing.push(() => indexCheck.stop())
   }
 }
+
+/** Writes to standard output; resolves when the system has taken the text. */
+const writeOut = (text: string): Promise<void> =>
+  new Promise((resolve, reject) => process.stdout.write(text, (error) => (error instanceof Error ? reject(error) : resolve())))

@@ -1,9 +1,17 @@
 /** Subscriptions that the configuration asks for. */
+import type { Config } from '../config/options.ts'
 import type { EventsTable } from '../config/values/event-tables.ts'
-import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
+import type { Subscription, SubscriptionSettings } from '../store/outbox/subscription.ts'
+import type { Instant } from '../system/clock.ts'
 
 /** Settings as the queue keeps them: secrets stay in the configuration. */
 export const settingsOf = ({ where: _where, secrets: _secrets, ...table }: EventsTable): SubscriptionSettings => ({ ...table, secrets: [] })
+
+/** The secrets of a subscription that sign at a time of the queue's clock, the newest first. */
+export function signingSecrets({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>, now: Instant): readonly string[] {
+  if (owner === 'configuration') return config.events.get(name)?.secrets ?? []
+  return settings.secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
+}
 
 /** A table that keeps all events for those who read them. */
 export const ALL_EVENTS: EventsTable = {

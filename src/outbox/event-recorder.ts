@@ -27,28 +27,33 @@ export class EventRecorder {
     return this.#wanted.size === 0
   }
 
-  /** Adds a listener, called whenever events were made. They are in the next transaction of the store. */
+  /**
+   * Adds a listener, called whenever events may have been made. They are in the next transaction of the store, which itself makes those
+   * of removed and quarantined messages.
+   */
   onRecorded(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
   /** The event of what happened, as a list; undefined when no subscription wants it. */
   of(happened: Published): readonly NewEvent[] | undefined {
-    if (!this.#wanted.has(typeOf(happened))) return undefined
-    return this.#made([eventOf(happened, this.#clock.now())])
+    if (this.isIdle) return undefined
+    this.#tell()
+    return this.#wanted.has(typeOf(happened)) ? [eventOf(happened, this.#clock.now())] : undefined
   }
 
   /** The events of several; undefined when none is wanted. */
   ofAll(happened: readonly Published[]): readonly NewEvent[] | undefined {
-    return this.isIdle ? undefined : this.#made(happened.flatMap((one) => this.of(one) ?? []))
+    return this.isIdle ? undefined : listed(happened.flatMap((one) => this.of(one) ?? []))
   }
 
   /** The events of the recipients of a settlement. `dropped` tells why no notice is sent about a failure. */
   settlement(outcome: Omit<Outcome, 'offset'>, dropped: string | undefined): readonly RecipientEvent[] | undefined {
     if (this.isIdle) return undefined
+    this.#tell()
     const offset = this.#clock.wallOffset()
     const events = recipientEvents({ ...outcome, offset }, (type) => this.#wanted.has(type))
-    return this.#made([...events, ...this.#dropped(outcome, dropped)])
+    return listed([...events, ...this.#dropped(outcome, dropped)])
   }
 
   /** The event belongs to a failed recipient, so that it is kept with its settlement. */
@@ -59,9 +64,9 @@ export class EventRecorder {
     return events.map((event) => ({ ...event, recipient: failed.recipient }))
   }
 
-  #made<E>(events: readonly E[]): readonly E[] | undefined {
-    if (events.length === 0) return undefined
+  #tell(): void {
     for (const listener of this.#listeners) listener()
-    return events
   }
 }
+
+const listed = <E>(events: readonly E[]): readonly E[] | undefined => (events.length === 0 ? undefined : events)

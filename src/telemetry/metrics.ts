@@ -9,6 +9,7 @@ import type { LoginFailure } from '../delivery/delivery-agent.ts'
 import type { NodesView } from '../store/membership/node-table.ts'
 import { isSynchronous, type DatabaseState } from '../store/postgres/database-state.ts'
 import type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
+import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { SHARDS } from '../store/membership/shards.ts'
 import { balanceOf } from '../store/queue-balance.ts'
@@ -26,6 +27,8 @@ export interface MetricSources {
   readonly nodes?: () => NodesView | null
   /** The database of the queue, as seen last; null when it was not seen, and for a queue in a folder. */
   readonly database?: () => DatabaseState | null
+  /** The subscriptions to events, with times of the clock. */
+  readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
 }
 
 export interface Metrics {
@@ -361,6 +364,26 @@ function databaseGauges(set: MetricSet, { database }: MetricSources): () => void
   }
 }
 
+function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSources): () => Promise<void> {
+  const lag = set.gauge('event_lag_seconds', 'Age of the oldest event that a subscription has not had; 0 when it has had all.', [
+    'subscription',
+  ])
+  const parked = set.gauge('events_parked', 'Events that a target refused and that wait for `deferd webhook replay`.', ['subscription'])
+  const disabled = set.gauge('subscription_disabled', '1 for a subscription whose target wants no more events (410), else 0.', [
+    'subscription',
+  ])
+  return async () => {
+    for (const gauge of [lag, parked, disabled]) gauge.reset()
+    for (const one of (await subscriptions?.()) ?? []) {
+      const label = { subscription: one.name }
+      // A subscription without a target is read by programs at their own pace.
+      if (one.settings.to !== '') lag.set(label, one.oldestAt === null ? 0 : Math.max(0, clock.now() - one.oldestAt) / 1000)
+      parked.set(label, one.parked)
+      disabled.set(label, one.progress.state === 'disabled' ? 1 : 0)
+    }
+  }
+}
+
 export function openMetrics(sources: MetricSources): Metrics {
   const set = new MetricSet()
   collectDefaultMetrics({ register: set.registry })
@@ -370,6 +393,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   const listen = counting(set)
   const [readQueue, readDestinations] = [queueGauges(set, sources), destinationGauges(set, sources)]
   const [readNodes, readDatabase] = [nodeGauges(set, sources), databaseGauges(set, sources)]
+  const readSubscriptions = subscriptionGauges(set, sources)
   const commits = set.histogram(
     'store_commit_seconds',
     'Time of one commit with its sync, measured by each health check and once a minute.',
@@ -391,6 +415,7 @@ export function openMetrics(sources: MetricSources): Metrics {
       readDestinations()
       readNodes()
       readDatabase()
+      await readSubscriptions()
       return set.registry.metrics()
     },
   }

@@ -13,6 +13,7 @@ export {
   matchers,
 } from './matchers.ts'
 export type { Recipient } from './recipient.ts'
+export type { Webhook, WebhookHandler, WebhookOptions, WebhookRequest } from './webhook.ts'
 export type { WorldEvent } from './world-events.ts'
 export type { EventFilter } from '../events/event-filter.ts'
 export type {

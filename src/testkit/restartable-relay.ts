@@ -5,11 +5,14 @@ import { Relay } from '../daemon/relay.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
-import { ALL_EVENTS, settingsOf } from '../outbox/configured-subscriptions.ts'
+import { ALL_EVENTS, settingsOf, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { signAtOnce } from '../system/signing.ts'
 import type { Net } from '../system/net.ts'
 import type { Duration, MachineClock } from '../system/clock.ts'
 import { seededRandom } from '../system/random.ts'
+import type { Replay, SubscriptionSettings } from '../store/outbox/subscription.ts'
+import { EventSender } from '../subscriptions/event-sender.ts'
+import type { SendEvents } from '../subscriptions/target.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 import { Incarnation } from './incarnation.ts'
@@ -27,6 +30,8 @@ export interface RestartableRelayDeps {
   readonly net: Net
   /** Receives the events of each incarnation. */
   readonly events: Events
+  /** Takes the events that subscriptions send. */
+  readonly sendEvents: SendEvents
   /** Called at each kill and each new start. */
   readonly did: (what: 'restarted' | 'killed' | 'started again') => void
 }
@@ -39,6 +44,9 @@ export class RestartableRelay {
   #queue: OpenedQueue
   #life: Incarnation
   #relay: Relay
+  #sender: EventSender | null = null
+  /** True from the first webhook on. Without one, nothing of the sender runs in a world. */
+  #sendsEvents = false
 
   constructor(deps: RestartableRelayDeps) {
     this.#deps = deps
@@ -66,10 +74,13 @@ export class RestartableRelay {
     await this.#subscribe()
     await this.#relay.listen()
     await this.#relay.start()
+    if (this.#sendsEvents) this.#sender = this.#startSender()
   }
 
   /** Stops the relay after running deliveries, and saves the clock. */
   async stop(): Promise<void> {
+    await this.#sender?.stop()
+    this.#sender = null
     await this.#relay.stop(0)
     await this.#saveClock()
   }
@@ -88,6 +99,7 @@ export class RestartableRelay {
     if (!this.#life.alive) return
     const left = this.#queue.reopen()
     this.#deps.did('killed')
+    this.#sender = null
     this.#life.die()
     this.#deps.clock.after(downFor, () => void this.#startAgain(left))
   }
@@ -98,6 +110,41 @@ export class RestartableRelay {
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
     await this.start()
+  }
+
+  /** Adds a subscription as a command does. */
+  async subscribe(name: string, settings: SubscriptionSettings): Promise<boolean> {
+    const { store, clock } = this.#life
+    const added = await store.subscribe({ name, settings, at: clock.now(), by: 'test' })
+    await this.#relay.recorder.refresh(store)
+    this.#sendsEvents = true
+    this.#sender ??= this.#startSender()
+    return added
+  }
+
+  /** Has events sent again as a command does. */
+  async replayEvents(name: string, replay: Replay): Promise<number | null> {
+    const count = await this.#life.store.replayEvents(name, replay)
+    this.#sender?.wake()
+    return count
+  }
+
+  #startSender(): EventSender {
+    const { config, seed, sendEvents } = this.#deps
+    const { store, clock, events } = this.#life
+    const sender = new EventSender({
+      store,
+      clock,
+      events,
+      random: seededRandom(seed),
+      send: sendEvents,
+      secretsOf: (subscription) => signingSecrets(subscription, config, clock.now()),
+      isShared: false,
+    })
+    // The events are in the transaction that follows, which has ended when the timer fires.
+    this.#relay.recorder.onRecorded(() => void clock.after(0, () => sender.wake()))
+    sender.start()
+    return sender
   }
 
   /** Keeps all events for the test, and those that the configuration asks for. */

@@ -15,6 +15,8 @@ import type { Endpoint, Listener } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
+import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
+import type { Consignment } from '../subscriptions/target.ts'
 import { seededRandom } from '../system/random.ts'
 import { Operations } from '../queue/operations.ts'
 import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
@@ -39,6 +41,7 @@ import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
 import { toDuration, type Time } from './time.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
+import { Webhook, type WebhookOptions } from './webhook.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
@@ -102,6 +105,7 @@ export class World implements AsyncDisposable {
   /** Events of the relay; `relayEvents.listen` adds a listener. @internal */
   readonly relayEvents: Events
   readonly #driver: TimeDriver
+  readonly #webhooks = new Map<string, Webhook>()
   readonly #dkimKeys: DkimKeys
   readonly #history = new History()
   readonly #log = new RecipientLog()
@@ -136,7 +140,15 @@ export class World implements AsyncDisposable {
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
     const { clock, net, relayEvents: events } = this
-    this.#lives = new RestartableRelay({ ...deps, seed, clock, net, events, did: (what) => this.#did(what) })
+    this.#lives = new RestartableRelay({
+      ...deps,
+      seed,
+      clock,
+      net,
+      events,
+      sendEvents: (one) => this.#sendEvents(one),
+      did: (what) => this.#did(what),
+    })
   }
 
   /** Lookups of patterns, which are answered without the clock. */
@@ -281,6 +293,28 @@ export class World implements AsyncDisposable {
   /** Returns the events that programs get so far, in their order: what a webhook or the admin API would tell. */
   async events(filter: Partial<EventFilter> = {}): Promise<readonly WorldEvent[]> {
     return publishedEvents(this.#lives.queue.reader, { ...ANY_EVENT, ...filter })
+  }
+
+  /** Adds a receiver of webhooks, which gets the events from now on. Rejects with a TypeError when the name is in use. */
+  async webhook(name: string, options: WebhookOptions = {}): Promise<Webhook> {
+    requireKnownOptions('webhook', options, ['types', 'destinations', 'senders', 'batch', 'format', 'handler'])
+    const webhook = new Webhook(this.clock, BEGINNING, options)
+    if (!(await this.#lives.subscribe(name, webhook.settings))) throw new TypeError(`there is a webhook ${name} already`)
+    this.#webhooks.set(name, webhook)
+    return webhook
+  }
+
+  /** Has a webhook send the events that it has parked again, as `deferd webhook replay NAME --parked` does. Returns how many. */
+  async replayParked(name: string): Promise<number> {
+    const count = await this.#driven(this.#lives.replayEvents(name, { kind: 'parked', at: this.#lives.life.clock.now() }))
+    if (count === null) throw new TypeError(`there is no webhook ${name}`)
+    return count
+  }
+
+  /** Sends events to the webhooks of the test; those of the configuration have no server in a world. */
+  #sendEvents(consignment: Consignment): Promise<TargetAnswer> {
+    const webhook = this.#webhooks.get(consignment.name)
+    return webhook?.take(consignment) ?? Promise.resolve({ kind: 'failed', text: 'no such server in this world' })
   }
 
   /** Returns the record of all events. */

@@ -7,6 +7,7 @@ import { processShell } from '../../src/cli/process-shell.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { configurationPage } from '../../src/config/documentation.ts'
 import { backoffPage } from '../../scripts/backoff-page.ts'
+import { eventsPage } from '../../scripts/events-page.ts'
 import { queueShowPicture } from '../../scripts/screenshot.ts'
 import { OPTIONS } from '../../src/config/options.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
@@ -30,6 +31,10 @@ describe('generated pages are current (node scripts/docs.ts)', () => {
 
   test('docs/backoff.md', () => {
     expect(unpadded(read('docs/backoff.md'))).toBe(unpadded(backoffPage()))
+  })
+
+  test('docs/events.md', () => {
+    expect(unpadded(read('docs/events.md'))).toBe(unpadded(eventsPage()))
   })
 
   test('docs/monitoring.md', () => {

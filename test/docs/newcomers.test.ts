@@ -85,6 +85,7 @@ describe('newcomers', () => {
     expect(await (await fetch(`${origin}/api/v1/whoami`, { headers: { cookie } })).json()).toMatchObject({ role: 'admin' })
     const [added, listed] = newcomer.runBlock(blockWith('docs/admin-http.md', 'deferd token add').text)
     expect([added?.out, listed?.out]).toEqual([expect.stringMatching(/^dfd_\w{49}\n$/), expect.stringContaining('grafana: viewer')])
+    expect(newcomer.runBlock(blockWith('docs/events.md', 'webhook add').text)[0]?.out).toMatch(/^whsec_/)
   })
 
   test('an application developer tests with a sink', async () => {

@@ -20,7 +20,7 @@ const modules: Readonly<Record<string, object>> = {
   'node:assert/strict': assert,
 }
 
-const examples = ['docs/testkit.md', 'docs/testkit-runners.md', 'docs/events.md'].flatMap((page) =>
+const examples = ['docs/testkit.md', 'docs/testkit-runners.md', 'docs/relay-events.md'].flatMap((page) =>
   blocksOf(page).filter(({ language, text }) => ['ts', 'js'].includes(language) && !text.includes('declare module')),
 )
 

@@ -7,8 +7,8 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 const kindsIn = (path: string, member: string) =>
   [...read(path).matchAll(new RegExp(`readonly ${member}: '([a-z-]+)'`, 'g'))].map((match) => match[1] ?? '')
 
-test('docs/events.md lists every kind of event', () => {
-  const page = read('docs/events.md')
+test('docs/relay-events.md lists every kind of event', () => {
+  const page = read('docs/relay-events.md')
   const missing = [...kindsIn('src/telemetry/events.ts', 'kind'), ...kindsIn('src/testkit/remote/remote-events.ts', 'event')].filter(
     (kind) => !page.includes(`\`${kind}\``),
   )

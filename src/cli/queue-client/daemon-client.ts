@@ -21,6 +21,13 @@ import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-m
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
+import type {
+  NewSecretRequest,
+  NewSubscriptionRequest,
+  ReplayRequest,
+  SubscriptionChanges,
+  SubscriptionRemoval,
+} from '../../subscriptions/subscription-changes.ts'
 import { addToken, removeToken, type NewToken, type TokenChangesDeps } from '../../admin/token-changes.ts'
 import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/admin/account-requests.ts'
@@ -125,6 +132,23 @@ class DaemonClient implements QueueClient {
     await this.#json('POST', '/tokens/remove', removal)
   }
 
+  async addSubscription(request: NewSubscriptionRequest): Promise<void> {
+    await this.#json('POST', '/subscriptions', request)
+  }
+
+  async removeSubscription(removal: SubscriptionRemoval): Promise<void> {
+    await this.#json('POST', '/subscriptions/remove', removal)
+  }
+
+  async changeSecret(request: NewSecretRequest): Promise<void> {
+    await this.#json('POST', '/subscriptions/secret', request)
+  }
+
+  async replayEvents(request: ReplayRequest): Promise<number> {
+    const { events } = (await this.#json('POST', '/subscriptions/replay', request)) as { readonly events: number }
+    return events
+  }
+
   async newLoginCode(user: PageUser): Promise<LoginCode> {
     return (await this.#json('POST', '/login-codes', user)) as LoginCode
   }
@@ -221,20 +245,19 @@ export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise
 export const askToReadFiles = async (queueDirectory: string): Promise<boolean> =>
   (await answerOf(async () => (await new DaemonClient(controlPath(queueDirectory)).readFiles(), true))) ?? false
 
+type DirectParts = Pick<QueueClient, 'move' | 'close'> &
+  TokenChangesDeps & { readonly access: AccessEntries; readonly store: StsPolicyStore; readonly subscriptions: SubscriptionChanges }
+
 /** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
-export function directClient(
-  operations: Operations,
-  {
-    move,
-    close,
-    access,
-    ...tokens
-  }: Pick<QueueClient, 'move' | 'close'> & TokenChangesDeps & { readonly access: AccessEntries; readonly store: StsPolicyStore },
-): QueueClient {
+export function directClient(operations: Operations, { move, close, access, subscriptions, ...tokens }: DirectParts): QueueClient {
   return {
     move,
     addToken: (token) => addToken(token, tokens),
     removeToken: (removal) => removeToken(removal, tokens),
+    addSubscription: (request) => subscriptions.add(request),
+    removeSubscription: (removal) => subscriptions.remove(removal),
+    changeSecret: (request) => subscriptions.changeSecret(request),
+    replayEvents: (request) => subscriptions.replay(request),
     perform: (order, progress) => operations.perform(order, progress),
     undo: (undo, progress) => operations.undo(undo, progress),
     cancel: (operation, who) => operations.jobs.cancel(operation, who),

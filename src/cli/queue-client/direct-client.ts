@@ -12,6 +12,7 @@ import { Operations } from '../../queue/operations.ts'
 import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import { openStore } from '../../store/sqlite/open-store.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
+import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
 import { Events } from '../../telemetry/events.ts'
 import { directClient } from './daemon-client.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
@@ -51,5 +52,6 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
     }
     return moveAlone(config, source, { request, progress, machine })
   }
-  return directClient(operations, { move, close, access: new AccessEntries({ store, reader, clock }), store, clock })
+  const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) })
+  return directClient(operations, { move, close, access: new AccessEntries({ store, reader, clock }), subscriptions, store, clock })
 }

@@ -19,6 +19,7 @@ import { openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
+import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { Events } from '../../telemetry/events.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
@@ -93,6 +94,7 @@ export class SharedAccess {
     })
     return directClient(operations, {
       access: new AccessEntries({ store, reader, clock }),
+      subscriptions: new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) }),
       store,
       clock,
       move: (request, progress) => this.#move(visit, request, progress),

@@ -8,6 +8,12 @@ import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-m
 import type { AuditId } from '../../store/audit-log.ts'
 import type { AccessSubject } from '../../store/access-entry.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
+import type {
+  NewSecretRequest,
+  NewSubscriptionRequest,
+  ReplayRequest,
+  SubscriptionRemoval,
+} from '../../subscriptions/subscription-changes.ts'
 
 export interface QueueClient {
   perform(order: BulkOperation, progress?: (soFar: Progress) => void): Promise<OperationSummary>
@@ -30,5 +36,13 @@ export interface QueueClient {
   addToken(token: NewToken): Promise<void>
   /** Removes a token. Rejects with the exit code 65 when there is none of the name. */
   removeToken(removal: Pick<NewToken, 'name' | 'who'>): Promise<void>
+  /** Adds a subscription. Rejects with the exit code 65 when the name is in use. */
+  addSubscription(request: NewSubscriptionRequest): Promise<void>
+  /** Removes a subscription. Rejects with the exit code 65 when no command has added one of the name. */
+  removeSubscription(removal: SubscriptionRemoval): Promise<void>
+  /** Gives a subscription a new secret. Rejects as `removeSubscription` does. */
+  changeSecret(request: NewSecretRequest): Promise<void>
+  /** Has events sent again, and returns how many. Rejects with the exit code 65 for an unknown name. */
+  replayEvents(request: ReplayRequest): Promise<number>
   close(): Promise<void>
 }

@@ -1,0 +1,195 @@
+/** `deferd webhook`: subscriptions of programs to events. Those of the configuration are listed too, and can be tested and replayed. */
+import { Option, type Command } from 'commander'
+import type { Config } from '../../config/options.ts'
+import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
+import { subscriptionJson } from '../../presentation/subscription-json.ts'
+import { grouped, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
+import type { SubscriptionView } from '../../store/outbox/subscription.ts'
+import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
+import { newSubscriptionShape, type NewSubscriptionRequest } from '../../subscriptions/subscription-changes.ts'
+import { toTarget } from '../../subscriptions/target.ts'
+import { webTarget } from '../../subscriptions/web-target.ts'
+import { DAY, type Duration, type Instant } from '../../system/clock.ts'
+import { systemNet } from '../../system/system-net.ts'
+import { VERSION } from '../../system/version.ts'
+import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+import type { Shell } from '../shell/shell.ts'
+
+interface AddOptions {
+  readonly types?: string
+  readonly destinations?: string
+  readonly senders?: string
+  readonly allowPrivate?: true
+  readonly format: 'deferd' | 'cloudevents'
+  readonly batch: string
+}
+
+/** A secret of 32 random bytes. */
+function newSecret({ random }: Shell): string {
+  const next = random.stream('webhook secret')
+  return `whsec_${Buffer.from(Array.from({ length: 32 }, () => Math.floor(next() * 256))).toString('base64')}`
+}
+
+const listOf = (text: string | undefined): string[] => (text ?? '').split(/[\s,]+/).filter((part) => part !== '')
+
+async function withClient<T>(shell: Shell, config: Config, work: (client: QueueClient) => Promise<T>): Promise<T> {
+  const client = await shell.openQueueClient(config)
+  try {
+    return await work(client)
+  } finally {
+    await client.close()
+  }
+}
+
+async function subscriptions(shell: Shell, config: Config): Promise<readonly SubscriptionView[]> {
+  const reader = await shell.openReader(config)
+  try {
+    return await reader.allSubscriptions()
+  } finally {
+    await reader.close()
+  }
+}
+
+/** Checks a request here, so that mistakes are named as those of an argument. Throws CommandError (64). */
+function checked(request: NewSubscriptionRequest): NewSubscriptionRequest {
+  const reading = newSubscriptionShape.safeParse(request)
+  if (reading.success) return reading.data
+  const [issue] = reading.error.issues
+  throw new CommandError(EX.usage, maskControls(`${issue?.path.join('.') ?? 'request'}: ${issue?.message ?? 'invalid'}`))
+}
+
+const PRINTED_ONCE = 'this is the only time that the secret is shown; the receiver verifies the header webhook-signature with it'
+
+async function add(shell: Shell, [name, to]: readonly [string, string], options: AddOptions, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const secret = newSecret(shell)
+  const request = checked({
+    name,
+    to,
+    types: listOf(options.types),
+    destinations: listOf(options.destinations),
+    senders: listOf(options.senders),
+    allowPrivate: options.allowPrivate === true,
+    format: options.format,
+    batch: /^\d{1,4}$/.test(options.batch) ? Number(options.batch) : Number.NaN,
+    secret,
+    who: shell.user,
+  })
+  await withClient(shell, config, (client) => client.addSubscription(request))
+  await shell.stdout.write(`${secret}\n`)
+  await shell.stderr.write(`deferd: ${PRINTED_ONCE}\n`)
+}
+
+async function remove(shell: Shell, name: string, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  await withClient(shell, config, (client) => client.removeSubscription({ name, who: shell.user }))
+  await shell.stdout.write(`${maskControls(name)}: removed\n`)
+}
+
+async function changeSecret(shell: Shell, name: string, { overlap }: { readonly overlap: Duration }, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const secret = newSecret(shell)
+  await withClient(shell, config, (client) => client.changeSecret({ name, secret, overlap, who: shell.user }))
+  await shell.stdout.write(`${secret}\n`)
+  await shell.stderr.write(`deferd: ${PRINTED_ONCE}; the old one signs beside it for ${span(overlap)}\n`)
+}
+
+interface ReplayOptions {
+  readonly since?: Duration
+  readonly parked?: true
+}
+
+async function replay(shell: Shell, name: string, { since, parked }: ReplayOptions, command: Command): Promise<void> {
+  if ((since === undefined) === (parked === undefined)) throw new CommandError(EX.usage, 'one of --since TIME and --parked is needed')
+  const { config } = await configOf(shell, command)
+  const count = await withClient(shell, config, (client) => client.replayEvents({ name, since: since ?? null, who: shell.user }))
+  await shell.stdout.write(`${maskControls(name)}: ${plural(count, 'event')} to be sent again\n`)
+}
+
+/** Sends one event of the type `test` from here, and prints the answer. */
+async function test(shell: Shell, name: string, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const found = (await subscriptions(shell, config)).find((one) => one.name === name)
+  if (found === undefined)
+    throw new CommandError(EX.data, `there is no subscription ${maskControls(name)}: deferd webhook list shows all names`)
+  const { clock } = shell
+  const web = webTarget({ net: systemNet, clock, source: () => config.myhostname, version: VERSION })
+  const send = toTarget({ web: web.send, file: sendToFile, stdout: sendToStream((text) => shell.stdout.write(text)) })
+  const event = { id: `evt_test_${clock.now()}`, type: 'test', timestamp: isoTime(clock.now()), data: { subscription: name } } as const
+  const { settings } = found
+  const secrets = signingSecrets(found, config, clock.now())
+  const answer = await send({ events: [event], settings, secrets, name, signal: new AbortController().signal })
+  web.close()
+  const isTaken = answer.kind === 'response' && answer.code >= 200 && answer.code < 300
+  await shell.stdout.write(
+    `${maskControls(`${name}: ${settings.to} ${isTaken ? 'took the event' : 'did not take the event'}: ${answer.text}`)}\n`,
+  )
+  if (!isTaken) throw new CommandError(EX.temporary, 'the test event was not taken')
+}
+
+/** A subscription as one paragraph: where to, how far, and what is wrong. */
+function linesOf(one: SubscriptionView, now: Instant): string {
+  const { name, owner, settings, progress, behind, oldestAt, parked, lost } = one
+  const { state, why, tries, dueAt, lastAnswer } = progress
+  const missing = lost.reduce((sum, { count }) => sum + count, 0)
+  const facts = [
+    `${settings.to === '' ? 'read by programs' : settings.to}${owner === 'configuration' ? ' ([events] table)' : ''}`,
+    `types ${settings.types.length === 0 ? 'all' : settings.types.join(', ')}`,
+    ...(state === 'disabled' ? [`disabled: ${why ?? ''}`] : []),
+    behind === 0 ? 'nothing waits' : `${grouped(behind)} wait${oldestAt === null ? '' : `, the oldest since ${span(now - oldestAt)}`}`,
+    ...(parked === 0 ? [] : [`${grouped(parked)} parked`]),
+    ...(missing === 0 ? [] : [`${grouped(missing)} lost`]),
+    ...(tries === 0
+      ? []
+      : [`${tries} failed ${tries === 1 ? 'try' : 'tries'}${dueAt === null ? '' : `, the next ${relative(dueAt, now)}`}`]),
+    ...(lastAnswer === null ? ['no answer yet'] : [`last answer ${relative(lastAnswer.at, now)}: ${lastAnswer.text}`]),
+  ]
+  return `${maskControls(`${name}: ${facts.join('; ')}`)}\n`
+}
+
+async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const all = await subscriptions(shell, config)
+  const now = shell.clock.now()
+  await shell.stdout.write(all.map((one) => (json === true ? jsonLine(subscriptionJson(one)) : linesOf(one, now))).join(''))
+}
+
+export function addWebhook(program: Command, shell: Shell): void {
+  const parent = program.command('webhook').description('manage the subscriptions of programs to events')
+  subcommand(parent, 'add <name> <url>', 'send events to a URL, and print the secret that signs them once')
+    .option('--types <list>', 'types of events, such as recipient.*,message.accepted (default: all)')
+    .option('--destinations <list>', 'only mail of these destinations; * matches any text')
+    .option('--senders <list>', 'only mail of these envelope senders; * matches any text')
+    .option('--allow-private', 'also private addresses, and http://')
+    .addOption(new Option('--format <format>', 'form of the body').choices(['deferd', 'cloudevents']).default('deferd'))
+    .option('--batch <number>', 'events in one request, at most 1000; above 1, the body is an array', '1')
+    .addHelpText(
+      'after',
+      `
+Requests follow the Standard Webhooks specification. An event is sent again until the URL answers 2xx; it has the same webhook-id each time.
+
+Examples:
+  deferd webhook add app https://app.example.com/mail-events --types 'recipient.bounced,recipient.expired'
+  deferd webhook test app
+  deferd webhook replay app --since 2h`,
+    )
+    .action((name: string, url: string, options: AddOptions, command: Command) => add(shell, [name, url], options, command))
+  subcommand(parent, 'list', 'list subscriptions, with what waits for them and their last answer')
+    .option('--json', 'one JSON object per subscription')
+    .action((options: { readonly json?: true }, command: Command) => list(shell, options, command))
+  subcommand(parent, 'remove <name>', 'remove a subscription, with the events that are parked for it').action(
+    (name: string, _options: unknown, command: Command) => remove(shell, name, command),
+  )
+  subcommand(parent, 'test <name>', 'send one event of the type test from here, and print the answer').action(
+    (name: string, _options: unknown, command: Command) => test(shell, name, command),
+  )
+  subcommand(parent, 'secret <name>', 'change the secret, and print the new one once')
+    .option('--overlap <time>', 'time in which the old secret signs beside the new one', durationArgument, DAY)
+    .action((name: string, options: { readonly overlap: Duration }, command: Command) => changeSecret(shell, name, options, command))
+  subcommand(parent, 'replay <name>', 'send events again, with the ids that they had')
+    .option('--since <time>', 'the events of this time: 2h, 3d', durationArgument)
+    .option('--parked', 'the events that the target refused')
+    .action((name: string, options: ReplayOptions, command: Command) => replay(shell, name, options, command))
+}

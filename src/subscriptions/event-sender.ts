@@ -1,0 +1,259 @@
+/**
+ * Sends the events of the subscriptions of this node to their targets: in order, one request at a time for each subscription, until the
+ * target has them. Mail never waits for it. A crash repeats at most the events of one read, with the ids that they had.
+ */
+import { eventJson, lostJson, type EventJson } from '../presentation/event-json.ts'
+import type { KeptEvent } from '../events/kept-event.ts'
+import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
+import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import type { Random } from '../system/random.ts'
+import { EarliestAlarm } from '../system/earliest-alarm.ts'
+import { TaskSet } from '../system/task-set.ts'
+import type { Events } from '../telemetry/events.ts'
+import { isRefusal, nextStep, type NextStep, type TargetAnswer } from './answer-decision.ts'
+import type { SendEvents } from './target.ts'
+
+export interface EventSenderDeps {
+  readonly store: Pick<OutboxStore, 'subscriptions' | 'pullEvents' | 'saveProgress' | 'parkedDue' | 'settleParked'>
+  readonly clock: Clock
+  readonly random: Pick<Random, 'draw'>
+  readonly events: Pick<Events, 'emit'>
+  readonly send: SendEvents
+  /** Secrets of a subscription that sign now, the newest first. */
+  readonly secretsOf: (subscription: Subscription) => readonly string[]
+  /** True for a queue that several nodes share. */
+  readonly isShared: boolean
+}
+
+/** Number of events that one read returns. */
+const READ_AT_ONCE = 100
+/** Interval at which subscriptions of a shared queue are looked at, which commands at other nodes and takeovers change. */
+const LOOK_EVERY: Duration = SECOND
+
+export class EventSender {
+  readonly #deps: EventSenderDeps
+  readonly #tasks = new TaskSet((error) => {
+    if (!(error instanceof StoreUnavailable)) throw error
+  })
+  readonly #stopping = new AbortController()
+  /** Names of the subscriptions whose events are being sent. */
+  readonly #busy = new Set<string>()
+  /** Refusals of the next event of a subscription: its id, and how many. */
+  readonly #refusals = new Map<string, { readonly id: string; readonly count: number }>()
+  /** Names of those that were to be sent meanwhile. */
+  readonly #again = new Set<string>()
+  /** Fires at the next try of a subscription that waits. */
+  readonly #alarm: EarliestAlarm
+  #isLooking = false
+  #isAsked = false
+  #timer: Timer | null = null
+
+  constructor(deps: EventSenderDeps) {
+    this.#deps = deps
+    this.#alarm = new EarliestAlarm(deps.clock, () => this.wake())
+  }
+
+  start(): void {
+    this.wake()
+    if (this.#deps.isShared) this.#lookLater()
+  }
+
+  /** Aborts running requests; resolves when none is left. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#timer?.cancel()
+    this.#alarm.stop()
+    await this.#tasks.settled()
+  }
+
+  /** Sends what can be sent now. Called when there may be new events. */
+  wake(): void {
+    if (this.#isStopping) return
+    if (this.#isLooking) this.#isAsked = true
+    else this.#tasks.add(this.#look())
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted
+  }
+
+  #lookLater(): void {
+    this.#timer = this.#deps.clock.after(LOOK_EVERY, () => {
+      this.wake()
+      this.#lookLater()
+    })
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true
+    try {
+      do {
+        this.#isAsked = false
+        for (const subscription of await this.#deps.store.subscriptions()) this.#begin(subscription)
+      } while (this.#isAsked && !this.#isStopping)
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  #begin(subscription: Subscription): void {
+    const { name, settings, progress } = subscription
+    if (settings.to === '' || progress.state !== 'active' || this.#isStopping) return
+    if (this.#busy.has(name)) return void this.#again.add(name)
+    this.#busy.add(name)
+    const ended = (): void => {
+      this.#busy.delete(name)
+      if (this.#again.delete(name)) this.wake()
+    }
+    this.#tasks.add(this.#work(subscription).finally(ended))
+  }
+
+  async #work(subscription: Subscription): Promise<void> {
+    await this.#sendParked(subscription)
+    for (let { progress } = subscription; !this.#isStopping;) {
+      if (progress.dueAt !== null && progress.dueAt > this.#deps.clock.now()) return this.#alarm.expect(progress.dueAt)
+      const pulled = await this.#deps.store.pullEvents(subscription.name, READ_AT_ONCE)
+      if (pulled === null) return
+      const next = pulled.cursor === progress.cursor ? await this.#sendPulled(subscription, progress, pulled) : undefined
+      // A replay has moved the subscription, which is read again.
+      if (next === undefined) return void this.#again.add(subscription.name)
+      if (next.state !== 'active' || (next.cursor >= pulled.through && !pulled.more)) return
+      progress = next
+    }
+  }
+
+  /** Sends the events of one read. Returns the new progress; undefined when the subscription has changed meanwhile. */
+  async #sendPulled(subscription: Subscription, before: Progress, pulled: PulledEvents): Promise<Progress | undefined> {
+    const { clock } = this.#deps
+    const { epoch, lost, events } = pulled
+    if (lost !== null) {
+      const json = lostJson(epoch, lost, clock.now() - clock.wallOffset())
+      const { progress, next } = await this.#try(subscription, before, [json])
+      const isTold = next.kind === 'sent' || next.kind === 'park'
+      return this.#save(subscription, before, { progress, told: isTold ? lost : null, parked: [] })
+    }
+    if (events.length === 0) {
+      if (pulled.through === before.cursor) return before
+      return this.#save(subscription, before, { progress: { ...before, cursor: pulled.through }, told: null, parked: [] })
+    }
+    return this.#sendEvents(subscription, before, pulled)
+  }
+
+  async #sendEvents(subscription: Subscription, before: Progress, { epoch, events, through }: PulledEvents): Promise<Progress | undefined> {
+    const { batch } = subscription.settings
+    const parked: ProgressChange['parked'][number][] = []
+    let progress = before
+    let done = 0
+    while (done < events.length && !this.#isStopping) {
+      // After a failure events are sent alone, so that the one that is refused becomes known.
+      const some = events.slice(done, done + (progress.tries > 0 ? 1 : batch))
+      const last = some.at(-1)?.seq ?? progress.cursor
+      const tried = await this.#try(
+        subscription,
+        progress,
+        some.map((event) => this.#json(epoch, event)),
+      )
+      const { next } = tried
+      const tries = tried.progress.tries
+      progress = tried.progress
+      if (next.kind === 'wait' || next.kind === 'disable') break
+      if (next.kind === 'park') {
+        parked.push({ seq: last, tries, at: this.#deps.clock.now(), answer: progress.lastAnswer?.text ?? '' })
+        progress = { ...progress, tries: 0 }
+      }
+      progress = { ...progress, cursor: last }
+      done += some.length
+    }
+    if (done === events.length) progress = { ...progress, cursor: through }
+    return progress === before ? before : this.#save(subscription, before, { progress, told: null, parked })
+  }
+
+  /** Sends events once. Returns what follows, and the progress with the answer, whose cursor is unchanged. */
+  async #try(
+    subscription: Subscription,
+    before: Progress,
+    events: readonly EventJson[],
+  ): Promise<{ readonly next: NextStep; readonly progress: Progress }> {
+    const { clock, random } = this.#deps
+    const { name } = subscription
+    const answer = await this.#answerOf(subscription, events)
+    const now = clock.now()
+    // A request that the stop of the daemon has ended is not a failure of the target.
+    if (this.#isStopping && answer.kind === 'failed') return { next: { kind: 'wait', wait: 0 }, progress: before }
+    const tries = before.tries + 1
+    const refusals = isRefusal(answer) && events.length === 1 ? this.#refused(name, events[0]?.id ?? '') : 0
+    const next = nextStep(answer, { tries, refusals, draw: random.draw(`events ${name} ${events[0]?.id ?? ''} ${tries}`) })
+    const lastAnswer = { at: now, ok: next.kind === 'sent', text: answer.text }
+    this.#report(subscription, before, next, answer)
+    switch (next.kind) {
+      case 'sent':
+        return { next, progress: { ...before, tries: 0, dueAt: null, lastAnswer } }
+      case 'park':
+        return { next, progress: { ...before, tries, dueAt: null, lastAnswer } }
+      case 'disable':
+        return { next, progress: { ...before, state: 'disabled', why: answer.text, lastAnswer } }
+      case 'wait':
+        return { next, progress: { ...before, tries, dueAt: now + next.wait, lastAnswer } }
+    }
+  }
+
+  /** Counts a refusal of an event, and returns how often it was refused. A restart begins anew. */
+  #refused(name: string, id: string): number {
+    const known = this.#refusals.get(name)
+    const count = known?.id === id ? known.count + 1 : 1
+    this.#refusals.set(name, { id, count })
+    return count
+  }
+
+  /** Logs the first failure, the end of a failure, and what needs an operator. */
+  #report({ name }: Subscription, before: Progress, next: NextStep, { text }: TargetAnswer): void {
+    const emit = (level: 'info' | 'warning', words: string): void =>
+      this.#deps.events.emit({ kind: 'note', level, text: `events.${name}: ${words}` })
+    if (next.kind === 'disable') emit('warning', `disabled by its target (${text}): remove and add it again to go on`)
+    else if (next.kind === 'park')
+      emit('warning', `an event was refused too often and is parked (${text}): deferd webhook replay ${name} --parked`)
+    else if (next.kind === 'wait' && before.tries === 0) emit('warning', `events are not taken and will be sent again: ${text}`)
+    else if (next.kind === 'sent' && before.tries > 0) emit('info', 'events are taken again')
+  }
+
+  async #save({ name }: Subscription, before: Progress, change: ProgressChange): Promise<Progress | undefined> {
+    return (await this.#deps.store.saveProgress(name, before.cursor, change)) ? change.progress : undefined
+  }
+
+  /** Sends the parked events that an operator wants to be sent again. */
+  async #sendParked(subscription: Subscription): Promise<void> {
+    const { store, clock } = this.#deps
+    const due = await store.parkedDue(subscription.name, clock.now(), READ_AT_ONCE)
+    if (due.length === 0) return
+    const pulled = await store.pullEvents(subscription.name, 1)
+    if (pulled === null) return
+    for (const one of due) if (!this.#isStopping) await this.#sendOneParked(subscription, pulled.epoch, one)
+  }
+
+  async #sendOneParked(subscription: Subscription, epoch: number, { event, tries: before }: ParkedEvent): Promise<void> {
+    const { store, clock, random } = this.#deps
+    const { name } = subscription
+    const answer = await this.#answerOf(subscription, [this.#json(epoch, event)])
+    if (this.#isStopping && answer.kind === 'failed') return
+    const tries = before + 1
+    const next = nextStep(answer, { tries, refusals: 0, draw: random.draw(`parked ${name} ${event.seq} ${tries}`) })
+    if (next.kind === 'sent') return store.settleParked(name, event.seq, { kind: 'sent' })
+    // A refused event is parked again; after connection trouble it is tried again.
+    const dueAt = next.kind === 'wait' && !isRefusal(answer) ? clock.now() + next.wait : null
+    await store.settleParked(name, event.seq, { kind: 'refused', tries, answer: answer.text, dueAt })
+    if (dueAt !== null) this.#alarm.expect(dueAt)
+  }
+
+  #answerOf(subscription: Subscription, events: readonly EventJson[]): Promise<TargetAnswer> {
+    const { send, secretsOf } = this.#deps
+    const { name, settings } = subscription
+    return send({ events, settings, secrets: secretsOf(subscription), name, signal: this.#stopping.signal })
+  }
+
+  /** An event with its time on the wall clock. */
+  #json(epoch: number, event: KeptEvent): EventJson {
+    return eventJson(epoch, { ...event, at: event.at - this.#deps.clock.wallOffset() })
+  }
+}

@@ -1,0 +1,111 @@
+/** Changes of subscriptions by commands, each with its record in the audit log. Those of the configuration are read-only. */
+import { z } from 'zod'
+import { isSigningSecret, isTarget, SUBSCRIPTION_NAME } from '../config/values/event-tables.ts'
+import { selectedTypes } from '../events/event-filter.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { Clock } from '../system/clock.ts'
+
+const patterns = z.array(z.string().min(1).max(1_000)).max(100)
+const secret = z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes')
+const who = z.string()
+
+/** A subscription that is to be added. */
+export const newSubscriptionShape = z
+  .strictObject({
+    name: z.string().regex(SUBSCRIPTION_NAME, 'expected letters, digits, dots, hyphens and underscores'),
+    to: z.string().min(1).max(2_000),
+    types: patterns.refine((types) => types.every((type) => selectedTypes([type]).length > 0), 'unknown type of event'),
+    destinations: patterns,
+    senders: patterns,
+    allowPrivate: z.boolean(),
+    format: z.enum(['deferd', 'cloudevents']),
+    batch: z.number().int().min(1).max(1_000),
+    secret,
+    who,
+  })
+  .refine(({ to, allowPrivate }) => /^https?:/.test(to) && isTarget(to, allowPrivate), {
+    path: ['to'],
+    message: 'expected https://…; http://… and private addresses need --allow-private',
+  })
+export type NewSubscriptionRequest = z.infer<typeof newSubscriptionShape>
+
+export const removalShape = z.strictObject({ name: z.string(), who })
+export type SubscriptionRemoval = z.infer<typeof removalShape>
+
+/** A new secret; the old ones sign for `overlap` ms more. */
+export const newSecretShape = z.strictObject({ name: z.string(), secret, overlap: z.number().int().nonnegative(), who })
+export type NewSecretRequest = z.infer<typeof newSecretShape>
+
+/** Events that are to be sent again: the parked ones, or those of the last `since` ms. */
+export const replayShape = z.strictObject({ name: z.string(), since: z.number().int().positive().nullable(), who })
+export type ReplayRequest = z.infer<typeof replayShape>
+
+/** A subscription that does not exist, exists already, or belongs to the configuration (EX_DATAERR). */
+export class SubscriptionRefused extends Error {
+  override readonly name = 'SubscriptionRefused'
+  readonly exitCode = 65
+}
+
+export interface SubscriptionChangesDeps {
+  readonly store: Pick<QueueStore, 'subscribe' | 'unsubscribe' | 'changeSecrets' | 'replayEvents' | 'audit'>
+  readonly reader: Pick<QueueReader, 'allSubscriptions'>
+  readonly clock: Pick<Clock, 'now'>
+  /** Called after a change. */
+  readonly changed: () => Promise<void>
+}
+
+export class SubscriptionChanges {
+  readonly #deps: SubscriptionChangesDeps
+
+  constructor(deps: SubscriptionChangesDeps) {
+    this.#deps = deps
+  }
+
+  /** Adds a subscription. Rejects with SubscriptionRefused when the name is in use. */
+  async add({ name, who: by, secret: text, ...settings }: NewSubscriptionRequest): Promise<void> {
+    const at = this.#deps.clock.now()
+    const secrets = [{ secret: text, until: null }]
+    const added = await this.#deps.store.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by })
+    if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: deferd webhook list shows all names`)
+    await this.#record(by, 'webhook add', `${name} ${settings.to}`)
+  }
+
+  /** Removes a subscription with its parked events. Rejects with SubscriptionRefused when no command has added it. */
+  async remove({ name, who: by }: SubscriptionRemoval): Promise<void> {
+    if (!(await this.#deps.store.unsubscribe(name))) throw unknown(name)
+    await this.#record(by, 'webhook remove', name)
+  }
+
+  /** Makes a new secret the first one. Rejects with SubscriptionRefused when no command has added the subscription. */
+  async changeSecret({ name, secret: text, overlap, who: by }: NewSecretRequest): Promise<void> {
+    const { store, reader, clock } = this.#deps
+    const now = clock.now()
+    const until = now + overlap
+    const known = (await reader.allSubscriptions()).find((one) => one.name === name)?.settings.secrets ?? []
+    const old = known.map((one) => ({ ...one, until: Math.min(one.until ?? until, until) })).filter((one) => one.until > now)
+    if (!(await store.changeSecrets(name, [{ secret: text, until: null }, ...old]))) throw unknown(name)
+    await this.#record(by, 'webhook secret', name)
+  }
+
+  /** Has events sent again. Returns how many; rejects with SubscriptionRefused for an unknown name. */
+  async replay({ name, since, who: by }: ReplayRequest): Promise<number> {
+    const now = this.#deps.clock.now()
+    const replay = since === null ? ({ kind: 'parked', at: now } as const) : ({ kind: 'since', at: now - since } as const)
+    const count = await this.#deps.store.replayEvents(name, replay)
+    if (count === null) throw new SubscriptionRefused(`there is no subscription ${name}: deferd webhook list shows all names`)
+    await this.#record(by, 'webhook replay', `${name} ${since === null ? '--parked' : `--since ${since / 1000}s`}`)
+    return count
+  }
+
+  async #record(by: string, action: string, text: string): Promise<void> {
+    const { store, clock, changed } = this.#deps
+    await changed()
+    await store.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
+  }
+}
+
+const unknown = (name: string): SubscriptionRefused =>
+  new SubscriptionRefused(
+    `there is no subscription ${name} that a command has added; those of the configuration are changed in [events.${name}]`,
+  )

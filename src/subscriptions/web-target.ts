@@ -1,0 +1,160 @@
+/** Web servers as targets: POST requests over the Net port, to public addresses unless the subscription allows others. */
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
+import { isIP, type Socket } from 'node:net'
+import { connect } from 'node:tls'
+import { isPublicAddress } from '../delivery/routing/public-address.ts'
+import { errorCode, errorMessage } from '../system/caught-error.ts'
+import { SECOND, type Clock, type Duration } from '../system/clock.ts'
+import type { Net } from '../system/net.ts'
+import type { TargetAnswer } from './answer-decision.ts'
+import { eventRequest, type EventRequest } from './event-request.ts'
+import type { Consignment, SendEvents } from './target.ts'
+
+export interface WebTargetDeps {
+  readonly net: Net
+  readonly clock: Clock
+  /** Name of the relay, for the CloudEvents member `source` and for User-Agent. */
+  readonly source: () => string
+  readonly version: string
+}
+
+/** Limit of one try: look-up, connection and response. */
+const LIMIT: Duration = 15 * SECOND
+
+export function webTarget(deps: WebTargetDeps): { readonly send: SendEvents; readonly close: () => void } {
+  const agents = new Map<string, Agent>()
+  return {
+    send: (consignment) => send(consignment, deps, agents),
+    close: () => agents.forEach((agent) => agent.destroy()),
+  }
+}
+
+async function send(consignment: Consignment, deps: WebTargetDeps, agents: Map<string, Agent>): Promise<TargetAnswer> {
+  const { events, settings, secrets } = consignment
+  const url = new URL(settings.to)
+  const { clock } = deps
+  const terms = { format: settings.format, isBatch: settings.batch > 1, secrets, source: deps.source() }
+  const made = eventRequest(events, { ...terms, now: clock.now() - clock.wallOffset() })
+  const key = `${settings.allowPrivate} ${url.origin}`
+  let agent = agents.get(key)
+  if (agent === undefined) agents.set(key, (agent = agentFor(url, settings.allowPrivate, deps)))
+  const first = await post(url, made, { agent, ...deps, signal: consignment.signal })
+  // The server closed an idle connection while the request was sent on it.
+  return first === 'stale' ? answerOrFailure(await post(url, made, { agent, ...deps, signal: consignment.signal })) : first
+}
+
+const answerOrFailure = (answer: TargetAnswer | 'stale'): TargetAnswer =>
+  answer === 'stale' ? { kind: 'failed', text: 'the server closed the connection' } : answer
+
+interface PostOptions extends WebTargetDeps {
+  readonly agent: Agent
+  readonly signal: AbortSignal
+}
+
+function post(url: URL, { headers, body }: EventRequest, { agent, clock, version, signal }: PostOptions): Promise<TargetAnswer | 'stale'> {
+  return new Promise((resolve) => {
+    const sending: ClientRequest = request({
+      agent,
+      method: 'POST',
+      host: url.hostname,
+      path: `${url.pathname}${url.search}`,
+      headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body), 'user-agent': `deferd/${version}` },
+    })
+    const timer = clock.after(LIMIT, () => sending.destroy(new Error(`no response within ${LIMIT / SECOND} s`)))
+    const abort = (): void => void sending.destroy(new Error('deferd stops'))
+    signal.addEventListener('abort', abort, { once: true })
+    const end = (answer: TargetAnswer | 'stale'): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', abort)
+      resolve(answer)
+    }
+    sending.on('response', (response) => {
+      // The body is not used, and the connection is kept when it has ended.
+      response.resume()
+      response.on('error', () => undefined)
+      end(answerOf(response))
+    })
+    sending.on('error', (error) => {
+      const isStale = sending.reusedSocket && (errorCode(error) === 'ECONNRESET' || errorCode(error) === 'EPIPE')
+      end(isStale ? 'stale' : { kind: 'failed', text: errorMessage(error) })
+    })
+    sending.end(body)
+  })
+}
+
+function answerOf({ statusCode = 0, statusMessage = '', headers }: IncomingMessage): TargetAnswer {
+  const text = `${statusCode} ${statusMessage}`.trim()
+  const isRedirect = statusCode >= 300 && statusCode < 400
+  return {
+    kind: 'response',
+    code: statusCode,
+    retryAfter: retryAfter(headers['retry-after']),
+    text: isRedirect ? `${text}: redirects are not followed; correct the URL` : text,
+  }
+}
+
+/** Retry-After in seconds (RFC 9110 §10.2.3). A date is ignored, because clocks differ. */
+const retryAfter = (value: string | undefined): Duration | null =>
+  value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * SECOND : null
+
+/** Keeps one connection to a server. Its address is checked after the look-up, so that no name leads to a private address. */
+function agentFor(url: URL, allowPrivate: boolean, { net }: WebTargetDeps): Agent {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  agent.createConnection = (_options, callback) => {
+    open(url, allowPrivate, net).then(
+      (socket) => callback?.(null, socket),
+      (error: unknown) => callback?.(error as Error, undefined as never),
+    )
+    return undefined
+  }
+  return agent
+}
+
+async function open(url: URL, allowPrivate: boolean, net: Net): Promise<Socket> {
+  const name = url.hostname.replace(/^\[|\]$/g, '')
+  const addresses = await addressesOf(name, net)
+  const allowed = allowPrivate ? addresses : addresses.filter(isPublicAddress)
+  if (allowed.length === 0)
+    throw new Error(`${name} has the private address ${addresses[0] ?? ''}: set allow_private (--allow-private) to send events there`)
+  const isTls = url.protocol === 'https:'
+  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
+  const socket = await firstOf(allowed, (address) => net.dial({ address, port, timeout: LIMIT }))
+  return isTls ? handshake(socket, name) : socket
+}
+
+async function addressesOf(name: string, net: Net): Promise<readonly string[]> {
+  if (isIP(name) !== 0) return [name]
+  const found = await net.lookupHost(name)
+  switch (found.kind) {
+    case 'found':
+      return found.records
+    case 'none':
+      throw new Error(`the host ${name} has no address`)
+    case 'failed':
+      throw new Error(`the look-up of ${name} failed: ${found.reason}`)
+  }
+}
+
+/** The first connection that is made; throws the last error when none is. */
+async function firstOf(addresses: readonly string[], dial: (address: string) => Promise<Socket>): Promise<Socket> {
+  let failure: unknown
+  for (const address of addresses) {
+    try {
+      return await dial(address)
+    } catch (error) {
+      failure = new Error(`connect to ${address}: ${errorMessage(error)}`)
+    }
+  }
+  throw failure
+}
+
+function handshake(socket: Socket, name: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const secure = connect({ socket, ...(isIP(name) === 0 ? { servername: name } : { host: name }) })
+    secure.once('secureConnect', () => resolve(secure))
+    secure.once('error', (error) => {
+      socket.destroy()
+      reject(error)
+    })
+  })
+}

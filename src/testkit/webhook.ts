@@ -1,0 +1,117 @@
+/** A scripted receiver of webhooks, for tests of an application that handles bounces and delays. */
+import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
+import { ALL_EVENTS, settingsOf } from '../outbox/configured-subscriptions.ts'
+import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
+import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
+import { eventRequest } from '../subscriptions/event-request.ts'
+import type { Consignment } from '../subscriptions/target.ts'
+import type { Clock, Duration, Instant } from '../system/clock.ts'
+import { toDuration, type Time } from './time.ts'
+
+/** A request as the receiver got it. */
+export interface WebhookRequest {
+  /** Seconds since the start of the world. */
+  readonly at: number
+  /** `webhook-id`, `webhook-timestamp`, `webhook-signature` and `content-type`. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Status that the receiver answered; null while it was down. */
+  readonly status: number | null
+}
+
+/** Handles a request as the application does; returns the status of the response. */
+export type WebhookHandler = (request: Pick<WebhookRequest, 'headers' | 'body'>) => number | Promise<number>
+
+/** Settings of a receiver; everything is optional. */
+export interface WebhookOptions extends Partial<EventFilter> {
+  /** Events in one request; default 1. */
+  readonly batch?: number
+  readonly format?: 'deferd' | 'cloudevents'
+  /** The application's handler; without one every request is answered with 200. */
+  readonly handler?: WebhookHandler
+}
+
+interface Answering {
+  readonly status: number | null
+  readonly until: Instant
+  left: number
+}
+
+export class Webhook {
+  /** The secret that signs, as `whsec_` and base64: the application verifies with it. */
+  readonly secret = `whsec_${Buffer.from('secret of a test world, 32 bytes').toString('base64')}`
+  readonly #clock: Clock
+  readonly #options: WebhookOptions
+  readonly #startedAt: Instant
+  readonly #requests: WebhookRequest[] = []
+  #answering: Answering | null = null
+
+  /** @internal */
+  constructor(clock: Clock, startedAt: Instant, options: WebhookOptions) {
+    this.#clock = clock
+    this.#startedAt = startedAt
+    this.#options = options
+  }
+
+  /** Refuses connections for a time. */
+  isDownFor(time: Time): this {
+    return this.#answer(null, Infinity, toDuration(time))
+  }
+
+  /** Answers requests with a status: the next `first` ones, or those in the time `for`. Default: all. */
+  replies(status: number, { first = Infinity, for: time }: { readonly first?: number; readonly for?: Time } = {}): this {
+    return this.#answer(status, first, time === undefined ? Infinity : toDuration(time))
+  }
+
+  /** Ends what `isDownFor` and `replies` began. */
+  recovers(): this {
+    this.#answering = null
+    return this
+  }
+
+  /** Requests so far, those that were not answered with 2xx included. */
+  requests(): readonly WebhookRequest[] {
+    return this.#requests
+  }
+
+  /** Settings of the subscription. @internal */
+  get settings(): SubscriptionSettings {
+    const { batch = 1, format = 'deferd', types = [], destinations = [], senders = [] } = this.#options
+    const to = 'https://webhook.example/'
+    return {
+      ...settingsOf(ALL_EVENTS),
+      ...ANY_EVENT,
+      to,
+      batch,
+      format,
+      types,
+      destinations,
+      senders,
+      secrets: [{ secret: this.secret, until: null }],
+    }
+  }
+
+  /** Receives events. @internal */
+  async take({ events, settings, secrets }: Consignment): Promise<TargetAnswer> {
+    const now = this.#clock.now()
+    const made = eventRequest(events, { format: settings.format, isBatch: settings.batch > 1, secrets, source: 'relay.example', now })
+    const scripted = this.#scripted(now)
+    const status = scripted === undefined ? await (this.#options.handler ?? (() => 200))(made) : scripted
+    this.#requests.push({ ...made, at: (now - this.#startedAt) / 1000, status })
+    if (status === null) return { kind: 'failed', text: 'connection refused' }
+    return { kind: 'response', code: status, retryAfter: null, text: String(status) }
+  }
+
+  #answer(status: number | null, left: number, lasting: Duration): this {
+    this.#answering = { status, left, until: this.#clock.now() + lasting }
+    return this
+  }
+
+  /** The scripted status; null while down, undefined without a script. */
+  #scripted(now: Instant): number | null | undefined {
+    const answering = this.#answering
+    if (answering === null || answering.left === 0 || now >= answering.until) return undefined
+    answering.left--
+    return answering.status
+  }
+}

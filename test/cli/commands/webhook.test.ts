@@ -1,0 +1,157 @@
+/** `deferd webhook` as whole commands, with a running daemon that sends to a receiver on loopback, and without a daemon. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createTransport } from 'nodemailer'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { configFrom } from '../../../src/config/load.ts'
+import { startDaemon, type Daemon } from '../../../src/daemon/daemon.ts'
+import { systemClock } from '../../../src/system/system-clock.ts'
+import { Events } from '../../../src/telemetry/events.ts'
+import { Operator } from '../../support/operator.ts'
+
+interface Received {
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+let operator: Operator
+let daemon: Daemon | undefined
+let server: Server
+let received: Received[]
+let status: number
+let url: string
+
+beforeEach(async () => {
+  operator = new Operator()
+  received = []
+  status = 200
+  server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => (body += text))
+    request.on('end', () => {
+      received.push({ headers: request.headers as Record<string, string>, body })
+      response.writeHead(status).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+})
+
+afterEach(async () => {
+  await daemon?.stop()
+  daemon = undefined
+  server.close()
+  server.closeAllConnections()
+  operator.leave()
+})
+
+async function start(more: object = {}): Promise<void> {
+  const settings = {
+    queue_directory: operator.directory,
+    smtpd_listen: '127.0.0.1:0',
+    relayhost: '',
+    transport_maps: { 'there.example': 'discard:' },
+  }
+  daemon = await startDaemon({ loaded: configFrom({ ...settings, ...more }, 'relay.example'), events: new Events(() => systemClock.now()) })
+}
+
+const mail = (to: string) =>
+  createTransport({ host: '127.0.0.1', port: daemon?.listeners[0]?.port ?? 0 }).sendMail({ from: 'app@us.example', to, text: 'hi' })
+
+const typesOf = (requests: readonly Received[]) => requests.map(({ body }) => (JSON.parse(body) as { type: string }).type)
+
+describe('with a daemon', () => {
+  test('a subscription gets signed events, is listed with its state, changes its secret, and is removed', async () => {
+    await start()
+    const added = await operator.run(['webhook', 'add', 'app', url, '--allow-private', '--types', 'recipient.*,message.removed'])
+    expect(added).toMatchObject({ code: 0, out: expect.stringMatching(/^whsec_\S{44}\n$/) as string })
+    await mail('ann@there.example')
+    await vi.waitFor(() => expect(typesOf(received)).toEqual(['recipient.delivered', 'message.removed']), 5_000)
+    for (const { headers, body } of received) expect(new Webhook(added.out.trim()).verify(body, headers)).toBeDefined()
+
+    const changed = await operator.run(['webhook', 'secret', 'app', '--overlap', '1h'])
+    expect(await operator.run(['webhook', 'test', 'app'])).toMatchObject({ code: 0, out: `app: ${url} took the event: 200 OK\n` })
+    // The commands of the test have a clock of their own, whose time `verify` refuses.
+    const { headers = {}, body = '' } = received.at(-1) ?? {}
+    const sentAt = new Date(Number(headers['webhook-timestamp']) * 1000)
+    const signatures = [changed.out, added.out].map((secret) => new Webhook(secret.trim()).sign(headers['webhook-id'] ?? '', sentAt, body))
+    expect(headers['webhook-signature']).toBe(signatures.join(' '))
+
+    expect(JSON.parse((await operator.run(['webhook', 'list', '--json'])).out)).toMatchObject({
+      name: 'app',
+      owner: 'command',
+      to: url,
+      types: ['recipient.*', 'message.removed'],
+      state: 'active',
+      behind: 0,
+      parked: 0,
+      last_answer: '200 OK',
+      last_answer_ok: true,
+    })
+    expect((await operator.run(['webhook', 'list'])).out).toMatch(
+      /^app: http:\S+; types recipient\.\*, message\.removed; nothing waits; last answer /,
+    )
+    expect((await operator.run(['webhook', 'remove', 'app'])).out).toBe('app: removed\n')
+    expect((await operator.run(['audit'])).out).toMatch(/webhook add[^]*webhook secret[^]*webhook remove/)
+    await mail('bob@there.example')
+    expect((await operator.run(['webhook', 'list'])).out).toBe('')
+  })
+
+  test('a replay sends the events again with their ids', async () => {
+    await start({ events: { app: { to: url, allow_private: true, types: ['message.removed'] } } })
+    await mail('ann@there.example')
+    await vi.waitFor(() => expect(received).toHaveLength(1), 5_000)
+    expect((await operator.run(['webhook', 'replay', 'app', '--since', '1h'])).out).toBe('app: 1 event to be sent again\n')
+    await vi.waitFor(() => expect(received).toHaveLength(2), 5_000)
+    expect(received[1]?.headers['webhook-id']).toBe(received[0]?.headers['webhook-id'])
+  })
+
+  test('those of the configuration are read-only, and names have one owner', async () => {
+    await start({ events: { app: { to: url, allow_private: true } } })
+    for (const command of [
+      ['remove', 'app'],
+      ['secret', 'app'],
+    ])
+      expect(await operator.run(['webhook', ...command])).toMatchObject({
+        code: 65,
+        err: expect.stringContaining('[events.app]') as string,
+      })
+    expect(await operator.run(['webhook', 'add', 'app', url, '--allow-private'])).toMatchObject({ code: 65 })
+  })
+
+  test('a target that refuses the test event ends the command with 75', async () => {
+    await start()
+    await operator.run(['webhook', 'add', 'app', url, '--allow-private'])
+    status = 503
+    expect(await operator.run(['webhook', 'test', 'app'])).toMatchObject({
+      code: 75,
+      out: expect.stringContaining('did not take the event: 503') as string,
+    })
+  })
+})
+
+test('commands work without a daemon, which sends the events after its start', async () => {
+  await start()
+  await daemon?.stop()
+  expect(await operator.run(['webhook', 'add', 'app', url, '--allow-private'])).toMatchObject({ code: 0 })
+  await start()
+  await mail('ann@there.example')
+  await vi.waitFor(() => expect(typesOf(received)).toEqual(['message.accepted', 'recipient.delivered', 'message.removed']), 5_000)
+})
+
+test.each([
+  [['add', 'app', 'https://user:secret@hooks.example/'], 64, 'to: expected https://'],
+  [['add', 'app', 'http://hooks.example/'], 64, '--allow-private'],
+  [['add', 'app', 'file:/tmp/x'], 64, 'to: expected https://'],
+  [['add', 'no spaces', 'https://hooks.example/'], 64, 'name: expected letters'],
+  [['add', 'app', 'https://hooks.example/', '--types', 'nothing.*'], 64, 'unknown type of event'],
+  [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, 'batch'],
+  [['replay', 'app'], 64, 'one of --since TIME and --parked is needed'],
+  [['replay', 'app', '--parked'], 65, 'there is no subscription app'],
+  [['remove', 'app'], 65, 'there is no subscription app'],
+  [['test', 'app'], 65, 'there is no subscription app'],
+] as const)('webhook %j: %i', async (argv, code, text) => {
+  await start()
+  expect(await operator.run(['webhook', ...argv])).toMatchObject({ code, err: expect.stringContaining(text) as string })
+})
