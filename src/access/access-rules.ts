@@ -202,10 +202,12 @@ export class AccessRules {
     }
   }
 
-  /** Refuses a sender that another user owns, or that no user owns when the client is one. */
+  /** Refuses a sender that another user owns, or that no user owns when the client is one; never the null sender. */
   #ownership({ sender, login }: AccessRequest): AccessAction {
+    if (sender === '') return DUNNO
     const { logins: table } = this.#deps.tables
-    const owners = table === null ? [] : ownersOf(sender, { table, localDomains: this.#localDomains })
+    const owners =
+      table === null ? [] : ownersOf(sender, { table, localDomains: this.#localDomains, delimiters: this.#deps.config.recipient_delimiter })
     if (login === undefined) return owners.length === 0 ? DUNNO : refuse(553, '5.7.1', 'not logged in')
     const owns = owners.some((name) => name.toLowerCase() === login.name.toLowerCase())
     return owns ? DUNNO : refuse(553, '5.7.1', `not owned by user ${login.name}`)

@@ -48,7 +48,7 @@ function networks(address: string): readonly string[] {
 }
 
 /** The local part before its extension; null without one. */
-function withoutExtension(local: string, delimiters: string): string | null {
+export function withoutExtension(local: string, delimiters: string): string | null {
   const ends = Array.from(delimiters, (delimiter) => local.indexOf(delimiter)).filter((at) => at >= 0)
   const at = Math.min(...ends)
   return ends.length === 0 || at === 0 ? null : local.slice(0, at)

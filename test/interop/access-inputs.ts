@@ -55,6 +55,49 @@ export const ACCESS_SETTINGS: Readonly<Record<string, string>> = {
   smtpd_recipient_restrictions: `check_recipient_access ${RECIPIENTS}, permit_mynetworks, reject_unauth_destination`,
 }
 
+/** Owners of senders. With authentication in Postfix, which asks a Dovecot server for mechanisms. */
+export const LOGIN_SETTINGS: Readonly<Record<string, string>> = {
+  smtpd_authorized_xclient_hosts: '127.0.0.1',
+  recipient_delimiter: '+',
+  smtpd_sender_login_maps: entries({
+    'ann@a.test': 'ann',
+    'bob@a.test': 'bob, boss',
+    '@b.test': 'boss',
+    'eve@b.test': 'Eve',
+    'team@c.test': 'ann bob eve',
+    'x+y@c.test': 'ann',
+    '@sub.c.test': 'boss@c.test',
+  }),
+  smtpd_sender_restrictions: 'reject_sender_login_mismatch',
+}
+
+const LOGINS = ['ann', 'bob', 'boss', 'eve', 'Eve', 'boss+40c.test', '[UNAVAILABLE]', '[UNAVAILABLE]']
+const OWNED_SENDERS = [
+  'ann@a.test',
+  'Ann@a.test',
+  'ann+x@a.test',
+  'bob@a.test',
+  'carl@a.test',
+  'eve@b.test',
+  'x@b.test',
+  'team@c.test',
+  'x+y@c.test',
+  'x+z@c.test',
+  'x@sub.c.test',
+  'x@far.test',
+  '',
+]
+
+/** Senders of clients that are logged in, or not. */
+export function loginInputs(count: number, seed: number): readonly AccessInput[] {
+  const draws = new Draws(seed, 'logins')
+  return Array.from({ length: count }, () => ({
+    xclient: `XCLIENT LOGIN=${draws.of(LOGINS)}`,
+    sender: draws.of(OWNED_SENDERS),
+    recipients: ['ann@far.test'],
+  }))
+}
+
 const ADDRESSES = [
   '127.0.0.1',
   '127.0.0.1',

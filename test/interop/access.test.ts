@@ -1,8 +1,12 @@
 /** Access restrictions: deferd and Postfix reply alike, and treat accepted mail alike. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
 import { reasonToSkip } from '../support/required.ts'
-import { ACCESS_SETTINGS, accessInputs, TREATED, type AccessInput } from './access-inputs.ts'
+import { ACCESS_SETTINGS, accessInputs, LOGIN_SETTINGS, loginInputs, TREATED, type AccessInput } from './access-inputs.ts'
 import { play } from './dialogue.ts'
 import { startPair, type Pair, type System } from './systems.ts'
 
@@ -67,3 +71,37 @@ describe.skipIf(reason !== null)(`access restrictions${reason === null ? '' : ` 
     expect(actionsIn(pair.deferd)).toEqual(actionsIn(pair.postfix))
   })
 })
+
+/** A Dovecot authentication server with one mechanism, which is never used: XCLIENT gives the logins. */
+const DOVECOT = 'VERSION\t1\t1\nMECH\tPLAIN\tplaintext\nSPID\t1\nCUID\t1\nCOOKIE\t00\nDONE\n'
+
+test.skipIf(reason !== null)(
+  `${INPUTS} generated senders get the same replies by their owners in smtpd_sender_login_maps`,
+  async () => {
+    const server = createServer((socket) => socket.on('error', () => undefined).write(DOVECOT))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const referenceSettings = { smtpd_sasl_auth_enable: 'yes', smtpd_sasl_type: 'dovecot', smtpd_sasl_path: `inet:127.0.0.1:${port}` }
+    const folder = mkdtempSync(join(tmpdir(), 'deferd-logins-'))
+    const users = join(folder, 'users')
+    writeFileSync(users, '', { mode: 0o600 })
+    const ownSettings = { smtpd_sasl_auth_enable: 'yes', smtpd_sasl_users_file: users }
+    const pair = await startPair({ settings: LOGIN_SETTINGS, referenceSettings, ownSettings })
+    try {
+      const differences: string[] = []
+      const replies = new Set<string>()
+      for (const input of loginInputs(INPUTS, 20)) {
+        const [own, reference] = await Promise.all([repliesTo(pair.deferd, input), repliesTo(pair.postfix, input)])
+        if (own.join('\n') !== reference.join('\n')) differences.push(JSON.stringify({ input, own, reference }))
+        replies.add(/: not \w+/.exec(own[1] ?? '')?.[0] ?? own[1] ?? '')
+      }
+      expect(differences.slice(0, 3)).toEqual([])
+      expect([...replies]).toEqual(expect.arrayContaining([': not owned', ': not logged', '250 2.1.5 Ok']))
+    } finally {
+      await pair.stop()
+      server.close()
+      rmSync(folder, { recursive: true })
+    }
+  },
+  120_000,
+)

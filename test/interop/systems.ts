@@ -48,6 +48,8 @@ export interface PairOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Settings of deferd that replace those of both. */
   readonly ownSettings?: Readonly<Record<string, string>>
+  /** Settings of Postfix that deferd does not have, or that replace those of both. */
+  readonly referenceSettings?: Readonly<Record<string, string>>
   /** Entries of transport_maps. */
   readonly transportMaps?: Readonly<Record<string, string>>
   /** True for local deliveries of Postfix, which expand alias_maps. Mail that remains local goes to the sink. */
@@ -145,7 +147,14 @@ async function startReference(folder: string, options: PairOptions): Promise<Sys
   const instance = await startPostfix(
     directory,
     { listen: port, nextHop: sink.port },
-    { ...COMMON, ...POSTFIX_ONLY, ...localMail(`smtp:[127.0.0.1]:${sink.port}`, options), ...transportMaps, ...options.settings },
+    {
+      ...COMMON,
+      ...POSTFIX_ONLY,
+      ...localMail(`smtp:[127.0.0.1]:${sink.port}`, options),
+      ...transportMaps,
+      ...options.settings,
+      ...options.referenceSettings,
+    },
   )
   await greeted(instance, port, new AbortController().signal, options.opening)
   return {
