@@ -11,6 +11,9 @@ import { HOUR, MINUTE, type Duration } from '../../system/clock.ts'
 /** Lowest rate, per minute. */
 const LOWEST = 1
 
+/** Messages that a destination must have accepted in the last minute, so that a refusal tells a rate. */
+const EVIDENCE = 10
+
 /** Part of the refused rate that is added in each quiet minute. */
 const GROWTH = 1 / 16
 
@@ -64,6 +67,11 @@ export class AdaptiveRate {
     return rate < END * limit.refused ? rate : null
   }
 
+  /** Ends the limit, by order of an operator. */
+  forget(): void {
+    this.#limit = null
+  }
+
   /** Learns from a delivery. Returns the lower rate and the refusal that caused it, undefined when the rate is not lowered. */
   learn({ outcomes, fresh, now }: RateFacts): LoweredRate | undefined {
     let refusal: DeliveryStatus | undefined
@@ -81,8 +89,9 @@ export class AdaptiveRate {
   }
 
   /**
-   * Halves the rate and returns the new one, at most once a minute: the deliveries of that minute were begun too fast already. A destination that has accepted
-   * no first attempt for an hour is left alone: greylisting refuses every first attempt, whatever the rate.
+   * Halves the rate and returns the new one, at most once a minute: the deliveries of that minute were begun too fast already. Two kinds of
+   * destinations are left alone: one that has accepted no first attempt for an hour, because greylisting refuses every first attempt, and
+   * one without a limit that has accepted few messages in the last minute, because its refusal tells no rate.
    */
   #lower(now: Duration): number | undefined {
     if (this.#freshAcceptedAt === null || now - this.#freshAcceptedAt > HOUR) return undefined
@@ -92,6 +101,7 @@ export class AdaptiveRate {
       this.#limit = { ...limit, quietSince: now }
       return undefined
     }
+    if (current === null && this.#accepted.perMinute(now) < EVIDENCE) return undefined
     const refused = Math.max(2 * LOWEST, Math.min(current ?? Infinity, this.#accepted.perMinute(now)))
     const base = refused / 2
     this.#limit = { base, refused, halvedAt: now, quietSince: now }

@@ -154,10 +154,11 @@ export class DestinationControl {
     this.#suspensionEnds.stop()
   }
 
-  /** Opens a dead destination by order of an operator. */
+  /** Opens a dead destination, and ends the adaptive rate, by order of an operator. */
   revive(name: DestinationName): void {
     const { table, events, recorder, tasks } = this.#deps
     const destination = table.get(name)
+    destination.forgetRate()
     if (destination.access.kind !== 'dead') return
     destination.reopen()
     const happened = { kind: 'revived', destination: name, answered: false } as const

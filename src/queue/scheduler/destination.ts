@@ -208,6 +208,10 @@ export class Destination {
     return this.#rate.learn(facts)
   }
 
+  forgetRate(): void {
+    this.#rate.forget()
+  }
+
   /** Resets the window when no delivery is in progress and none has ended for `minimal_backoff_time`. */
   refresh(now: Duration): void {
     if (this.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
@@ -261,7 +265,9 @@ export class Destination {
     this.#health = suspended(this.#health, suspension)
   }
 
+  /** Opens the destination by order of an operator, without an adaptive rate. */
   reopen(): void {
+    this.#rate.forget()
     this.#health = reopened(this.#health, this.settings)
   }
 

@@ -90,9 +90,23 @@ describe('the rate', () => {
   test('ignores refusals when no first attempt was accepted for an hour', () => {
     const rate = new AdaptiveRate()
     accept(rate, 0)
+    for (let n = 0; n < 20; n++) accept(rate, HOUR + 1, false)
     expect(refuse(rate, HOUR + 1)).toBeUndefined()
-    accept(rate, 2 * HOUR)
-    expect(refuse(rate, 2 * HOUR + 1)).toBeDefined()
+    accept(rate, HOUR + 1)
+    expect(refuse(rate, HOUR + 2)).toBeDefined()
+  })
+
+  test('has no limit when the destination had few messages: one refusal of a server that restarts tells no rate', () => {
+    const rate = new AdaptiveRate()
+    for (let n = 0; n < 9; n++) accept(rate, n)
+    expect(refuse(rate, SECOND)).toBeUndefined()
+    expect(rate.at(SECOND)).toBeNull()
+  })
+
+  test('ends by order of an operator', () => {
+    const rate = halved()
+    rate.forget()
+    expect(rate.at(7 * SECOND)).toBeNull()
   })
 
   test('is null or at least one per minute, whatever happens', () => {
