@@ -39,6 +39,12 @@ const LIMIT = 50
 
 const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
 
+/** The place to which a screen leads back, if its query names one. */
+const backOf = (query: URLSearchParams): string | null => {
+  const back = query.get('back')
+  return back === null ? null : placeOf(back)
+}
+
 /** A place below the root to which a screen leads back. Anything else, such as another site, becomes the messages. */
 export const placeOf = (back: string | null): string =>
   back !== null && /^(?:messages|destinations|history|audit)(?:[/?][\u0021-\u007e]*)?$/.test(back) && !back.includes('..')
@@ -168,8 +174,7 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       handler: async (request) => {
         const view = viewOf(deps, request, '/operations/:id', await deps.light())
         const operation = shown(await operationState(deps.view, idOf(request), requesterOf(request)))
-        const back = request.query.get('back')
-        return screenAnswer(view, operationScreen(view, { operation, back: back === null ? null : placeOf(back) }))
+        return screenAnswer(view, operationScreen(view, { operation, back: backOf(request.query) }))
       },
     }),
     route({
@@ -178,7 +183,7 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       role: 'operator',
       handler: async (request) => {
         await cancelOperation(deps.view, idOf(request), requesterOf(request))
-        return { kind: 'redirect', location: `../${idOf(request)}` }
+        return { kind: 'redirect', location: `../${idOf(request)}${queryText({ back: backOf(request.query) })}` }
       },
     }),
     route({
@@ -188,7 +193,7 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       handler: async (request) => {
         const carried = { requester: requesterOf(request), reason: null, request: null }
         const { operation } = await undoOperation(deps.view, idOf(request), carried)
-        return { kind: 'redirect', location: `../${operation.id}` }
+        return { kind: 'redirect', location: `../${operation.id}${queryText({ back: backOf(request.query) })}` }
       },
     }),
   ]

@@ -19,7 +19,7 @@ export interface AuditFacts {
 function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: OperationValue): Part {
   if (undoneBy !== null) return html`<a href="${linkTo(view, `operations/${undoneBy}`)}">undone</a>`
   if (until === null || !view.requester.mayOperate) return null
-  return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`)}">
+  return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`, { back: 'audit' })}">
     <button type="submit" class="small">Undo</button>
   </form>`
 }
@@ -27,7 +27,7 @@ function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: Oper
 const columnsOf = (view: View): readonly Column<OperationValue>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Who', cell: ({ who }) => who },
-  { heading: 'Action', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`)}">${action}</a>` },
+  { heading: 'Action', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${action}</a>` },
   { heading: 'State', cell: ({ state }) => marked(state) },
   { heading: 'Changed', kind: 'number', cell: ({ changed }) => count(changed) },
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },

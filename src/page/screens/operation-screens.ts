@@ -165,17 +165,17 @@ function progressOf({ changed, expected, state }: OperationValue): Html | null {
   </p>`
 }
 
-function undoForm(view: View, { id, undo_until: until, undone_by: undoneBy, state }: OperationValue): Part {
+function undoForm(view: View, { operation: { id, undo_until: until, undone_by: undoneBy, state }, back }: OperationFacts): Part {
   if (undoneBy !== null) return html`<p>It was undone by <a href="${linkTo(view, `operations/${undoneBy}`)}">a later operation</a>.</p>`
   if (state === 'running' || until === null || !view.requester.mayOperate) return null
-  return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`)}">
+  return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`, { back })}">
     <button type="submit" class="primary">Undo</button> <span class="faint">possible until ${clockTime(view, until)}</span>
   </form>`
 }
 
-const cancelForm = (view: View, { id, state }: OperationValue): Part =>
+const cancelForm = (view: View, { operation: { id, state }, back }: OperationFacts): Part =>
   state === 'running' && view.requester.mayOperate
-    ? html`<form method="post" action="${linkTo(view, `operations/${id}/cancel`)}">
+    ? html`<form method="post" action="${linkTo(view, `operations/${id}/cancel`, { back })}">
         <button type="submit">Cancel</button> <span class="faint">ends after the messages of the current round</span>
       </form>`
     : null
@@ -186,7 +186,8 @@ export interface OperationFacts {
 }
 
 /** Progress and result of an operation. */
-export function operationScreen(view: View, { operation, back }: OperationFacts): Screen {
+export function operationScreen(view: View, shown: OperationFacts): Screen {
+  const { operation, back } = shown
   const { id, action, state, who, reason, time, arguments: words, undoes } = operation
   return {
     title: `${textsOf(action).name}: ${state}`,
@@ -196,7 +197,7 @@ export function operationScreen(view: View, { operation, back }: OperationFacts)
     main: html`<div class="panel" data-state="${state}">
       <h1>${textsOf(action).name} ${marked(state)}</h1>
       <p role="status">${resultOf(operation)}</p>
-      ${progressOf(operation)} ${cancelForm(view, operation)} ${undoForm(view, operation)}
+      ${progressOf(operation)} ${cancelForm(view, shown)} ${undoForm(view, shown)}
       ${facts([
         ['who', who],
         ['reason', reason],
