@@ -4,6 +4,7 @@
  */
 import type { Duration, Instant } from '../../src/system/clock.ts'
 import { recipientId } from '../../src/mail/message.ts'
+import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 
 export interface Backlog {
@@ -14,6 +15,12 @@ export interface Backlog {
   /** Due time of the n-th message, after `now`. */
   readonly dueIn: (n: number) => Duration
   readonly bytes?: number
+  /** Sender of the n-th message. */
+  readonly senderOf?: (n: number) => string
+  /** Content of the n-th message; `bytes` of filling when absent. */
+  readonly contentOf?: (n: number) => Uint8Array
+  /** Outcome of the attempt that was made; a connection that timed out when absent. */
+  readonly last?: DeliveryStatus
 }
 
 const LIFETIME: Duration = 2 * 24 * 3_600_000
@@ -27,10 +34,10 @@ const BUSY = {
 /** Returns the ids in order. */
 export async function fillBacklog(store: QueueStore, backlog: Backlog): Promise<number[]> {
   const ids: number[] = []
-  const content = [Buffer.alloc(backlog.bytes ?? 1_000, 'x')]
+  const filling = Buffer.alloc(backlog.bytes ?? 1_000, 'x')
   for (let from = 0; from < backlog.messages; from += GROUP) {
     const group = Array.from({ length: Math.min(GROUP, backlog.messages - from) }, (_, k) => from + k)
-    const entered = group.map((n) => enter(store, backlog, n, content))
+    const entered = group.map((n) => enter(store, backlog, n, [backlog.contentOf?.(n) ?? filling]))
     // Behind all entries, so that no commit of the store waits for a settlement of the message before.
     await Promise.all([...entered.map(({ done }) => done), ...entered.map(({ id }, k) => defer(store, backlog, from + k, id))])
     ids.push(...entered.map(({ id }) => id))
@@ -43,19 +50,24 @@ interface Entered {
   readonly done: Promise<void>
 }
 
-function enter(store: QueueStore, { destinationOf, now }: Backlog, n: number, content: readonly Uint8Array[]): Entered {
+function enter(
+  store: QueueStore,
+  { destinationOf, now, senderOf = (one) => `app${one % 100}@us.example` }: Backlog,
+  n: number,
+  content: readonly Uint8Array[],
+): Entered {
   const id = store.nextId()
   const destination = destinationOf(n)
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
-  const message = { id, createdAt: now, arrivedAt: now, sender: `app${n % 100}@us.example`, size, contentId: id, smtputf8: false }
+  const message = { id, createdAt: now, arrivedAt: now, sender: senderOf(n), size, contentId: id, smtputf8: false }
   const recipient = { address: `user${n}@${destination}`, destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
   return { id, done: store.enqueue({ message, recipients: [recipient], content }) }
 }
 
-const defer = (store: QueueStore, { now, dueIn }: Backlog, n: number, id: number): Promise<unknown> =>
+const defer = (store: QueueStore, { now, dueIn, last = BUSY }: Backlog, n: number, id: number): Promise<unknown> =>
   store.settle({
     owner: store.leaseTerms().owner,
     message: id,
-    recipients: [{ recipient: recipientId(id, 0), state: 'waiting', dueAt: Math.round(now + dueIn(n)), steps: 1, attempts: 1, last: BUSY }],
-    attempts: [{ recipient: recipientId(id, 0), at: now, relay: null, outcome: 'deferred', status: BUSY, delays: [1, 2, 30_000, 0] }],
+    recipients: [{ recipient: recipientId(id, 0), state: 'waiting', dueAt: Math.round(now + dueIn(n)), steps: 1, attempts: 1, last }],
+    attempts: [{ recipient: recipientId(id, 0), at: now, relay: null, outcome: 'deferred', status: last, delays: [1, 2, 30_000, 0] }],
   })

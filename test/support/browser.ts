@@ -1,7 +1,8 @@
 /** Chromium for tests of the page, driven by playwright-core. The tests are skipped, with the reason, on a machine without it. */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { chromium, type Browser } from 'playwright-core'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import type { PageDaemon } from './page-daemon.ts'
 import { reasonToSkip } from './required.ts'
 
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'microsoft-edge']
@@ -32,3 +33,17 @@ export const noBrowser = reasonToSkip(
 )
 
 export const launchBrowser = (): Promise<Browser> => chromium.launch(path === undefined ? {} : { executablePath: path })
+
+/** A new tab that has logged in and shows the first screen. Without scripts, the code is entered in the form. */
+export async function loggedIn(context: BrowserContext, daemon: PageDaemon, hasScripts = true): Promise<Page> {
+  const page = await context.newPage()
+  const code = await daemon.code()
+  if (hasScripts) await page.goto(`${daemon.url}login#${code}`)
+  else {
+    await page.goto(`${daemon.url}login`)
+    await page.fill('input[name=code]', code)
+    await page.getByRole('button', { name: 'Log in' }).click()
+  }
+  await page.waitForURL(daemon.url)
+  return page
+}

@@ -39,8 +39,10 @@ export class PageDaemon {
     this.url = `http://127.0.0.1:${ports.page}/`
   }
 
-  static async start(more: object = {}): Promise<PageDaemon> {
+  /** `fill` puts mail into the queue directory before the daemon opens it. */
+  static async start(more: object = {}, fill: (queueDirectory: string) => Promise<void> = async () => undefined): Promise<PageDaemon> {
     const home = mkdtempSync(join(tmpdir(), 'deferd-page-'))
+    await fill(join(home, 'queue'))
     const [page, smtp] = [await freePort(), await freePort()]
     const settings = {
       queue_directory: join(home, 'queue'),

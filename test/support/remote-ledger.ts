@@ -37,6 +37,8 @@ export class RemoteLedger {
   /** Every recipient is deferred while true. */
   isBusy = false
   readonly #deferred = new Set<string>()
+  /** Reply instead of the greeting, after which the connection is closed; null for a greeting. */
+  refusal: string | null = null
   /** Sends no greeting. */
   isSilent = false
   /** Closes each connection at once. */
@@ -84,6 +86,10 @@ export class RemoteLedger {
       if (inData) this.inTransfer--
       this.#sockets.delete(socket)
     })
+    if (this.refusal !== null) {
+      say(this.refusal)
+      return void socket.end()
+    }
     if (!this.isSilent) say('220 far.example ESMTP')
     socket.on('data', (bytes) => {
       buffer += bytes.toString('latin1')
