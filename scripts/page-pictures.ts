@@ -5,7 +5,6 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { constants, crc32, deflateSync, inflateSync } from 'node:zlib'
 import { createTransport } from 'nodemailer'
 import { chromium, type Browser, type Route as Intercepted } from 'playwright-core'
 import { configFrom } from '../src/config/load.ts'
@@ -15,6 +14,7 @@ import { Page } from '../src/page/web-page.ts'
 import { queueIdOf } from '../src/mail/message.ts'
 import { ANY_MESSAGE } from '../src/store/queue-reader.ts'
 import { createObservedWorld, type World } from '../src/testkit/world.ts'
+import { withPalette } from './palette-png.ts'
 
 const FOLDER = join(import.meta.dirname, '../docs/images/page')
 const BROWSER = process.env['DEFERD_TEST_BROWSER'] ?? '/usr/bin/chromium-headless-shell'
@@ -84,45 +84,16 @@ function answers(page: Page): (intercepted: Intercepted) => Promise<void> {
   }
 }
 
-const CHUNK_OVERHEAD = 12
-
-/** The same picture with its pixels compressed as far as zlib can (PNG, RFC 2083): browsers compress for speed. */
-function compressed(png: Buffer): Buffer {
-  const parts: Buffer[] = [png.subarray(0, 8)]
-  const pixels: Buffer[] = []
-  const chunk = (type: string, data: Buffer): Buffer => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
-    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
-    length.writeUInt32BE(data.length)
-    sum.writeUInt32BE(crc32(body))
-    return Buffer.concat([length, body, sum])
-  }
-  for (let at = 8; at < png.length;) {
-    const length = png.readUInt32BE(at)
-    const type = png.toString('latin1', at + 4, at + 8)
-    const whole = png.subarray(at, at + CHUNK_OVERHEAD + length)
-    if (type === 'IDAT') pixels.push(whole.subarray(8, 8 + length))
-    else {
-      if (pixels.length > 0) {
-        const filtered = inflateSync(Buffer.concat(pixels.splice(0)))
-        parts.push(chunk('IDAT', deflateSync(filtered, { level: 9, memLevel: 9, strategy: constants.Z_DEFAULT_STRATEGY })))
-      }
-      parts.push(whole)
-    }
-    at += CHUNK_OVERHEAD + length
-  }
-  return Buffer.concat(parts)
-}
-
 async function draw(browser: Browser, page: Page, screens: Readonly<Record<string, string>>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of SIZES) {
-      const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled: false })
+      // A transition of a colour that runs when the picture is taken would make it differ from that of another run.
+      const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled: false, reducedMotion: 'reduce' })
       await context.route('**/*', answers(page))
       const tab = await context.newPage()
       for (const [name, path] of Object.entries(screens)) {
         await tab.goto(`${ORIGIN}/${path}`)
-        writeFileSync(join(FOLDER, `${name}-${viewport.width}-${colorScheme}.png`), compressed(await tab.screenshot()))
+        writeFileSync(join(FOLDER, `${name}-${viewport.width}-${colorScheme}.png`), withPalette(await tab.screenshot()))
       }
       await context.close()
     }

@@ -20,7 +20,7 @@ import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterOf, type FilterText } from './screens/filter-text.ts'
 import { historyScreen } from './screens/history-screen.ts'
 import { messageScreen } from './screens/message-screen.ts'
-import { messagesScreen } from './screens/messages-screen.ts'
+import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
 import { requesterOf, screenAnswer, viewOf, type PageDeps } from './page-view.ts'
@@ -42,6 +42,8 @@ const text = (query: URLSearchParams, name: string): string => query.get(name)?.
 /** The chosen value, or the first of the permitted ones. */
 const chosen = <T extends string>(query: URLSearchParams, name: string, values: readonly [T, ...T[]]): T =>
   values.find((one) => one === query.get(name)) ?? values[0]
+
+const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
 
 type ScreenRequest = RouteRequest<undefined>
 
@@ -129,20 +131,21 @@ const NOTHING = { messages: [], next: null } as const
 async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
   const filter: FilterText = filterOf(query)
   const after = text(query, 'after')
+  const order = chosen(query, 'order', MESSAGE_ORDERS)
   const visible = requester?.destinations ?? null
   const parsed = conditionShape.safeParse(conditionsOf(filter))
   if (!parsed.success) {
-    const facts = { page: NOTHING, filter, count: null, senders: null, after, problem: problemOf(parsed.error) }
+    const facts = { page: NOTHING, filter, count: null, senders: null, after, order, problem: problemOf(parsed.error) }
     return screenAnswer(view, messagesScreen(view, facts), 422)
   }
   const conditions = parsed.data
-  const page = await messagePage(deps.view, { ...conditions, limit: LIMIT, after: after === '' ? undefined : after }, visible)
+  const page = await messagePage(deps.view, { ...conditions, order, limit: LIMIT, after: orUndefined(after) }, visible)
   const first = { query: conditions, page, visible }
   signal.throwIfAborted()
   const count = await countOf(deps, first, after === '')
   signal.throwIfAborted()
   const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, first) : null
-  return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, problem: null }))
+  return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, order, problem: null }))
 }
 
 const messagesRoute = (deps: ScreenDeps): Route => screen(deps, '/messages', (request, view) => messagesAnswer(deps, request, view), true)
@@ -154,8 +157,6 @@ const messageRoute = (deps: ScreenDeps): Route =>
 
 const OUTCOMES: readonly string[] = ['delivered', 'bounced', 'expired', 'removed']
 const isOutcome = (outcome: string): outcome is FinalState => OUTCOMES.includes(outcome)
-
-const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
 
 async function historyAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
   const shown = {
@@ -187,8 +188,11 @@ const historyRoute = (deps: ScreenDeps): Route => screen(deps, '/history', (requ
 /** Lengths of outages for which the planner computes the extra wait, in seconds. */
 const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 7200].map((minutes) => (minutes * MINUTE) / SECOND)
 
+/** Number of the oldest messages to which the planner applies a policy. */
+const REPLAYED = 500
+
 const plannerRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/planner', async ({ query }, view) => {
+  screen(deps, '/planner', async ({ query, requester }, view) => {
     const { config } = deps.view.loaded()
     const given = (name: string, otherwise: string): string => orUndefined(text(query, name)) ?? otherwise
     const shown: PlannerQuery = {
@@ -207,15 +211,17 @@ const plannerRoute = (deps: ScreenDeps): Route =>
     if (Object.values(times).some((one) => !(one >= 1 && one <= 31_536_000)))
       return screenAnswer(
         view,
-        plannerScreen(view, { query: shown, plans: [], problem: 'A time is expected, such as 300s, 5m, 2h or 1d.' }),
+        plannerScreen(view, { query: shown, plans: [], waiting: [], problem: 'A time is expected, such as 300s, 5m, 2h or 1d.' }),
       )
     try {
       const policies = [shown.policy, ...(shown.other === '' ? [] : [shown.other])]
       const { plans } = retryPlans({ policies, outages: OUTAGES, ...times }, config)
-      return screenAnswer(view, plannerScreen(view, { query: shown, plans, problem: null }))
+      const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: REPLAYED }, requester?.destinations ?? null)
+      const waiting = messages.map(({ arrival_time: at }) => Math.max(0, view.now / SECOND - at))
+      return screenAnswer(view, plannerScreen(view, { query: shown, plans, waiting, problem: null }))
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      return screenAnswer(view, plannerScreen(view, { query: shown, plans: [], problem: error.message }))
+      return screenAnswer(view, plannerScreen(view, { query: shown, plans: [], waiting: [], problem: error.message }))
     }
   })
 

@@ -5,12 +5,14 @@ import { epochSeconds } from './text.ts'
 
 const destinationJson = (one: StatusDestination) => {
   const { state, deadUntil, suspension, siteStatus } = healthOf(one)
+  const nextDueAt = one.live?.nextDueAt ?? null
   return {
     destination: one.destination,
     state,
     waiting: one.waiting,
     window: one.live?.window ?? null,
     in_flight: one.live?.inFlight ?? null,
+    next_due_time: nextDueAt === null ? null : epochSeconds(nextDueAt),
     dead_until: deadUntil === null ? null : epochSeconds(deadUntil),
     suspended_by: suspension?.by ?? null,
     suspended_until: suspension === null || suspension.until === null ? null : epochSeconds(suspension.until),

@@ -1,5 +1,6 @@
 /**
- * Outcomes of the last attempts at each destination, from the events. Causes are computed from them only when they are asked for.
+ * Outcomes of the last attempts at each destination and its last windows, from the events. Causes are computed from the outcomes only
+ * when they are asked for.
  */
 import { causeOf } from '../mail/failure-cause.ts'
 import type { DestinationName } from '../mail/message.ts'
@@ -10,8 +11,15 @@ type Outcome = Pick<AttemptRecord, 'at' | 'outcome' | 'status'>
 
 /** Maximum number of outcomes kept per destination. An attempt has one outcome for each recipient. */
 export const OUTCOMES_KEPT = 50
+/** Maximum number of windows kept per destination. */
+export const WINDOWS_KEPT = 120
 /** Maximum number of destinations kept: those attempted last. */
 export const DESTINATIONS_KEPT = 256
+
+interface Kept {
+  readonly outcomes: Outcome[]
+  readonly windows: number[]
+}
 
 /** Recent attempts at a destination. */
 export interface RecentAttempts {
@@ -19,34 +27,54 @@ export interface RecentAttempts {
   readonly outcomes: readonly AttemptRecord['outcome'][]
   /** Causes of the outcomes other than `delivered`, the most frequent first. */
   readonly causes: readonly { readonly cause: string; readonly attempts: number }[]
+  /** The window after each of its last changes, oldest first. */
+  readonly windows: readonly number[]
 }
 
 export class LastOutcomes {
-  readonly #byDestination = new Map<DestinationName, Outcome[]>()
+  readonly #byDestination = new Map<DestinationName, Kept>()
   /** Destination of the last attempt. */
   #latest: DestinationName | undefined
 
-  /** Remembers the outcomes of an attempt. */
+  /** Remembers the outcomes of an attempt, and a window. */
   readonly listen: Listen = (event) => {
-    if (event.kind !== 'attempted') return
-    const { destination } = event.request
-    const kept = this.#byDestination.get(destination) ?? []
-    for (const { at, outcome, status } of event.attempts) kept.push({ at, outcome, status })
-    // Up to twice as many are held, so that the oldest are dropped together.
-    if (kept.length > 2 * OUTCOMES_KEPT) kept.splice(0, kept.length - OUTCOMES_KEPT)
-    if (destination === this.#latest) return
+    if (event.kind === 'attempted') {
+      const { outcomes } = this.#kept(event.request.destination)
+      for (const { at, outcome, status } of event.attempts) outcomes.push({ at, outcome, status })
+      dropOldest(outcomes, OUTCOMES_KEPT)
+    } else if (event.kind === 'window') {
+      const { windows } = this.#kept(event.destination)
+      windows.push(event.window)
+      dropOldest(windows, WINDOWS_KEPT)
+    }
+  }
+
+  of(destination: DestinationName): RecentAttempts {
+    const kept = this.#byDestination.get(destination)
+    const outcomes = kept?.outcomes.slice(-OUTCOMES_KEPT) ?? []
+    const failures = outcomes.filter(({ outcome }) => outcome !== 'delivered')
+    const causes = [...Map.groupBy(failures, ({ status }) => causeOf(status))].map(([cause, those]) => ({ cause, attempts: those.length }))
+    return {
+      outcomes: outcomes.map(({ outcome }) => outcome),
+      causes: causes.toSorted((a, b) => b.attempts - a.attempts),
+      windows: kept?.windows.slice(-WINDOWS_KEPT) ?? [],
+    }
+  }
+
+  /** The record of a destination, which becomes the last one to be dropped. */
+  #kept(destination: DestinationName): Kept {
+    const kept = this.#byDestination.get(destination) ?? { outcomes: [], windows: [] }
+    if (destination === this.#latest) return kept
     this.#latest = destination
-    // The map is in the order of the last attempts.
     this.#byDestination.delete(destination)
     this.#byDestination.set(destination, kept)
     const [oldest] = this.#byDestination.size > DESTINATIONS_KEPT ? this.#byDestination.keys() : []
     if (oldest !== undefined) this.#byDestination.delete(oldest)
+    return kept
   }
+}
 
-  of(destination: DestinationName): RecentAttempts {
-    const kept = this.#byDestination.get(destination)?.slice(-OUTCOMES_KEPT) ?? []
-    const failures = kept.filter(({ outcome }) => outcome !== 'delivered')
-    const causes = [...Map.groupBy(failures, ({ status }) => causeOf(status))].map(([cause, those]) => ({ cause, attempts: those.length }))
-    return { outcomes: kept.map(({ outcome }) => outcome), causes: causes.toSorted((a, b) => b.attempts - a.attempts) }
-  }
+/** Holds up to twice as many as are kept, so that the oldest are dropped together. */
+function dropOldest(values: unknown[], kept: number): void {
+  if (values.length > 2 * kept) values.splice(0, values.length - kept)
 }

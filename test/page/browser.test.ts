@@ -124,6 +124,30 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.getByText(/^paused at/).waitFor()
   })
 
+  test('the audit log tells of newer actions, and leaves its rows where they are', async () => {
+    const page = await loggedIn()
+    await page.goto(`${daemon.url}audit`)
+    const rows = await page.locator('tbody tr').count()
+    const other = await page.context().newPage()
+    await other.goto(`${daemon.url}destinations/${encodeURIComponent('smtp:[127.0.0.1]:9')}/suspend`)
+    await other.getByRole('button', { name: 'Do it' }).click()
+    await other.getByRole('link', { name: 'Resume…' }).click()
+    await other.getByRole('button', { name: 'Do it' }).click()
+    await other.getByRole('link', { name: 'Suspend…' }).waitFor()
+    await expect
+      .poll(
+        async () => {
+          await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+          return page.getByText('There are newer actions.').isVisible()
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(true)
+    expect(await page.locator('tbody tr').count()).toBe(rows)
+    await page.getByRole('link', { name: 'Show them' }).click()
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(rows + 2)
+  })
+
   for (const colorScheme of ['light', 'dark'] as const)
     test(`no screen has an accessibility problem or is wider than a phone, ${colorScheme}`, async () => {
       const page = await loggedIn({ colorScheme, viewport: { width: 360, height: 740 } })

@@ -131,6 +131,14 @@ test('no message is changed when none is checked, and a filter that is not valid
   expect(await response.text()).toContain('older than: expected a time such as 30m, 2h or 1d')
 })
 
+test('messages are listed from either end, and a plan leads back to that end', async () => {
+  const oldest = await idsIn('messages')
+  expect(await idsIn('messages?order=newest')).toEqual(oldest.toReversed())
+  const page = await textOf('messages?order=newest&sender=news@shop.example')
+  expect(page).toContain('href="./messages?sender=news%40shop.example"')
+  expect(hiddenIn(page, 'back')).toBe('messages?sender=news%40shop.example&order=newest')
+})
+
 test('the search leads to a message, an address or destinations', async () => {
   const [id = ''] = await idsIn('messages')
   const leads = async (text: string) => (await ask(`search?q=${encodeURIComponent(text)}`)).headers.get('location')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { minutes, seconds } from '../../src/system/clock.ts'
 import { NO_TRAFFIC } from '../../src/store/traffic.ts'
-import { DESTINATIONS_KEPT, LastOutcomes, OUTCOMES_KEPT } from '../../src/telemetry/last-outcomes.ts'
+import { DESTINATIONS_KEPT, LastOutcomes, OUTCOMES_KEPT, WINDOWS_KEPT } from '../../src/telemetry/last-outcomes.ts'
 import { Meter } from '../../src/telemetry/meter.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -78,7 +78,16 @@ test('the last outcomes of a destination, with their causes', () => {
   expect(outcomes).toHaveLength(OUTCOMES_KEPT)
   expect(outcomes.slice(-4)).toEqual(['delivered', 'deferred', 'deferred', 'bounced'])
   expect(causes).toEqual([{ cause: '450 4.2.1 busy {n}', attempts: 3 }])
-  expect(last.of('else.example')).toEqual({ outcomes: [], causes: [] })
+  expect(last.of('else.example')).toEqual({ outcomes: [], causes: [], windows: [] })
+})
+
+test('the last windows of a destination', () => {
+  const last = new LastOutcomes()
+  const change = (window: number): QueueEvent => ({ kind: 'window', destination: 'far.example', window, inFlight: 1, feedback: 'positive' })
+  for (let n = 1; n <= 2 * WINDOWS_KEPT + 5; n++) last.listen(change(n), 0)
+  const { windows } = last.of('far.example')
+  expect(windows).toHaveLength(WINDOWS_KEPT)
+  expect(windows.at(-1)).toBe(2 * WINDOWS_KEPT + 5)
 })
 
 test('destinations that were attempted last are kept', () => {

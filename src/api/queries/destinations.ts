@@ -137,6 +137,7 @@ export async function destinationDetails(view: QueueView, asked: string, visible
     ...destinationJson(row, nodeOf(name)),
     last_outcomes: known?.recent.outcomes ?? [],
     last_causes: known?.recent.causes ?? [],
+    last_windows: known?.recent.windows ?? [],
     settings: settingsJson(view, name),
     as_of: epochSeconds(wallNow(view)),
   }

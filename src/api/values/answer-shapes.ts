@@ -109,6 +109,7 @@ export const destinationDetails = destination
   .extend({
     last_outcomes: z.array(z.string()).describe('outcomes of the last attempts, oldest first'),
     last_causes: z.array(recentCause),
+    last_windows: z.array(z.number()).describe('the window after each of its last changes, oldest first'),
     settings: z.object({ table: textOrNull, values: z.record(z.string(), z.string()) }),
     as_of: time,
   })
@@ -162,6 +163,7 @@ const statusDestination = z.object({
   waiting: count,
   window: z.number().nullable(),
   in_flight: z.number().nullable(),
+  next_due_time: timeOrNull,
   dead_until: timeOrNull,
   suspended_by: textOrNull,
   suspended_until: timeOrNull,

@@ -35,7 +35,18 @@ function show(value) {
       if (element.textContent !== text) element.textContent = text
     }
   }
+  showNews(value)
   reloadAtEnd(value)
+}
+
+/**
+ * Tells of records that are newer than the first one of the list. The list itself does not change under the pointer.
+ * @param {unknown} value
+ */
+function showNews(value) {
+  const news = document.querySelector('[data-newest]')
+  const newest = memberAt(value, 'records/0/id')
+  if (news instanceof HTMLElement && typeof newest === 'number') news.hidden = newest <= Number(news.dataset['newest'])
 }
 
 /**

@@ -4,7 +4,7 @@ import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
-import { linkTo } from '../markup/links.ts'
+import { linkTo, queryText } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, count } from '../markup/times.ts'
@@ -47,14 +47,18 @@ const filterForm = (view: View, { who, action }: AuditFacts['query']): Html =>
 export const auditScreen = (view: View, { page, query, before }: AuditFacts): Screen => ({
   title: 'Audit',
   place: 'audit',
+  live: before === '' ? { path: `api/v1/audit${queryText({ ...query, limit: 1 })}` } : null,
   main: html`${heading('Audit', 'Who changed the queue, the last change first.')} ${filterForm(view, query)}
-  ${table({
-    caption: 'Audit log',
-    columns: columnsOf(view),
-    rows: page.entries,
-    kind: 'messages',
-    empty: query.who + query.action === '' ? 'No operator has changed the queue yet.' : 'No record matches.',
-  })}
-  ${pager(view, 'audit', query, { next: page.next, isFirst: before === '', parameter: 'before' })}
-  ${asCommand(['audit'], { method: 'GET', path: 'api/v1/audit' })}`,
+    <p class="news" data-newest="${page.entries[0]?.id ?? 0}" hidden>
+      There are newer actions. <a href="${linkTo(view, 'audit', query)}">Show them</a>
+    </p>
+    ${table({
+      caption: 'Audit log',
+      columns: columnsOf(view),
+      rows: page.entries,
+      kind: 'audit',
+      empty: query.who + query.action === '' ? 'No operator has changed the queue yet.' : 'No record matches.',
+    })}
+    ${pager(view, 'audit', query, { next: page.next, isFirst: before === '', parameter: 'before' })}
+    ${asCommand(['audit'], { method: 'GET', path: 'api/v1/audit' })}`,
 })

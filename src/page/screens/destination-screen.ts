@@ -1,7 +1,7 @@
 /** One destination: its state, the causes for which its mail waits, and what can be done about it. */
 import type { CauseJson } from '../../presentation/cause-json.ts'
 import type { CausesValue, DestinationValue } from './shown-values.ts'
-import { bar, outcomeStrip } from '../markup/charts.ts'
+import { bar, outcomeStrip, sparkline } from '../markup/charts.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../markup/html.ts'
@@ -110,6 +110,15 @@ function causesSection(view: View, { causes, as_of: at }: CausesValue): Html {
   )
 }
 
+/** The curve of the window, and its present limit. */
+function windowFact({ last_windows: windows = [] }: DestinationValue, settings: readonly SettingValue[]): Part {
+  const [first, last] = [windows[0], windows.at(-1)]
+  if (first === undefined || last === undefined || windows.length < 2) return null
+  const limit = settings.find(({ name }) => name === 'destination_concurrency_limit')?.value
+  const changes = `${count(first)} → ${count(last)}${limit === undefined ? '' : `, limit ${limit}`}`
+  return html`${sparkline(windows, `window in its last ${windows.length} changes: ${changes}`, 'busy')}${changes}`
+}
+
 function outcomesFact(outcomes: readonly string[] | undefined): Part {
   if (outcomes === undefined || outcomes.length === 0) return null
   const delivered = outcomes.filter((outcome) => outcome === 'delivered').length
@@ -160,6 +169,7 @@ export function destinationScreen(view: View, { destination: one, causes, settin
         ['next due', one.next_due_time === null || one.state === 'suspended' ? null : due(view, one.next_due_time)],
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],
+        ['window', windowFact(one, settings)],
         ['node', one.node],
       ])}
       ${causes === null ? null : causesSection(view, causes)} ${settingsSection(settings)}

@@ -1,6 +1,6 @@
 /** All destinations with mail or a recorded state. */
 import type { DestinationValue } from './shown-values.ts'
-import { bar, outcomeStrip } from '../markup/charts.ts'
+import { bar } from '../markup/charts.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
@@ -37,11 +37,11 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
     heading: 'Waiting',
     kind: 'number',
     cell: ({ waiting, destination, state }) =>
-      html`<a href="${linkTo(view, 'messages', { destination })}">${count(waiting)}</a>${bar(waiting / most, toneOf(state))}`,
+      html`<a href="${linkTo(view, 'messages', { destination })}">${count(waiting)}</a
+        >${waiting === 0 ? null : bar(waiting / most, toneOf(state))}`,
   },
   { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
   { heading: 'Next', cell: (one) => nextOf(view, one) },
-  { heading: 'Last outcomes', cell: (one) => (one.last_outcomes === undefined ? '' : outcomeStrip(one.last_outcomes, 20)) },
   {
     heading: 'Last reply',
     kind: 'code',

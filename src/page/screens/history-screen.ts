@@ -8,7 +8,7 @@ import { html, type Html } from '../markup/html.ts'
 import { linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { clockTime, count, span } from '../markup/times.ts'
+import { clockTime, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
 export interface HistoryQuery {
@@ -33,18 +33,25 @@ interface Row {
 const columnsOf = (view: View): readonly Column<Row>[] => [
   { heading: 'Left', isTitle: true, cell: ({ recipient }) => clockTime(view, recipient.time) },
   { heading: 'Outcome', cell: ({ recipient }) => marked(recipient.outcome) },
-  { heading: 'Recipient', cell: ({ recipient }) => html`<span class="address">${recipient.address}</span>` },
-  { heading: 'Sender', cell: ({ message }) => html`<span class="address">${message.sender}</span>` },
+  {
+    heading: 'Recipient ← sender',
+    kind: 'parties',
+    cell: ({ message, recipient }) =>
+      html`<span class="address">${recipient.address}</span><br /><span class="faint">← ${message.sender}</span>`,
+  },
   {
     heading: 'Queue id',
     kind: 'code',
     cell: ({ message }) => html`<a href="${messageLink(view, message.queue_id)}">${message.queue_id}</a>`,
   },
-  { heading: 'Tries', kind: 'number', cell: ({ recipient }) => count(recipient.attempts) },
   {
-    heading: 'Took',
+    heading: 'Took, attempts',
     kind: 'number',
-    cell: ({ message, recipient }) => span(Math.max(0, recipient.time - message.arrival_time) * 1000),
+    cell: ({ message, recipient }) =>
+      html`<span class="lines"
+        ><span>${span(Math.max(0, recipient.time - message.arrival_time) * 1000)}</span>
+        <span class="faint">${plural(recipient.attempts, 'attempt')}</span></span
+      >`,
   },
   {
     heading: 'Reply',

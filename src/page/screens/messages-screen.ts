@@ -25,9 +25,16 @@ export interface MessagesFacts {
   readonly count: CountValue | null
   readonly senders: SendersValue | null
   readonly after: string
+  readonly order: MessageOrder
   /** Sentence about a value of the filter that is invalid; null for none. */
   readonly problem: string | null
 }
+
+export const MESSAGE_ORDERS = ['oldest', 'newest'] as const
+export type MessageOrder = (typeof MESSAGE_ORDERS)[number]
+
+/** The order in a query; the first one is that of a query without it. */
+const inQuery = (order: MessageOrder): MessageOrder | null => (order === MESSAGE_ORDERS[0] ? null : order)
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']
 
@@ -140,7 +147,7 @@ function actionBar({ filter, count: matching }: MessagesFacts): Html {
 
 /** The listing inside the form that starts operations. */
 function listing(view: View, facts: MessagesFacts): Html {
-  const { page, filter, after } = facts
+  const { page, filter, after, order } = facts
   const rows = table({
     caption: 'Messages',
     columns: columnsOf(view),
@@ -151,7 +158,7 @@ function listing(view: View, facts: MessagesFacts): Html {
       : html`No message matches: ${describedFilter(filter)}.`,
   })
   if (!view.requester.mayOperate || page.messages.length === 0) return rows
-  const back = `messages${queryText({ ...conditionsOf(filter), after })}`
+  const back = `messages${queryText({ ...conditionsOf(filter), order: inQuery(order), after })}`
   return html`<form action="${linkTo(view, 'operations/new')}" method="get" data-dialog>
     ${hidden({ ...conditionsOf(filter), back })} ${rows} ${actionBar(facts)}
   </form>`
@@ -181,15 +188,29 @@ function about({ filter, count: matching }: MessagesFacts): string {
   return isAny(filter) ? number : `${number === '' ? 'Messages' : number}: ${describedFilter(filter)}`
 }
 
+/** Links to the listing from its other end. */
+const orderLinks = (view: View, { filter, order }: MessagesFacts): Html =>
+  html`<nav class="choices" aria-label="Order">
+    ${MESSAGE_ORDERS.map(
+      (one) =>
+        html`<a
+          href="${linkTo(view, 'messages', { ...conditionsOf(filter), order: inQuery(one) })}"
+          ${one === order ? html` aria-current="true"` : null}
+          >${one} first</a
+        >`,
+    )}
+  </nav>`
+
 export function messagesScreen(view: View, facts: MessagesFacts): Screen {
-  const { page, filter, after, problem } = facts
-  const query = conditionsOf(filter)
+  const { page, filter, after, order, problem } = facts
+  const query = { ...conditionsOf(filter), order: inQuery(order) }
   return {
     title: 'Messages',
     place: 'messages',
     main: html`${heading('Messages', about(facts))} ${filterForm(view, facts)}
     ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`} ${senderList(view, facts)}
-    ${listing(view, facts)} ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
+    ${page.messages.length > 1 || after !== '' ? orderLinks(view, facts) : null} ${listing(view, facts)}
+    ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
     ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,
   }
 }

@@ -1,10 +1,10 @@
 /** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
 import type { StatusDestination, NowValue, SeriesValue } from './shown-values.ts'
-import { outcomeStrip, sparkline, thinned } from '../markup/charts.ts'
-import { section, type Screen } from '../markup/frame.ts'
+import { bar, outcomeStrip, sparkline, thinned } from '../markup/charts.ts'
+import { buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
-import { marked, shapeOf } from '../markup/marks.ts'
+import { marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { age, count, due, messages, plural, rate } from '../markup/times.ts'
 import type { AttentionJson } from '../../presentation/attention-json.ts'
@@ -23,6 +23,7 @@ const RATES = [
 ] as const
 
 const RANGES = { '1h': 'last hour', '6h': 'last 6 hours', '24h': 'last day' } as const
+const RANGE_NAMES = ['1h', '6h', '24h'] as const
 
 /** Points of a curve; more do not show in its width. */
 const POINTS = 120
@@ -44,7 +45,7 @@ function rateTile({ now, series }: NowFacts, [kind, name, tone]: (typeof RATES)[
 
 const rangeLinks = (view: View, chosen: SeriesValue['range']): Html =>
   html`<nav class="choices" aria-label="Range of the curves">
-    ${(['1h', '6h', '24h'] as const).map(
+    ${RANGE_NAMES.map(
       (range) =>
         html`<a href="${linkTo(view, '', { range: range === '1h' ? null : range })}" ${range === chosen ? html` aria-current="true"` : null}
           >${range}</a
@@ -110,12 +111,20 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
   }
 }
 
-const attentionItem = (mark: Html, sentence: Html, link: string | null): Html =>
+const attentionItem = (mark: Html, sentence: Html, link: string | null, action: Html | null = null): Html =>
   html`<li>
     ${mark}
     <p>${sentence}</p>
-    ${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
+    ${action}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
   </li>`
+
+/** The action that opens a destination again. */
+function reopening(view: View, { destination, state }: StatusDestination): Html | null {
+  if (!view.requester.mayOperate) return null
+  if (state === 'suspended') return buttonLink(`${destinationLink(view, destination)}/resume`, 'Resume…')
+  const back = `destinations/${encodeURIComponent(destination)}`
+  return buttonLink(linkTo(view, 'operations/new', { operation: 'flush', destination, back }), 'Flush…')
+}
 
 function attentionList(view: View, { closed_destinations: closed, attention }: NowValue): Html | null {
   if (closed.length + attention.length === 0) return null
@@ -124,7 +133,9 @@ function attentionList(view: View, { closed_destinations: closed, attention }: N
     ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one))),
     ...closed
       .slice(0, SENTENCES)
-      .map((one) => attentionItem(shapeOf(one.state), attentionSentence(view, one), destinationLink(view, one.destination))),
+      .map((one) =>
+        attentionItem(shapeOf(one.state), attentionSentence(view, one), destinationLink(view, one.destination), reopening(view, one)),
+      ),
     ...(further > 0 ? [attentionItem(shapeOf('warning'), html`${plural(further, 'further destination')} dead or suspended`, null)] : []),
   ]
   return section(
@@ -136,14 +147,27 @@ function attentionList(view: View, { closed_destinations: closed, attention }: N
 }
 
 /** Time of the next attempt at a destination, or of its probe. */
-function nextOf(view: View, { state, dead_until: deadUntil, suspended_until: until }: StatusDestination): Part {
+function nextOf(
+  view: View,
+  { state, dead_until: deadUntil, suspended_until: until, next_due_time: next, waiting }: StatusDestination,
+): Part {
   if (state === 'suspended') return until === null ? 'when resumed' : due(view, until)
-  return state === 'dead' && deadUntil !== null ? html`probe ${due(view, deadUntil)}` : '–'
+  if (state === 'dead' && deadUntil !== null) return html`probe ${due(view, deadUntil)}`
+  return next === null || waiting === 0 ? '–' : due(view, next)
+}
+
+/** The reply for which a destination is closed, or the most frequent cause of its last attempts with their number. */
+function lastWord({ last_reply: reply, last_causes: causes }: StatusDestination): Part {
+  const [first] = causes ?? []
+  const text = reply ?? first?.cause
+  if (text === undefined) return null
+  const further = reply === null ? (causes ?? []).length - 1 : 0
+  return html`<span class="reply">${text}</span>${further > 0 ? html` <span class="faint">+ ${plural(further, 'cause')}</span>` : null}`
 }
 
 const livePath = (one: StatusDestination, member: string): string => `largest_destinations/${encodeURIComponent(one.destination)}/${member}`
 
-const destinationColumns = (view: View): readonly Column<StatusDestination>[] => [
+const destinationColumns = (view: View, most: number): readonly Column<StatusDestination>[] => [
   {
     heading: 'Destination',
     isTitle: true,
@@ -155,8 +179,8 @@ const destinationColumns = (view: View): readonly Column<StatusDestination>[] =>
     kind: 'number',
     cell: (one) =>
       html`<a href="${linkTo(view, 'messages', { destination: one.destination })}" data-live="${livePath(one, 'waiting')}" data-form="count"
-        >${count(one.waiting)}</a
-      >`,
+          >${count(one.waiting)}</a
+        >${one.waiting === 0 ? null : bar(one.waiting / most, toneOf(one.state))}`,
   },
   {
     heading: 'In flight',
@@ -168,7 +192,7 @@ const destinationColumns = (view: View): readonly Column<StatusDestination>[] =>
   },
   { heading: 'Next', cell: (one) => nextOf(view, one) },
   { heading: 'Last outcomes', cell: (one) => outcomeStrip(one.last_outcomes ?? [], 20) },
-  { heading: 'Last reply', kind: 'code', cell: (one) => html`<span class="reply">${one.last_reply ?? ''}</span>` },
+  { heading: 'Last word', kind: 'code', cell: lastWord },
 ]
 
 const emptyQueue = (view: View, { last_hour: hour }: NowValue): Html =>
@@ -193,7 +217,7 @@ function whereItWaits(view: View, now: NowValue): Html {
     'Where it waits',
     table({
       caption: 'Destinations with the most waiting mail',
-      columns: destinationColumns(view),
+      columns: destinationColumns(view, Math.max(1, ...shown.map(({ waiting }) => waiting))),
       rows: shown,
       empty: 'No destination has waiting mail.',
       kind: 'where',
@@ -211,8 +235,11 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
     main: html`<h1 class="unseen">Now</h1>
       <section class="rates" aria-label="Rates">
+        <div class="heading">
+          <h2>Recipients per second</h2>
+          ${rangeLinks(view, series.range)}
+        </div>
         <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
-        ${rangeLinks(view, series.range)}
       </section>
       ${queueStrip(view, now)} ${attentionList(view, now)} ${queued === 0 ? emptyQueue(view, now) : whereItWaits(view, now)}`,
   }

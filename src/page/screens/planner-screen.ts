@@ -1,4 +1,5 @@
 /** The planner: what retry policies do to mail that is deferred, before they are set. */
+import { replay, type Replay } from '../../planner/replay.ts'
 import type { PlanJson } from '../../presentation/plan-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { field } from '../markup/fields.ts'
@@ -9,7 +10,7 @@ import { legend, logPlot, type Curve } from '../markup/log-plot.ts'
 import { shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { timeline } from '../markup/message-timeline.ts'
-import { count, span } from '../markup/times.ts'
+import { count, messages, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
 /** The fields of the form, as they were entered. */
@@ -25,6 +26,8 @@ export interface PlannerFacts {
   readonly query: PlannerQuery
   /** A plan with the curve of extra waits for each policy. */
   readonly plans: readonly PlanJson[]
+  /** Ages in seconds of the oldest messages that wait now. */
+  readonly waiting: readonly number[]
   readonly problem: string | null
 }
 
@@ -97,6 +100,36 @@ const curvesOf = (plans: readonly PlanJson[]): readonly Curve[] =>
     ),
   }))
 
+/** Waits until the next attempt by which the messages of the queue are counted, in seconds. */
+const WAITS = [300, 3_600, 14_400]
+
+/** The mail that waits now under each policy. */
+function replaySection(plans: readonly PlanJson[], waiting: readonly number[]): Html | null {
+  if (waiting.length === 0) return null
+  const counted = new Map(plans.map((plan) => [plan, replay(plan, waiting, WAITS)]))
+  const row = (name: string, pick: (one: Replay) => number | undefined): Figure => ({
+    name,
+    value: (plan) => {
+      const one = counted.get(plan)
+      return one === undefined ? '–' : count(pick(one) ?? 0)
+    },
+  })
+  const rows = [
+    ...WAITS.map((wait, i) =>
+      row(i === 0 ? `Within ${duration(wait)}` : `After that, within ${duration(wait)}`, ({ within }) => within[i]),
+    ),
+    row('Later', ({ later }) => later),
+    row('Returned at once', ({ returned }) => returned),
+  ]
+  return section(
+    'The mail that waits now',
+    table({ caption: 'Next attempts of the mail that waits', columns: columnsOf(plans), rows, empty: '' }),
+    {
+      aside: `next attempt of the oldest ${messages(waiting.length)}, as if the policy had applied since the arrival`,
+    },
+  )
+}
+
 /** The settings of the first policy, to paste into the configuration. */
 const settings = ({ policy, minimal, maximal, lifetime }: PlannerQuery): string =>
   [
@@ -106,7 +139,7 @@ const settings = ({ policy, minimal, maximal, lifetime }: PlannerQuery): string 
     `maximal_queue_lifetime = ${JSON.stringify(lifetime)}`,
   ].join('\n')
 
-export function plannerScreen(view: View, { query, plans, problem }: PlannerFacts): Screen {
+export function plannerScreen(view: View, { query, plans, waiting, problem }: PlannerFacts): Screen {
   const texts = plans.map(({ policy }) => policy)
   return {
     title: 'Planner',
@@ -129,6 +162,7 @@ export function plannerScreen(view: View, { query, plans, problem }: PlannerFact
               'Figures',
               table({ caption: 'Figures', columns: columnsOf(plans), rows: [...FIGURES, ...outageFigures(plans)], empty: '' }),
             ),
+            replaySection(plans, waiting),
             section('To set it', html`<pre class="settings"><code>${settings(query)}</code></pre>`),
           ]
     }

@@ -24,6 +24,7 @@ export interface SeriesValue {
 
 export interface DestinationValue extends DestinationJson {
   readonly last_outcomes?: readonly string[]
+  readonly last_windows?: readonly number[]
 }
 
 export interface CausesValue {
