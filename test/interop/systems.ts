@@ -111,7 +111,9 @@ export async function startDeferd(folder: string, options: PairOptions): Promise
   const loaded = configFrom({ transport_maps: options.transportMaps ?? {} }, 'relay.example', { overrides })
   const events = new Events(() => systemClock.now())
   const lines: string[] = []
-  events.listen((event) => lines.push(...postfixLines(event).map(({ program, text }) => `${program}: ${text}`)))
+  // The Postfix of Debian 12 has no tls= in its lines (smtp_log_tls_feature_status, Postfix 3.11).
+  const written = { tlsStatus: false }
+  events.listen((event) => lines.push(...postfixLines(event, written).map(({ program, text }) => `${program}: ${text}`)))
   const daemon = await startDaemon({ loaded, events })
   const operator = new Operator()
   return {
