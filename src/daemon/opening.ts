@@ -57,8 +57,8 @@ export interface SharingNode {
   readonly database: () => DatabaseState | null
   /** All running nodes. */
   readonly peers: Peers
-  /** Begins to beat and to take shards. */
-  start(): void
+  /** Begins to beat and to take shards. Resolves when the node may accept mail, or its first beat has failed. */
+  start(): Promise<void>
   /** Begins to give all shards away, before the node leaves. */
   drain(): void
 }
@@ -168,7 +168,7 @@ export class Opening {
     await this.parts.relay.start()
     const operations = await this.#openControl(this.parts)
     this.#parts = { ...this.parts, operations }
-    this.#joinNodes(this.parts, operations)
+    await this.#joinNodes(this.parts, operations)
     this.#sendEvents(this.parts)
     await this.#openMaintenance(this.parts)
   }
@@ -212,9 +212,9 @@ export class Opening {
   }
 
   /** Takes part among the nodes of a shared queue, and answers the questions of commands. */
-  #joinNodes({ node, relay, accessEntries }: OpenParts, operations: Operations): void {
+  async #joinNodes({ node, relay, accessEntries }: OpenParts, operations: Operations): Promise<void> {
     if (node === null) return
-    node.start()
+    await node.start()
     this.#followAccess(accessEntries)
     // A node that was taken over has no time for its deliveries, and no shards.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))

@@ -37,6 +37,7 @@ interface Answering {
   left: number
 }
 
+/** A receiver of webhooks in a world, made by `world.webhook()`. */
 export class Webhook {
   /** The secret that signs, as `whsec_` and base64: the application verifies with it. */
   readonly secret = `whsec_${Buffer.from('secret of a test world, 32 bytes').toString('base64')}`

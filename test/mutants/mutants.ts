@@ -31,8 +31,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an expiry without an attempt has no event',
     'outbox/event-recorder.ts',
-    'if (this.isIdle) return undefined\n    const offset',
-    'if (this.isIdle || outcome.result === null) return undefined\n    const offset',
+    'this.#tell()\n    const offset',
+    'if (outcome.result === null) return undefined\n    const offset',
   ),
   mutant('a message leaves without an event', OPERATING, '  queue.outbox.removed(message, leftAt)\n', ''),
   mutant(

@@ -186,7 +186,11 @@ Examples:
     (name: string, _options: unknown, command: Command) => test(shell, name, command),
   )
   subcommand(parent, 'secret <name>', 'change the secret, and print the new one once')
-    .option('--overlap <time>', 'time in which the old secret signs beside the new one', durationArgument, DAY)
+    .addOption(
+      new Option('--overlap <time>', 'time in which the old secret signs beside the new one')
+        .argParser(durationArgument)
+        .default(DAY, '1d'),
+    )
     .action((name: string, options: { readonly overlap: Duration }, command: Command) => changeSecret(shell, name, options, command))
   subcommand(parent, 'replay <name>', 'send events again, with the ids that they had')
     .option('--since <time>', 'the events of this time: 2h, 3d', durationArgument)

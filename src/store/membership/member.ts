@@ -109,12 +109,13 @@ export class Member implements Membership {
     if (this.#state === 'member') this.#tasks.add(draining())
   }
 
-  /** Begins to beat and to take shards, after the relay has started. */
-  start(): void {
+  /** Begins to beat and to take shards, after the relay has started. Resolves when the first beat is answered, or has failed. */
+  start(): Promise<void> {
     this.#state = 'member'
     this.#deps.nodes.onHint(() => this.#hint())
-    this.#beat()
+    const beaten = this.#beat()
     this.#poll()
+    return beaten
   }
 
   /** Ends the membership without a word. Other nodes take this one over. */
@@ -137,7 +138,7 @@ export class Member implements Membership {
 
   // --- beats
 
-  #beat(): void {
+  async #beat(): Promise<void> {
     if (this.#state !== 'member') return
     const { clock } = this.#deps
     this.#beating = true
@@ -149,20 +150,20 @@ export class Member implements Membership {
       const now = clock.monotonic()
       // The look at which a silent node is taken over does not wait for the next regular beat.
       const at = this.#wanted ? now : Math.min(due, nextSilence(this.#observations, this.#times.lease, now))
-      this.#beatTimer = clock.after(Math.max(0, at - now), () => this.#beat())
+      this.#beatTimer = clock.after(Math.max(0, at - now), () => void this.#beat())
       this.#wanted = false
     }
-    this.#tasks.add(
-      this.#beatOnce()
-        .catch((error: unknown) => this.#failed(error))
-        .finally(next),
-    )
+    const beaten = this.#beatOnce()
+      .catch((error: unknown) => this.#failed(error))
+      .finally(next)
+    this.#tasks.add(beaten)
+    await beaten
   }
 
   /** Beats without waiting, because shards have become free. */
   #beatSoon(): void {
     if (this.#beating) this.#wanted = true
-    else this.#beat()
+    else void this.#beat()
   }
 
   async #beatOnce(): Promise<void> {

@@ -52,7 +52,7 @@ export async function visitQueue({ database, name, lease, machine, queuesMail }:
     lease,
     onEvent: () => undefined,
   })
-  member.start()
+  void member.start()
   return {
     id: node,
     store,

@@ -99,7 +99,7 @@ export class SimulatedNode {
     // The process may have ended, or have been told to end, during its start.
     if (this.#life !== life || this.#leaving === life) return
     this.#listens = true
-    life.member.start()
+    void life.member.start()
   }
 
   #assemble(): Life {

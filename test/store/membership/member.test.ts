@@ -57,7 +57,7 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
   }
   const start = async (count: number) => {
     const nodes = Array.from({ length: count }, join)
-    for (const { member } of nodes) member.start()
+    for (const { member } of nodes) void member.start()
     await driver.rest()
     return nodes
   }
@@ -98,7 +98,7 @@ test('a node that joins gets its share, four shards per beat, and each shard has
   if (first === undefined) return
   await advance(10)
   const second = join()
-  second.member.start()
+  void second.member.start()
   for (let n = 0; n < 800; n++) {
     await advance(0.1)
     for (const name of ['a.example', 'b.example', 'c.example']) {
@@ -116,7 +116,7 @@ test('a shard is released after its mail was given back, and not scheduled meanw
   const { queue, join, start, advance } = cluster({ lettingGo: 3_500 })
   const [first] = await start(1)
   if (first === undefined) return
-  join().member.start()
+  void join().member.start()
   await advance(1)
   const [shard] = first.lettingGo[0]?.shards ?? []
   const name = Array.from({ length: 10_000 }, (_, n) => `${n}.example`).find((one) => shardOf(one) === shard) ?? ''
@@ -275,7 +275,7 @@ test('shards whose taking or release was not answered are found at the next beat
   if (a === undefined) return
   const b = join()
   for (const { state } of [a, b]) state.losesAnswers = true
-  b.member.start()
+  void b.member.start()
   await advance(100)
   for (const { state } of [a, b]) state.losesAnswers = false
   await advance(2)
