@@ -83,6 +83,8 @@ export async function startStatementCutter(serverPort: number): Promise<Statemen
     server.on('close', () => client.destroy())
     client.on('data', (bytes) => {
       for (const message of fromClient.add(bytes)) {
+        // Statements behind the one after which the session breaks are lost with it.
+        if (lastAnswer !== null) return
         if (isFirst) isWriting = WRITING.test(message.toString('latin1'))
         const isEnd = !isFirst && (message[0] === SYNC || message[0] === QUERY)
         isFirst = false
@@ -94,8 +96,6 @@ export async function startStatementCutter(serverPort: number): Promise<Statemen
           if (isHit) lastAnswer = unanswered
         }
         server.write(message)
-        // Statements behind it are lost with the session.
-        if (lastAnswer !== null) return
       }
     })
     server.on('data', (bytes) => {
