@@ -13,6 +13,9 @@ import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
 import { PrefixProxy } from '../support/prefix-proxy.ts'
 import { SampleServer } from '../support/web-server.ts'
 
+/** Time in which the page shows a change, on a busy machine too. */
+const PATIENCE = { timeout: 10_000 }
+
 describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
   let daemon: PageDaemon
   let proxy: PrefixProxy
@@ -107,13 +110,13 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await queueOne()
     await page.clock.runFor(seconds(10))
     await page.getByText(/^not live since \d\d:\d\d: asks every 10 s$/).waitFor()
-    await expect.poll(() => shownIn(page)).toBe(before + 1)
+    await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 1)
     expect(await isStale(page)).toBe(false)
     proxy.state = 'works'
     await page.clock.runFor(seconds(15))
     await page.getByText('live', { exact: true }).waitFor()
     await queueOne()
-    await expect.poll(() => shownIn(page)).toBe(before + 2)
+    await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 2)
     const asked = proxy.requests
     // Longer than the interval of requests, with an event in each step.
     for (let step = 0; step < 3; step++) {
@@ -139,21 +142,21 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const page = await liveTab()
     expect(proxy.streams.size).toBe(1)
     await show(page, 'hidden')
-    await expect.poll(() => proxy.streams.size).toBe(0)
+    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
     const asked = proxy.requests
     await page.clock.runFor(seconds(120))
     await queueOne()
     const before = await shownIn(page)
     expect([proxy.requests, proxy.streams.size]).toEqual([asked, 0])
     await show(page, 'visible')
-    await expect.poll(() => shownIn(page)).toBe(before + 1)
+    await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 1)
     expect([await isStale(page), proxy.streams.size]).toEqual([false, 1])
     // A screen without a stream asks at intervals.
     await page.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`)
-    await expect.poll(() => proxy.streams.size).toBe(0)
+    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
     const polled = proxy.requests
     await page.clock.runFor(seconds(11))
-    await expect.poll(() => proxy.requests).toBe(polled + 1)
+    await expect.poll(() => proxy.requests, PATIENCE).toBe(polled + 1)
     await show(page, 'hidden')
     await page.clock.runFor(seconds(120))
     expect(proxy.requests).toBe(polled + 1)
@@ -166,7 +169,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const before = await row.boundingBox()
     const shown = await shownIn(page)
     await daemon.send(Array.from({ length: 8 }, (_, i) => ({ from: 'new@example.org', to: `more${i}@far.example` })))
-    await expect.poll(() => shownIn(page)).toBe(shown + 8)
+    await expect.poll(() => shownIn(page), PATIENCE).toBe(shown + 8)
     const after = await row.boundingBox()
     expect([after?.y, after?.height]).toEqual([before?.y, before?.height])
     expect(await row.evaluate((element) => element.matches(':hover'))).toBe(true)
