@@ -68,7 +68,7 @@ const program = ({ node, dist, compiled, dependencies, migrations, read }: Relay
   link('usr/bin/deferd', fromUsr(PROGRAM)),
   copy('package.json', `${HOME}/package.json`),
   ...migrations.map((path) => copy(path, `${HOME}/${path}`)),
-  ...compiled.filter((path) => path.endsWith('.js')).map((path) => copy(`${dist}/${path}`, `${HOME}/dist/${path}`)),
+  ...compiled.filter((path) => !path.endsWith('.d.ts')).map((path) => copy(`${dist}/${path}`, `${HOME}/dist/${path}`)),
   ...[...dependencies].map(([path, from]) => copy(from, `${HOME}/${path}`)),
 ]
 
