@@ -28,7 +28,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     const reason: unknown = interrupted.signal.aborted ? interrupted.signal.reason : error
     process.stderr.write(`bench: ${reason instanceof Error ? reason.message : String(reason)}\n`)
-    // What was interrupted may wait for ever.
+    // An interrupted part may wait for ever.
     if (interrupted.signal.aborted) process.exit(1)
     return error instanceof UsageError ? EX_USAGE : 1
   }

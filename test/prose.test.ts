@@ -64,8 +64,18 @@ test('no retired phrase is in the sources or pages', () => {
   expect([...sources, ...pages].flatMap((path) => found(path, RETIRED_PHRASES, 'gi'))).toEqual([])
 })
 
-test('no doc comment begins with a free relative clause', () => {
-  const opening = /\/\*\*\s*(?:\*\s*)?(What|Who|Whoever|Whatever|Whom|Nobody|Somebody|Everybody)\b/g
-  const beginning = sources.flatMap((path) => [...read(path).matchAll(opening)].map(([, word]) => `${path}: ${word}`))
+test('no comment begins with a free relative clause', () => {
+  const commented = [
+    ...sources,
+    ...['test', 'scripts', 'bin'].flatMap((folder) => [...filesUnder(folder, '.ts'), ...filesUnder(folder, '.js')]),
+  ]
+  const opening = /^\s*(?:\/\*\*|\*|\/\/)\s+(?:What|Who|Whoever|Whatever|Whom|Where|Wherever|Nobody|Somebody|Everybody)\b.*/
+  // Looks at the first line of each comment, because later lines continue a sentence.
+  const beginning = commented.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .filter((line, i, lines) => opening.test(line) && !/^\s*(?:\*\s+\S|\/\/)/.test(lines[i - 1] ?? ''))
+      .map((line) => `${path}: ${line.trim()}`),
+  )
   expect(beginning).toEqual([])
 })

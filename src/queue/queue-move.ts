@@ -12,7 +12,7 @@ import { MoveRefused, offsetBetween, QueueMover, type MovableQueue, type MovedQu
 
 /** An operator's request to move a queue. */
 export interface MoveRequest {
-  /** Where the operator expects the queue that moves: the daemon of a folder may have another one in a database. */
+  /** Place of the queue that the operator means to move: the daemon of a folder may have another one in a database. */
   readonly from: 'directory' | 'database'
   /** Directory of the target, as an absolute path, or its URL. */
   readonly to: string

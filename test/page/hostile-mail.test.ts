@@ -156,7 +156,7 @@ const FORBIDDEN_TAGS = new Set([
 
 /** Expects that a page has no markup but that of the templates, and no character that controls what is shown. */
 function expectInert(page: string, at: string): void {
-  // Whatever opens a tag is one of the templates.
+  // Every "<" opens a tag of the templates.
   expect(page.replace(TAG, ''), at).not.toMatch(/[<>]/)
   for (const [, , tag = '', attributes = ''] of page.matchAll(TAG)) {
     expect(FORBIDDEN_TAGS.has(tag), `${at}: <${tag}>`).toBe(false)

@@ -98,7 +98,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
         expect(here.window).toBeGreaterThan(0)
       }
 
-      // What one page has put on hold, the other one releases.
+      // The page of the second node releases the mail that the first one put on hold.
       const held = await carryOut(first, 'hold')
       expect(textOf(held)).toContain(`${all} messages were put on hold`)
       expect(textOf(await second.page.open('messages?queue=hold'))).toContain(`${all} messages: queue hold`)

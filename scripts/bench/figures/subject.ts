@@ -26,7 +26,7 @@ export interface Setting {
 
 export interface Part {
   readonly name: string
-  /** What it measures, in a few words. */
+  /** Its subject, in a few words. */
   readonly about: string
   readonly measure: (setting: Setting) => Promise<readonly Figure[]>
 }

@@ -124,7 +124,7 @@ async function takeTurn(setting: Setting, { name, daemon, access }: Contestant, 
   }
 }
 
-/** What a program printed at its end. Throws when it failed. */
+/** Last line that a program printed, as JSON. Throws when the program failed. */
 async function said<T>(child: Child): Promise<T> {
   const end = await child.ended
   if (end !== 'exit code 0') throw new Error(`${child.name} ended (${end}): ${child.lastWords()}`)

@@ -1,21 +1,17 @@
-/**
- * Two implementations of QueueClient: one that calls a running daemon over its control socket, and a direct one for a command
- * that owns the queue. Both run the same operations.
- */
+/** QueueClient that calls a running daemon over its control socket. */
 import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { errorCode } from '../../system/caught-error.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
 import { VERSION } from '../../system/version.ts'
 import { controlPath } from '../../daemon/admin/socket-path.ts'
-import type { AccessEntries, AccessRequestedEntry } from '../../access/access-entries.ts'
+import type { AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { AuditId } from '../../store/audit-log.ts'
-import { removePolicy, type PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
-import type { StsPolicyStore } from '../../store/sts-policy.ts'
+import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
 import type { AccessSubject } from '../../store/access-entry.ts'
 import type { OperationReply } from '../../daemon/control-operations.ts'
 import type { MoveReply } from '../../daemon/control-server.ts'
-import type { Operations, SuspensionRequest } from '../../queue/operations.ts'
+import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
@@ -25,10 +21,9 @@ import type {
   NewSecretRequest,
   NewSubscriptionRequest,
   ReplayRequest,
-  SubscriptionChanges,
   SubscriptionRemoval,
 } from '../../subscriptions/subscription-changes.ts'
-import { addToken, removeToken, type NewToken, type TokenChangesDeps } from '../../admin/token-changes.ts'
+import type { NewToken } from '../../admin/token-changes.ts'
 import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/admin/account-requests.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -244,29 +239,3 @@ export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise
 /** The running daemon reads the files of its configuration again. False when no daemon runs. */
 export const askToReadFiles = async (queueDirectory: string): Promise<boolean> =>
   (await answerOf(async () => (await new DaemonClient(controlPath(queueDirectory)).readFiles(), true))) ?? false
-
-type DirectParts = Pick<QueueClient, 'move' | 'close'> &
-  TokenChangesDeps & { readonly access: AccessEntries; readonly store: StsPolicyStore; readonly subscriptions: SubscriptionChanges }
-
-/** Creates a client that runs operations in this process, which owns the queue until the client is closed. */
-export function directClient(operations: Operations, { move, close, access, subscriptions, ...tokens }: DirectParts): QueueClient {
-  return {
-    move,
-    addToken: (token) => addToken(token, tokens),
-    removeToken: (removal) => removeToken(removal, tokens),
-    addSubscription: (request) => subscriptions.add(request),
-    removeSubscription: (removal) => subscriptions.remove(removal),
-    changeSecret: (request) => subscriptions.changeSecret(request),
-    replayEvents: (request) => subscriptions.replay(request),
-    perform: (order, progress) => operations.perform(order, progress),
-    undo: (undo, progress) => operations.undo(undo, progress),
-    cancel: (operation, who) => operations.jobs.cancel(operation, who),
-    suspend: (name, request) => operations.suspend(name, request),
-    resume: (name, who) => operations.resume(name, who),
-    addAccess: (entry) => access.add(entry),
-    removeAccess: (subject, key, who) => access.remove(subject, key, who),
-    removeStsPolicy: (removal) => removePolicy(removal, tokens),
-    destinations: () => Promise.resolve(null),
-    close,
-  }
-}

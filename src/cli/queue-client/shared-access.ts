@@ -2,14 +2,10 @@
  * Access to a queue in PostgreSQL from any machine with its credentials. Running nodes are asked through the database; an operation
  * runs in this process, which is a node without shards until it has ended.
  */
-import { AccessEntries } from '../../access/access-entries.ts'
-import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { databaseName } from '../../config/values/database-url.ts'
-import { Operations } from '../../queue/operations.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
-import { storedScheduler } from '../../queue/stored-scheduler.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
 import { Connection } from '../../store/postgres/session/database-connection.ts'
@@ -19,11 +15,8 @@ import { openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
-import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
-import { EventRecorder } from '../../outbox/event-recorder.ts'
-import { Events } from '../../telemetry/events.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import { directClient } from './daemon-client.ts'
+import { clientOfQueue } from './opened-queue-client.ts'
 
 export interface AccessDeps {
   readonly clock: MachineClock
@@ -77,29 +70,8 @@ export class SharedAccess {
     const { node_name: name, node_lease: lease } = config
     const visit = await visitQueue({ database: databaseOf(config), name, lease, machine: this.#deps.clock })
     const { store, reader, clock, close } = visit
-    const policies = new DestinationPolicies(config)
-    const events = new Events(() => clock.now())
-    const recorder = new EventRecorder(clock)
-    await recorder.refresh(store)
-    const scheduler = storedScheduler(store, reader, recorder)
-    const operations = new Operations({
-      store,
-      reader,
-      events,
-      recorder,
-      clock,
-      policies: () => policies,
-      retention: () => config,
-      scheduler,
-    })
-    return directClient(operations, {
-      access: new AccessEntries({ store, reader, clock }),
-      subscriptions: new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) }),
-      store,
-      clock,
-      move: (request, progress) => this.#move(visit, request, progress),
-      close,
-    })
+    const move = (request: MoveRequest, progress: (soFar: MoveProgress) => void) => this.#move(visit, request, progress)
+    return clientOfQueue({ config, store, reader, clock, move, close })
   }
 
   async #move(visit: VisitingNode, request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {

@@ -14,7 +14,7 @@ export interface AcceptedMail {
   readonly content: string
 }
 
-/** What the smarthosts accept, and what they have accepted. */
+/** Mail that the smarthosts have accepted, and the rule by which they accept. */
 export class Acceptance {
   #accepted: AcceptedMail[] = []
   /** Defers recipients outside of now.test. */

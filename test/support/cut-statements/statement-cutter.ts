@@ -11,7 +11,7 @@ const [SYNC, QUERY, READY] = [0x53, 0x51, 0x5a]
 
 export type Moment = 'before' | 'after'
 
-/** Where a session breaks. */
+/** Point at which a session breaks. */
 export interface Cut {
   /** Number of the statement after the last `arm`, or after the last break, counted from 1 over all writing sessions. */
   readonly statement: number

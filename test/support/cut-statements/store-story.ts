@@ -207,7 +207,7 @@ const ROWS = `
     union all select 'file' from maildrop_file union all
     select 'chunk' from chunk where content_id not in (select content_id from message)) leftovers`
 
-/** What the queue holds, in an order that does not depend on ids. */
+/** Rows of the queue as text, in an order that does not depend on ids. */
 export async function holds(connection: Connection): Promise<readonly string[]> {
   const rows = await connection.query<{ kind: string; sender: string | null; what: string }>(ROWS)
   const history = await connection.query<{ record: string }>('select record from history')

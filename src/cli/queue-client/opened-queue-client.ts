@@ -1,0 +1,67 @@
+/**
+ * QueueClient that changes a queue in the process of the command: the queue of a folder while no daemon runs, or the queue of several
+ * nodes. Runs the same operations as the daemon.
+ */
+import { AccessEntries } from '../../access/access-entries.ts'
+import { addToken, removeToken } from '../../admin/token-changes.ts'
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
+import { removePolicy } from '../../delivery/sts/policy-removal.ts'
+import { EventRecorder } from '../../outbox/event-recorder.ts'
+import { Operations } from '../../queue/operations.ts'
+import { storedScheduler } from '../../queue/stored-scheduler.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
+import type { Clock } from '../../system/clock.ts'
+import { Events } from '../../telemetry/events.ts'
+import type { QueueClient } from '../shell/queue-client.ts'
+
+interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
+  readonly config: Config
+  readonly store: QueueStore
+  readonly reader: QueueReader
+  readonly clock: Clock
+}
+
+/** Creates a client of an opened queue. `close` closes the queue. */
+export async function clientOfQueue({ config, store, reader, clock, move, close }: OpenedQueue): Promise<QueueClient> {
+  // Events have no listener here, because the command prints its result and the audit log records it.
+  const events = new Events(() => clock.now())
+  const policies = new DestinationPolicies(config)
+  const recorder = new EventRecorder(clock)
+  await recorder.refresh(store)
+  const scheduler = storedScheduler(store, reader, recorder)
+  const operations = new Operations({
+    store,
+    reader,
+    events,
+    recorder,
+    clock,
+    policies: () => policies,
+    retention: () => config,
+    scheduler,
+  })
+  const access = new AccessEntries({ store, reader, clock })
+  const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) })
+  const records = { store, clock }
+  return {
+    move,
+    addToken: (token) => addToken(token, records),
+    removeToken: (removal) => removeToken(removal, records),
+    addSubscription: (request) => subscriptions.add(request),
+    removeSubscription: (removal) => subscriptions.remove(removal),
+    changeSecret: (request) => subscriptions.changeSecret(request),
+    replayEvents: (request) => subscriptions.replay(request),
+    perform: (order, progress) => operations.perform(order, progress),
+    undo: (undo, progress) => operations.undo(undo, progress),
+    cancel: (operation, who) => operations.jobs.cancel(operation, who),
+    suspend: (name, request) => operations.suspend(name, request),
+    resume: (name, who) => operations.resume(name, who),
+    addAccess: (entry) => access.add(entry),
+    removeAccess: (subject, key, who) => access.remove(subject, key, who),
+    removeStsPolicy: (removal) => removePolicy(removal, records),
+    destinations: () => Promise.resolve(null),
+    close,
+  }
+}
