@@ -1,5 +1,6 @@
 /** `deferd/testkit`: the whole relay in virtual time, with remote servers that fail as scripted. See docs/testkit.md. */
-export { createWorld, type World, type WorldTransport } from './world.ts'
+export { createWorld, type World } from './world.ts'
+export type { WorldTransport } from './world-clients.ts'
 export type { ParameterValue, WorldConfig, WorldOptions } from './world-options.ts'
 export type { RemoteDomain } from './remote-domain.ts'
 export type { Attempt } from './recipient-log.ts'

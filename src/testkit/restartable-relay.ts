@@ -5,6 +5,7 @@ import { Relay } from '../daemon/relay.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
+import { Operations } from '../queue/operations.ts'
 import { ALL_EVENTS, settingsOf, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { signAtOnce } from '../system/signing.ts'
 import type { Net } from '../system/net.ts'
@@ -110,6 +111,22 @@ export class RestartableRelay {
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
     await this.start()
+  }
+
+  /** Operations of commands on the queue. */
+  operations(): Operations {
+    const { store, clock, events } = this.#life
+    const relay = this.#relay
+    return new Operations({
+      store,
+      reader: this.#queue.reader,
+      clock,
+      events,
+      recorder: relay.recorder,
+      policies: () => relay.policies,
+      retention: () => relay.config,
+      scheduler: relay.schedulerControl,
+    })
   }
 
   /** Adds a subscription as a command does. */

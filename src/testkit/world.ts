@@ -11,19 +11,17 @@ import { readTlsFiles } from '../daemon/delivery-secrets.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../daemon/relay.ts'
-import type { Endpoint, Listener } from '../system/net.ts'
+import type { Endpoint } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
 import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import type { Consignment } from '../subscriptions/target.ts'
 import { seededRandom } from '../system/random.ts'
-import { Operations } from '../queue/operations.ts'
 import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
-import { systemNet } from '../system/system-net.ts'
 import { Events } from '../telemetry/events.ts'
 import { requireDomain, requireKnownOptions, requireOperation, requireStore } from './argument-checks.ts'
 import { RemoteDomain, ruleFrom } from './remote-domain.ts'
@@ -40,23 +38,17 @@ import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
 import { toDuration, type Time } from './time.ts'
+import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { Webhook, type WebhookOptions } from './webhook.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
-/** Options for nodemailer's `createTransport`. */
-export interface WorldTransport {
-  readonly host: string
-  readonly port: number
-  readonly ignoreTLS: true
-  getSocket(options: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void): void
-}
-
 const HOSTNAME = 'deferd.example'
 /** Address on which the relay listens inside the world. */
 const LISTENER: Endpoint = { address: '127.0.0.1', port: 2525 }
+/** Address of the clients. */
 const CLIENT = '127.0.0.1'
 
 /**
@@ -110,7 +102,7 @@ export class World implements AsyncDisposable {
   readonly #history = new History()
   readonly #log = new RecipientLog()
   readonly #received = new Map<string, ReceivedMail[]>()
-  readonly #ports: Listener[] = []
+  readonly #clients = new WorldClients(HOSTNAME, LISTENER.port, () => this.#dialIn())
   readonly #lives: RestartableRelay
   #releaseFunctions: () => void = () => undefined
   #catchingUp = false
@@ -240,30 +232,13 @@ export class World implements AsyncDisposable {
 
   /** Returns a transport to the relay: `nodemailer.createTransport(world.transport())`. */
   transport(): WorldTransport {
-    return {
-      host: HOSTNAME,
-      port: LISTENER.port,
-      ignoreTLS: true,
-      getSocket: (_options, callback) => {
-        this.#dialIn().then(
-          (connection) => callback(null, { connection }),
-          (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
-        )
-      },
-    }
+    return this.#clients.transport()
   }
 
   /** Opens a TCP port on 127.0.0.1 that is connected to the relay, for clients in other processes. Port 0 selects a free port. */
   async openPort(port = 0): Promise<Endpoint> {
     this.#requireOpen()
-    const listener = await systemNet.listen({ address: '127.0.0.1', port }, (outside) => {
-      this.#dialIn().then(
-        (inside) => join(outside, inside),
-        () => outside.destroy(),
-      )
-    })
-    this.#ports.push(listener)
-    return { address: listener.address, port: listener.port }
+    return this.#clients.openPort(port)
   }
 
   // --- results
@@ -329,23 +304,11 @@ export class World implements AsyncDisposable {
     this.#requireOpen()
     requireOperation(operation, ids)
     this.#did(operation)
-    const { reader } = this
-    const { relay } = this.#lives
-    const { store, clock, events } = this.#lives.life
-    const scheduler = relay.schedulerControl
-    const operations = new Operations({
-      store,
-      reader,
-      clock,
-      events,
-      recorder: relay.recorder,
-      policies: () => relay.policies,
-      retention: () => relay.config,
-      scheduler,
-    })
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
     return this.#driven(
-      operations.perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }),
+      this.#lives
+        .operations()
+        .perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }),
     )
   }
 
@@ -398,7 +361,7 @@ export class World implements AsyncDisposable {
     if (this.#closed) return
     this.#closed = true
     try {
-      await Promise.all(this.#ports.splice(0).map((port) => port.close()))
+      await this.#clients.close()
       if (this.#lives.life.alive) await this.#driven(this.#lives.stop())
       this.remote.close()
       await this.store.close()
@@ -416,6 +379,7 @@ export class World implements AsyncDisposable {
     if (this.#closed) throw new Error('the world is closed: its relay takes no mail and its clock does not advance; create another world')
   }
 
+  /** Connects a client to the relay. */
   async #dialIn(): Promise<Socket> {
     this.#requireOpen()
     if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', LISTENER)
@@ -466,11 +430,4 @@ export class World implements AsyncDisposable {
   #elapsed(): Duration {
     return this.clock.monotonic()
   }
-}
-
-/** Forwards bytes in both directions until either side ends. */
-function join(one: Socket, other: Socket): void {
-  one.pipe(other).pipe(one)
-  one.on('error', () => other.destroy())
-  other.on('error', () => one.destroy())
 }
