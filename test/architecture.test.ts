@@ -55,6 +55,7 @@ const LAYERS = [
   'page/markup',
   'page/screens',
   'page',
+  'daemon/relay',
   'daemon/node',
   'daemon/admin',
   'daemon',

@@ -5,7 +5,7 @@ import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { Clock, Instant } from '../system/clock.ts'
 import type { Peers } from './node/peers.ts'
-import type { Relay } from './relay.ts'
+import type { Relay } from './relay/relay.ts'
 
 /** Questions that a node answers about its memory; those with a name have it after a blank. */
 export const memoryAnswers = (relay: Relay, clock: Clock): Readonly<Record<string, (name: string) => unknown>> => ({
@@ -21,13 +21,13 @@ function onWall(destinations: readonly LiveDestination[], clock: Clock): readonl
 }
 
 async function ownGlance(relay: Relay, clock: Clock): Promise<LiveStatus> {
-  const status = await relay.glance()
+  const status = await relay.status.glance()
   return { ...status, destinations: onWall(status.destinations, clock) }
 }
 
 function known(relay: Relay, clock: Clock, name: DestinationName): KnownInMemory {
   const status = relay.scheduler.status(name)
-  return { live: status === undefined ? undefined : onWall([status], clock)[0], recent: relay.recentAttempts(name) }
+  return { live: status === undefined ? undefined : onWall([status], clock)[0], recent: relay.status.recentAttempts(name) }
 }
 
 /** The memory of this process, which schedules all destinations. */

@@ -43,7 +43,7 @@ import type { Peers } from './node/peers.ts'
 import { QuestionWatch } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
-import { Relay, type RelaySettings } from './relay.ts'
+import { Relay, type RelaySettings } from './relay/relay.ts'
 import { subscriptionRequests } from './subscription-requests.ts'
 
 /** This process as one of the nodes that share the queue. */
@@ -219,7 +219,7 @@ export class Opening {
     // A node that was taken over has no time for its deliveries, and no shards.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
     const { clock } = this.#deps
-    const answers = { destinations: () => operations.destinations(), status: () => relay.status(), ...memoryAnswers(relay, clock) }
+    const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay, clock) }
     const watch = new QuestionWatch({ clock, table: node.questions, answers })
     this.#closing.push(() => watch.stop())
   }
@@ -259,7 +259,7 @@ export class Opening {
       relay.sts?.forget(removal.domain)
       return isRemoved
     }
-    const status = () => relay.status()
+    const status = () => relay.status.all()
     const control = new ControlServer({ queueDirectory, operations, access, removeStsPolicy, moves, routes, status, readFiles, clock })
     await control.start()
     this.#closing.push(() => {

@@ -51,7 +51,7 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     notices: () => relay.notices,
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
-    attention: () => relay.attention(reader),
+    attention: () => relay.status.attention(reader),
     onEvents: (listener) => outbox.onPublished(listener),
   }
 }

@@ -60,7 +60,7 @@ test('a relay reports its rates, and the last outcomes of its largest destinatio
   const world = await QueueWorld.create({ remote: () => ({ kind: 'replies', reply: '450 4.2.1 busy 7' }) })
   await world.accept(['ann@far.example', 'bob@far.example'])
   await world.advance(10_000)
-  const { rates, recent, tally } = await world.relay.status()
+  const { rates, recent, tally } = await world.relay.status.all()
   expect(rates.last10s).toMatchObject({ accepted: 0.2, deferred: 0.2 })
   expect(recent).toMatchObject([
     { destination: 'far.example', outcomes: ['deferred', 'deferred'], causes: [{ cause: '450 4.2.1 busy {n}', attempts: 2 }] },

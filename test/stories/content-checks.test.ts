@@ -68,7 +68,7 @@ describe('a message', () => {
     expect(await send(world, { subject: 'gone', text: `${'x'.repeat(70)}\n`.repeat(8000) })).toMatch(/^250 2\.0\.0 Ok: queued as /)
     await world.settle()
     expect(world.mailbox('ann@far.example').mails()).toEqual([])
-    expect(await world.relay.status()).toMatchObject({ tally: { queues: [] } })
+    expect(await world.relay.status.all()).toMatchObject({ tally: { queues: [] } })
     expect(log.map((line) => line.replace(/: \w+:/, ':'))).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^cleanup: discard: header Subject: gone .*: silently$/),
@@ -82,7 +82,7 @@ describe('a message', () => {
     await send(world, { subject: 'wait' })
     await world.advance('2d')
     expect(world.mailbox('ann@far.example').mails()).toEqual([])
-    expect(await world.relay.status()).toMatchObject({ tally: { queues: [{ queue: 'hold', messages: 1 }] } })
+    expect(await world.relay.status.all()).toMatchObject({ tally: { queues: [{ queue: 'hold', messages: 1 }] } })
     await world.operate('release')
     await world.settle()
     expect(world.mailbox('ann@far.example').mails()).toHaveLength(1)

@@ -2,7 +2,7 @@
 import type { Duration } from '../../../src/system/clock.ts'
 import type { OwnerId } from '../../../src/mail/message.ts'
 import { EVENT_TYPES } from '../../../src/events/event-types.ts'
-import { Relay } from '../../../src/daemon/relay.ts'
+import { Relay } from '../../../src/daemon/relay/relay.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { Member } from '../../../src/store/membership/member.ts'
 import { leaseTimes } from '../../../src/store/membership/node-lease.ts'

@@ -2,66 +2,54 @@
  * Connects the parts of a relay to one set of ports: intake, scheduler, delivery agent, MAILER-DAEMON and SMTP server. The daemon
  * passes real ports; the test kit and the simulator pass virtual ones.
  */
-import type { AccessEntries } from '../access/access-entries.ts'
-import { openAccess, type AccessTables } from '../access/access-tables.ts'
-import { openChecks, type CheckTables } from '../checks/check-tables.ts'
-import { MailerDaemon } from '../bounce/mailer-daemon.ts'
-import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
-import { SubmissionReturner } from '../bounce/rejected-submission.ts'
-import type { Templates } from '../bounce/templates.ts'
-import { DestinationPolicies } from '../config/destination-policies.ts'
-import type { Config } from '../config/options.ts'
-import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
-import { MessageSigning, signsAnywhere } from '../dkim/message-signing.ts'
-import { Signer } from '../dkim/signer.ts'
-import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
-import type { Endpoint, Net } from '../system/net.ts'
-import { Router } from '../delivery/routing/router.ts'
-import { openRoutingTables, type RoutingTables } from '../delivery/routing/routing-tables.ts'
-import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
-import { HOUR, type Clock, type Duration, type Instant } from '../system/clock.ts'
-import { signInThreadPool, type Signing } from '../system/signing.ts'
-import type { Random } from '../system/random.ts'
-import { EventRecorder } from '../outbox/event-recorder.ts'
-import { StoreTroubles } from '../outbox/store-troubles.ts'
-import { Acceptor } from '../queue/intake/acceptor.ts'
-import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
-import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
-import type { DestinationName, Message } from '../mail/message.ts'
-import type { SchedulerControl } from '../queue/operation-rounds.ts'
-import { Scheduler } from '../queue/scheduler/scheduler.ts'
-import { Matching } from '../patterns/matching.ts'
-import { GenericMaps } from '../rewriting/generic.ts'
-import { Rewriting } from '../rewriting/rewriting.ts'
-import { openTables, type Tables } from '../rewriting/tables.ts'
+import type { AccessEntries } from '../../access/access-entries.ts'
+import { openAccess, type AccessTables } from '../../access/access-tables.ts'
+import { openChecks, type CheckTables } from '../../checks/check-tables.ts'
+import { MailerDaemon } from '../../bounce/mailer-daemon.ts'
+import { noticeSettings, type NoticeSettings } from '../../bounce/notice-writer.ts'
+import { SubmissionReturner } from '../../bounce/rejected-submission.ts'
+import type { Templates } from '../../bounce/templates.ts'
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
+import { loadDkimKeys, type DkimKeys } from '../../dkim/keys.ts'
+import { MessageSigning, signsAnywhere } from '../../dkim/message-signing.ts'
+import { Signer } from '../../dkim/signer.ts'
+import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
+import type { Endpoint, Net } from '../../system/net.ts'
+import { Router } from '../../delivery/routing/router.ts'
+import { openRoutingTables, type RoutingTables } from '../../delivery/routing/routing-tables.ts'
+import { SmtpAgent, type DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'
+import { type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { signInThreadPool, type Signing } from '../../system/signing.ts'
+import type { Random } from '../../system/random.ts'
+import { EventRecorder } from '../../outbox/event-recorder.ts'
+import { StoreTroubles } from '../../outbox/store-troubles.ts'
+import { Acceptor } from '../../queue/intake/acceptor.ts'
+import { Intake, lifetimeOf } from '../../queue/intake/intake.ts'
+import { Maildrop, type MaildropDeps } from '../../queue/intake/maildrop.ts'
+import type { DestinationName, Message } from '../../mail/message.ts'
+import type { SchedulerControl } from '../../queue/operation-rounds.ts'
+import { Scheduler } from '../../queue/scheduler/scheduler.ts'
+import { Matching } from '../../patterns/matching.ts'
+import { GenericMaps } from '../../rewriting/generic.ts'
+import { Rewriting } from '../../rewriting/rewriting.ts'
+import { openTables, type Tables } from '../../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
-import { attentionOf, type AttentionItem } from '../queue/attention.ts'
-import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
-import type { Shard } from '../store/membership/shards.ts'
-import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import type { StsPolicyReader } from '../store/sts-policy.ts'
-import { StsPolicies } from '../delivery/sts/sts-policies.ts'
-import type { QueueStore } from '../store/queue-store.ts'
-import { completeTally } from '../store/queue-tally.ts'
-import { StoreHealth } from '../store/store-health.ts'
-import { ContentCache } from '../queue/intake/content-cache.ts'
-import { drained } from '../smtpd/replies.ts'
-import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
-import { disconnect } from '../smtpd/replies.ts'
-import type { FlushDomain } from '../smtpd/session.ts'
-import { VERSION } from '../system/version.ts'
-import type { Events } from '../telemetry/events.ts'
-import { LastOutcomes, type RecentAttempts } from '../telemetry/last-outcomes.ts'
-import { RecentTroubles } from '../telemetry/recent-troubles.ts'
-import { Meter } from '../telemetry/meter.ts'
+import type { Shard } from '../../store/membership/shards.ts'
+import { SOLE_MEMBERSHIP, type Membership } from '../../store/membership/membership.ts'
+import type { StsPolicyReader } from '../../store/sts-policy.ts'
+import { StsPolicies } from '../../delivery/sts/sts-policies.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { StoreHealth } from '../../store/store-health.ts'
+import { ContentCache } from '../../queue/intake/content-cache.ts'
+import { drained } from '../../smtpd/replies.ts'
+import { startSmtpd, type Smtpd } from '../../smtpd/server.ts'
+import { disconnect } from '../../smtpd/replies.ts'
+import type { FlushDomain } from '../../smtpd/session.ts'
+import type { Events } from '../../telemetry/events.ts'
 import { arrivalChecks, headerChecks } from './check-rules.ts'
 import { activeLimits } from './active-limits.ts'
-
-/** Limits of the counts in the list of what needs attention. */
-const EXPIRING_WITHIN: Duration = HOUR
-const EXPIRING_COUNTED = 1_000
-const NOTICES_COUNTED = 20
+import { RelayStatus } from './relay-status.ts'
 
 /** Settings that a reload can change. */
 export interface RelaySettings {
@@ -125,13 +113,11 @@ export class Relay {
   readonly sts: StsPolicies | undefined
   /** Makes the events that programs get. */
   readonly recorder: EventRecorder
+  readonly status: RelayStatus
   readonly #deps: RelayDeps
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
   readonly #submissions: SubmissionReturner
-  readonly #meter: Meter
-  readonly #lastOutcomes = new LastOutcomes()
-  readonly #troubles = new RecentTroubles()
   #rules: Rules
   #smtpd: Smtpd | null = null
 
@@ -140,10 +126,7 @@ export class Relay {
     this.#deps = deps
     this.matching = new Matching(clock)
     this.sts = this.#openStsPolicies(deps)
-    this.#meter = new Meter(clock)
-    events.listen(this.#meter.listen)
-    events.listen(this.#lastOutcomes.listen)
-    events.listen(this.#troubles.listen)
+    this.status = new RelayStatus({ store, clock, events, scheduler: () => this.scheduler })
     const recorder = (this.recorder = new EventRecorder(clock))
     const troubles = new StoreTroubles(store, recorder, () => clock.now())
     const storeHealth = new StoreHealth({
@@ -230,46 +213,6 @@ export class Relay {
   async #shardsTaken(shards: readonly Shard[]): Promise<void> {
     await this.scheduler.takeShards(shards)
     this.#mailerDaemon.load()
-  }
-
-  /** State of the running relay, for commands. */
-  async status(): Promise<LiveStatus> {
-    const tally = await completeTally(() => this.#deps.store.tally(LARGEST))
-    const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
-    return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.scheduler.snapshot(), recent }
-  }
-
-  /** The same, with the destinations only that have the most waiting mail. Its cost does not grow with their number. */
-  async glance(): Promise<LiveStatus> {
-    const tally = await completeTally(() => this.#deps.store.tally(LARGEST))
-    const names = tally.waiting.map(({ destination }) => destination)
-    const destinations = names.flatMap((name) => this.scheduler.status(name) ?? [])
-    const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
-    return { version: VERSION, tally, rates: this.#meter.rates(), destinations, recent }
-  }
-
-  /** Outcomes of the last attempts at a destination. */
-  recentAttempts(destination: DestinationName): RecentAttempts {
-    return this.#lastOutcomes.of(destination)
-  }
-
-  /** Conditions that need an operator's attention, at the destinations of this node. */
-  async attention(reader: Pick<QueueReader, 'expiring'>): Promise<readonly AttentionItem[]> {
-    const { clock, store } = this.#deps
-    const now = clock.now()
-    const [tally, expiring, owed] = await Promise.all([
-      completeTally(() => store.tally(LARGEST)),
-      reader.expiring(now + EXPIRING_WITHIN, EXPIRING_COUNTED),
-      store.messagesWithNoticesDue(0, NOTICES_COUNTED),
-    ])
-    return attentionOf({
-      storeUnavailable: this.#troubles.storeUnavailable,
-      destinations: this.scheduler.snapshot(),
-      tally,
-      expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
-      noticesDue: { count: owed.length, isAtLeast: owed.length === NOTICES_COUNTED },
-      warnings: this.#troubles.warnings(now),
-    })
   }
 
   /** Accepts mail that does not arrive by SMTP. */

@@ -1,0 +1,87 @@
+/** State of a running relay for commands, the page and the API: counts of the queue, rates, destinations, and what needs attention. */
+import { HOUR, type Clock, type Duration } from '../../system/clock.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { attentionOf, type AttentionItem } from '../../queue/attention.ts'
+import { LARGEST, type LiveStatus } from '../../queue/queue-status.ts'
+import type { Scheduler } from '../../queue/scheduler/scheduler.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { completeTally } from '../../store/queue-tally.ts'
+import { VERSION } from '../../system/version.ts'
+import type { Events } from '../../telemetry/events.ts'
+import { LastOutcomes, type RecentAttempts } from '../../telemetry/last-outcomes.ts'
+import { Meter } from '../../telemetry/meter.ts'
+import { RecentTroubles } from '../../telemetry/recent-troubles.ts'
+
+/** Limits of the counts in the list of what needs attention. */
+const EXPIRING_WITHIN: Duration = HOUR
+const EXPIRING_COUNTED = 1_000
+const NOTICES_COUNTED = 20
+
+interface RelayStatusDeps {
+  readonly store: QueueStore
+  readonly clock: Clock
+  /** Events of the relay from its beginning. */
+  readonly events: Events
+  readonly scheduler: () => Scheduler
+}
+
+export class RelayStatus {
+  readonly #deps: RelayStatusDeps
+  readonly #meter: Meter
+  readonly #lastOutcomes = new LastOutcomes()
+  readonly #troubles = new RecentTroubles()
+
+  constructor(deps: RelayStatusDeps) {
+    const { clock, events } = deps
+    this.#deps = deps
+    this.#meter = new Meter(clock)
+    events.listen(this.#meter.listen)
+    events.listen(this.#lastOutcomes.listen)
+    events.listen(this.#troubles.listen)
+  }
+
+  /** The whole state, with all destinations in memory. */
+  async all(): Promise<LiveStatus> {
+    const tally = await this.#tally()
+    const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
+    return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.#deps.scheduler().snapshot(), recent }
+  }
+
+  /** The same, with the destinations only that have the most waiting mail. Its cost does not grow with their number. */
+  async glance(): Promise<LiveStatus> {
+    const tally = await this.#tally()
+    const names = tally.waiting.map(({ destination }) => destination)
+    const destinations = names.flatMap((name) => this.#deps.scheduler().status(name) ?? [])
+    const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
+    return { version: VERSION, tally, rates: this.#meter.rates(), destinations, recent }
+  }
+
+  /** Outcomes of the last attempts at a destination. */
+  recentAttempts(destination: DestinationName): RecentAttempts {
+    return this.#lastOutcomes.of(destination)
+  }
+
+  /** Conditions that need an operator's attention, at the destinations of this node. */
+  async attention(reader: Pick<QueueReader, 'expiring'>): Promise<readonly AttentionItem[]> {
+    const { clock, store, scheduler } = this.#deps
+    const now = clock.now()
+    const [tally, expiring, due] = await Promise.all([
+      this.#tally(),
+      reader.expiring(now + EXPIRING_WITHIN, EXPIRING_COUNTED),
+      store.messagesWithNoticesDue(0, NOTICES_COUNTED),
+    ])
+    return attentionOf({
+      storeUnavailable: this.#troubles.storeUnavailable,
+      destinations: scheduler().snapshot(),
+      tally,
+      expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
+      noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },
+      warnings: this.#troubles.warnings(now),
+    })
+  }
+
+  #tally(): Promise<LiveStatus['tally']> {
+    return completeTally(() => this.#deps.store.tally(LARGEST))
+  }
+}
