@@ -245,6 +245,7 @@ create table subscription (
   state       text    not null default 'active' check (state = 'active' or state = 'disabled'),
   why         text,    -- why it is disabled
   tries       integer not null default 0, -- failed tries of the next event
+  refusals    integer not null default 0, -- refusals among them of the event alone
   due_at      integer, -- time of the next try
   last_answer text,    -- JSON
   losses      text    not null default '[]' -- JSON: deleted events of which it was not told yet

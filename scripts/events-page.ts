@@ -106,7 +106,12 @@ keep = 5
 \`\`\`
 
 \`deferd webhook list\` shows what waits for each subscription and the last answer; \`deferd webhook test app\` sends one event of the type \`test\`;
-\`deferd webhook secret app\` changes the secret, while the old one signs beside it for a day.
+\`deferd webhook secret app\` changes the secret, while the old one signs beside it for a day; \`deferd webhook replay app\` tries at once, and enables a
+subscription that is disabled.
+
+On a shared queue, the node that has the shard of \`events:NAME\` sends a subscription. Give all nodes the same \`[events]\` tables (\`deferd node list\` names
+nodes that differ): the table of the node that started or was reloaded last counts, a node whose own table is missing or different sends nothing
+and logs why, and a subscription ends when no node has its table any more; \`deferd node forget\` removes the tables of a node that does not come back.
 
 ## Requests
 
@@ -120,13 +125,13 @@ fields \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`. Any 2xx 
 | waits      | 5 s, doubled with each failure up to 1 h, spread by a fifth; \`Retry-After\` in seconds makes them longer, up to a day                     |
 | time limit | 15 s for the look-up, the connection and the response                                                                                    |
 | refusals   | an event that is refused six times with 4xx (not 408, 425, 429) is parked, and the next ones are sent; \`deferd webhook replay app --parked\` |
-| 410        | disables the subscription                                                                                                                |
+| 410        | disables the subscription until \`deferd webhook replay app\`, or until its table has another target                                                                                                              |
 | redirects  | are not followed                                                                                                                         |
 | addresses  | private addresses are refused after the look-up, and \`http://\`, unless \`allow_private\` (\`--allow-private\`)                             |
 | batch      | with \`batch\` above 1 the body is an array of \`{"id", "type", "timestamp", "data"}\`; after a failure events are sent alone                 |
 | format     | \`format = "cloudevents"\` sends CloudEvents 1.0, with the type \`deferd.recipient.bounced\`                                                |
 | limits     | events are kept for \`event_retention\`, and at most \`event_limit\`; a subscriber that missed some gets \`events.lost\` with their number    |
-| replay     | \`deferd webhook replay app --since 2h\` sends events again, with the ids that they had                                                    |
+| replay     | \`deferd webhook replay app --since 2h\` tries at once; with \`--since 2h\`, events are sent again, with the ids that they had                                                  |
 
 ## A receiver in Node
 

@@ -290,12 +290,14 @@ create table subscription (
   name        text   collate "C" primary key,
   owner       text   not null check (owner in ('configuration', 'command')),
   settings    text   not null, -- JSON: target, filter and secrets
+  configured_by text[] collate "C" not null default '{}', -- names of the nodes whose configuration has it
   created_at  bigint not null,
   created_by  text   not null,
   cursor      bigint not null, -- number of the last event that is done
   state       text   not null default 'active' check (state in ('active', 'disabled')),
   why         text,            -- why it is disabled
   tries       int    not null default 0, -- failed tries of the next event
+  refusals    int    not null default 0, -- refusals among them of the event alone
   due_at      bigint,          -- time of the next try
   last_answer text,            -- JSON
   losses      text   not null default '[]' -- JSON: deleted events of which it was not told yet

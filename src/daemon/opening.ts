@@ -6,7 +6,7 @@ import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
 import { removePolicy, type PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Config } from '../config/options.ts'
-import { signingSecrets } from '../outbox/configured-subscriptions.ts'
+import { obstacleTo, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
@@ -199,6 +199,7 @@ export class Opening {
       events: this.#events,
       send: toTarget({ web: web.send, file: sendToFile, stdout: sendToStream(writeOut) }),
       secretsOf: (subscription) => signingSecrets(subscription, config(), clock.now()),
+      obstacle: (subscription) => obstacleTo(subscription, config()),
       isShared: node !== null,
     })
     this.#wakeSender = () => sender.wake()

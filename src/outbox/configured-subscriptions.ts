@@ -1,4 +1,5 @@
 /** Subscriptions that the configuration asks for. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/options.ts'
 import type { EventsTable } from '../config/values/event-tables.ts'
 import type { Subscription, SubscriptionSettings } from '../store/outbox/subscription.ts'
@@ -11,6 +12,18 @@ export const settingsOf = ({ where: _where, secrets: _secrets, ...table }: Event
 export function signingSecrets({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>, now: Instant): readonly string[] {
   if (owner === 'configuration') return config.events.get(name)?.secrets ?? []
   return settings.secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
+}
+
+/**
+ * Why a node with this configuration must not send a subscription, which another node may have configured: its requests would lack the
+ * signature, or be of another form. Null when it may.
+ */
+export function obstacleTo({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>): string | null {
+  if (owner === 'command') return null
+  const table = config.events.get(name)
+  if (table === undefined) return `its events wait, because this node has no [events.${name}] table: give all nodes the same tables`
+  if (isDeepStrictEqual(settingsOf(table), settings)) return null
+  return `its events wait, because the [events.${name}] table of another node differs: give all nodes the same table, and reload`
 }
 
 /** A table that keeps all events for those who read them. */

@@ -74,6 +74,7 @@ export class OutboxUpkeep {
     }
     await this.refresh()
     this.#isConfigured = true
+    this.#tell()
   }
 
   /** Called after a subscription was added or removed. */
@@ -81,7 +82,7 @@ export class OutboxUpkeep {
     await this.#deps.recorder.refresh(this.#deps.store)
   }
 
-  /** Adds a listener, called when events can be pulled. Returns a function that removes it. */
+  /** Adds a listener, called when events can be pulled, or subscriptions have changed. Returns a function that removes it. */
   onPublished(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -105,6 +106,10 @@ export class OutboxUpkeep {
   /** The store answers after the commit of the calls before, so that readers see the events. */
   async #publish(): Promise<void> {
     while (!this.#isStopped && (await this.#deps.store.numberEvents())) await this.#pause()
+    this.#tell()
+  }
+
+  #tell(): void {
     for (const listener of this.#listeners) listener()
   }
 

@@ -23,6 +23,8 @@ export interface EventSenderDeps {
   readonly send: SendEvents
   /** Secrets of a subscription that sign now, the newest first. */
   readonly secretsOf: (subscription: Subscription) => readonly string[]
+  /** Why this node must not send a subscription; null when it may. */
+  readonly obstacle: (subscription: Subscription) => string | null
   /** True for a queue that several nodes share. */
   readonly isShared: boolean
 }
@@ -40,8 +42,8 @@ export class EventSender {
   readonly #stopping = new AbortController()
   /** Names of the subscriptions whose events are being sent. */
   readonly #busy = new Set<string>()
-  /** Refusals of the next event of a subscription: its id, and how many. */
-  readonly #refusals = new Map<string, { readonly id: string; readonly count: number }>()
+  /** Obstacles that were logged, by name. */
+  readonly #obstacles = new Map<string, string>()
   /** Names of those that were to be sent meanwhile. */
   readonly #again = new Set<string>()
   /** Fires at the next try of a subscription that waits. */
@@ -101,6 +103,9 @@ export class EventSender {
   #begin(subscription: Subscription): void {
     const { name, settings, progress } = subscription
     if (settings.to === '' || progress.state !== 'active' || this.#isStopping) return
+    const obstacle = this.#deps.obstacle(subscription)
+    this.#tellObstacle(name, obstacle)
+    if (obstacle !== null) return
     if (this.#busy.has(name)) return void this.#again.add(name)
     this.#busy.add(name)
     const ended = (): void => {
@@ -108,6 +113,14 @@ export class EventSender {
       if (this.#again.delete(name)) this.wake()
     }
     this.#tasks.add(this.#work(subscription).finally(ended))
+  }
+
+  /** Logs once why events are not sent. */
+  #tellObstacle(name: string, obstacle: string | null): void {
+    if ((this.#obstacles.get(name) ?? null) === obstacle) return
+    if (obstacle === null) return void this.#obstacles.delete(name)
+    this.#obstacles.set(name, obstacle)
+    this.#deps.events.emit({ kind: 'note', level: 'warning', text: `events.${name}: ${obstacle}` })
   }
 
   async #work(subscription: Subscription): Promise<void> {
@@ -119,7 +132,8 @@ export class EventSender {
       const next = pulled.cursor === progress.cursor ? await this.#sendPulled(subscription, progress, pulled) : undefined
       // A replay has moved the subscription, which is read again.
       if (next === undefined) return void this.#again.add(subscription.name)
-      if (next.state !== 'active' || (next.cursor >= pulled.through && !pulled.more)) return
+      const isWaiting = (next.dueAt ?? 0) > this.#deps.clock.now() || pulled.lost !== null || pulled.more || next.cursor < pulled.through
+      if (next.state !== 'active' || !isWaiting) return
       progress = next
     }
   }
@@ -183,35 +197,27 @@ export class EventSender {
     // A request that the stop of the daemon has ended is not a failure of the target.
     if (this.#isStopping && answer.kind === 'failed') return { next: { kind: 'wait', wait: 0 }, progress: before }
     const tries = before.tries + 1
-    const refusals = isRefusal(answer) && events.length === 1 ? this.#refused(name, events[0]?.id ?? '') : 0
+    const refusals = before.refusals + (isRefusal(answer) && events.length === 1 ? 1 : 0)
     const next = nextStep(answer, { tries, refusals, draw: random.draw(`events ${name} ${events[0]?.id ?? ''} ${tries}`) })
     const lastAnswer = { at: now, ok: next.kind === 'sent', text: answer.text }
     this.#report(subscription, before, next, answer)
     switch (next.kind) {
       case 'sent':
-        return { next, progress: { ...before, tries: 0, dueAt: null, lastAnswer } }
+        return { next, progress: { ...before, tries: 0, refusals: 0, dueAt: null, lastAnswer } }
       case 'park':
-        return { next, progress: { ...before, tries, dueAt: null, lastAnswer } }
+        return { next, progress: { ...before, tries, refusals: 0, dueAt: null, lastAnswer } }
       case 'disable':
         return { next, progress: { ...before, state: 'disabled', why: answer.text, lastAnswer } }
       case 'wait':
-        return { next, progress: { ...before, tries, dueAt: now + next.wait, lastAnswer } }
+        return { next, progress: { ...before, tries, refusals, dueAt: now + next.wait, lastAnswer } }
     }
-  }
-
-  /** Counts a refusal of an event, and returns how often it was refused. A restart begins anew. */
-  #refused(name: string, id: string): number {
-    const known = this.#refusals.get(name)
-    const count = known?.id === id ? known.count + 1 : 1
-    this.#refusals.set(name, { id, count })
-    return count
   }
 
   /** Logs the first failure, the end of a failure, and what needs an operator. */
   #report({ name }: Subscription, before: Progress, next: NextStep, { text }: TargetAnswer): void {
     const emit = (level: 'info' | 'warning', words: string): void =>
       this.#deps.events.emit({ kind: 'note', level, text: `events.${name}: ${words}` })
-    if (next.kind === 'disable') emit('warning', `disabled by its target (${text}): remove and add it again to go on`)
+    if (next.kind === 'disable') emit('warning', `disabled by its target (${text}): deferd webhook replay ${name} enables it`)
     else if (next.kind === 'park')
       emit('warning', `an event was refused too often and is parked (${text}): deferd webhook replay ${name} --parked`)
     else if (next.kind === 'wait' && before.tries === 0) emit('warning', `events are not taken and will be sent again: ${text}`)

@@ -2,9 +2,11 @@
 import { z } from 'zod'
 import { isSigningSecret, isTarget, SUBSCRIPTION_NAME } from '../config/values/event-tables.ts'
 import { selectedTypes } from '../events/event-filter.ts'
+import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Clock, Instant } from '../system/clock.ts'
+import { formatDuration } from '../system/duration.ts'
 
 const patterns = z.array(z.string().min(1).max(1_000)).max(100)
 const secret = z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes')
@@ -37,9 +39,27 @@ export type SubscriptionRemoval = z.infer<typeof removalShape>
 export const newSecretShape = z.strictObject({ name: z.string(), secret, overlap: z.number().int().nonnegative(), who })
 export type NewSecretRequest = z.infer<typeof newSecretShape>
 
-/** Events that are to be sent again: the parked ones, or those of the last `since` ms. */
-export const replayShape = z.strictObject({ name: z.string(), since: z.number().int().positive().nullable(), who })
+/** Events that are to be sent: those that wait, those of the last `ago` ms, or the parked ones. */
+export const replayedShape = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('waiting') }),
+  z.strictObject({ kind: z.literal('since'), ago: z.number().int().positive() }),
+  z.strictObject({ kind: z.literal('parked') }),
+])
+export type Replayed = z.infer<typeof replayedShape>
+export const replayShape = z.strictObject({ name: z.string(), events: replayedShape, who })
 export type ReplayRequest = z.infer<typeof replayShape>
+
+/** Arguments of `deferd webhook replay` for a replay. */
+export const replayArguments = (name: string, events: Replayed): readonly string[] => {
+  switch (events.kind) {
+    case 'waiting':
+      return [name]
+    case 'parked':
+      return [name, '--parked']
+    case 'since':
+      return [name, '--since', formatDuration(events.ago)]
+  }
+}
 
 /** A subscription that does not exist, exists already, or belongs to the configuration (EX_DATAERR). */
 export class SubscriptionRefused extends Error {
@@ -88,13 +108,11 @@ export class SubscriptionChanges {
     await this.#record(by, 'webhook secret', name)
   }
 
-  /** Has events sent again. Returns how many; rejects with SubscriptionRefused for an unknown name. */
-  async replay({ name, since, who: by }: ReplayRequest): Promise<number> {
-    const now = this.#deps.clock.now()
-    const replay = since === null ? ({ kind: 'parked', at: now } as const) : ({ kind: 'since', at: now - since } as const)
-    const count = await this.#deps.store.replayEvents(name, replay)
+  /** Has events sent, and enables the subscription. Returns how many; rejects with SubscriptionRefused for an unknown name. */
+  async replay({ name, events, who: by }: ReplayRequest): Promise<number> {
+    const count = await this.#deps.store.replayEvents(name, replayOf(events, this.#deps.clock.now()))
     if (count === null) throw new SubscriptionRefused(`there is no subscription ${name}: deferd webhook list shows all names`)
-    await this.#record(by, 'webhook replay', `${name} ${since === null ? '--parked' : `--since ${since / 1000}s`}`)
+    await this.#record(by, 'webhook replay', replayArguments(name, events).join(' '))
     return count
   }
 
@@ -102,6 +120,17 @@ export class SubscriptionChanges {
     const { store, clock, changed } = this.#deps
     await changed()
     await store.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
+  }
+}
+
+function replayOf(events: Replayed, now: Instant): Replay {
+  switch (events.kind) {
+    case 'waiting':
+      return events
+    case 'parked':
+      return { kind: 'parked', at: now }
+    case 'since':
+      return { kind: 'since', at: now - events.ago }
   }
 }
 

@@ -156,6 +156,8 @@ export class RestartableRelay {
       random: seededRandom(seed),
       send: sendEvents,
       secretsOf: (subscription) => signingSecrets(subscription, config, clock.now()),
+      // The configuration of a world never changes.
+      obstacle: () => null,
       isShared: false,
     })
     // The events are in the transaction that follows, which has ended when the timer fires.

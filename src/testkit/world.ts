@@ -279,9 +279,12 @@ export class World implements AsyncDisposable {
     return webhook
   }
 
-  /** Has a webhook send the events that it has parked again, as `deferd webhook replay NAME --parked` does. Returns how many. */
-  async replayParked(name: string): Promise<number> {
-    const count = await this.#driven(this.#lives.replayEvents(name, { kind: 'parked', at: this.#lives.life.clock.now() }))
+  /**
+   * Enables a webhook and has its events sent, as `deferd webhook replay NAME` does: those that wait, or those that it has parked (`--parked`).
+   * Returns how many.
+   */
+  async replay(name: string, kind: 'waiting' | 'parked' = 'waiting'): Promise<number> {
+    const count = await this.#driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
     if (count === null) throw new TypeError(`there is no webhook ${name}`)
     return count
   }

@@ -211,11 +211,52 @@ export function outbox(subject: () => Subject): void {
     expect(await store.saveProgress('app', 0, progressed(3))).toBe(false)
     expect(await store.saveProgress('other', 0, progressed(3))).toBe(false)
     expect(await pull()).toMatchObject({ cursor: 2, events: [{ seq: 3 }], through: 3, more: false })
-    await store.saveProgress('app', 2, progressed(2, { tries: 2, dueAt: T0 + MIN, state: 'disabled', why: '410 Gone' }))
+    await store.saveProgress('app', 2, progressed(2, { tries: 2, refusals: 1, dueAt: T0 + MIN, state: 'disabled', why: '410 Gone' }))
     const [view] = await reader.allSubscriptions()
     expect(view).toMatchObject({ name: 'app', owner: 'command', createdBy: 'root', behind: 1, oldestAt: T0 + 2, parked: 0, lost: [] })
-    expect(view?.progress).toEqual({ cursor: 2, state: 'disabled', why: '410 Gone', tries: 2, dueAt: T0 + MIN, lastAnswer: null })
+    expect(view?.progress).toEqual({
+      cursor: 2,
+      state: 'disabled',
+      why: '410 Gone',
+      tries: 2,
+      refusals: 1,
+      dueAt: T0 + MIN,
+      lastAnswer: null,
+    })
     expect(view?.settings).toEqual(SETTINGS)
+  })
+
+  test('a disabled subscription is enabled by a replay, and by a new target of its table', async () => {
+    const { store } = subject()
+    const entry = (to: string) => ({ name: 'app', settings: { ...SETTINGS, to } })
+    await store.configureSubscriptions([entry('https://old.example/')], T0)
+    await record('store.trouble', 'store.recovered')
+    await numbered()
+    const lastAnswer = { at: T0, ok: false, text: '410 Gone' }
+    const disabled = { state: 'disabled', why: '410 Gone', tries: 2, refusals: 2, dueAt: T0 + MIN, lastAnswer } as const
+    let from = 0
+    const disable = async (cursor: number): Promise<void> => {
+      await store.saveProgress('app', from, progressed(cursor, disabled))
+      from = cursor
+    }
+    const progress = async () => (await subject().reader.allSubscriptions())[0]?.progress
+    const enabled = (cursor: number) => ({ ...newProgress(cursor), lastAnswer })
+    await disable(1)
+    expect(await store.replayEvents('app', { kind: 'waiting' })).toBe(1)
+    expect(await progress()).toEqual(enabled(1))
+    await disable(1)
+    expect(await store.replayEvents('app', { kind: 'parked', at: T0 })).toBe(0)
+    expect(await progress()).toEqual(enabled(1))
+    await disable(2)
+    expect(await store.replayEvents('app', { kind: 'since', at: 0 })).toBe(2)
+    expect(await progress()).toEqual(enabled(0))
+    from = 0
+    await disable(2)
+    await store.configureSubscriptions([entry('https://old.example/')], T0)
+    expect(await progress()).toMatchObject(disabled)
+    await store.configureSubscriptions([entry('https://new.example/')], T0)
+    expect(await progress()).toEqual(enabled(2))
+    expect(await store.replayEvents('other', { kind: 'waiting' })).toBeNull()
   })
 
   test('a parked event stays until it is sent, and the stream goes on', async () => {

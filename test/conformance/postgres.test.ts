@@ -12,7 +12,7 @@ import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../support/postgres-qu
 import type { SharedNode, Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 
-const LABELS = { name: 'test', program: '1.0.0', settings: '', draining: false }
+const LABELS = { program: '1.0.0', settings: '', draining: false }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()
@@ -25,8 +25,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`PostgreSQL${WITHOUT_POSTGRES.why}`, () =
 
 /** A node that owns all shards. */
 async function opened(url: DatabaseUrl, before?: OwnerId): Promise<Subject> {
-  const another = () => join(url)
-  const node = await another()
+  const node = await join(url, 'test')
   const takeover = before === undefined ? null : await takenOver(url, before)
   await node.nodes.takeShards(SHARDS)
   const { store, reader, nodes, done } = node
@@ -41,15 +40,15 @@ async function opened(url: DatabaseUrl, before?: OwnerId): Promise<Subject> {
       await node.destroy()
       return opened(url, nodes.me)
     },
-    shared: { nodes, join: another },
+    shared: { nodes, join: () => join(url, 'other') },
   }
 }
 
-async function join(url: DatabaseUrl): Promise<SharedNode & { readonly store: MovableStore; destroy(): Promise<void> }> {
+async function join(url: DatabaseUrl, name: string): Promise<SharedNode & { readonly store: MovableStore; destroy(): Promise<void> }> {
   const { node, store, reader, close, destroy } = await openPostgresStore({
     url,
     durability: 'primary',
-    labels: LABELS,
+    labels: { ...LABELS, name },
     clock: systemClock,
     tallyKeptFor: 0,
   })

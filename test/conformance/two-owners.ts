@@ -9,6 +9,7 @@ import { NO_ARRIVALS, type NodesView, type NodeTable } from '../../src/store/mem
 import { SHARDS, shardOf } from '../../src/store/membership/shards.ts'
 import { Fenced, type DestinationRecord, type QueueStore } from '../../src/store/queue-store.ts'
 import { operate } from '../support/operate.ts'
+import { SETTINGS } from './outbox.ts'
 import {
   bounced,
   claim,
@@ -185,6 +186,21 @@ export function twoOwners(subject: () => Subject): void {
       expect(results.filter(({ removed }) => removed)).toHaveLength(1)
       expect((await a.reader.details(formatQueueId(T0, id)))?.queue).toBe('gone')
     }
+  })
+
+  test('a subscription of the configuration stays while an owner has its table, and goes with the last one', async () => {
+    const { a, b } = await both()
+    const table = (name: string, to = SETTINGS.to) => ({ name, settings: { ...SETTINGS, to } })
+    const kept = async () => (await a.reader.allSubscriptions()).map(({ name, settings }) => `${name} ${settings.to}`)
+    await a.store.configureSubscriptions([table('app'), table('log')], T0)
+    await b.store.configureSubscriptions([table('app', 'stdout')], T0)
+    expect(await kept()).toEqual(['app stdout', `log ${SETTINGS.to}`])
+    await a.store.configureSubscriptions([table('log')], T0)
+    expect(await kept()).toEqual(['app stdout', `log ${SETTINGS.to}`])
+    await b.store.configureSubscriptions([], T0)
+    expect(await kept()).toEqual([`log ${SETTINGS.to}`])
+    await a.store.configureSubscriptions([], T0)
+    expect(await kept()).toEqual([])
   })
 
   test('notices are due at the owner of the first recipient', async () => {

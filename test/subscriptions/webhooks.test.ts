@@ -90,10 +90,10 @@ test('an event that is refused six times is parked, the rest is sent, and a repl
   const refused = hook.requests().filter(({ status }) => status === 400)
   expect(refused).toHaveLength(6)
   isBroken = false
-  expect(await world.replayParked('app')).toBe(1)
+  expect(await world.replay('app', 'parked')).toBe(1)
   await world.advance('1m')
   expect(ids(hook).at(-1)).toBe(refused[0]?.headers['webhook-id'])
-  expect(await world.replayParked('app')).toBe(0)
+  expect(await world.replay('app', 'parked')).toBe(0)
 })
 
 test('a refused event among several in one request is found and parked', async () => {
@@ -117,6 +117,26 @@ test('410 disables', async () => {
   await mail(world, 'bob@there.example')
   await world.advance('2h')
   expect(hook.requests()).toHaveLength(1)
+  hook.recovers()
+  expect(await world.replay('app')).toBe(6)
+  await world.advance('1m')
+  expect(new Set(ids(hook)).size).toBe(6)
+  expect(types(hook).toSorted()).toEqual((await world.events()).map(({ type }) => type).toSorted())
+})
+
+test('the refusals of an event are counted across restarts', async () => {
+  const store = { directory: mkdtempSync(join(tmpdir(), 'deferd-webhooks-')) }
+  await using world = await createWorld({ store })
+  const hook = await world.webhook('app', { types: ['recipient.*'], handler: ({ body }) => (body.includes('bob@') ? 400 : 200) })
+  for (const name of ['bob', 'eve']) await mail(world, `${name}@there.example`)
+  for (let kill = 0; kill < 3; kill++) {
+    await world.advance('12s')
+    await world.crash()
+  }
+  await world.advance('1h')
+  expect(hook.requests().filter(({ status }) => status === 400).length).toBeLessThanOrEqual(8)
+  expect(hook.requests().filter(({ status }) => status === 400).length).toBeGreaterThanOrEqual(6)
+  expect(taken(hook).map((request) => bodyOf(request).data.recipient)).toEqual(['eve@there.example'])
 })
 
 test('five kills of the relay lose no event and invent none; a repeated event has its id', async () => {

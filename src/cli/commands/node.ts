@@ -94,15 +94,21 @@ const audit = (
   { action, name, changed }: { readonly action: string; readonly name: string; readonly changed: number },
 ): Promise<void> => directory.audit({ at: shell.clock.now(), who: shell.user, action, arguments: name, changed }, name)
 
-/** Removes nodes that do not beat for a whole lease while the command watches. */
+/** Removes nodes that do not beat for a whole lease while the command watches, with the subscriptions that only their configuration has. */
 async function forget(shell: Shell, asked: string, { directory, config }: Opened): Promise<void> {
-  const before = named(await directory.list(), asked)
+  const listed = await directory.list()
+  if (!listed.some((node) => isNamed(node, asked)) && (await directory.forgetTables(asked)) > 0) {
+    await audit(shell, directory, { action: 'forget', name: asked, changed: 0 })
+    return shell.stdout.write(`${maskControls(asked)}: forgotten\n`)
+  }
+  const before = named(listed, asked)
   await sleep(shell.clock, config.node_lease)
   let forgotten = 0
   for (const { id, name, beat } of before) {
     const takeover = await directory.takeOver(id, beat)
     if (takeover === null) continue
     forgotten++
+    await directory.forgetTables(name)
     await audit(shell, directory, { action: 'forget', name, changed: takeover.leases })
     const text = `${name} (${id}): forgotten; ${plural(takeover.shards, 'shard')} and ${plural(takeover.leases, 'recipient')} wait for other nodes`
     await shell.stdout.write(`${maskControls(text)}\n`)

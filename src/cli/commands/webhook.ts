@@ -6,7 +6,7 @@ import { subscriptionJson } from '../../presentation/subscription-json.ts'
 import { grouped, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
-import { newSubscriptionShape, type NewSubscriptionRequest } from '../../subscriptions/subscription-changes.ts'
+import { newSubscriptionShape, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
 import { webTarget } from '../../subscriptions/web-target.ts'
 import { DAY, type Duration, type Instant } from '../../system/clock.ts'
@@ -102,10 +102,12 @@ interface ReplayOptions {
 }
 
 async function replay(shell: Shell, name: string, { since, parked }: ReplayOptions, command: Command): Promise<void> {
-  if ((since === undefined) === (parked === undefined)) throw new CommandError(EX.usage, 'one of --since TIME and --parked is needed')
+  if (since !== undefined && parked !== undefined) throw new CommandError(EX.usage, '--since TIME and --parked exclude each other')
   const { config } = await configOf(shell, command)
-  const count = await withClient(shell, config, (client) => client.replayEvents({ name, since: since ?? null, who: shell.user }))
-  await shell.stdout.write(`${maskControls(name)}: ${plural(count, 'event')} to be sent again\n`)
+  const events: Replayed = since !== undefined ? { kind: 'since', ago: since } : parked === true ? { kind: 'parked' } : { kind: 'waiting' }
+  const count = await withClient(shell, config, (client) => client.replayEvents({ name, events, who: shell.user }))
+  const what = events.kind === 'waiting' ? 'to be sent now' : 'to be sent again'
+  await shell.stdout.write(`${maskControls(name)}: ${plural(count, 'event')} ${what}\n`)
 }
 
 /** Sends one event of the type `test` from here, and prints the answer. */
@@ -192,8 +194,8 @@ Examples:
         .default(DAY, '1d'),
     )
     .action((name: string, options: { readonly overlap: Duration }, command: Command) => changeSecret(shell, name, options, command))
-  subcommand(parent, 'replay <name>', 'send events again, with the ids that they had')
-    .option('--since <time>', 'the events of this time: 2h, 3d', durationArgument)
+  subcommand(parent, 'replay <name>', 'enable a subscription, and send what waits for it now')
+    .option('--since <time>', 'also events that it has had, with the ids that they had: those of 2h, of 3d', durationArgument)
     .option('--parked', 'the events that the target refused')
     .action((name: string, options: ReplayOptions, command: Command) => replay(shell, name, options, command))
 }

@@ -1,4 +1,4 @@
-/** Hash of the settings that all nodes of a queue should share: how mail is delivered, retried and reported. */
+/** Hash of the settings that all nodes of a queue should share: how mail is delivered, retried and reported, and to which programs. */
 import { createHash } from 'node:crypto'
 import { DELIVERY_OPTIONS } from '../../config/delivery-options.ts'
 import type { LoadedConfig } from '../../config/load.ts'
@@ -14,12 +14,15 @@ const SHARED: readonly OptionName[] = [
   'node_lease',
 ]
 
-export function sharedSettings({ config, written, writtenTables }: LoadedConfig): string {
+export function sharedSettings({ config, written, writtenTables, writtenEvents }: LoadedConfig): string {
   const hash = createHash('sha256')
   for (const name of SHARED.toSorted()) hash.update(`${name}=${written.get(name) ?? ''}\n`)
   const lines = [
     ...[...config.transport_maps].map(([key, target]) => JSON.stringify([key, target])),
     ...[...writtenTables].flatMap(([heading, table]) => [...table].map(([name, value]) => JSON.stringify([heading, name, value]))),
+    ...[...writtenEvents].flatMap(([subscription, table]) =>
+      [...table].map(([name, value]) => JSON.stringify(['events', subscription, name, value])),
+    ),
   ]
   for (const line of lines.toSorted()) hash.update(`${line}\n`)
   return hash.digest('hex').slice(0, 12)

@@ -40,7 +40,7 @@ export class MemoryEvents implements OutboxStore {
   }
 
   async configureSubscriptions(entries: readonly NewSubscription[], at: Instant): Promise<readonly string[]> {
-    return this.#queue.outbox.configureSubscriptions(entries, at)
+    return this.#queue.outbox.configureSubscriptions(entries, at, this.#owner.configuring)
   }
 
   async subscriptions(): Promise<readonly Subscription[]> {

@@ -2,13 +2,14 @@
 import { selectedTypes, type EventFilter } from '../../events/event-filter.ts'
 import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
 import type { EventSeq, KeptEvent, NewEvent } from '../../events/kept-event.ts'
-import { queueIdOf, type Message } from '../../mail/message.ts'
+import { queueIdOf, type Message, type OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss, type StoredLoss } from '../outbox/event-pages.ts'
 import type { EventPage } from '../outbox/outbox-store.ts'
 import {
   EVENTS_SEARCHED,
   newProgress,
+  resumed,
   type EventLimits,
   type NewSubscription,
   type ParkedEnd,
@@ -23,6 +24,8 @@ import {
 
 interface HeldSubscription {
   subscription: Subscription
+  /** Owners that have configured it. */
+  readonly configuredBy: Set<OwnerId>
   losses: readonly StoredLoss[]
   readonly parked: Map<EventSeq, ParkedEvent>
 }
@@ -89,15 +92,23 @@ export class MemoryOutbox {
     return true
   }
 
-  configureSubscriptions(entries: readonly NewSubscription[], at: Instant): readonly string[] {
+  configureSubscriptions(entries: readonly NewSubscription[], at: Instant, by: OwnerId): readonly string[] {
     const names = new Set(entries.map(({ name }) => name))
-    for (const [name, { subscription }] of this.#subscriptions)
-      if (subscription.owner === 'configuration' && !names.has(name)) this.#subscriptions.delete(name)
+    for (const [name, { subscription, configuredBy }] of this.#subscriptions) {
+      if (subscription.owner === 'command' || names.has(name)) continue
+      configuredBy.delete(by)
+      if (configuredBy.size === 0) this.#subscriptions.delete(name)
+    }
     return entries.flatMap(({ name, settings }) => {
       const held = this.#subscriptions.get(name)
       if (held?.subscription.owner === 'command') return [name]
-      if (held !== undefined) held.subscription = { ...held.subscription, settings }
-      else this.#add({ name, settings, owner: 'configuration', createdAt: at, createdBy: '', progress: newProgress(this.#last) })
+      if (held === undefined)
+        this.#add({ name, settings, owner: 'configuration', createdAt: at, createdBy: '', progress: newProgress(this.#last) })
+      else {
+        const { settings: before, progress } = held.subscription
+        held.subscription = { ...held.subscription, settings, progress: before.to === settings.to ? progress : resumed(progress) }
+      }
+      this.#subscriptions.get(name)?.configuredBy.add(by)
       return []
     })
   }
@@ -115,7 +126,7 @@ export class MemoryOutbox {
   }
 
   #add(subscription: Subscription): void {
-    this.#subscriptions.set(subscription.name, { subscription, losses: [], parked: new Map() })
+    this.#subscriptions.set(subscription.name, { subscription, configuredBy: new Set(), losses: [], parked: new Map() })
   }
 
   #ofCommand(name: string): HeldSubscription | undefined {
@@ -190,14 +201,16 @@ export class MemoryOutbox {
   replayEvents(name: string, replay: Replay): number | null {
     const held = this.#subscriptions.get(name)
     if (held === undefined) return null
+    const progress = resumed(held.subscription.progress)
+    held.subscription = { ...held.subscription, progress }
+    if (replay.kind === 'waiting') return this.#after(progress.cursor).length
     if (replay.kind === 'parked') {
       for (const [seq, one] of held.parked) held.parked.set(seq, { ...one, dueAt: replay.at })
       return held.parked.size
     }
-    const { progress } = held.subscription
     const before = this.#events.findLast(({ at }) => at < replay.at)?.seq ?? (this.#events[0]?.seq ?? 1) - 1
     const cursor = Math.min(progress.cursor, before)
-    held.subscription = { ...held.subscription, progress: { ...progress, cursor, tries: 0, dueAt: null } }
+    held.subscription = { ...held.subscription, progress: { ...progress, cursor } }
     // The stream sends these again.
     for (const seq of held.parked.keys()) if (seq > cursor) held.parked.delete(seq)
     return this.#after(cursor).length
@@ -219,6 +232,6 @@ export class MemoryOutbox {
     if (loss !== null) held.losses = withLoss(held.losses, loss)
     for (const { seq } of deleted) held.parked.delete(seq)
     const cursor = Math.max(progress.cursor, deleted.at(-1)?.seq ?? 0)
-    held.subscription = { ...held.subscription, progress: { ...progress, cursor } }
+    held.subscription = { ...held.subscription, progress: { ...progress, cursor, refusals: 0 } }
   }
 }

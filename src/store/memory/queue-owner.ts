@@ -25,6 +25,11 @@ export class QueueOwner {
     return !this.#queue.nodes.has(this.id)
   }
 
+  /** Number under which this owner configures subscriptions. That of a sole owner, whose own one changes with each start, is 0. */
+  get configuring(): OwnerId {
+    return this.#isSole ? 0 : this.id
+  }
+
   owns(destination: DestinationName): boolean {
     return this.ownsShard(shardOf(destination))
   }

@@ -31,8 +31,9 @@ export interface OutboxStore {
   /** Replaces the secrets of a subscription. False when no command has added one of the name. */
   changeSecrets(name: string, secrets: readonly SigningSecret[]): Promise<boolean>
   /**
-   * Makes the subscriptions of the configuration equal to a list: adds and removes, and changes settings. Returns the names that
-   * subscriptions by command have, which stay as they are.
+   * Makes the subscriptions of the configuration equal to a list: adds and removes, and changes settings. One with a new target is enabled,
+   * and tried at once. On a queue that several nodes share, one stays while another node has configured it, and the last call decides
+   * about its settings. Returns the names that subscriptions by command have, which stay as they are.
    */
   configureSubscriptions(entries: readonly NewSubscription[], at: Instant): Promise<readonly string[]>
   /**
@@ -62,8 +63,8 @@ export interface OutboxStore {
   /** Records the outcome of another try of a parked event. */
   settleParked(name: string, seq: EventSeq, end: ParkedEnd): Promise<void>
   /**
-   * Has events sent again, with the ids that they had. Returns how many kept events follow, or how many parked ones are due; null when
-   * there is no such subscription.
+   * Has events sent, with the ids that they had: a disabled subscription is enabled, and none waits for its next try. Returns how many
+   * kept events follow, or how many parked ones are due; null when there is no such subscription.
    */
   replayEvents(name: string, replay: Replay): Promise<number | null>
   /** Keeps events that belong to no other transaction. */

@@ -27,8 +27,8 @@ export const answerIn = (json: string | null): TargetAnswer | null => (json === 
 export const answerText = (answer: TargetAnswer | null): string | null => (answer === null ? null : JSON.stringify(answer))
 
 export function toSubscription(row: SubscriptionRow): Subscription {
-  const { name, owner, createdAt, createdBy, cursor, state, why, tries, dueAt } = row
-  const progress = { cursor, state, why, tries, dueAt, lastAnswer: answerIn(row.lastAnswer) }
+  const { name, owner, createdAt, createdBy, cursor, state, why, tries, refusals, dueAt } = row
+  const progress = { cursor, state, why, tries, refusals, dueAt, lastAnswer: answerIn(row.lastAnswer) }
   return { name, owner, settings: settingsIn(row), createdAt, createdBy, progress }
 }
 

@@ -51,6 +51,8 @@ export interface Progress {
   readonly why: string | null
   /** Failed tries of the next event. */
   readonly tries: number
+  /** Refusals among them of the event alone, after which it is parked. */
+  readonly refusals: number
   /** Time of the next try; null when the next event is due. */
   readonly dueAt: Instant | null
   readonly lastAnswer: TargetAnswer | null
@@ -61,9 +63,13 @@ export const newProgress = (cursor: EventSeq): Progress => ({
   state: 'active',
   why: null,
   tries: 0,
+  refusals: 0,
   dueAt: null,
   lastAnswer: null,
 })
+
+/** The progress with which a subscription goes on at once: enabled, without a wait, and without what the target refused so far. */
+export const resumed = (progress: Progress): Progress => ({ ...newProgress(progress.cursor), lastAnswer: progress.lastAnswer })
 
 export interface Subscription extends NewSubscription {
   readonly owner: SubscriptionOwner
@@ -125,8 +131,11 @@ export const EVENTS_SEARCHED = 1_000
 /** Number of events that one call deletes, which takes some milliseconds. */
 export const EVENTS_PRUNED = 1_000
 
-/** Events that an operator asks to be sent again: those since a time, or the parked ones. `at` of the parked ones is the time of their try. */
-export type Replay = { readonly kind: 'since'; readonly at: Instant } | { readonly kind: 'parked'; readonly at: Instant }
+/** Events that an operator asks to be sent: those that wait, those since a time, or the parked ones, whose try is at `at`. */
+export type Replay =
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'since'; readonly at: Instant }
+  | { readonly kind: 'parked'; readonly at: Instant }
 
 /** Outcome of another try of a parked event. */
 export type ParkedEnd =

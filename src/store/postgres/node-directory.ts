@@ -12,6 +12,7 @@ import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
 import { finishUpgrade, schemaOf, type Finish, type Schema } from './migrations.ts'
 import { takeOverNode } from './node.ts'
+import { releaseTables } from './writing/subscription-writer.ts'
 import { QUESTIONS_CHANNEL } from './postgres-node-table.ts'
 
 export interface ListedNode {
@@ -67,6 +68,11 @@ export class NodeDirectory {
   /** Takes over a node that has not beaten since `seenBeat`. Null, without a change, when it has beaten or is gone. */
   takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
     return takeOverNode(this.#connection, node, seenBeat)
+  }
+
+  /** Forgets the `[events]` tables of a node that is gone, with the subscriptions that no other node has. Returns their number. */
+  forgetTables(name: string): Promise<number> {
+    return releaseTables(this.#connection, name)
   }
 
   async audit({ at, who, action, arguments: words, changed }: AuditRecord, node: string): Promise<void> {

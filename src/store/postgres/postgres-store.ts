@@ -106,7 +106,7 @@ function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: O
     operating,
     audit,
     claims,
-    subscriptions: new SubscriptionWriter(wanted),
+    subscriptions: new SubscriptionWriter(wanted, name),
     outgoing: new OutgoingMoves({ node, claims, operating }),
     incoming: new IncomingMoves({ node, name, claims, operating, intake }),
     leases: new Leases(terms, leases),

@@ -47,14 +47,18 @@ afterEach(async () => {
 })
 
 async function start(more: object = {}): Promise<void> {
-  const settings = {
-    queue_directory: operator.directory,
-    smtpd_listen: '127.0.0.1:0',
-    relayhost: '',
-    transport_maps: { 'there.example': 'discard:' },
-  }
-  daemon = await startDaemon({ loaded: configFrom({ ...settings, ...more }, 'relay.example'), events: new Events(() => systemClock.now()) })
+  daemon = await startDaemon({
+    loaded: configFrom({ ...settings(), ...more }, 'relay.example'),
+    events: new Events(() => systemClock.now()),
+  })
 }
+
+const settings = () => ({
+  queue_directory: operator.directory,
+  smtpd_listen: '127.0.0.1:0',
+  relayhost: '',
+  transport_maps: { 'there.example': 'discard:' },
+})
 
 const mail = (to: string) =>
   createTransport({ host: '127.0.0.1', port: daemon?.listeners[0]?.port ?? 0 }).sendMail({ from: 'app@us.example', to, text: 'hi' })
@@ -107,6 +111,34 @@ describe('with a daemon', () => {
     expect(received[1]?.headers['webhook-id']).toBe(received[0]?.headers['webhook-id'])
   })
 
+  test('410 disables a subscription of the configuration; a replay enables it, and so does a new target', async () => {
+    const other = createServer((request, response) => void (requests.push(request.url ?? ''), response.writeHead(200).end()))
+    const requests: string[] = []
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    try {
+      const table = { to: url, allow_private: true, types: ['message.removed'] }
+      status = 410
+      await start({ events: { app: table } })
+      const state = async () => (JSON.parse((await operator.run(['webhook', 'list', '--json'])).out) as { state: string }).state
+      await mail('ann@there.example')
+      await vi.waitFor(async () => expect(await state()).toBe('disabled'), 5_000)
+      expect((await operator.run(['webhook', 'list'])).out).toContain('disabled: 410 Gone')
+      status = 200
+      expect((await operator.run(['webhook', 'replay', 'app'])).out).toBe('app: 1 event to be sent now\n')
+      await vi.waitFor(() => expect(received).toHaveLength(2), 5_000)
+      expect((await operator.run(['audit'])).out).toMatch(/webhook replay +.*app/)
+      status = 410
+      await mail('bob@there.example')
+      await vi.waitFor(async () => expect(await state()).toBe('disabled'), 5_000)
+      const moved = { app: { ...table, to: `http://127.0.0.1:${(other.address() as AddressInfo).port}/new` } }
+      await daemon?.reload(configFrom({ ...settings(), events: moved }, 'relay.example'))
+      await vi.waitFor(() => expect(requests).toEqual(['/new']), 5_000)
+    } finally {
+      other.close()
+      other.closeAllConnections()
+    }
+  })
+
   test('those of the configuration are read-only, and names have one owner', async () => {
     await start({ events: { app: { to: url, allow_private: true } } })
     for (const command of [
@@ -147,7 +179,8 @@ test.each([
   [['add', 'no spaces', 'https://hooks.example/'], 64, 'name: expected letters'],
   [['add', 'app', 'https://hooks.example/', '--types', 'nothing.*'], 64, 'unknown type of event'],
   [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, 'batch'],
-  [['replay', 'app'], 64, 'one of --since TIME and --parked is needed'],
+  [['replay', 'app', '--parked', '--since', '1h'], 64, '--since TIME and --parked exclude each other'],
+  [['replay', 'app'], 65, 'there is no subscription app'],
   [['replay', 'app', '--parked'], 65, 'there is no subscription app'],
   [['remove', 'app'], 65, 'there is no subscription app'],
   [['test', 'app'], 65, 'there is no subscription app'],

@@ -3,7 +3,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
+import { NodeDirectory } from '../../../src/store/postgres/node-directory.ts'
 import { PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
+import { newProgress } from '../../../src/store/outbox/subscription.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { delivered, first, mail, ownerOf, T0 } from '../../conformance/mail.ts'
@@ -18,8 +20,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     for (const close of closing.splice(0)) await close()
   })
 
-  const open = async (url: DatabaseUrl): Promise<PostgresQueue> => {
-    const queue = await openPostgresStore({ url, durability: 'primary', labels: LABELS, clock: systemClock })
+  const open = async (url: DatabaseUrl, name = 'test'): Promise<PostgresQueue> => {
+    const queue = await openPostgresStore({ url, durability: 'primary', labels: { ...LABELS, name }, clock: systemClock })
     closing.push(queue.close)
     return queue
   }
@@ -107,7 +109,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     expect(await b.store.subscriptions()).toEqual([])
     await a.store.recordEvents([event('store.trouble'), event('store.recovered')])
     expect(await pulled(a)).toHaveLength(2)
-    const progress = { cursor: 1, state: 'active', why: null, tries: 0, dueAt: null, lastAnswer: null } as const
+    const progress = newProgress(1)
     await a.store.saveProgress('app', 0, { progress, told: null, parked: [] })
     const view = await tableB.beat()
     const silent = view?.nodes.find(({ id }) => id === a.node)
@@ -118,6 +120,18 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     await expect(a.store.saveProgress('app', 1, { progress: { ...progress, cursor: 2 }, told: null, parked: [] })).rejects.toMatchObject({
       name: 'Fenced',
     })
+  })
+
+  test('the tables of a node that is forgotten count no more', async () => {
+    const url = await emptyQueue()
+    const [a, b] = [await open(url, 'mx1'), await open(url, 'mx2')]
+    const table = (name: string) => ({ name, settings: SETTINGS })
+    await a.store.configureSubscriptions([table('both'), table('own')], T0)
+    await b.store.configureSubscriptions([table('both')], T0)
+    const directory = new NodeDirectory(await connectTo(url), systemClock)
+    closing.push(() => directory.close())
+    expect([await directory.forgetTables('mx3'), await directory.forgetTables('mx1')]).toEqual([0, 2])
+    expect((await b.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['both'])
   })
 
   test('a node learns of a subscription that another one has added', async () => {

@@ -32,7 +32,7 @@ export const cursorBefore = `
 export const deleteEventsThrough = 'delete from event where seq <= $1'
 
 const SUBSCRIPTION = `name, owner, settings, created_at as "createdAt", created_by as "createdBy", cursor, state, why, tries,
-    due_at as "dueAt", last_answer as "lastAnswer", losses`
+    refusals, due_at as "dueAt", last_answer as "lastAnswer", losses`
 export const subscriptions = `select ${SUBSCRIPTION} from subscription order by name`
 export const subscriptionByName = `select ${SUBSCRIPTION} from subscription where name = $1`
 export const lockSubscription = `${subscriptionByName} for update`
@@ -48,24 +48,39 @@ export const ownShardsAmong = `
 
 /** A new subscription receives the events that are numbered after this transaction has begun. */
 export const insertSubscription = `
-  insert into subscription (name, owner, settings, created_at, created_by, cursor)
-  select $1, $2, $3, $4, $5, last from outbox on conflict do nothing returning name`
+  insert into subscription (name, owner, settings, created_at, created_by, configured_by, cursor)
+  select $1, $2, $3, $4, $5, $6, last from outbox on conflict do nothing returning name`
 export const changeSettings = 'update subscription set settings = $2 where name = $1'
+export const configuredHere = `
+  update subscription set settings = $2, configured_by = array_append(array_remove(configured_by, $3), $3) where name = $1`
+/** Notes that the node named $1 has no tables but those in $2. */
+export const notConfiguredHere = `
+  update subscription set configured_by = array_remove(configured_by, $1)
+  where owner = 'configuration' and $1 = any (configured_by) and not name = any ($2) returning name`
+/** Removes the subscriptions of the configuration that no node has. */
+export const deleteUnconfigured = `
+  with gone as (delete from subscription where owner = 'configuration' and configured_by = '{}' returning name),
+    p as (delete from parked where subscription = any (array(select name from gone)))
+  select name from gone`
 export const deleteSubscription = `
-  with gone as (delete from subscription where name = $1 and owner = $2 returning name),
+  with gone as (delete from subscription where name = $1 and owner = 'command' returning name),
     p as (delete from parked where subscription = $1 and exists (select 1 from gone))
   select name from gone`
 export const saveProgress = `
-  update subscription set cursor = $3, state = $4, why = $5, tries = $6, due_at = $7, last_answer = $8,
+  update subscription set cursor = $3, state = $4, why = $5, tries = $6, due_at = $7, last_answer = $8, refusals = $11,
     losses = (select coalesce(json_agg(loss order by number), '[]')::text
       from json_array_elements(losses::json) with ordinality as kept (loss, number)
       where (loss->>'from')::bigint is distinct from $9 or (loss->>'to')::bigint is distinct from $10)
   where name = $1 and cursor = $2 returning name`
 export const moveCursor = `
-  with s as (update subscription set cursor = least(cursor, $2), tries = 0, due_at = null where name = $1 returning cursor),
+  with s as (update subscription set cursor = least(cursor, $2) where name = $1 returning cursor),
     p as (delete from parked where subscription = $1 and seq > (select cursor from s))
   select (select last from outbox) - cursor as behind from s`
-export const saveLosses = 'update subscription set cursor = greatest(cursor, $2), losses = $3 where name = $1'
+/** Enables a subscription, and has its next event tried at once. */
+export const resume = `
+  update subscription set state = 'active', why = null, tries = 0, refusals = 0, due_at = null where name = $1
+  returning greatest(0, (select last from outbox) - cursor) as behind`
+export const saveLosses = 'update subscription set cursor = greatest(cursor, $2), refusals = 0, losses = $3 where name = $1'
 /** Marks the first loss as pulled, unless the losses have changed since they were read. */
 export const markLossPulled = 'update subscription set losses = $3 where name = $1 and losses = $2 returning name'
 

@@ -16,6 +16,7 @@ import {
 } from '../../outbox/subscription.ts'
 import { int4s, int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './outbox-queries.ts'
+import type { Statements } from '../session/database-connection.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
 
@@ -25,15 +26,19 @@ const stored = (settings: SubscriptionSettings): string => storableText(JSON.str
 
 export class SubscriptionWriter {
   readonly #wanted: WantedTypes
+  /** Name of the node. */
+  readonly #node: string
 
-  constructor(wanted: WantedTypes) {
+  constructor(wanted: WantedTypes, node: string) {
     this.#wanted = wanted
+    this.#node = node
   }
 
   subscribe: Send<'subscribe'> = (tx, calls) =>
     sent(Promise.all(calls.map(([subscription]) => this.#add(tx, { ...subscription, owner: 'command' }))))
 
-  unsubscribe: Send<'unsubscribe'> = (tx, calls) => sent(Promise.all(calls.map(([name]) => remove(tx, name, 'command'))))
+  unsubscribe: Send<'unsubscribe'> = (tx, calls) =>
+    sent(Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteSubscription, [name])).length > 0)))
 
   changeSecrets: Send<'changeSecrets'> = (tx, calls) => ({
     answers: Promise.all(
@@ -89,27 +94,36 @@ export class SubscriptionWriter {
 
   async #add(tx: Transaction, { name, owner, settings, at, by }: Added): Promise<boolean> {
     tx.onCommit(() => this.#wanted.add(selectedTypes(settings.types)))
-    return (await tx.query(sql.insertSubscription, [name, owner, stored(settings), at, storableText(by)])).length > 0
+    const configuredBy = texts(owner === 'configuration' ? [this.#node] : [])
+    return (await tx.query(sql.insertSubscription, [name, owner, stored(settings), at, storableText(by), configuredBy])).length > 0
   }
 
   async #configure(tx: Transaction, entries: readonly NewSubscription[], at: Instant): Promise<readonly string[]> {
     const known = new Map((await tx.query<SubscriptionRow>(sql.lockSubscriptions)).map((row) => [row.name, row]))
-    const names = new Set(entries.map(({ name }) => name))
-    const gone = [...known.values()].filter(({ name, owner }) => owner === 'configuration' && !names.has(name))
-    await Promise.all(gone.map(({ name, owner }) => remove(tx, name, owner)))
+    await releaseTables(
+      tx,
+      this.#node,
+      entries.map(({ name }) => name),
+    )
     const isFree = ({ name }: NewSubscription): boolean => known.get(name)?.owner !== 'command'
-    for (const entry of entries.filter(isFree)) {
-      if (known.has(entry.name)) {
-        tx.onCommit(() => this.#wanted.add(selectedTypes(entry.settings.types)))
-        await tx.query(sql.changeSettings, [entry.name, stored(entry.settings)])
-      } else await this.#add(tx, { ...entry, owner: 'configuration', at, by: '' })
+    for (const { name, settings } of entries.filter(isFree)) {
+      const row = known.get(name)
+      if (row === undefined) await this.#add(tx, { name, settings, owner: 'configuration', at, by: '' })
+      else {
+        tx.onCommit(() => this.#wanted.add(selectedTypes(settings.types)))
+        await tx.query(sql.configuredHere, [name, stored(settings), this.#node])
+        if (settingsIn(row).to !== settings.to) await tx.query(sql.resume, [name])
+      }
     }
     return entries.flatMap((entry) => (isFree(entry) ? [] : [entry.name]))
   }
 }
 
-async function remove(tx: Transaction, name: string, owner: SubscriptionOwner): Promise<boolean> {
-  return (await tx.query(sql.deleteSubscription, [name, owner])).length > 0
+/** Notes that a node has no tables but some, and removes the subscriptions that no node has then. Returns the number of its former tables. */
+export async function releaseTables(statements: Statements, node: string, kept: readonly string[] = []): Promise<number> {
+  const former = await statements.query(sql.notConfiguredHere, [node, texts(kept)])
+  await statements.query(sql.deleteUnconfigured)
+  return former.length
 }
 
 /** Returns whether more events may wait for a number. While another node numbers them, it is asked again later. */
@@ -120,7 +134,7 @@ async function numberEvents(tx: Transaction): Promise<boolean> {
 }
 
 async function saveProgress(tx: Transaction, name: string, from: EventSeq, { progress, told, parked }: ProgressChange): Promise<boolean> {
-  const { cursor, state, why, tries, dueAt, lastAnswer } = progress
+  const { cursor, state, why, tries, refusals, dueAt, lastAnswer } = progress
   const answer = answerText(lastAnswer)
   const changed = await tx.query(sql.saveProgress, [
     name,
@@ -133,6 +147,7 @@ async function saveProgress(tx: Transaction, name: string, from: EventSeq, { pro
     answer === null ? null : storableText(answer),
     told?.from ?? null,
     told?.to ?? null,
+    refusals,
   ])
   if (changed.length === 0) return false
   if (parked.length > 0)
@@ -147,7 +162,9 @@ async function saveProgress(tx: Transaction, name: string, from: EventSeq, { pro
 }
 
 async function replayEvents(tx: Transaction, name: string, replay: Replay): Promise<number | null> {
-  if ((await tx.query(sql.lockSubscription, [name])).length === 0) return null
+  const [known] = await tx.query<{ behind: number }>(sql.resume, [name])
+  if (known === undefined) return null
+  if (replay.kind === 'waiting') return known.behind
   if (replay.kind === 'parked') return (await tx.query(sql.retryParked, [name, replay.at])).length
   const [before] = await tx.query<{ cursor: EventSeq }>(sql.cursorBefore, [replay.at])
   const [moved] = await tx.query<{ behind: number }>(sql.moveCursor, [name, before?.cursor ?? 0])

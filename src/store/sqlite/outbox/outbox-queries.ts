@@ -16,8 +16,8 @@ export const epoch = `select value from meta where name = 'event_epoch'`
 export const timeOfClock = `select value from meta where name = 'clock_time'`
 
 const SUBSCRIPTION = `
-  select name, owner, settings, created_at as createdAt, created_by as createdBy, cursor, state, why, tries, due_at as dueAt,
-    last_answer as lastAnswer, losses from subscription`
+  select name, owner, settings, created_at as createdAt, created_by as createdBy, cursor, state, why, tries, refusals,
+    due_at as dueAt,    last_answer as lastAnswer, losses from subscription`
 export const subscriptions = `${SUBSCRIPTION} order by name`
 export const subscriptionByName = `${SUBSCRIPTION} where name = ?`
 export const insertSubscription = `
@@ -27,10 +27,13 @@ export const changeSettings = 'update subscription set settings = ? where name =
 export const deleteSubscription = 'delete from subscription where name = ? and owner = ?'
 export const deleteParkedOf = 'delete from parked where subscription = ?'
 export const saveProgress = `
-  update subscription set cursor = :cursor, state = :state, why = :why, tries = :tries, due_at = :dueAt, last_answer = :lastAnswer
+  update subscription set cursor = :cursor, state = :state, why = :why, tries = :tries, refusals = :refusals, due_at = :dueAt,
+    last_answer = :lastAnswer
   where name = :name and cursor = :from`
-export const moveCursor = 'update subscription set cursor = :cursor, tries = 0, due_at = null where name = :name'
-export const saveLosses = 'update subscription set cursor = max(cursor, :cursor), losses = :losses where name = :name'
+export const moveCursor = 'update subscription set cursor = :cursor where name = :name'
+/** Enables a subscription, and has its next event tried at once. */
+export const resume = `update subscription set state = 'active', why = null, tries = 0, refusals = 0, due_at = null where name = ?`
+export const saveLosses = 'update subscription set cursor = max(cursor, :cursor), refusals = 0, losses = :losses where name = :name'
 
 export const insertParked = `
   insert or replace into parked (subscription, seq, tries, parked_at, answer)

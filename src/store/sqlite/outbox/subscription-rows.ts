@@ -74,8 +74,10 @@ export class SubscriptionRows {
     return entries.flatMap(({ name, settings }) => {
       const known = this.#one.get(name)
       if (known?.owner === 'command') return [name]
-      if (known !== undefined) this.#change(name, settings)
-      else this.#insert.run({ name, owner: 'configuration', settings: JSON.stringify(settings), createdAt: at, createdBy: '' })
+      if (known !== undefined) {
+        this.#change(name, settings)
+        if (settingsIn(known).to !== settings.to) this.#resume(name)
+      } else this.#insert.run({ name, owner: 'configuration', settings: JSON.stringify(settings), createdAt: at, createdBy: '' })
       return []
     })
   }
@@ -89,6 +91,10 @@ export class SubscriptionRows {
 
   #change(name: string, settings: NewSubscription['settings']): void {
     this.#db.prepare<[string, string]>(sql.changeSettings).run(JSON.stringify(settings), name)
+  }
+
+  #resume(name: string): void {
+    this.#db.prepare<[string]>(sql.resume).run(name)
   }
 
   subscriptions(): Subscription[] {
@@ -111,10 +117,10 @@ export class SubscriptionRows {
   saveProgress(name: string, from: EventSeq, { progress, told, parked }: ProgressChange): boolean {
     const row = this.#one.get(name)
     if (row?.cursor !== from) return false
-    const { cursor, state, why, tries, dueAt } = progress
+    const { cursor, state, why, tries, refusals, dueAt } = progress
     this.#db
       .prepare<object>(sql.saveProgress)
-      .run({ name, from, cursor, state, why, tries, dueAt, lastAnswer: answerText(progress.lastAnswer) })
+      .run({ name, from, cursor, state, why, tries, refusals, dueAt, lastAnswer: answerText(progress.lastAnswer) })
     if (told !== null) this.#saveLosses.run({ name, cursor, losses: JSON.stringify(withoutLoss(lossesIn(row), told)) })
     const insert = this.#db.prepare<object>(sql.insertParked)
     for (const one of parked) insert.run({ name, ...one })
@@ -133,9 +139,11 @@ export class SubscriptionRows {
   replayEvents(name: string, replay: Replay): number | null {
     const row = this.#one.get(name)
     if (row === undefined) return null
+    this.#resume(name)
     if (replay.kind === 'parked') return this.#db.prepare<[Instant, string]>(sql.retryParked).run(replay.at, name).changes
-    const first = this.#db.prepare<{ at: Instant }, EventSeq>(sql.firstSince).pluck().get({ at: replay.at }) ?? 1
     const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
+    if (replay.kind === 'waiting') return Math.max(0, last - row.cursor)
+    const first = this.#db.prepare<{ at: Instant }, EventSeq>(sql.firstSince).pluck().get({ at: replay.at }) ?? 1
     const cursor = Math.min(row.cursor, first - 1)
     this.#db.prepare<object>(sql.moveCursor).run({ name, cursor })
     // The stream sends these again.

@@ -1,0 +1,107 @@
+/** Sending of the events of subscriptions, over a queue in memory in virtual time. */
+import { expect, onTestFinished, test } from 'vitest'
+import type { EventType } from '../../src/events/event-types.ts'
+import { ALL_EVENTS, settingsOf } from '../../src/outbox/configured-subscriptions.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import type { TargetAnswer } from '../../src/subscriptions/answer-decision.ts'
+import { EventSender } from '../../src/subscriptions/event-sender.ts'
+import { seededRandom } from '../../src/system/random.ts'
+import { MINUTE, SECOND } from '../../src/system/clock.ts'
+import { QueueClock } from '../../src/system/queue-clock.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+
+const OK: TargetAnswer = { kind: 'response', code: 200, retryAfter: null, text: '200 OK' }
+const DOWN: TargetAnswer = { kind: 'failed', text: 'connection refused' }
+
+/** A sender of one subscription, whose target gives `answers` and then 200. */
+async function senderOf({ answers = [] as TargetAnswer[], obstacle = null as string | null } = {}) {
+  const machine = new VirtualClock({})
+  const clock = new QueueClock(machine)
+  const driver = new TimeDriver(machine, {})
+  const { store, reader } = openMemoryStore()
+  await store.subscribe({ name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
+  const sent: { readonly at: number; readonly type: string; readonly id: string; readonly data: unknown }[] = []
+  const notes: string[] = []
+  const events = new Events(() => clock.now())
+  events.listen((event) => void (event.kind === 'note' && notes.push(event.text)))
+  const started = clock.now()
+  const state = { obstacle }
+  const sender = new EventSender({
+    store,
+    clock,
+    events,
+    random: seededRandom(1),
+    send: async ({ events: consigned }) => {
+      for (const { type, id, data } of consigned) sent.push({ at: clock.now() - started, type, id, data })
+      return answers.shift() ?? OK
+    },
+    secretsOf: () => [],
+    obstacle: () => state.obstacle,
+    isShared: false,
+  })
+  onTestFinished(() => sender.stop())
+  const record = (...types: readonly EventType[]) => store.recordEvents(types.map((type) => ({ type, at: clock.now(), data: '{}' })))
+  const lose = (count: number) => store.pruneEvents({ before: 0, count })
+  return { sender, store, reader, sent, notes, state, record, lose, advance: (time: number) => driver.runUntil(machine.now() + time) }
+}
+
+test('the events behind a loss are sent at once', async () => {
+  const { sender, sent, record, lose, advance } = await senderOf()
+  await record('store.trouble', 'store.recovered', 'store.trouble', 'store.recovered')
+  await lose(2)
+  sender.start()
+  await advance(SECOND)
+  expect(sent.map(({ type, at }) => [type, at])).toEqual([
+    ['events.lost', 0],
+    ['store.trouble', 0],
+    ['store.recovered', 0],
+  ])
+  expect(sent[0]?.data).toEqual({ from: 1, to: 2, count: 2 })
+})
+
+test('a loss that is not taken is told again with its id; what was lost meanwhile follows at once', async () => {
+  const { sender, sent, record, lose, advance, store } = await senderOf({ answers: [DOWN, DOWN] })
+  await record('store.trouble', 'store.recovered', 'store.trouble', 'store.recovered')
+  await lose(2)
+  // The last event is done, so that nothing is behind the losses.
+  sender.start()
+  await advance(SECOND)
+  await record('destination.revived')
+  await lose(1)
+  await advance(MINUTE)
+  expect(sent.map(({ type }) => type)).toEqual(['events.lost', 'events.lost', 'events.lost', 'events.lost', 'destination.revived'])
+  expect(new Set(sent.slice(0, 3).map(({ id }) => id)).size).toBe(1)
+  expect(sent.slice(2).map(({ data }) => data)).toEqual([{ from: 1, to: 2, count: 2 }, { from: 3, to: 4, count: 2 }, {}])
+  expect(new Set(sent.slice(2).map(({ at }) => at)).size).toBe(1)
+  expect((await store.subscriptions())[0]?.progress).toMatchObject({ tries: 0, dueAt: null, cursor: 5 })
+})
+
+test('a loss without events behind it is told again after a failure', async () => {
+  const { sender, sent, record, store, lose, advance } = await senderOf({ answers: [DOWN] })
+  await record('store.trouble', 'store.recovered')
+  await lose(1)
+  const [subscription] = await store.subscriptions()
+  if (subscription === undefined) throw new Error('there is no subscription')
+  await store.saveProgress('app', 1, { progress: { ...subscription.progress, cursor: 2 }, told: null, parked: [] })
+  sender.start()
+  await advance(MINUTE)
+  expect(sent.map(({ type }) => type)).toEqual(['events.lost', 'events.lost'])
+})
+
+test('nothing is sent that this node must not send, and the log says why once', async () => {
+  const { sender, sent, notes, state, record, advance, store } = await senderOf({ obstacle: 'its table differs' })
+  await record('store.trouble')
+  sender.start()
+  sender.wake()
+  await advance(SECOND)
+  sender.wake()
+  await advance(SECOND)
+  expect([sent, notes]).toEqual([[], ['events.app: its table differs']])
+  expect((await store.pullEvents('app', 10))?.events).toHaveLength(1)
+  state.obstacle = null
+  sender.wake()
+  await advance(SECOND)
+  expect(sent.map(({ type }) => type)).toEqual(['store.trouble'])
+})
