@@ -4,7 +4,7 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
@@ -44,7 +44,8 @@ _deferd() {
     'deferd config') words='--config -o -n --json -h --help' ;;
     'deferd map') words='query -h --help' ;;
     'deferd map query') words='--config -o -h --help' ;;
-    'deferd check') words='--config -o --json --full --repair --connect --user -h --help' ;;
+    'deferd check') words='domain --config -o --json --full --repair --connect --user -h --help' ;;
+    'deferd check domain') words='--config -o --from --json -h --help' ;;
     'deferd import') words='postfix -h --help' ;;
     'deferd import postfix') words='--config -o --config-dir --spool --dry-run --force --user --json -h --help' ;;
     'deferd backup') words='--config -o -h --help' ;;
@@ -256,6 +257,9 @@ _deferd() {
     'deferd check --config') words='' ;;
     'deferd check -o') words='' ;;
     'deferd check --user') words='' ;;
+    'deferd check domain --config') words='' ;;
+    'deferd check domain -o') words='' ;;
+    'deferd check domain --from') words='' ;;
     'deferd import postfix --config') words='' ;;
     'deferd import postfix -o') words='' ;;
     'deferd import postfix --config-dir') words='' ;;

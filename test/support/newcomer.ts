@@ -13,6 +13,7 @@ const repository = join(import.meta.dirname, '../..')
 /** Commands that no test runs, with the reason. */
 export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deferd tls (?:list|show|forget)/, 'needs a kept policy; test/cli/tls.test.ts runs it'],
+  [/^deferd check domain\b/, 'needs DNS and hosts; test/cli/check-domain.test.ts and test/domain-check run it'],
   [/^npm ci$/, 'the checkout of the test has the packages already'],
   [/^npm ci && npm (?:test|pack)$/, 'the suite itself; test/package.test.ts packs'],
   [/^npm ci && npm run package$/, 'test/packages builds and installs the packages'],

@@ -20,6 +20,7 @@ import { ANY_MESSAGE } from '../../store/queue-reader.ts'
 import { parseUsers } from '../../smtpd/users.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
+import { addCheckDomain } from '../domain-check/check-domain.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
@@ -281,7 +282,7 @@ interface CheckOptions {
 }
 
 export function addCheck(program: Command, shell: Shell, end: (code: number) => void): void {
-  subcommand(program, 'check', 'check configuration, certificates and queue as start would')
+  const command = subcommand(program, 'check', 'check configuration, certificates and queue as start would')
     .option('--json', 'one JSON object per check')
     .option('--full', 'check every page, index, row and content of the queue')
     .option('--repair', 'the same, and rebuild a damaged queue from its readable pages; needs a stopped daemon')
@@ -294,8 +295,8 @@ Takes the steps of deferd start up to the opening of the queue and of the ports,
 exit codes; it changes nothing, and a running daemon is no obstacle. Exit code 78 when a check fails, 69 when a relayhost fails
 with --connect, 0 otherwise; a warning is not a failure.`,
     )
-    .action(async (options: CheckOptions, command: Command) => {
-      const loaded = await configOf(shell, command)
+    .action(async (options: CheckOptions, called: Command) => {
+      const loaded = await configOf(shell, called)
       const depth = options.repair === true ? 'repair' : options.full === true ? 'full' : 'quick'
       for await (const finding of findings({ shell, loaded, depth }, options)) {
         if (finding.verdict === 'error') end(finding.what === RELAYHOST ? EX.unavailable : EX.config)
@@ -306,4 +307,5 @@ with --connect, 0 otherwise; a warning is not a failure.`,
         )
       }
     })
+  addCheckDomain(command, shell, end)
 }

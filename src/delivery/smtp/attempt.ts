@@ -21,6 +21,7 @@ import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/ho
 import { formatNextHop, type NextHop, type Origin } from '../../config/values/next-hop.ts'
 import { OutcomeTracker } from '../outcome-tracker.ts'
 import type { Route } from '../routing/router.ts'
+import { readyForMail, type Rehearsal } from './rehearsal.ts'
 import { failedSession, openHostSession, relayName, type OpeningDeps } from './host-session.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
@@ -48,6 +49,8 @@ export interface AttemptDeps extends OpeningDeps, HopPolicyDeps {
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Destinations that a host without 8BITMIME was reported for. */
   readonly withoutEightBit: Set<string>
+  /** Ends each session before MAIL, and tries all hosts; absent for deliveries. */
+  readonly rehearsal?: Rehearsal | undefined
 }
 
 /** Maximum number of destinations kept in `withoutEightBit`. */
@@ -153,13 +156,29 @@ export class Attempt {
     const lookup = finder.find(hop, this.#settings.smtp_mx_address_limit, { left: QUERIES_PER_HOP })
     const search = await withTimeout(lookup, clock, this.#endBy - clock.monotonic(), this.#options.signal)
     if (search === undefined) return this.#lookupTimedOut(hop)
+    this.#deps.rehearsal?.searched(hop, search, policy.sts)
     if (search.kind === 'failed') return this.#lookupFailed(hop, search)
     this.#relayIsListed ||= search.relayIsListed && hop.origin === 'recipient'
+    const context = { hop, key, sts: policy.sts, perHost }
     for (const host of search.hosts) {
-      if (this.#ended || this.#sessionsUsedUp) return
+      if (this.#ended || this.#sessionsUsedUp) await this.#lookAt(host, context)
       // A cached connection may already have used this host.
-      if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, { hop, key, sts: policy.sts, perHost })
+      else if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, context)
     }
+  }
+
+  /** Opens a session with a host to which a delivery does not come, in a rehearsal only. */
+  async #lookAt(host: Host, context: HopContext): Promise<void> {
+    const { rehearsal } = this.#deps
+    if (rehearsal === undefined || this.#options.signal.aborted) return
+    const { hop, sts } = context
+    const found = await termsOfHost({ hop, host, lmtp: this.#route.transport === 'lmtp', tls: this.#tlsSettings, sts }, this.#deps)
+    const relay = this.#relay
+    const session = 'failure' in found ? failedSession(found.failure, found.terms) : await this.#open(host, context, found.terms)
+    this.#relay = relay
+    if (session === undefined) return
+    rehearsal.tried(host, session, false)
+    if (!('failure' in session)) session.quit()
   }
 
   /** The TLS policy of a next hop. Undefined, with the outcome recorded, when it is not known. */
@@ -223,11 +242,16 @@ export class Attempt {
     if (session === undefined) return
     if ('failure' in session) return this.#refused(host, session, tls, found.sts)
     this.#report(host, session, found.sts)
-    await this.#transact(session, key, this.#policy(host.best, tls))
+    const { rehearsal } = this.#deps
+    if (rehearsal === undefined) return void (await this.#transact(session, key, this.#policy(host.best, tls)))
+    rehearsal.tried(host, session, true)
+    this.#outcomes.recordAll(readyForMail(session), undefined)
+    session.quit()
   }
 
   #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>, sts: AppliedSts | null): void {
     this.#report(host, session, sts)
+    this.#deps.rehearsal?.tried(host, session, true)
     const { failure } = session
     const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
     const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))

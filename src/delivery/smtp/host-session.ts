@@ -27,6 +27,8 @@ export interface OpeningDeps {
   readonly quitting: Set<Socket>
   /** Called for each TLS connection when smtp_tls_loglevel is 1. */
   readonly secured: (relay: string, connection: TlsConnection) => void
+  /** True to describe the certificate of each host. */
+  readonly inspects?: boolean | undefined
 }
 
 export interface Opening {
@@ -81,7 +83,7 @@ export async function openHostSession(host: Host, deps: OpeningDeps, opening: Op
 }
 
 async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promise<SmtpSession | FailedSession> {
-  const { clock, config, passwords, secured, tickets, quitting } = deps
+  const { clock, config, passwords, secured, tickets, quitting, inspects } = deps
   const { hop, settings, tls, lmtp, sender, ticketKey, endBy, signal } = opening
   if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
   const socket = await dial(host, deps, opening)
@@ -103,6 +105,7 @@ async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promis
     detectLoop: hop.port === config.smtp_tcp_port && !lmtp,
     endBy,
     quitting,
+    inspects,
   }
   const session = await SmtpSession.open(socket, options, signal)
   if ('failure' in session && BY_TLS.has(session.failure.kind)) tickets.forget(key)

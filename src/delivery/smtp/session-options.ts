@@ -26,4 +26,6 @@ export interface SessionOptions {
   readonly endBy: Duration
   /** Connections that are open after QUIT was sent. */
   readonly quitting: Set<Socket>
+  /** True to describe the certificate of the host. */
+  readonly inspects?: boolean | undefined
 }

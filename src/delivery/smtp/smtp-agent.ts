@@ -17,6 +17,7 @@ import { DaneAnchors } from '../dane/dane-anchors.ts'
 import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './smtp-session.ts'
 import type { Net } from '../../system/net.ts'
+import type { Rehearsal } from './rehearsal.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { HeaderChecks } from './checked-header.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
@@ -66,6 +67,8 @@ export interface SmtpAgentDeps {
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
   readonly secured: (relay: string, connection: TlsConnection) => void
+  /** Ends each session before MAIL, and tries all hosts; absent for deliveries. */
+  readonly rehearsal?: Rehearsal | undefined
 }
 
 export class SmtpAgent implements DeliveryAgent {
@@ -94,6 +97,7 @@ export class SmtpAgent implements DeliveryAgent {
     policyFailed = () => undefined,
     note,
     secured,
+    rehearsal,
   }: SmtpAgentDeps) {
     checkNodemailer()
     this.#router = router
@@ -126,6 +130,8 @@ export class SmtpAgent implements DeliveryAgent {
       note,
       secured,
       withoutEightBit: new Set(),
+      rehearsal,
+      inspects: rehearsal !== undefined,
     }
   }
 

@@ -224,12 +224,12 @@ class ClientConnection extends Base implements CommandChannel {
 
   override _upgradeConnection(done: (error: Error | null, secured?: boolean) => void): void {
     this.dialogue.discard()
-    const { ticket, secured, tls } = this.#options
+    const { ticket, secured, tls, inspects } = this.#options
     super._upgradeConnection((error, isSecure) => {
       if (error === null && this._socket instanceof TLSSocket) {
         const verification = tls.verifyPeer?.(this._socket) ?? { kind: 'fits' as const }
         if (verification.kind !== 'fits') return this.dialogue.fail(failureOf(verification))
-        this.tlsConnection = tlsConnection(this._socket, tls)
+        this.tlsConnection = tlsConnection(this._socket, tls, inspects)
         secured?.(this.tlsConnection)
       }
       if (tls.wrapper) this.dialogue.await('greeting')

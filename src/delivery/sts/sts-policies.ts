@@ -19,6 +19,8 @@ export interface StsDeps extends Pick<FetchDeps, 'net' | 'clock'> {
   /** Returns a number in [0, 1) that depends only on the name; see Random.draw. */
   readonly draw: (key: string) => number
   readonly note: (text: string, level?: 'info' | 'warning') => void
+  /** Fetches the text of a policy; over HTTPS when absent. */
+  readonly fetch?: typeof fetchPolicy | undefined
 }
 
 /** Rules for one delivery. `unreadable`: the queue cannot be read, so that no policy may be taken as absent. */
@@ -138,12 +140,8 @@ export class StsPolicies {
   }
 
   async #fetchAnew(domain: string, id: string, usedAt: Instant): Promise<StsPolicy | undefined> {
-    const policy = policyFrom(await fetchPolicy(domain, { ...this.#deps.terms(), net: this.#deps.net, clock: this.#deps.clock }), {
-      domain,
-      id,
-      usedAt,
-      now: this.#deps.clock.now(),
-    })
+    const { net, clock, terms, fetch = fetchPolicy } = this.#deps
+    const policy = policyFrom(await fetch(domain, { ...terms(), net, clock }), { domain, id, usedAt, now: clock.now() })
     if ('reason' in policy) {
       await this.#failed(domain, id, policy.reason)
       return undefined

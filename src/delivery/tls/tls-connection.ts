@@ -1,5 +1,6 @@
 /** TLS connection of a delivery, in the terms of Postfix's log (smtp_tls_loglevel = 1, tls_log_summary). */
 import type { TLSSocket } from 'node:tls'
+import type { Instant } from '../../system/clock.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
 /** TLS of one connection to a next hop. */
@@ -19,10 +20,18 @@ export interface TlsConnection {
   readonly bits: number
   /** Reason why a certificate that is verified for a report only does not fit. */
   readonly problem?: string | undefined
+  /** The certificate of the server, where it was asked for. */
+  readonly certificate?: PeerCertificate | undefined
+}
+
+export interface PeerCertificate {
+  /** Subject alternative names as OpenSSL prints them: `DNS:mx.example, DNS:*.example`. */
+  readonly names: string
+  readonly until: Instant
 }
 
 /** Describes a socket after its handshake. */
-export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed' | 'trust'>): TlsConnection {
+export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed' | 'trust'>, inspects = false): TlsConnection {
   const cipher = socket.getCipher().name
   return {
     trust: trustOf(socket, terms),
@@ -32,7 +41,13 @@ export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' |
     // OpenSSL's names have no length for ciphers of one length, which is 256 (CHACHA20).
     bits: cipher.includes('128') ? 128 : 256,
     ...(terms.rehearsed === true && !socket.authorized ? { problem: String(socket.authorizationError) } : {}),
+    ...(inspects ? { certificate: certificateOf(socket) } : {}),
   }
+}
+
+function certificateOf(socket: TLSSocket): PeerCertificate | undefined {
+  const certificate = socket.getPeerX509Certificate()
+  return certificate && { names: certificate.subjectAltName ?? '', until: certificate.validToDate.getTime() }
 }
 
 function trustOf(

@@ -90,6 +90,11 @@ export class DnsZones {
     return zone === undefined ? { kind: 'none', nxdomain: true } : found(zone.txt ?? [])
   }
 
+  names(address: string): Lookup<string> {
+    const names = this.#zones.get(address)?.ptr ?? []
+    return names.length > 0 ? { kind: 'found', records: names } : { kind: 'none', nxdomain: true }
+  }
+
   addresses(host: string, family: 4 | 6): Lookup<string> {
     const zone = this.#zones.get(host)
     // A host named in an MX record needs no zone of its own.

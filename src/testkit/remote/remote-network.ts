@@ -115,6 +115,11 @@ export class RemoteNetwork implements RemoteHosts, Host {
     return this.#lookup(facts, { type: 'TXT', name }, () => this.#zones.txt(name), [])
   }
 
+  /** Names of addresses are those of the zones. No rule acts on them. */
+  async lookupNames(address: string): Promise<Lookup<string>> {
+    return this.#zones.names(address)
+  }
+
   async lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>> {
     const facts = this.#factsAt('dns', { mx: type === 'MX' ? '' : name, domains: [name] })
     let secure: SecureLookup<SecureRecords[T]> | undefined

@@ -154,6 +154,8 @@ export interface Zone {
   readonly aaaa: readonly string[]
   /** TXT records, each with its strings joined; none when absent. */
   readonly txt?: readonly string[] | undefined
+  /** Names of an address, at a zone that is an address (PTR); none when absent. */
+  readonly ptr?: readonly string[] | undefined
   /** TLSA records; none when absent. */
   readonly tlsa?: readonly TlsaRecord[] | undefined
   /** Name of which this one is an alias (CNAME). */

@@ -31,6 +31,8 @@ export interface RemoteHosts {
   lookupAddresses(host: string, family: 4 | 6): Lookup<string> | Promise<Lookup<string>>
   /** TXT records, each with its strings joined; none when absent. */
   lookupTxt?(name: string): Lookup<string> | Promise<Lookup<string>>
+  /** Names of an address (PTR); none when absent. */
+  lookupNames?(address: string): Lookup<string> | Promise<Lookup<string>>
   /** Records with their authenticity; none when absent. */
   lookupSecure?<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>>
   /** Addresses of a host in the hosts file of the machine; none when absent. */
@@ -102,9 +104,8 @@ export class MemoryNet implements Net, Busy {
     return this.#lookup(() => this.#remote.lookupSecure?.(name, type) ?? { kind: 'none', nxdomain: true, secure: false })
   }
 
-  /** No address has a name in this network. */
-  lookupNames(): Promise<Lookup<string>> {
-    return this.#lookup(() => ({ kind: 'none', nxdomain: true }))
+  lookupNames(address: string): Promise<Lookup<string>> {
+    return this.#lookup(() => this.#remote.lookupNames?.(address) ?? { kind: 'none', nxdomain: true })
   }
 
   /** No host of this network is the machine of the relay. */

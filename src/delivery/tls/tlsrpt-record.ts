@@ -1,0 +1,29 @@
+/** TXT records that ask for reports about TLS (RFC 8460 §3). Pure. */
+import type { Lookup } from '../../system/net.ts'
+
+/** Name of the record of a domain. */
+export const tlsrptName = (domain: string): string => `_smtp._tls.${domain}`
+
+/** Addresses for reports, `mailto:` and `https:`; none without a record, and the reason of a record that cannot be used. */
+export type TlsrptRecord =
+  | { readonly kind: 'found'; readonly rua: readonly string[] }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'invalid' | 'failed'; readonly why: string }
+
+const VERSION = /^v=TLSRPTv1[ \t]*;/
+const ADDRESS = /^(?:mailto:[^@\s,?]+@[^@\s,?]+|https:\/\/[^\s,!]+)$/i
+
+/** The record among the TXT records at `tlsrptName`. Without exactly one record of this version there is none (RFC 8460 §3). */
+export function tlsrptRecord(answer: Lookup<string>): TlsrptRecord {
+  if (answer.kind === 'failed') return { kind: 'failed', why: answer.reason }
+  const records = answer.kind === 'found' ? answer.records.filter((text) => VERSION.test(text)) : []
+  const [record, ...others] = records
+  if (record === undefined) return { kind: 'none' }
+  if (others.length > 0) return { kind: 'invalid', why: `there are ${records.length} records, which count as none` }
+  const field = record.split(';').flatMap((part) => /^\s*rua\s*=\s*(.*?)\s*$/s.exec(part)?.[1] ?? [])
+  const rua = (field[0] ?? '')
+    .split(',')
+    .map((address) => address.trim())
+    .filter((address) => ADDRESS.test(address))
+  return rua.length > 0 ? { kind: 'found', rua } : { kind: 'invalid', why: 'it has no address that starts with mailto: or https: (rua=)' }
+}

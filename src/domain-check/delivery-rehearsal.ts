@@ -1,0 +1,175 @@
+/**
+ * Rehearses the delivery of a new message to a domain: the SMTP agent of deliveries routes it, finds the hosts, and opens sessions with all of
+ * them, which end before MAIL. Its outcome is therefore that of a delivery that the hosts would accept.
+ */
+import { DestinationPolicies } from '../config/destination-policies.ts'
+import type { NextHop } from '../config/values/next-hop.ts'
+import type { Config } from '../config/options.ts'
+import { verdictOfFailure } from '../delivery/classify.ts'
+import { daneProblem } from '../delivery/dane/dane-problem.ts'
+import type { TlsaAnswer } from '../delivery/dane/dane-decision.ts'
+import { lookUpTlsa } from '../delivery/dane/dane-lookup.ts'
+import type { RecipientOutcome } from '../delivery/delivery-agent.ts'
+import type { HostSearch } from '../delivery/routing/host-finder.ts'
+import type { Host } from '../delivery/routing/host-order.ts'
+import { Router, type Route } from '../delivery/routing/router.ts'
+import type { RoutingTables } from '../delivery/routing/routing-tables.ts'
+import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
+import type { FailedSession, SmtpSession } from '../delivery/smtp/smtp-session.ts'
+import type { StsPolicies } from '../delivery/sts/sts-policies.ts'
+import type { PeerCertificate } from '../delivery/tls/tls-connection.ts'
+import type { AppliedSts } from '../delivery/tls/tls-policy.ts'
+import { recipientId, type DeliveryRequest } from '../mail/message.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { TlsFacts } from '../mail/tls-facts.ts'
+import { DAY, type Clock } from '../system/clock.ts'
+import type { Net } from '../system/net.ts'
+import type { Random } from '../system/random.ts'
+
+/** The configuration of deliveries, with the files that it names. */
+export interface DeliverySettings {
+  readonly config: Config
+  readonly secrets: DeliverySecrets
+  readonly routingTables: RoutingTables
+}
+
+export interface RehearsalDeps extends DeliverySettings {
+  readonly net: Net
+  readonly clock: Clock
+  readonly random: Random
+  readonly sts: Pick<StsPolicies, 'rulesFor'>
+}
+
+/** A session with one host, or why there was none. */
+export interface HostFacts {
+  readonly host: Host
+  /** False for a host to which the delivery would not have come. */
+  readonly inTurn: boolean
+  readonly tls: TlsFacts
+  /** Status with which the host fails; absent when it is ready for MAIL. */
+  readonly failure?: DeliveryStatus | undefined
+  /** Reason why a policy that is only tested would refuse the host. */
+  readonly problem?: string | undefined
+  readonly certificate?: PeerCertificate | undefined
+  /** Null where TLSA records are not looked up. */
+  readonly tlsa: TlsaAnswer | null
+}
+
+/** A next hop to which the delivery came. */
+export interface HopFacts {
+  readonly hop: NextHop
+  readonly search: HostSearch
+  readonly sts: AppliedSts | null
+  readonly hosts: readonly HostFacts[]
+}
+
+export interface RehearsedDelivery {
+  readonly route: Route
+  readonly hops: readonly HopFacts[]
+  readonly outcome: RecipientOutcome['outcome']
+  readonly status: DeliveryStatus
+  /** `mx.example[192.0.2.1]:25`; null when no connection was made. */
+  readonly relay: string | null
+}
+
+interface Session {
+  readonly host: Host
+  readonly session: SmtpSession | FailedSession
+  readonly inTurn: boolean
+}
+
+interface Hop extends Omit<HopFacts, 'hosts'> {
+  readonly sessions: Session[]
+}
+
+const POSTMASTER = 'postmaster'
+const RECIPIENT = recipientId(1, 0)
+/** Size of the message that is not sent. */
+const SIZE = 1_000
+
+function requestFor(
+  domain: string,
+  sender: string,
+  { clock, destination }: Pick<RehearsalDeps, 'clock'> & { readonly destination: string },
+) {
+  const now = clock.now()
+  const request: DeliveryRequest = {
+    lease: { owner: 0, until: now },
+    message: { id: 1, createdAt: now, arrivedAt: now, sender, size: SIZE, contentId: 0, smtputf8: false },
+    destination,
+    recipients: [
+      {
+        id: RECIPIENT,
+        address: `${POSTMASTER}@${domain}`,
+        dueAt: now,
+        expiresAt: now + DAY,
+        steps: 0,
+        attempts: 0,
+        last: null,
+        warnings: 0,
+        flushed: false,
+      },
+    ],
+    fresh: true,
+    forcedExpire: false,
+  }
+  return request
+}
+
+export async function rehearse(domain: string, sender: string, deps: RehearsalDeps): Promise<RehearsedDelivery> {
+  const { config, secrets, routingTables, net, clock, random, sts } = deps
+  const router = new Router(config, routingTables)
+  const route = router.route(`${POSTMASTER}@${domain}`, sender)
+  const hops: Hop[] = []
+  const agent = new SmtpAgent({
+    config,
+    router,
+    policies: new DestinationPolicies(config),
+    net,
+    clock,
+    random,
+    secrets,
+    sts,
+    readChunk: () => Promise.reject(new Error('a rehearsal has no content')),
+    note: () => undefined,
+    secured: () => undefined,
+    rehearsal: {
+      searched: (hop, search, applied) => void hops.push({ hop, search, sts: applied, sessions: [] }),
+      tried: (host, session, inTurn) => void hops.at(-1)?.sessions.push({ host, session, inTurn }),
+    },
+  })
+  try {
+    const request = requestFor(domain, sender, { clock, destination: route.destination })
+    const result = await agent.deliver(request, { keepConnection: false, signal: new AbortController().signal })
+    const outcome = result === 'not-begun' ? undefined : result.outcomes.get(RECIPIENT)
+    if (result === 'not-begun' || outcome === undefined) throw new Error(`the delivery to ${domain} had no outcome`)
+    const facts = await Promise.all(hops.map((hop) => hopFacts(hop, route, deps)))
+    return { route, hops: facts, outcome: outcome.outcome, status: outcome.status, relay: result.relay }
+  } finally {
+    await agent.close()
+  }
+}
+
+async function hopFacts({ sessions, ...hop }: Hop, route: Route, deps: RehearsalDeps): Promise<HopFacts> {
+  return { ...hop, hosts: await Promise.all(sessions.map((session) => hostFacts(session, hop.hop, route, deps))) }
+}
+
+async function hostFacts(
+  { host, session, inTurn }: Session,
+  hop: NextHop,
+  route: Route,
+  { config, net }: RehearsalDeps,
+): Promise<HostFacts> {
+  const tlsa = route.transport === 'smtp' && daneProblem(config) === undefined ? await lookUpTlsa(host, net) : null
+  const common = { host, inTurn, tls: session.tls, tlsa }
+  if (!('failure' in session)) {
+    const { problem, certificate } = session.tlsConnection ?? {}
+    return { ...common, problem, certificate }
+  }
+  const { smtp_skip_5xx_greeting: skip5xxGreeting, smtp_sasl_auth_soft_bounce: softAuth } = new DestinationPolicies(config).for(
+    route.destination,
+  ).settings
+  const terms = { softBounce: config.soft_bounce, skip5xxGreeting, softAuth, tlsOptional: false }
+  const policy = { ...terms, configured: hop.origin !== 'recipient', domain: route.domain, best: host.best }
+  return { ...common, failure: verdictOfFailure(session.failure, host, policy).status }
+}

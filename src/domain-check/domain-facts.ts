@@ -1,0 +1,131 @@
+/** Gathers the facts of `deferd check domain` about one recipient domain. It changes nothing: no mail is sent, and no policy is kept. */
+import { DestinationPolicies } from '../config/destination-policies.ts'
+import type { Settings } from '../config/destination-settings.ts'
+import type { DkimKeys } from '../dkim/keys.ts'
+import { fetchPolicy, type Fetched } from '../delivery/sts/policy-fetch.ts'
+import { policyFrom, StsPolicies } from '../delivery/sts/sts-policies.ts'
+import { announcementIn, recordName, type StsAnnouncement } from '../delivery/sts/sts-record.ts'
+import { tlsrptName, tlsrptRecord, type TlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
+import { domainOf } from '../mail/address.ts'
+import type { KnownDestination } from '../presentation/destination-state.ts'
+import type { StsPolicy, StsPolicyReader } from '../store/sts-policy.ts'
+import type { Clock, Instant } from '../system/clock.ts'
+import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../system/net.ts'
+import type { Random } from '../system/random.ts'
+import { rehearse, type DeliverySettings, type RehearsedDelivery } from './delivery-rehearsal.ts'
+import { RememberingNet } from './remembering-net.ts'
+import { gatherSender, type SenderFacts } from './sender-facts.ts'
+import { gatherSources, type OurFacts } from './source-facts.ts'
+
+export interface DomainCheckDeps extends DeliverySettings {
+  readonly dkimKeys: DkimKeys
+  readonly net: Net
+  readonly clock: Clock
+  readonly random: Random
+  /** Policies that the queue keeps. */
+  readonly reader: Pick<StsPolicyReader, 'stsPolicy'>
+  /** State of a destination in the queue. */
+  readonly destination: (name: string) => Promise<KnownDestination>
+}
+
+/** MTA-STS of the next hop. */
+export interface StsFacts {
+  readonly announced: StsAnnouncement
+  /** The policy that the queue keeps, expired or not. */
+  readonly kept: StsPolicy | undefined
+  /** The policy as it is published, or why it cannot be fetched; undefined without an announcement. */
+  readonly published: StsPolicy | { readonly reason: string } | undefined
+}
+
+/** Facts about the domain of the next hop, whose mail exchangers are looked up. */
+export interface ExchangerFacts {
+  readonly domain: string
+  readonly mx: SecureLookup<MxRecord>
+  readonly sts: StsFacts
+  readonly tlsrpt: TlsrptRecord
+}
+
+export interface DomainFacts {
+  readonly domain: string
+  readonly checkedAt: Instant
+  readonly delivery: RehearsedDelivery
+  /** Null when no mail exchangers are looked up. */
+  readonly exchangers: ExchangerFacts | null
+  readonly destination: KnownDestination
+  readonly settings: Settings
+  readonly us: OurFacts
+  readonly sender: SenderFacts
+}
+
+const NOTHING_KEPT = {
+  keepStsPolicy: () => Promise.resolve(),
+  noteStsPolicy: () => Promise.resolve(),
+  forgetStsPolicy: () => Promise.resolve(false),
+}
+
+/** `domain` is a name as A-labels; `from` the sender's address, or a domain. */
+export async function gatherFacts(domain: string, from: string, deps: DomainCheckDeps): Promise<DomainFacts> {
+  const { config, clock, random, reader, secrets } = deps
+  const net = new RememberingNet(deps.net)
+  const fetches = new Map<string, Promise<Fetched>>()
+  const terms = () => ({ ca: secrets.tls?.policyHostCa, allowPrivate: config.smtp_allow_private_addresses })
+  const fetch = (name: string): Promise<Fetched> => {
+    // Its connection is not one of those that carry mail.
+    const fetching = fetches.get(name) ?? fetchPolicy(name, { net: deps.net, clock, ...terms() })
+    fetches.set(name, fetching)
+    return fetching
+  }
+  const whole: StsPolicyReader = { stsPolicy: (name) => reader.stsPolicy(name), stsPolicies: () => Promise.resolve([]) }
+  const draw = (key: string): number => random.draw(key)
+  const sts = new StsPolicies({
+    net,
+    clock,
+    terms,
+    store: NOTHING_KEPT,
+    reader: whole,
+    owns: () => false,
+    draw,
+    note: () => undefined,
+    fetch,
+  })
+  const checkedAt = clock.now()
+  const sender = from.includes('@') ? from : `postmaster@${from}`
+  const delivery = await rehearse(domain, sender, { ...deps, net, sts })
+  sts.close()
+  const { destination } = delivery.route
+  const local = [...net.localAddresses, ...[config.smtp_bind_address, config.smtp_bind_address6].filter((address) => address !== '')]
+  const us = await gatherSources([...new Set(local)], config, net)
+  const addresses = us.sources.map(({ address }) => address)
+  return {
+    domain,
+    checkedAt,
+    delivery,
+    exchangers: await exchangerFacts(delivery, { net, clock, reader, fetch, dnssec: config.smtp_dns_support_level === 'dnssec' }),
+    destination: await deps.destination(destination),
+    settings: new DestinationPolicies(config).for(destination).settings,
+    us,
+    sender: await gatherSender({ domain: domainOf(sender), addresses, keys: deps.dkimKeys }, net),
+  }
+}
+
+interface ExchangerDeps extends Pick<DomainCheckDeps, 'net' | 'clock' | 'reader'> {
+  readonly fetch: (domain: string) => Promise<Fetched>
+  readonly dnssec: boolean
+}
+
+async function exchangerFacts({ hops }: RehearsedDelivery, deps: ExchangerDeps): Promise<ExchangerFacts | null> {
+  const domain = hops.find(({ hop }) => hop.mx)?.hop.host
+  if (domain === undefined) return null
+  const { net, dnssec } = deps
+  const mx = dnssec ? await net.lookupSecure(domain, 'MX') : asInsecure(await net.lookupMx(domain), domain)
+  const [sts, tlsrpt] = await Promise.all([stsFacts(domain, deps), net.lookupTxt(tlsrptName(domain))])
+  return { domain, mx, sts, tlsrpt: tlsrptRecord(tlsrpt) }
+}
+
+async function stsFacts(domain: string, { net, clock, reader, fetch }: ExchangerDeps): Promise<StsFacts> {
+  const announced = announcementIn(await net.lookupTxt(recordName(domain)))
+  const kept = await reader.stsPolicy(domain)
+  if (announced.kind !== 'id') return { announced, kept, published: undefined }
+  const now = clock.now()
+  return { announced, kept, published: policyFrom(await fetch(domain), { domain, id: announced.id, usedAt: now, now }) }
+}

@@ -1,0 +1,74 @@
+/** Gathers the records by which receivers authenticate the mail of a sender: SPF of its domain for our addresses, DKIM keys, DMARC. */
+import { recordName, recordProblem } from '../dkim/key-record.ts'
+import type { DkimKeys } from '../dkim/keys.ts'
+import { keysFor } from '../dkim/signer.ts'
+import type { Net } from '../system/net.ts'
+import { dmarcDomains, dmarcName, dmarcPolicy, type DmarcPolicy } from './dmarc-record.ts'
+import { evaluateSpf, type SpfOutcome } from './spf-evaluation.ts'
+
+/** A key that signs mail of the domain, and the state of its record. */
+export interface DkimFacts {
+  /** `d=` */
+  readonly domain: string
+  readonly selector: string
+  /** False for a key that does not sign yet. */
+  readonly signs: boolean
+  /** `unknown` when the look-up failed for now. */
+  readonly verdict: 'ok' | 'wrong' | 'unknown'
+  readonly text: string
+}
+
+export type DmarcFacts =
+  | { readonly kind: 'found'; readonly policy: DmarcPolicy }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'failed'; readonly why: string }
+
+export interface SenderFacts {
+  readonly domain: string
+  /** By our addresses; empty where they are not known. */
+  readonly spf: readonly (SpfOutcome & { readonly address: string })[]
+  /** Empty when no table has keys for the domain. */
+  readonly dkim: readonly DkimFacts[]
+  readonly dmarc: DmarcFacts
+}
+
+export interface SenderQuestion {
+  readonly domain: string
+  readonly addresses: readonly string[]
+  readonly keys: DkimKeys
+}
+
+export async function gatherSender({ domain, addresses, keys }: SenderQuestion, net: Net): Promise<SenderFacts> {
+  const [spf, dkim, dmarc] = await Promise.all([
+    Promise.all(addresses.map(async (address) => ({ address, ...(await evaluateSpf(address, domain, net)) }))),
+    dkimFacts(domain, keys, net),
+    dmarcFacts(domain, net),
+  ])
+  return { domain, spf, dkim, dmarc }
+}
+
+async function dkimFacts(from: string, tables: DkimKeys, net: Pick<Net, 'lookupTxt'>): Promise<readonly DkimFacts[]> {
+  const table = keysFor(tables, from)
+  if (table === undefined) return []
+  const { domain } = table
+  return Promise.all(
+    table.keys.map(async ({ selector, staged, record }): Promise<DkimFacts> => {
+      const name = recordName(selector, domain)
+      const key = { domain, selector, signs: !staged }
+      const found = await net.lookupTxt(name)
+      if (found.kind === 'failed') return { ...key, verdict: 'unknown', text: `the look-up of ${name} failed: ${found.reason}` }
+      const problem = recordProblem(found.kind === 'found' ? found.records : [], record)
+      return { ...key, verdict: problem === null ? 'ok' : 'wrong', text: `${name}: ${problem ?? 'published'}` }
+    }),
+  )
+}
+
+async function dmarcFacts(from: string, net: Pick<Net, 'lookupTxt'>): Promise<DmarcFacts> {
+  for (const domain of dmarcDomains(from)) {
+    const found = await net.lookupTxt(dmarcName(domain))
+    if (found.kind === 'failed') return { kind: 'failed', why: `the look-up of ${dmarcName(domain)} failed: ${found.reason}` }
+    const policy = dmarcPolicy(from, domain, found.kind === 'found' ? found.records : [])
+    if (policy !== undefined) return { kind: 'found', policy }
+  }
+  return { kind: 'none' }
+}
