@@ -8,6 +8,7 @@ import { Account } from '../daemon/account.ts'
 import { startDaemon } from '../daemon/daemon.ts'
 import { inheritedSockets, InheritedSockets, ServiceManager } from '../daemon/systemd.ts'
 import { systemClock } from '../system/system-clock.ts'
+import { VERSION } from '../system/version.ts'
 import { SystemNet } from '../system/system-net.ts'
 import { Events } from '../telemetry/events.ts'
 import { queueIdOf } from '../mail/message.ts'
@@ -23,7 +24,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
   const firstAccepted = firstIn(events)
-  const note = (level: 'warning' | 'error' | 'panic', text: string) => events.emit({ kind: 'note', level, text })
+  const note = (level: 'info' | 'warning' | 'error' | 'panic', text: string) => events.emit({ kind: 'note', level, text })
   // After an uncaught exception, the state in memory is unknown, but all acknowledged mail is on disk. The process exits with 70,
   // and the supervisor restarts it.
   process.once('uncaughtException', (error) => {
@@ -39,6 +40,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
   })
   const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => note('warning', text) })
   manager.ready()
+  note('info', `daemon started -- ${inEffect(loaded)}`)
   const reload = async () => {
     try {
       // The file is opened again whatever the configuration holds, so that it can be rotated.
@@ -46,6 +48,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
       const changed = await readAgain()
       await daemon.reload(changed)
       log.reopen(changed.config)
+      note('info', `reload -- ${inEffect(changed)}`)
     } catch (error) {
       for (const line of errorMessage(error).split('\n')) note('error', `reload failed, the old configuration stays in effect: ${line}`)
     }
@@ -56,11 +59,17 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     reload: () => void reload(),
     stop: async () => {
       manager.stopping()
+      note('info', 'terminating')
       await daemon.stop()
+      note('info', 'stopped')
       log.flush()
     },
   }
 }
+
+/** Version and configuration, in the words of Postfix's master. */
+const inEffect = ({ file }: LoadedConfig): string =>
+  `version ${VERSION}, ${file === null ? 'no configuration file' : `configuration ${file}`}`
 
 /** Queue id of the first message that these events report as accepted. */
 const firstIn = (events: Events): Promise<string> =>

@@ -11,6 +11,9 @@ const LOG = `# Monitoring
 The log is written to standard error, or to \`log_file\`, which SIGHUP opens again: let logrotate(8) move the file and run
 \`systemctl reload deferd\`.
 
+A start, a reload and a stop are lines of \`master\`: \`daemon started -- version …, configuration …\`, \`reload -- version …, configuration
+…\`, \`terminating\`, and \`stopped\` when the queue is closed. A start without \`stopped\` before it follows a kill or a crash.
+
 Under systemd the log is in the journal. Its lines of the format \`postfix\` have no time and no host, because the journal adds
 them: \`Nov 20 10:00:00 relay deferd[42]: deferd/smtp[42]: …\`. pflogsumm reads them with both names. pflogsumm 1.1.5, of Debian 12, does not
 count lines with the \`tls=\` of Postfix 3.11: leave it out with sed, or with \`smtp_log_tls_feature_status = "no"\`:

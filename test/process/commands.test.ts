@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
+import { VERSION } from '../../src/system/version.ts'
 import { mail } from '../conformance/mail.ts'
 
 const DEFERD = join(import.meta.dirname, '../../bin/deferd.js')
@@ -88,8 +89,15 @@ test('the relay starts with one command, accepts a message, shows it, and exits 
   expect(second.status).toBe(75)
   expect(second.stderr).toMatch(/^deferd: the queue in .* is in use by process \d+.*\n$/)
 
+  daemon.child.kill('SIGHUP')
+  await until(() => daemon.log.some((text) => text.includes('reload -- ')))
   daemon.child.kill('SIGTERM')
   expect(await daemon.ended).toBe(0)
+  const ofMaster = daemon.log.flatMap(
+    (logged) => /deferd\/master\[\d+\]: (daemon started.*|reload .*|terminating|stopped)$/.exec(logged)?.[1] ?? [],
+  )
+  const inEffect = `version ${VERSION}, configuration /dev/null`
+  expect(ofMaster).toEqual([`daemon started -- ${inEffect}`, `reload -- ${inEffect}`, 'terminating', 'stopped'])
   expect(daemon.log.join('\n')).toMatch(new RegExp(`deferd/smtp\\[\\d+\\]: ${id}: to=<you@example.com>, relay=none, delay=`))
   expect(deferd(['mailq']).stdout).toContain(`${id}!`)
 })
