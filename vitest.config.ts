@@ -16,5 +16,6 @@ export default defineConfig({
     env: { DEFERD_CONFIG: '/dev/null' },
     // Far above what a test takes alone: a loaded machine makes it slow, not wrong.
     testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 })
