@@ -110,6 +110,7 @@ const api = queueApi({ clock, loaded: () => loaded, parts: () => ({ store, reade
 const page = new Page({
   view: api.view,
   now: api.now,
+  causes: api.causes,
   light: () => Promise.resolve({ isOk: true, text: 'commits in 1 ms' }),
 })
 const browser = await chromium.launch({ executablePath: BROWSER })

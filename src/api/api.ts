@@ -3,6 +3,7 @@ import type { ApiRoute } from './api-route.ts'
 import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
 import { eventRoutes } from './event-routes.ts'
 import { openApiRoute } from './openapi.ts'
+import { Causes } from './queries/causes.ts'
 import { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
@@ -12,12 +13,14 @@ import { submissionRoute } from './submission-routes.ts'
 export class Api {
   readonly view: QueueView
   readonly now: Now
+  readonly causes: Causes
   readonly #clients: ClientRoutesDeps
 
   constructor(view: QueueView, clients: ClientRoutesDeps) {
     this.view = view
     this.#clients = clients
     this.now = new Now(view)
+    this.causes = new Causes(view)
   }
 
   get routes(): readonly ApiRoute[] {

@@ -6,7 +6,8 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
-import { Causes, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
+import { Causes } from './queries/causes.ts'
+import { destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
 import { messageStory } from './queries/message-story.ts'
 import { contentOf, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from './queries/messages.ts'
 import type { Now } from './queries/now.ts'
@@ -20,6 +21,7 @@ import { conditionShape, durationText } from './values/message-query.ts'
 export interface ReadDeps {
   readonly view: QueueView
   readonly now: Now
+  readonly causes: Causes
 }
 
 const NDJSON = 'application/x-ndjson'
@@ -183,8 +185,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
   ]
 }
 
-function destinationRoutes({ view }: ReadDeps): readonly ApiRoute[] {
-  const causes = new Causes(view)
+function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
   return [
     apiRoute({
       method: 'GET',

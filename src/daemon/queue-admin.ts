@@ -30,6 +30,7 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
   const page = new Page({
     view: api.view,
     now: api.now,
+    causes: api.causes,
     light: relayLight({ clock, parts }),
   })
   return new Admin({

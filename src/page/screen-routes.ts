@@ -1,6 +1,7 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
-import { Causes, destinationDetails, destinationPage } from '../api/queries/destinations.ts'
+import type { Causes } from '../api/queries/causes.ts'
+import { destinationDetails, destinationPage } from '../api/queries/destinations.ts'
 import { historyPage, trafficSeries } from '../api/queries/departed-mail.ts'
 import { messageStory } from '../api/queries/message-story.ts'
 import { messageCount, messagePage, type MessageCount, type MessagePage } from '../api/queries/messages.ts'
@@ -15,6 +16,7 @@ import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { formatDuration, parseDuration } from '../system/duration.ts'
 import type { View } from './markup/view.ts'
 import { queryText } from './markup/links.ts'
+import { countingScreen } from './screens/counting-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterOf, type FilterText } from './screens/filter-text.ts'
@@ -23,17 +25,18 @@ import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
+import { firstSenders } from './first-senders.ts'
 import { requesterOf, screenAnswer, viewOf, type PageDeps } from './page-view.ts'
 
 export interface ScreenDeps extends PageDeps {
   readonly now: Now
+  readonly causes: Causes
 }
 
 /** Messages and destinations on one page. */
 const LIMIT = 50
-/** Messages whose senders are counted. */
-const SENDERS_FROM = 500
-const SENDERS_SHOWN = 5
+/** Time after which a screen is shown without counts for which much of the queue is read. */
+const FIGURES_WITHIN: Duration = 150
 /** Time after which a screen shows what it has counted so far. */
 const COUNT_WITHIN: Duration = 100
 
@@ -62,10 +65,10 @@ const problemOf = ({ issues: [issue] }: z.ZodError): string =>
   issue === undefined ? 'The form is invalid.' : `${issue.path.map(String).join('.').replaceAll('_', ' ')}: ${issue.message}.`
 
 const nowRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/', async ({ query, requester }, view) => {
+  screen(deps, '/', async ({ query, requester, signal }, view) => {
     const range = chosen(query, 'range', ['1h', '6h', '24h'])
-    const [now, series] = await Promise.all([
-      deps.now.value(requester?.destinations ?? null),
+    const [now = null, series] = await Promise.all([
+      deps.now.within(FIGURES_WITHIN, requester?.destinations ?? null, signal),
       trafficSeries(deps.view, range === '1h' ? '60min' : range),
     ])
     return screenAnswer(view, nowScreen(view, { now, series: { range, interval: series.interval, counts: series.counts } }))
@@ -76,6 +79,8 @@ const destinationsRoute = (deps: ScreenDeps): Route =>
     deps,
     '/destinations',
     async ({ query, requester, signal }, view) => {
+      if ((await deps.now.within(FIGURES_WITHIN, requester?.destinations ?? null, signal)) === undefined)
+        return screenAnswer(view, countingScreen('destinations', 'Destinations'))
       const order = chosen(query, 'order', ['waiting', 'name'])
       const [name, after] = [text(query, 'name'), text(query, 'after')]
       const asked = { order, limit: LIMIT, name: name === '' ? undefined : name, after: after === '' ? undefined : after }
@@ -86,7 +91,6 @@ const destinationsRoute = (deps: ScreenDeps): Route =>
   )
 
 function destinationRoute(deps: ScreenDeps): Route {
-  const causes = new Causes(deps.view)
   return screen(
     deps,
     '/destinations/:name',
@@ -94,9 +98,10 @@ function destinationRoute(deps: ScreenDeps): Route {
       const visible = requester?.destinations ?? null
       const name = parameters['name'] ?? ''
       const { settings, ...destination } = await destinationDetails(deps.view, name, visible)
-      const shown = await causes.of(name, { visible, signal })
+      const senders = await firstSenders(deps.view, { destination: name }, { visible })
+      const shown = (await deps.causes.within(FIGURES_WITHIN, name, { visible, signal })) ?? null
       const values = Object.entries(settings.values).map(([one, value]) => ({ name: one, value, table: settings.table }))
-      return screenAnswer(view, destinationScreen(view, { destination, causes: shown, settings: values }))
+      return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders, settings: values }))
     },
     true,
   )
@@ -114,17 +119,6 @@ const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, is
   isFirst && page.next === null
     ? { count: page.messages.length, at_least: false }
     : messageCount(deps.view, query, { visible, within: COUNT_WITHIN })
-
-/** Counts the senders of the first messages of a filter. */
-async function sendersOf(deps: ScreenDeps, { query, page, visible }: FirstPage) {
-  const { messages, next } = page.next === null ? page : await messagePage(deps.view, { ...query, limit: SENDERS_FROM }, visible)
-  const senders = [...Map.groupBy(messages, ({ sender }) => sender)].map(([sender, those]) => ({ sender, messages: those.length }))
-  return {
-    counted: messages.length,
-    at_least: next !== null,
-    senders: senders.toSorted((a, b) => b.messages - a.messages).slice(0, SENDERS_SHOWN),
-  }
-}
 
 const NOTHING = { messages: [], next: null } as const
 
@@ -144,7 +138,7 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
   signal.throwIfAborted()
   const count = await countOf(deps, first, after === '')
   signal.throwIfAborted()
-  const senders = after === '' && page.messages.length > 1 ? await sendersOf(deps, first) : null
+  const senders = after === '' && page.messages.length > 1 ? await firstSenders(deps.view, conditions, { visible, first: page }) : null
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, order, problem: null }))
 }
 

@@ -9,6 +9,7 @@ const TYPES = {
   'icon.svg': 'image/svg+xml',
   'page.js': 'text/javascript; charset=utf-8',
   'live.js': 'text/javascript; charset=utf-8',
+  'shared-stream.js': 'text/javascript; charset=utf-8',
   'live-values.js': 'text/javascript; charset=utf-8',
   'dialog.js': 'text/javascript; charset=utf-8',
   'text-forms.js': 'text/javascript; charset=utf-8',

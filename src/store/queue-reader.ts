@@ -185,6 +185,8 @@ export interface SurveyPage {
   readonly queues: readonly QueueName[] | null
   /** True to count the recipients by destination. */
   readonly destinations: boolean
+  /** Times for which the earlier arrivals are counted; none when absent. */
+  readonly bounds?: readonly Instant[]
 }
 
 export interface Survey {
@@ -194,6 +196,8 @@ export interface Survey {
   /** Sum of their sizes. */
   readonly bytes: number
   readonly oldestArrival: Instant | null
+  /** Number of messages that arrived before each of the `bounds`. */
+  readonly arrivedBefore: readonly number[]
   /** Number of messages with a recipient in delivery. */
   readonly inDelivery: number
   /** Live recipients by destination; empty unless asked for. */

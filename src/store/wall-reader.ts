@@ -73,7 +73,8 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
       })),
     find: (filter, page) => reader.find(filterOf(filter), page),
     survey: async (filter, page) => {
-      const found = await reader.survey(filterOf(filter), page)
+      const bounds = page.bounds?.map((at) => at + offset())
+      const found = await reader.survey(filterOf(filter), { ...page, ...(bounds === undefined ? {} : { bounds }) })
       return { ...found, oldestArrival: wallOrNull(found.oldestArrival) }
     },
     expiring: (before, most) => reader.expiring(before + offset(), most),

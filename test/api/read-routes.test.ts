@@ -223,6 +223,21 @@ test('GET /now has the state of the queue', async () => {
   expect(json.largest_destinations).toHaveLength(3)
 })
 
+test('GET /now has the messages by age, as the command counts them', async () => {
+  const { api, world: queue } = await filled()
+  const agesAfter = async (ms: number) => {
+    await queue.advance(ms)
+    await api.get('/now')
+    await queue.advance(1_000)
+    return (await api.get('/now')).json.ages
+  }
+  const limits = [5, 10, 20, 40, 80, 160, 320, 640, 1280, null]
+  expect(await agesAfter(0)).toMatchObject({ limits, counts: [2, 0, 0, 0, 0, 0, 0, 0, 0, 0] })
+  expect(await agesAfter(12 * 60_000)).toMatchObject({ counts: [0, 0, 2, 0, 0, 0, 0, 0, 0, 0] })
+  expect(await agesAfter(24 * 3_600_000)).toMatchObject({ counts: [0, 0, 0, 0, 0, 0, 0, 0, 0, 2] })
+  expect((await api.get('/now', { as: 'limited' })).json.ages).toBeNull()
+})
+
 test('GET /now/stream sends the state as events, from one tick for all clients', async () => {
   const { api, world: queue } = await filled()
   const read = async () => {

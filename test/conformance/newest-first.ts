@@ -81,14 +81,18 @@ export function newestFirst(subject: () => Subject): void {
     const listed = await reader.list(wanted, { after: 0, limit: 100 })
     const counted = { messages: 0, bytes: 0, inDelivery: 0 }
     const destinations = new Map<string, number>()
+    const arrivals = listed.map(({ message }) => message.arrivedAt)
+    const bounds = [0, ...arrivals, Math.max(0, ...arrivals) + 1]
+    const earlier = bounds.map(() => 0)
     let oldest = Infinity
     for (let after: number | null = 0; after !== null;) {
-      const page = { after, through: last, size: 7, queues: null, destinations: true }
+      const page = { after, through: last, size: 7, queues: null, destinations: true, bounds }
       const survey: Awaited<ReturnType<typeof reader.survey>> = await reader.survey(wanted, page)
       for (const key of ['messages', 'bytes', 'inDelivery'] as const) counted[key] += survey[key]
       for (const { destination, recipients } of survey.destinations)
         destinations.set(destination, (destinations.get(destination) ?? 0) + recipients)
       oldest = Math.min(oldest, survey.oldestArrival ?? Infinity)
+      for (const [n, count] of survey.arrivedBefore.entries()) earlier[n] = (earlier[n] ?? 0) + count
       after = survey.last
     }
     const recipients = listed.flatMap((one) => one.recipients)
@@ -97,7 +101,8 @@ export function newestFirst(subject: () => Subject): void {
       bytes: listed.reduce((sum, { message }) => sum + message.size, 0),
       inDelivery: listed.filter((one) => one.recipients.some(({ state }) => state === 'leased')).length,
     })
-    expect(oldest).toBe(Math.min(...listed.map(({ message }) => message.arrivedAt)))
+    expect(oldest).toBe(Math.min(...arrivals))
+    expect(earlier).toEqual(bounds.map((bound) => arrivals.filter((at) => at < bound).length))
     for (const [destination, count] of destinations) expect(count).toBe(recipients.filter((one) => one.destination === destination).length)
     expect([...destinations.values()].reduce((sum, count) => sum + count, 0)).toBe(recipients.length)
   })

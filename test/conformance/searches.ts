@@ -54,7 +54,10 @@ export function searches(subject: () => Subject): void {
         { destination: 'far.example', cause: '450 4.2.1 full', recipients: 1, since: T0 + 5, last: T0 + 5 },
       ])
     }
-    expect(await causes(2, 'else.example')).toMatchObject([{ destination: 'else.example', recipients: 1 }])
+    const all = await causes(100)
+    for (const size of [1, 2, 100])
+      for (const name of ['else.example', 'far.example', 'none.example'])
+        expect(await causes(size, name)).toEqual(all.filter(({ destination }) => destination === name))
   })
 
   test('a cause lasts since the first attempt of a recipient, if that had the same cause', async () => {

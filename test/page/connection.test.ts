@@ -1,6 +1,7 @@
 /** The page in Chromium behind a proxy that strips a prefix, over connections that break, in hidden tabs, and its login. */
 import type { Browser, BrowserContext, Page as Tab } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Causes } from '../../src/api/queries/causes.ts'
 import type { Now } from '../../src/api/queries/now.ts'
 import type { QueueView } from '../../src/api/queries/queue-view.ts'
 import { defaultConfig } from '../../src/config/load.ts'
@@ -162,6 +163,41 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(proxy.requests).toBe(polled + 1)
   })
 
+  test('the tabs of a browser share one stream, which passes to another tab when its tab is hidden or closed', async () => {
+    const first = await liveTab()
+    const [second, third] = [await first.context().newPage(), await first.context().newPage()]
+    const live = (page: Tab) => page.getByText('live', { exact: true }).waitFor()
+    for (const page of [second, third]) {
+      await page.goto(proxy.url)
+      await live(page)
+    }
+    const follow = async (pages: readonly Tab[]): Promise<void> => {
+      const before = await shownIn(second)
+      await queueOne()
+      for (const page of pages) await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 1)
+      await expect.poll(() => proxy.streams.size, PATIENCE).toBe(1)
+    }
+    await follow([first, second, third])
+    const asked = proxy.requests
+    await show(first, 'hidden')
+    await follow([second, third])
+    await third.close()
+    await follow([second])
+    // One request for each stream that began.
+    expect(proxy.requests - asked).toBeLessThanOrEqual(2)
+    await show(second, 'hidden')
+    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
+  })
+
+  test('without locks, such as on plain HTTP to another machine, each tab has a stream', async () => {
+    const first = await liveTab()
+    const second = await first.context().newPage()
+    await second.addInitScript("Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })")
+    await second.goto(proxy.url)
+    await second.getByText('live', { exact: true }).waitFor()
+    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(2)
+  })
+
   test('the row under the pointer does not move while values change', async () => {
     const page = await liveTab()
     const row = page.locator('table.where tbody tr, .where table tbody tr').first()
@@ -178,7 +214,12 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
   test('a login link works once and for 60 seconds; neither address nor history has its code', async () => {
     const clock = new VirtualClock()
     const view = { loaded: defaultConfig } as unknown as QueueView
-    const { login, routes } = new Page({ view, now: {} as Now, light: () => Promise.resolve({ isOk: true, text: '' }) })
+    const { login, routes } = new Page({
+      view,
+      now: {} as Now,
+      causes: {} as Causes,
+      light: () => Promise.resolve({ isOk: true, text: '' }),
+    })
     const home = route({
       method: 'GET',
       path: '/',

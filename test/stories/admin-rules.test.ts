@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedRoutes } from '../../src/api/api-pages.ts'
 import type { QueueView } from '../../src/api/queries/queue-view.ts'
+import type { Causes } from '../../src/api/queries/causes.ts'
 import type { Now } from '../../src/api/queries/now.ts'
 import type { Route } from '../../src/http/route-table.ts'
 import { WEB_HEADERS } from '../../src/http/web-headers.ts'
@@ -15,7 +16,12 @@ import { AnswerCheck, type Members } from '../support/api-server.ts'
 import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
 import { conversation, requestBytes, responsesIn, type RawResponse, type RequestParts } from '../support/raw-http.ts'
 
-const page = new Page({ view: {} as QueueView, now: {} as Now, light: () => Promise.resolve({ isOk: true, text: '' }) })
+const page = new Page({
+  view: {} as QueueView,
+  now: {} as Now,
+  causes: {} as Causes,
+  light: () => Promise.resolve({ isOk: true, text: '' }),
+})
 const PROGRAM = join(import.meta.dirname, '../../bin/deferd.js')
 
 /** All routes of a daemon, besides those of the login, and of the pages of problems. */

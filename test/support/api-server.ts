@@ -59,6 +59,7 @@ export interface Members {
   readonly largest_destinations: readonly Members[]
   readonly causes: readonly Members[]
   readonly counts: readonly Members[]
+  readonly ages: unknown
   readonly parameters: readonly Members[]
   readonly plans: readonly Members[]
   readonly attempts: readonly number[]

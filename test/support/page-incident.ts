@@ -86,8 +86,6 @@ export class Incident {
     await this.#click(page.getByRole('link', { name: 'Suspend…' }))
     await this.#click(page.getByRole('button', { name: 'Do it' }))
     await page.getByText('Suspended by page:alice').waitFor()
-    await this.#click(page.getByRole('link', { name: `${all} recipients` }))
-    await this.#click(page.locator('.senders').getByRole('link', { name: CAUSE }))
 
     // Deleted, and undone.
     await this.#operate(page, 'Delete…', ofCause)
@@ -100,8 +98,7 @@ export class Incident {
     await this.#operate(page, 'Hold…', ofCause)
     await page.getByText(`${guilty} messages were put on hold.`).waitFor()
     this.#remote.refusal = null
-    await this.#click(page.getByRole('link', { name: 'Destinations', exact: true }))
-    await this.#click(page.getByRole('link', { name: this.destination }))
+    await this.#click(page.getByRole('link', { name: 'Back' }))
     await this.#click(page.getByRole('link', { name: 'Resume…' }))
     await this.#click(page.getByRole('button', { name: 'Do it' }))
     await this.#click(page.getByRole('link', { name: 'Flush…' }))
@@ -128,10 +125,9 @@ export class Incident {
     await this.#remote.close()
   }
 
-  /** Chooses all messages that match, plans an operation, and carries it out. */
-  async #operate(page: Page, button: string, messages: number): Promise<void> {
-    await this.#click(page.getByLabel(/all .* that match/))
-    await this.#click(page.getByRole('button', { name: button }))
+  /** Plans an operation on the mail of the cause, and carries it out. */
+  async #operate(page: Page, link: string, messages: number): Promise<void> {
+    await this.#click(page.getByRole('row').filter({ hasText: CAUSE }).getByRole('link', { name: link }))
     await this.#confirm(page, messages)
   }
 

@@ -1,15 +1,12 @@
 /** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
 import { globalNameOf, type SettingName } from '../../config/destination-settings.ts'
-import { causeJson } from '../../presentation/cause-json.ts'
 import { destinationJson, type DestinationJson } from '../../presentation/destination-json.ts'
 import { destinationRow, destinationRows, type DestinationRow } from '../../presentation/destination-list.ts'
 import { epochSeconds, jsonLines } from '../../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
-import { waitingCauses } from '../../queue/waiting-causes.ts'
 import { matchesPattern } from '../../store/filter-pattern.ts'
-import { seconds, type Duration } from '../../system/clock.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
 import { maySee } from '../values/message-query.ts'
 import type { Visible } from './messages.ts'
@@ -140,39 +137,5 @@ export async function destinationDetails(view: QueueView, asked: string, visible
     last_windows: known?.recent.windows ?? [],
     settings: settingsJson(view, name),
     as_of: epochSeconds(wallNow(view)),
-  }
-}
-
-/** Age at which counted causes are counted again. */
-const CAUSES_AGE: Duration = seconds(30)
-/** Maximum number of destinations whose causes are kept. */
-const CAUSES_KEPT = 64
-
-type CausesJson = { readonly causes: readonly ReturnType<typeof causeJson>[]; readonly as_of: number }
-
-/** Counts causes, which reads the waiting mail of a destination. Results are kept for CAUSES_AGE. */
-export class Causes {
-  readonly #view: QueueView
-  readonly #kept = new Map<DestinationName, { readonly at: Duration; readonly causes: CausesJson }>()
-
-  constructor(view: QueueView) {
-    this.#view = view
-  }
-
-  /** The causes of a destination. Rejects when `signal` aborts. */
-  async of(asked: string, { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal }): Promise<CausesJson> {
-    const name = asked.toLowerCase()
-    assertVisible(name, visible)
-    const { clock, reader } = this.#view
-    const kept = this.#kept.get(name)
-    if (kept !== undefined && clock.monotonic() - kept.at < CAUSES_AGE) return kept.causes
-    const at = clock.monotonic()
-    const as_of = epochSeconds(wallNow(this.#view))
-    const causes = { causes: (await waitingCauses(reader, name, signal)).map(causeJson), as_of }
-    this.#kept.delete(name)
-    this.#kept.set(name, { at, causes })
-    const [oldest] = this.#kept.size > CAUSES_KEPT ? this.#kept.keys() : []
-    if (oldest !== undefined) this.#kept.delete(oldest)
-    return causes
   }
 }

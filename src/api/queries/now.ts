@@ -8,8 +8,9 @@ import { jsonLine } from '../../presentation/text.ts'
 import { queueIdOf } from '../../mail/message.ts'
 import { readStored, statusOf, type StoredStatus } from '../../queue/queue-status.ts'
 import { ANY_MESSAGE } from '../../store/queue-reader.ts'
-import { SECOND, seconds, type Duration, type Timer } from '../../system/clock.ts'
+import { SECOND, seconds, withTimeout, type Duration, type Timer } from '../../system/clock.ts'
 import { maySee } from '../values/message-query.ts'
+import { MessageAges, type AgesJson } from './message-ages.ts'
 import type { Visible } from './messages.ts'
 import { wallNow, type QueueView } from './queue-view.ts'
 
@@ -36,12 +37,12 @@ async function read(view: QueueView): Promise<Stored> {
   }
 }
 
-async function figures(view: QueueView, stored: Stored) {
+async function figures(view: QueueView, stored: Stored, ages: AgesJson | null) {
   const live = await view.live.glance()
   const { tally } = live
   const { config } = view.loaded()
   const { oldest, attention } = stored
-  return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest, attention }
+  return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest, attention, ages }
 }
 
 export type NowJson = Awaited<ReturnType<typeof figures>>
@@ -54,17 +55,18 @@ function seen(now: NowJson, visible: Visible): NowJson {
     ...now,
     oldest: null,
     attention: [],
+    ages: null,
     closed_destinations: now.closed_destinations.filter(isShown),
     largest_destinations: now.largest_destinations.filter(isShown),
   }
 }
 
-/** A value that is made at most once in a time. */
+/** A value that is made at most once in a time, and not again while it is being made. */
 class Kept<T> {
   readonly #view: QueueView
   readonly #age: Duration
   readonly #make: () => Promise<T>
-  #last: { readonly at: Duration; readonly value: Promise<T> } | null = null
+  #last: { readonly at: Duration; readonly value: Promise<T>; isMade: boolean } | null = null
 
   constructor(view: QueueView, age: Duration, make: () => Promise<T>) {
     this.#view = view
@@ -74,11 +76,15 @@ class Kept<T> {
 
   value(): Promise<T> {
     const at = this.#view.clock.monotonic()
-    if (this.#last !== null && at - this.#last.at < this.#age) return this.#last.value
+    if (this.#last !== null && (!this.#last.isMade || at - this.#last.at < this.#age)) return this.#last.value
     const value = this.#make()
-    this.#last = { at, value }
-    // A failed value is made again at the next call.
-    value.catch(() => (this.#last = this.#last?.value === value ? null : this.#last))
+    const last = { at, value, isMade: false }
+    this.#last = last
+    value.then(
+      () => (last.isMade = true),
+      // A failed value is made again at the next call.
+      () => (this.#last = this.#last === last ? null : this.#last),
+    )
     return value
   }
 }
@@ -98,11 +104,17 @@ export class Now {
   constructor(view: QueueView) {
     this.#view = view
     this.#stored = new Kept(view, STORED_AGE, async () => (this.#known = await read(view)))
-    this.#figures = new Kept(view, AGE, async () => figures(view, await this.#storedPart()))
+    const ages = new MessageAges(view)
+    this.#figures = new Kept(view, AGE, async () => figures(view, await this.#storedPart(), await ages.value()))
   }
 
   async value(visible: Visible): Promise<NowJson> {
     return seen(await this.#figures.value(), visible)
+  }
+
+  /** The same; undefined when it is not known within a time, such as after a start, when a large queue is counted for some seconds. */
+  within(wait: Duration, visible: Visible, signal: AbortSignal): Promise<NowJson | undefined> {
+    return withTimeout(this.value(visible), this.#view.clock, wait, signal)
   }
 
   /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */

@@ -185,6 +185,14 @@ export const now = z
     trash: z.object({ messages: count, recipients: count }),
     oldest_arrival_time: z.int().nullable(),
     oldest: z.object({ queue_id: z.string(), arrival_time: z.int() }).nullable(),
+    ages: z
+      .object({
+        as_of: time,
+        limits: z.array(z.int().nullable()).describe('upper limits of the columns in minutes; the last one has none'),
+        counts: z.array(count),
+      })
+      .nullable()
+      .describe('messages by age, as counted some time ago; null before the first count, and for a token with limited destinations'),
     attention: z
       .array(
         z.object({

@@ -3,11 +3,12 @@
  * keeps relative times current. Elements never move, appear or vanish. A hidden tab holds no connection.
  */
 import { liveNumber, memberAt } from './live-values.js'
+import { listenShared } from './shared-stream.js'
 import { count, rate, relative } from './text-forms.js'
 
 /** Interval of requests without a stream, in ms. */
 const POLL = 10_000
-/** Interval of requests for the progress of an operation, in ms. */
+/** Interval of requests for the progress of an operation, or for counts that are not known yet, in ms. */
 const PROGRESS = 1_000
 /** Failures of the stream after which the page asks instead, and time until it tries the stream again, in ms. */
 const FAILURES = 3
@@ -49,14 +50,17 @@ function showNews(value) {
   if (news instanceof HTMLElement && typeof newest === 'number') news.hidden = newest <= Number(news.dataset['newest'])
 }
 
+/** A screen that is loaded again when what it waits for has come. */
+const waitsFor = () => document.querySelector('[data-state=running], [data-state=counting]')
+
 /**
- * Loads the page of an operation again when it has ended.
+ * Loads the page of an operation again when it has ended, and a page without counts when these are known.
  * @param {unknown} value
  */
 function reloadAtEnd(value) {
-  const panel = document.querySelector('[data-state=running]')
-  const state = memberAt(value, 'state')
-  if (panel !== null && typeof state === 'string' && state !== 'running') location.reload()
+  const state = waitsFor()?.getAttribute('data-state')
+  const ended = memberAt(value, 'state')
+  if (state === 'counting' || (state === 'running' && typeof ended === 'string' && ended !== 'running')) location.reload()
 }
 
 function showTimes() {
@@ -83,8 +87,9 @@ let isPaused = false
 let failures = 0
 /** Increases when the source of the values changes. Answers to requests of a former source are ignored. */
 let turn = 0
-/** @type {EventSource | null} */
-let source = null
+/** Ends the stream; null without one. */
+/** @type {(() => void) | null} */
+let endStream = null
 /** @type {number | undefined} */
 let timer
 
@@ -127,14 +132,13 @@ async function ask(mine) {
 /** @param {number} [delay] */
 function askAgain(delay) {
   const mine = turn
-  const isRunning = document.querySelector('[data-state=running]') !== null
   timer = setTimeout(
     () => {
       void ask(mine).then(() => {
         if (mine === turn) askAgain()
       })
     },
-    delay ?? (isRunning ? PROGRESS : POLL),
+    delay ?? (waitsFor() === null ? POLL : PROGRESS),
   )
 }
 
@@ -142,32 +146,40 @@ function askAgain(delay) {
 function listen(delay) {
   if (liveStream === undefined) return askAgain(delay)
   heardAt = Date.now()
-  source = new EventSource(root + liveStream)
-  source.addEventListener('now', (event) => {
-    heardAt = Date.now()
-    failures = 0
-    brokenAt = null
-    stopAsking()
-    received(JSON.parse(event.data))
-    report('live')
-  })
-  source.addEventListener('error', () => {
-    failures++
-    brokenAt ??= lastTime()
-    if (failures < FAILURES && source?.readyState !== EventSource.CLOSED) return report('connects again …', { isBad: true, isStale: true })
-    askInstead()
-  })
+  endStream = listenShared(root + liveStream, 'now', { event: heard, failure: broken })
+}
+
+/** @param {string} data of an event */
+function heard(data) {
+  heardAt = Date.now()
+  failures = 0
+  brokenAt = null
+  stopAsking()
+  received(JSON.parse(data))
+  report('live')
+}
+
+/** @param {boolean} isClosed true when the browser does not connect again by itself */
+function broken(isClosed) {
+  failures++
+  brokenAt ??= lastTime()
+  if (failures < FAILURES && !isClosed) return report('connects again …', { isBad: true, isStale: true })
+  askInstead()
+}
+
+function closeStream() {
+  endStream?.()
+  endStream = null
 }
 
 /** Asks at intervals, and tries the stream again later. */
 function askInstead() {
-  source?.close()
-  source = null
+  closeStream()
   stopAsking()
   askAgain(0)
   const mine = turn
   setTimeout(() => {
-    if (mine === turn && source === null) listen()
+    if (mine === turn && endStream === null) listen()
   }, RETRY)
 }
 
@@ -183,8 +195,7 @@ const isActive = () => !isPaused && document.visibilityState === 'visible'
 /** @param {number} [delay] */
 function update(delay) {
   stopAsking()
-  source?.close()
-  source = null
+  closeStream()
   failures = 0
   if (isActive()) listen(delay)
   else if (isPaused) report(`paused at ${lastTime()}`)
@@ -192,7 +203,7 @@ function update(delay) {
 
 /** Breaks a stream that is silent, such as one behind a proxy that has stopped. */
 function watchStream() {
-  if (source === null || failures > 0 || Date.now() - heardAt < SILENCE) return
+  if (endStream === null || failures > 0 || Date.now() - heardAt < SILENCE) return
   failures = FAILURES
   brokenAt ??= lastTime()
   askInstead()

@@ -107,6 +107,7 @@ export const document = (view: View, screen: Screen): string => {
       <body
         data-root="${view.root}"
         data-now="${view.now}"
+        data-who="${view.requester.name}"
         ${live === null ? null : html` data-live-path="${live.path}"`}${live?.stream === undefined ? null : html` data-live-stream="${live.stream}"`}
       >
         <a class="skip" href="#main">Skip to content</a>

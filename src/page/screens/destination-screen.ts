@@ -10,6 +10,9 @@ import { marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { clockTime, count, distance, due, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import { countingNotice, untilCounted } from './counting-screen.ts'
+import { selectionLinks } from './selection-links.ts'
+import { sendersSection, type SendersValue } from './senders-list.ts'
 
 export interface SettingValue {
   readonly name: string
@@ -20,7 +23,9 @@ export interface SettingValue {
 
 export interface DestinationFacts {
   readonly destination: DestinationValue
+  /** Null while they are counted. */
   readonly causes: CausesValue | null
+  readonly senders: SendersValue | null
   readonly settings: readonly SettingValue[]
 }
 
@@ -59,20 +64,10 @@ const buttonsOf = (view: View, { destination, state, waiting }: DestinationValue
 }
 
 /** Links to the operations on the mail of one cause. */
-function causeActions(view: View, { filter, destination }: CauseJson): Part {
-  if (filter === null) return null
-  const query = { destination: filter.destination, reply: filter.reply }
-  const operation = (name: string, text: string) =>
-    html`<a
-      class="act"
-      href="${linkTo(view, 'operations/new', { operation: name, ...query, back: `destinations/${encodeURIComponent(destination)}` })}"
-      data-dialog
-      >${text}</a
-    >`
-  return html`<a class="act" href="${linkTo(view, 'messages', query)}">List</a>${
-      view.requester.mayOperate ? [operation('hold', 'Hold…'), operation('expire', 'Expire…'), operation('delete', 'Delete…')] : null
-    }`
-}
+const causeActions = (view: View, { filter, destination }: CauseJson): Part =>
+  filter === null
+    ? null
+    : selectionLinks(view, { destination: filter.destination, reply: filter.reply }, `destinations/${encodeURIComponent(destination)}`)
 
 const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] => [
   {
@@ -122,8 +117,7 @@ function windowFact({ last_windows: windows = [] }: DestinationValue, settings: 
 function outcomesFact(outcomes: readonly string[] | undefined): Part {
   if (outcomes === undefined || outcomes.length === 0) return null
   const delivered = outcomes.filter((outcome) => outcome === 'delivered').length
-  return html`${outcomeStrip(outcomes, Math.min(50, Math.max(10, outcomes.length)))} ${count(delivered)} of ${count(outcomes.length)}
-  delivered`
+  return html`${outcomeStrip(outcomes, Math.min(50, outcomes.length))} ${count(delivered)} of ${count(outcomes.length)} delivered`
 }
 
 const settingsSection = (settings: readonly SettingValue[]): Html | null =>
@@ -146,12 +140,13 @@ const settingsSection = (settings: readonly SettingValue[]): Html | null =>
         })}
       </details>`
 
-export function destinationScreen(view: View, { destination: one, causes, settings }: DestinationFacts): Screen {
+export function destinationScreen(view: View, { destination: one, causes, senders, settings }: DestinationFacts): Screen {
   const name = one.destination
+  const resource = `api/v1/destinations/${encodeURIComponent(name)}`
   return {
     title: name,
     place: 'destinations',
-    live: { path: `api/v1/destinations/${encodeURIComponent(name)}` },
+    ...(causes === null ? untilCounted(`${resource}/causes`) : { live: { path: resource } }),
     main: html`${heading(html`<span class="name">${name}</span> ${marked(one.state)}`, stateSentence(view, one), buttonsOf(view, one))}
       ${facts([
         [
@@ -166,23 +161,27 @@ export function destinationScreen(view: View, { destination: one, causes, settin
             ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
-        ['next due', one.next_due_time === null || one.state === 'suspended' ? null : due(view, one.next_due_time)],
+        ['next due', one.next_due_time === null || one.state === 'dead' || one.state === 'suspended' ? null : due(view, one.next_due_time)],
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],
         ['window', windowFact(one, settings)],
         ['node', one.node],
       ])}
-      ${causes === null ? null : causesSection(view, causes)} ${settingsSection(settings)}
+      ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSection(view, causes)}
+      ${sendersSection(view, senders, name)} ${settingsSection(settings)}
       <p class="faint">
         ${joined(
           [
-            html`<a href="${linkTo(view, 'history', { destination: null, recipient: `*@${name}` })}">Mail for ${name} that has left</a>`,
+            // The history has the addresses of recipients; mail for a configured host is for many domains.
+            ...(name.includes(':')
+              ? []
+              : [html`<a href="${linkTo(view, 'history', { recipient: `*@${name}` })}">Mail for ${name} that has left</a>`]),
             html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
           ],
           ' · ',
         )}
       </p>
-      ${asCommand(['destination', 'show', name], { method: 'GET', path: `api/v1/destinations/${encodeURIComponent(name)}` })}`,
+      ${asCommand(['destination', 'show', name], { method: 'GET', path: resource })}`,
   }
 }
 

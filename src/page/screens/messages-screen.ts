@@ -1,6 +1,5 @@
 /** The messages that match a filter, with the operations on those that are checked or on all of them. */
 import type { CountValue, ListedMessage, MessagesValue } from './shown-values.ts'
-import { bar } from '../markup/charts.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field, hidden } from '../markup/fields.ts'
@@ -11,13 +10,7 @@ import { table, type Column } from '../markup/html-table.ts'
 import { age, byteSize, count, countUpTo, due } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { conditionsOf, describedFilter, isAny, optionsOf, type FilterText } from './filter-text.ts'
-
-/** Senders of the first messages that match. */
-export interface SendersValue {
-  readonly counted: number
-  readonly at_least: boolean
-  readonly senders: readonly { readonly sender: string; readonly messages: number }[]
-}
+import { senderList, type SendersValue } from './senders-list.ts'
 
 export interface MessagesFacts {
   readonly page: MessagesValue
@@ -164,25 +157,6 @@ function listing(view: View, facts: MessagesFacts): Html {
   </form>`
 }
 
-function senderList(view: View, { filter, senders }: MessagesFacts): Html | null {
-  if (senders === null || senders.senders.length === 0 || filter.sender !== '') return null
-  const { counted, at_least: isAtLeast } = senders
-  return html`<section class="senders">
-    <h2>Senders <span class="faint">of ${isAtLeast ? `the first ${count(counted)}` : count(counted)}</span></h2>
-    <ol>
-      ${senders.senders.map(
-        ({ sender, messages }) =>
-          html`<li>
-            <a href="${linkTo(view, 'messages', { ...conditionsOf(filter), sender: sender === 'MAILER-DAEMON' ? '<>' : sender })}"
-              ><span class="address">${sender}</span></a
-            >
-            <span class="figure">${count(messages)}</span>${bar(messages / Math.max(1, counted))}
-          </li>`,
-      )}
-    </ol>
-  </section>`
-}
-
 function about({ filter, count: matching }: MessagesFacts): string {
   const number = matching === null ? '' : `${countUpTo(matching.count, matching.at_least)} ${matching.count === 1 ? 'message' : 'messages'}`
   return isAny(filter) ? number : `${number === '' ? 'Messages' : number}: ${describedFilter(filter)}`
@@ -208,7 +182,8 @@ export function messagesScreen(view: View, facts: MessagesFacts): Screen {
     title: 'Messages',
     place: 'messages',
     main: html`${heading('Messages', about(facts))} ${filterForm(view, facts)}
-    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`} ${senderList(view, facts)}
+    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+    ${filter.sender === '' ? senderList(view, facts.senders, conditionsOf(filter)) : null}
     ${page.messages.length > 1 || after !== '' ? orderLinks(view, facts) : null} ${listing(view, facts)}
     ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
     ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,

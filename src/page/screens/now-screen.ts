@@ -1,81 +1,16 @@
 /** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
-import type { StatusDestination, NowValue, SeriesValue } from './shown-values.ts'
-import { bar, outcomeStrip, sparkline, thinned } from '../markup/charts.ts'
+import type { StatusDestination, NowValue } from './shown-values.ts'
+import { bar, outcomeStrip } from '../markup/charts.ts'
 import { buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
-import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
+import { destinationLink, linkTo } from '../markup/links.ts'
 import { marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { age, count, due, messages, plural, rate } from '../markup/times.ts'
+import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
+import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
+import { count, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson } from '../../presentation/attention-json.ts'
 import type { View } from '../markup/view.ts'
-
-export interface NowFacts {
-  readonly now: NowValue
-  readonly series: SeriesValue
-}
-
-const RATES = [
-  ['accepted', 'Accepted', 'busy'],
-  ['delivered', 'Delivered', 'good'],
-  ['deferred', 'Deferred', 'warn'],
-  ['bounced', 'Bounced', 'bad'],
-] as const
-
-const RANGES = { '1h': 'last hour', '6h': 'last 6 hours', '24h': 'last day' } as const
-const RANGE_NAMES = ['1h', '6h', '24h'] as const
-
-/** Points of a curve; more do not show in its width. */
-const POINTS = 120
-
-function rateTile({ now, series }: NowFacts, [kind, name, tone]: (typeof RATES)[number]): Html {
-  const perSecond = thinned(
-    series.counts.map((counts) => counts[kind] / series.interval),
-    POINTS,
-  )
-  const most = Math.max(0, ...perSecond)
-  const current = now.rates?.last_10s[kind] ?? 0
-  return html`<div class="tile">
-    <p class="name">${name}</p>
-    <p class="figure"><span data-live="rates/last_10s/${kind}" data-form="rate">${rate(current)}</span><span class="unit">/s</span></p>
-    ${sparkline(perSecond, `${name} per second, ${RANGES[series.range]}: at most ${rate(most)}`, tone)}
-    <p class="note"><span data-live="last_hour/${kind}" data-form="count">${count(now.last_hour[kind])}</span> in the last hour</p>
-  </div>`
-}
-
-const rangeLinks = (view: View, chosen: SeriesValue['range']): Html =>
-  html`<nav class="choices" aria-label="Range of the curves">
-    ${RANGE_NAMES.map(
-      (range) =>
-        html`<a href="${linkTo(view, '', { range: range === '1h' ? null : range })}" ${range === chosen ? html` aria-current="true"` : null}
-          >${range}</a
-        >`,
-    )}
-  </nav>`
-
-const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
-
-/** The queues with their counts. Each count leads to the messages behind it. */
-function queueStrip(view: View, { queues, trash, oldest }: NowValue): Html {
-  const entries = [
-    ...QUEUES.map((name) => [name, queues.find(({ queue_name: one }) => one === name)?.messages ?? 0, `queues/${name}/messages`] as const),
-    ['trash', trash.messages, 'trash/messages'] as const,
-  ]
-  return html`<ul class="queues">
-    ${entries.map(
-      ([name, value, path]) =>
-        html`<li${value === 0 ? html` class="none"` : null}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${count(value)}</span></a></li>`,
-    )}${
-      oldest === null
-        ? null
-        : html`<li class="oldest">
-            <a href="${messageLink(view, oldest.queue_id)}"
-              ><span class="name">oldest</span> <span class="figure">${age(view, oldest.arrival_time)}</span></a
-            >
-          </li>`
-    }
-  </ul>`
-}
 
 /** Sentence about a destination that is dead or suspended. */
 function attentionSentence(view: View, one: StatusDestination): Html {
@@ -227,20 +162,22 @@ function whereItWaits(view: View, now: NowValue): Html {
 }
 
 export function nowScreen(view: View, facts: NowFacts): Screen {
-  const { now, series } = facts
+  const { now } = facts
+  const top = html`<h1 class="unseen">Now</h1>
+    ${ratesSection(view, facts)} ${queueStrip(view, now)}`
+  if (now === null)
+    return {
+      title: 'The queue is being counted',
+      place: '',
+      ...untilCounted('api/v1/now'),
+      main: html`${top} ${countingNotice(QUEUE_COUNTED)}`,
+    }
   const queued = now.queues.reduce((sum, one) => sum + one.messages, 0)
   return {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
-    main: html`<h1 class="unseen">Now</h1>
-      <section class="rates" aria-label="Rates">
-        <div class="heading">
-          <h2>Recipients per second</h2>
-          ${rangeLinks(view, series.range)}
-        </div>
-        <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
-      </section>
-      ${queueStrip(view, now)} ${attentionList(view, now)} ${queued === 0 ? emptyQueue(view, now) : whereItWaits(view, now)}`,
+    main: html`${top} ${attentionList(view, now)}
+    ${queued === 0 ? emptyQueue(view, now) : html`${whereItWaits(view, now)} ${howOld(view, now)}`}`,
   }
 }

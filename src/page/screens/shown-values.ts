@@ -13,6 +13,8 @@ export type StatusDestination = StatusJson['largest_destinations'][number]
 export interface NowValue extends StatusJson {
   readonly oldest: { readonly queue_id: string; readonly arrival_time: number } | null
   readonly attention: readonly AttentionJson[]
+  /** Messages by age; null before they are counted. Limits are in minutes. */
+  readonly ages: { readonly as_of: number; readonly limits: readonly (number | null)[]; readonly counts: readonly number[] } | null
 }
 
 /** Recipients per second in intervals of equal length, oldest first. */

@@ -72,7 +72,7 @@ export class MemoryReader implements ReaderEngine {
     )
   }
 
-  survey(filter: QueueFilter, { after, through, size, queues, destinations: isDetailed }: SurveyPage): Survey {
+  survey(filter: QueueFilter, { after, through, size, queues, destinations: isDetailed, bounds = [] }: SurveyPage): Survey {
     const ids = inOrder(this.#queue).map(({ message }) => message.id)
     const last = ids.filter((id) => id > after && id <= through)[size - 1] ?? null
     const found = this.#matching(filter, after, last ?? through).filter(
@@ -85,6 +85,7 @@ export class MemoryReader implements ReaderEngine {
       messages: found.length,
       bytes: found.reduce((sum, { message }) => sum + message.size, 0),
       oldestArrival: found.length === 0 ? null : Math.min(...found.map(({ message }) => message.arrivedAt)),
+      arrivedBefore: bounds.map((bound) => found.filter(({ message }) => message.arrivedAt < bound).length),
       inDelivery: found.filter(({ recipients }) => recipients.some(({ state }) => state === 'leased')).length,
       destinations: [...byDestination].map(([destination, those]) => ({ destination, recipients: those.length })),
     }

@@ -24,7 +24,7 @@ import type { ListedRow } from './writing/rows.ts'
 /** Maximum number of ids that one statement covers. */
 const SLICE = 16_000
 /** Maximum number of recipients at a destination for which the indexes on destination are used, which are not ordered by id. */
-const FEW = 20_000
+export const FEW = 20_000
 
 /** A live recipient as JSON. */
 type LiveEntry = readonly [
@@ -94,15 +94,18 @@ export class Listing {
   /**
    * Counts the messages of one slice. A destination with few recipients is one slice, because its recipients are found by its index.
    */
-  async survey(filter: QueueFilter, { after, through: asked, size, queues, destinations: isDetailed }: SurveyPage): Promise<Survey> {
+  async survey(
+    filter: QueueFilter,
+    { after, through: asked, size, queues, destinations: isDetailed, bounds = [] }: SurveyPage,
+  ): Promise<Survey> {
     const end = Math.min(await this.#last(), asked)
     const destination = exactDestination(filter)
     const isFew = destination !== null && (await this.#isFew(destination, { after, limit: size }))
     const [next] = await this.#reading.query<{ id: MessageId }>(sql.nextMessage, [after])
-    if (next === undefined || next.id > end) return NOTHING
+    if (next === undefined || next.id > end) return { ...NOTHING, arrivedBefore: bounds.map(() => 0) }
     const through = isFew ? end : Math.min(next.id + size - 1, end)
     const ids = isFew ? { candidates: int8s((await this.#candidates(destination, { after, through }, FEW)).messages) } : { after, through }
-    const asks = (destinations: boolean) => sql.surveyedBy(filter, ids, { queues, destinations })
+    const asks = (destinations: boolean) => sql.surveyedBy(filter, ids, { queues, destinations, bounds })
     const [[counts], destinations] = await Promise.all([
       this.#asked<Survey>(asks(false)),
       isDetailed ? this.#asked<Survey['destinations'][number]>(asks(true)) : [],
@@ -236,7 +239,7 @@ function joined(rows: readonly JoinedRow[]): readonly Row[] {
 
 const withLive = ({ live, ...row }: AggregatedRow): Row => ({ ...row, live: live === null ? null : live.map(toLive) })
 
-const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, inDelivery: 0, destinations: [] }
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], inDelivery: 0, destinations: [] }
 
 const toLive = ([id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last]: LiveEntry): ListedRecipient =>
   toListedRecipient({ id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last })

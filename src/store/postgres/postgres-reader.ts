@@ -24,7 +24,7 @@ import { auditReader } from './audit-reader.ts'
 import { outboxReader } from './outbox-reader.ts'
 import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
-import { Listing } from './listing.ts'
+import { FEW, Listing } from './listing.ts'
 import * as sql from './reader-queries.ts'
 import {
   toAttempt,
@@ -128,12 +128,28 @@ async function destinationLoad(reading: Statements, destination: DestinationName
   return { destination, ...(load ?? { waiting: 0, leased: 0, nextDueAt: null }) }
 }
 
-async function causes(reading: Statements, { after, size, destination }: CausePage): Promise<CauseSlice> {
+async function causes(reading: Statements, page: CausePage): Promise<CauseSlice> {
+  const { after, size, destination } = page
+  if (destination !== null && (await isFew(reading, destination))) return causesAt(reading, destination, page)
   const through = idOf(await reading.query<{ id: RecipientId | null }>(sql.sliceOfRecipients, [after, size]))
   const groups = new CauseGroups()
   const rows = through === null ? [] : await reading.query<FailureRow>(sql.failuresBetween, [after, through, destination])
   for (const row of rows) groups.count(toFailure(row))
   return { through, groups: groups.all }
+}
+
+async function isFew(reading: Statements, destination: DestinationName): Promise<boolean> {
+  const [count] = await reading.query<{ found: number }>(sql.countAt, [shardOf(destination), destination, FEW])
+  return (count?.found ?? 0) < FEW
+}
+
+/** The slice of a destination with few recipients, which are found by its index. */
+async function causesAt(reading: Statements, destination: DestinationName, { after, size }: CausePage): Promise<CauseSlice> {
+  const found = await reading.query<{ id: RecipientId }>(sql.recipientsAfter, [shardOf(destination), destination, after, size])
+  const ids = found.map(({ id }) => id)
+  const groups = new CauseGroups()
+  for (const row of await reading.query<FailureRow>(sql.failuresOf, [int8s(ids)])) groups.count(toFailure(row))
+  return { through: ids.at(-1) ?? null, groups: groups.all }
 }
 
 interface DepartureRow {

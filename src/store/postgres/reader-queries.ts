@@ -3,6 +3,7 @@
  * dead rows from being removed. A walk through the whole queue consists of many statements.
  */
 import type { QueueName } from '../../mail/message.ts'
+import type { Instant } from '../../system/clock.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { SHARDS } from '../membership/shards.ts'
 import { storableText, texts } from './session/arrays.ts'
@@ -219,13 +220,18 @@ function queueCondition({ queue }: QueueFilter, queues: readonly QueueName[] | n
 export function surveyedBy(
   filter: QueueFilter,
   ids: SelectedIds,
-  { queues, destinations }: { readonly queues: readonly QueueName[] | null; readonly destinations: boolean },
+  {
+    queues,
+    destinations,
+    bounds = [],
+  }: { readonly queues: readonly QueueName[] | null; readonly destinations: boolean; readonly bounds?: readonly Instant[] },
 ): Query {
   const parameters = new Parameters()
   const where = [...conditionsOf(filter, ids, parameters), ...queueCondition(filter, queues)].join(' and ')
   const hasLive = (state: string) => `exists (select 1 from recipient r where ${THEIRS} and ${state})`
+  const earlier = (destinations ? [] : bounds).map((at) => `(count(*) filter (where arrived_at < ${parameters.add(at)}))::int`)
   const counts = `
-    select count(*)::int as messages, coalesce(sum(size), 0)::bigint as bytes, min(arrived_at) as "oldestArrival",
+    select array[${earlier.join(', ')}]::int[] as "arrivedBefore", count(*)::int as messages, coalesce(sum(size), 0)::bigint as bytes, min(arrived_at) as "oldestArrival",
       (count(*) filter (where leased))::int as "inDelivery"
     from (select size, arrived_at, ${hasLive(`r.state = 'leased'`)} as leased from message
       where ${where} and ${hasLive('r.settled_at is null')} offset 0) found`
@@ -262,6 +268,9 @@ const recipientsIn = (order: string): string => `
   where id ${recipientRange('($3::bigint + 1)', '$4::bigint')} order by ${order} limit $5`
 export const recipientsAt = recipientsIn('id')
 export const newestRecipientsAt = recipientsIn('id desc')
+
+/** Ids of the next live recipients at a destination. */
+export const recipientsAfter = `select id from (${AT_DESTINATION.join(' union all ')}) there where id > $3 order by id limit $4`
 
 /** Number of live recipients at a destination, up to a limit. */
 export const countAt = `select count(*) as found from (select 1 from (${AT_DESTINATION.join(' union all ')}) there limit $3) counted`
@@ -306,14 +315,16 @@ export const destinations = 'select * from destination order by name'
  * Live recipients of a slice that are not in the trash, with their last status, the times of their first and last attempt, and the
  * status of the first.
  */
-export const failuresBetween = `
+const failuresWhere = (selected: string): string => `
   select r.id, m.created_at as "createdAt", r.destination, r.address, r.last,
     (select at from attempt where attempt.recipient = r.id order by number desc limit 1) as "lastAt",
     (select at from attempt where attempt.recipient = r.id order by number limit 1) as "firstAt",
     (select status from attempt where attempt.recipient = r.id order by number limit 1) as "firstStatus"
   from recipient r cross join lateral (select created_at, placement from message where message.id = ${messageIdOf('r.id')} offset 0) m
-  where r.id > $1 and r.id <= $2 and r.settled_at is null and m.placement <> 'trash' and ($3::text is null or r.destination = $3)
-  order by r.id`
+  where ${selected} and r.settled_at is null and m.placement <> 'trash' order by r.id`
+export const failuresBetween = failuresWhere('r.id > $1 and r.id <= $2 and ($3::text is null or r.destination = $3)')
+/** Those of recipients that are found by their destination. */
+export const failuresOf = failuresWhere('r.id = any ($1::bigint[])')
 
 // --- history, ages and counts
 

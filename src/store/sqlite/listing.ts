@@ -27,7 +27,7 @@ const SLICE = 16_000
  * id, so each page reads all entries of the destination, which takes some milliseconds. For more recipients, a scan by id is
  * faster.
  */
-const FEW = 20_000
+export const FEW = 20_000
 
 interface LiveCount {
   readonly id: MessageId
@@ -164,23 +164,25 @@ export class Listing {
   /**
    * Counts the messages of one slice. A destination with few recipients is one slice, because its recipients are found by its index.
    */
-  survey(filter: QueueFilter, { after, through: asked, size, queues, destinations: isDetailed }: SurveyPage): Survey {
+  survey(filter: QueueFilter, { after, through: asked, size, queues, destinations: isDetailed, bounds = [] }: SurveyPage): Survey {
     const end = Math.min(this.#last.get() ?? 0, asked)
     const destination = exactDestination(filter)
     const isFew = destination !== null && this.#isFew(destination, { after, limit: size })
     const next = this.#next.get(after) ?? null
-    if (next === null || next > end) return NOTHING
+    if (next === null || next > end) return { ...NOTHING, arrivedBefore: bounds.map(() => 0) }
     const through = isFew ? end : Math.min(next + size - 1, end)
     const form = { queues, among: isFew }
     return this.#db.transaction(() => {
       const recipients = isFew ? this.#recipientsAt.all({ destination, after, through, size: FEW }) : []
       const candidates = isFew ? { candidates: JSON.stringify([...new Set(recipients.map(messageOf))]) } : { after, through }
       const where = { ...sql.boundBy(filter), ...candidates }
-      const counts = this.#prepared<Survey>(sql.surveyedBy(filter, { ...form, destinations: false })).get(where) ?? NOTHING
+      const counted = sql.surveyedBy(filter, { ...form, destinations: false, bounds: bounds.length })
+      const counts = this.#prepared<SurveyRow>(counted).get({ ...where, ...Object.fromEntries(bounds.map((at, n) => [`bound${n}`, at])) })
       const destinations = isDetailed
         ? this.#prepared<Survey['destinations'][number]>(sql.surveyedBy(filter, { ...form, destinations: true })).all(where)
         : []
-      return { ...counts, last: through === end ? null : through, destinations }
+      const arrivedBefore = counts === undefined ? bounds.map(() => 0) : (JSON.parse(counts.arrivedBefore) as readonly number[])
+      return { ...NOTHING, ...counts, arrivedBefore, last: through === end ? null : through, destinations }
     })()
   }
 
@@ -270,7 +272,9 @@ export class Listing {
   }
 }
 
-const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, inDelivery: 0, destinations: [] }
+type SurveyRow = Omit<Survey, 'arrivedBefore'> & { readonly arrivedBefore: string }
+
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], inDelivery: 0, destinations: [] }
 
 const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue === null || listed.queue === queue
 

@@ -203,7 +203,8 @@ export function surveyedBy(
     queues,
     among,
     destinations,
-  }: { readonly queues: readonly QueueName[] | null; readonly among: boolean; readonly destinations: boolean },
+    bounds = 0,
+  }: { readonly queues: readonly QueueName[] | null; readonly among: boolean; readonly destinations: boolean; readonly bounds?: number },
 ): string {
   const selected = among ? amongConditions(filter) : sliceConditions(filter)
   const conditions = [...selected, ...queueCondition(filter, queues)]
@@ -213,7 +214,8 @@ export function surveyedBy(
       select destination, count(*) as recipients from (select id as found from message where ${conditions.join(' and ')})
       cross join recipient on recipient.id ${recipientRange('found')} where settled_at is null group by destination`
   return `
-    select count(*) as messages, coalesce(sum(size), 0) as bytes, min(arrived_at) as oldestArrival, coalesce(sum(isLeased), 0) as inDelivery
+    select count(*) as messages, coalesce(sum(size), 0) as bytes, min(arrived_at) as oldestArrival, coalesce(sum(isLeased), 0) as inDelivery,
+      json_array(${Array.from({ length: bounds }, (_, n) => `coalesce(sum(arrived_at < :bound${n}), 0)`).join(', ')}) as arrivedBefore
     from (select size, arrived_at, ${hasLive(`state = 'leased'`)} as isLeased from message
       where ${conditions.join(' and ')} and ${hasLive('settled_at is null')})`
 }
@@ -236,6 +238,9 @@ const recipientsIn = (order: string): string => `
   where id ${recipientRange('(:after + 1)', ':through')} order by ${order} limit :size`
 export const recipientsAt = recipientsIn('id')
 export const newestRecipientsAt = recipientsIn('id desc')
+
+/** Ids of the next live recipients at a destination. */
+export const recipientsAfter = `select id from (${AT_DESTINATION.join(' union all ')}) where id > :after order by id limit :size`
 
 /** Number of live recipients at a destination, up to a limit. */
 export const countAt = `select count(*) from (select 1 from (${AT_DESTINATION.join(' union all ')}) limit :most)`
@@ -266,15 +271,18 @@ export const messageWithQueue = `select message.*, ${QUEUE_NAME} as queue from m
  * Live recipients of a slice that are not in the trash, with their last status, the times of their first and last attempt, and the
  * status of the first.
  */
-export const failuresBetween = `
+const failuresWhere = (selected: string): string => `
   select recipient.id as id, created_at as createdAt, destination, address, last,
     (select at from attempt where recipient = recipient.id order by number desc limit 1) as lastAt,
     (select at from attempt where recipient = recipient.id order by number limit 1) as firstAt,
     (select status from attempt where recipient = recipient.id order by number limit 1) as firstStatus
   from recipient cross join message on message.id = ${messageIdOf('recipient.id')}
-  where recipient.id > :after and recipient.id <= :through and settled_at is null and placement <> 'trash'
-    and (:destination is null or destination = :destination)
-  order by recipient.id`
+  where ${selected} and settled_at is null and placement <> 'trash' order by recipient.id`
+export const failuresBetween = failuresWhere(
+  'recipient.id > :after and recipient.id <= :through and (:destination is null or destination = :destination)',
+)
+/** Those of recipients that are found by their destination. */
+export const failuresOf = failuresWhere('recipient.id in (select value from json_each(:ids))')
 
 /** Row number of the first message that left at a time or later. Reads the entries of the index from that time on. */
 export const firstDeparture = 'select min(seq) from history indexed by history_left where left_at >= :since'

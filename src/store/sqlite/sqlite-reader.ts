@@ -40,7 +40,7 @@ import { findRequest } from './audit/request-rows.ts'
 import { TokenSearch } from './audit/token-rows.ts'
 import { Contents } from './enqueue.ts'
 import { HistorySearch } from './history.ts'
-import { Listing } from './listing.ts'
+import { FEW, Listing } from './listing.ts'
 import { OutboxSearch } from './outbox/outbox-search.ts'
 import * as writing from './queries.ts'
 import * as sql from './reader-queries.ts'
@@ -180,7 +180,9 @@ export class SqliteReader implements ReaderEngine {
     return { destination, ...(this.#load.get({ destination }) ?? { waiting: 0, leased: 0, nextDueAt: null }) }
   }
 
-  causes({ after, size, destination }: CausePage): CauseSlice {
+  causes(page: CausePage): CauseSlice {
+    const { after, size, destination } = page
+    if (destination !== null && this.#isFew(destination)) return this.#causesAt(destination, page)
     const slice = this.#db.prepare<{ after: number; size: number }, RecipientId | null>(sql.sliceOfRecipients).pluck()
     const failures = this.#db.prepare<object, FailureRow>(sql.failuresBetween)
     return this.#db.transaction(() => {
@@ -188,6 +190,23 @@ export class SqliteReader implements ReaderEngine {
       const groups = new CauseGroups()
       if (through !== null) for (const row of failures.iterate({ after, through, destination })) groups.count(toFailure(row))
       return { through, groups: groups.all }
+    })()
+  }
+
+  #isFew(destination: DestinationName): boolean {
+    const count = this.#db.prepare<{ destination: DestinationName; most: number }, number>(sql.countAt).pluck()
+    return (count.get({ destination, most: FEW }) ?? 0) < FEW
+  }
+
+  /** The slice of a destination with few recipients, which are found by its index. */
+  #causesAt(destination: DestinationName, { after, size }: CausePage): CauseSlice {
+    const next = this.#db.prepare<object, RecipientId>(sql.recipientsAfter).pluck()
+    const failures = this.#db.prepare<object, FailureRow>(sql.failuresOf)
+    return this.#db.transaction(() => {
+      const ids = next.all({ destination, after, size })
+      const groups = new CauseGroups()
+      for (const row of failures.iterate({ ids: JSON.stringify(ids) })) groups.count(toFailure(row))
+      return { through: ids.at(-1) ?? null, groups: groups.all }
     })()
   }
 

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { formatQueueId } from '../../../src/mail/queue-id.ts'
 import { recipientId } from '../../../src/mail/message.ts'
 import { mulberry32 } from '../../../src/system/random.ts'
+import { CauseGroups } from '../../../src/store/cause-groups.ts'
+import { FEW } from '../../../src/store/sqlite/listing.ts'
 import { ANY_MESSAGE, type ListedMessage, type QueueFilter, type QueueReader } from '../../../src/store/queue-reader.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { deferred, queue, settleOne, T0 } from '../../conformance/mail.ts'
@@ -58,5 +60,24 @@ test('an exact destination, found by its indexes, lists the same as a pattern, f
     }
   }
   expect(found).toBeGreaterThan(1_000)
+  await store.close()
+})
+
+test('the causes of a destination with many recipients, found by reading the queue, are all counted', async () => {
+  const { store, reader } = await openInlineStore({ memory: true })
+  const many = { sender: 'app@us.example', to: Array.from({ length: FEW }, (_, n) => ({ address: `user${n}@many.example` })) }
+  await queue(store, { sender: 'app@us.example', to: [{ address: 'ann@few.example' }] })
+  await queue(store, many)
+  const counted = async (destination: string) => {
+    const groups = new CauseGroups()
+    for (let after: number | null = 0; after !== null;) {
+      const slice = await reader.causes({ after, size: 7_000, destination })
+      for (const group of slice.groups) groups.add(group)
+      after = slice.through
+    }
+    return groups.all.map((group) => [group.destination, group.recipients])
+  }
+  expect(await counted('many.example')).toEqual([['many.example', FEW]])
+  expect(await counted('few.example')).toEqual([['few.example', 1]])
   await store.close()
 })

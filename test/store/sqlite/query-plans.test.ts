@@ -19,6 +19,7 @@ const WALKS: Record<string, string> = {
   'endAbandoned: SCAN audit USING INDEX audit_running': 'as large as what runs',
   'oldestOperated: SCAN operated': 'up to one row',
   'newestRecipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+  'recipientsAfter: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'recipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'countAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'countArriving: SCAN origin USING INDEX origin_arriving': 'as large as one round of a move',

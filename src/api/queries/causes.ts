@@ -1,0 +1,123 @@
+/** Counts of the causes for which the mail of a destination waits. A count reads all that mail, so clients share it, and results are kept. */
+import { causeJson } from '../../presentation/cause-json.ts'
+import { epochSeconds } from '../../presentation/text.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { waitingCauses } from '../../queue/waiting-causes.ts'
+import { seconds, withTimeout, type Duration, type Timer } from '../../system/clock.ts'
+import { assertVisible } from './destinations.ts'
+import type { Visible } from './messages.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+/** Age at which counted causes are counted again. */
+const AGE: Duration = seconds(30)
+/** Maximum number of destinations whose causes are kept. */
+const KEPT = 64
+/** Time for which a count goes on without a client, so that a client that asks again gets its result. */
+const GOES_ON: Duration = seconds(10)
+
+type CausesJson = { readonly causes: readonly ReturnType<typeof causeJson>[]; readonly as_of: number }
+
+interface Client {
+  readonly visible: Visible
+  readonly signal: AbortSignal
+}
+
+/** A count that runs. */
+class CauseCount {
+  readonly counted: Promise<CausesJson>
+  readonly #view: QueueView
+  readonly #end = new AbortController()
+  #clients = 0
+  #hasEnded = false
+  /** Ends the count; null while it has clients. */
+  #timer: Timer | null = null
+
+  constructor(view: QueueView, name: DestinationName) {
+    this.#view = view
+    this.counted = this.#count(name)
+  }
+
+  /** The result; undefined when `wait` is over, or when the client has left. A null `wait` has no end. */
+  async answer(wait: Duration | null, signal: AbortSignal): Promise<CausesJson | undefined> {
+    this.#clients++
+    this.#timer?.cancel()
+    this.#timer = null
+    try {
+      return await (wait === null ? untilAborted(this.counted, signal) : withTimeout(this.counted, this.#view.clock, wait, signal))
+    } finally {
+      this.#clients--
+      if (this.#clients === 0 && !this.#hasEnded) this.#timer = this.#view.clock.after(GOES_ON, () => this.#end.abort())
+    }
+  }
+
+  async #count(name: DestinationName): Promise<CausesJson> {
+    const as_of = epochSeconds(wallNow(this.#view))
+    try {
+      return { causes: (await waitingCauses(this.#view.reader, name, this.#end.signal)).map(causeJson), as_of }
+    } finally {
+      this.#hasEnded = true
+      this.#timer?.cancel()
+    }
+  }
+}
+
+/** The value of a promise; undefined when `signal` aborts before. */
+const untilAborted = <T>(answer: Promise<T>, signal: AbortSignal): Promise<T | undefined> =>
+  new Promise((resolve, reject) => {
+    const leave = (): void => resolve(undefined)
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+
+export class Causes {
+  readonly #view: QueueView
+  readonly #running = new Map<DestinationName, CauseCount>()
+  readonly #kept = new Map<DestinationName, { readonly at: Duration; readonly causes: CausesJson }>()
+
+  constructor(view: QueueView) {
+    this.#view = view
+  }
+
+  /** The causes of a destination. Rejects when `signal` aborts. */
+  async of(asked: string, client: Client): Promise<CausesJson> {
+    const causes = await this.#answer(asked, client, null)
+    client.signal.throwIfAborted()
+    if (causes === undefined) throw new Error(`the causes of ${asked} were not counted`)
+    return causes
+  }
+
+  /** The same; undefined when they are not counted within a time. */
+  within(wait: Duration, asked: string, client: Client): Promise<CausesJson | undefined> {
+    return this.#answer(asked, client, wait)
+  }
+
+  async #answer(asked: string, { visible, signal }: Client, wait: Duration | null): Promise<CausesJson | undefined> {
+    const name = asked.toLowerCase()
+    assertVisible(name, visible)
+    const kept = this.#kept.get(name)
+    if (kept !== undefined && this.#view.clock.monotonic() - kept.at < AGE) return kept.causes
+    return (this.#running.get(name) ?? this.#begun(name)).answer(wait, signal)
+  }
+
+  #begun(name: DestinationName): CauseCount {
+    const at = this.#view.clock.monotonic()
+    const count = new CauseCount(this.#view, name)
+    this.#running.set(name, count)
+    count.counted.then(
+      (causes) => {
+        this.#running.delete(name)
+        this.#keep(name, { at, causes })
+      },
+      () => this.#running.delete(name),
+    )
+    return count
+  }
+
+  #keep(name: DestinationName, result: { readonly at: Duration; readonly causes: CausesJson }): void {
+    this.#kept.delete(name)
+    this.#kept.set(name, result)
+    const [oldest] = this.#kept.size > KEPT ? this.#kept.keys() : []
+    if (oldest !== undefined) this.#kept.delete(oldest)
+  }
+}

@@ -1,0 +1,71 @@
+/** Messages in the queue by age, in the columns of qshape(1). The whole queue is read, so the counts are made seldom, in the background. */
+import { epochSeconds } from '../../presentation/text.ts'
+import type { MessageId } from '../../mail/message.ts'
+import { ANY_MESSAGE, type QueueReader } from '../../store/queue-reader.ts'
+import { MINUTE, seconds, withTimeout, type Duration } from '../../system/clock.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+/** Upper limits of the columns, in minutes. The last column has none. */
+const LIMITS = [5, 10, 20, 40, 80, 160, 320, 640, 1280] as const
+/** Number of ids that one slice of a count covers, which takes some milliseconds. */
+const SLICE = 16_000
+/** Least age at which the counts are made again, and the same as a multiple of the time that they take. */
+const AGE: Duration = seconds(30)
+const SHARE = 100
+/** Time for which the first counts are waited for. */
+const FIRST_WITHIN: Duration = 100
+
+export interface AgesJson {
+  readonly as_of: number
+  readonly limits: readonly (number | null)[]
+  readonly counts: readonly number[]
+}
+
+async function countedAges(view: QueueView): Promise<AgesJson> {
+  const now = wallNow(view)
+  const bounds = LIMITS.map((minutes) => now - minutes * MINUTE)
+  const older = LIMITS.map(() => 0)
+  let messages = 0
+  for (let after: MessageId | null = 0; after !== null;) {
+    const page = { after, through: Number.MAX_SAFE_INTEGER, size: SLICE, queues: null, destinations: false, bounds }
+    const slice: Awaited<ReturnType<QueueReader['survey']>> = await view.reader.survey(ANY_MESSAGE, page)
+    messages += slice.messages
+    for (const [n, count] of slice.arrivedBefore.entries()) older[n] = (older[n] ?? 0) + count
+    after = slice.last
+  }
+  const counts = [messages, ...older].map((atLeast, n) => atLeast - (older[n] ?? 0))
+  return { as_of: epochSeconds(now), limits: [...LIMITS, null], counts }
+}
+
+export class MessageAges {
+  readonly #view: QueueView
+  #last: AgesJson | null = null
+  #running: Promise<AgesJson> | null = null
+  #nextAt: Duration = -Infinity
+
+  constructor(view: QueueView) {
+    this.#view = view
+  }
+
+  /** The last counts; null before the first, which are waited for a moment. */
+  async value(): Promise<AgesJson | null> {
+    const { clock } = this.#view
+    if (this.#running === null && clock.monotonic() >= this.#nextAt) this.#begin()
+    if (this.#last === null && this.#running !== null)
+      await withTimeout(this.#running, clock, FIRST_WITHIN, new AbortController().signal).catch(() => undefined)
+    return this.#last
+  }
+
+  #begin(): void {
+    const { clock } = this.#view
+    const at = clock.monotonic()
+    const ended = (ages: AgesJson | null): void => {
+      this.#running = null
+      this.#last = ages ?? this.#last
+      this.#nextAt = clock.monotonic() + Math.max(AGE, SHARE * (clock.monotonic() - at))
+    }
+    this.#running = countedAges(this.#view)
+    // The store may be unavailable for a moment: the next count comes after the usual time.
+    this.#running.then(ended, () => ended(null))
+  }
+}

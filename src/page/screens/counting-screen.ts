@@ -1,0 +1,18 @@
+/** Parts of a screen while much of the queue is counted. The screen is loaded again when the counts are known. */
+import { heading, type Place, type Screen } from '../markup/frame.ts'
+import { html, type Html } from '../markup/html.ts'
+
+/** Members of a screen that loads itself again when the JSON at `path`, which is answered when the counts are known, has come. */
+export const untilCounted = (path: string) => ({ live: { path }, refresh: 2 }) as const satisfies Partial<Screen>
+
+export const QUEUE_COUNTED =
+  'The relay has just started and counts its queue; these figures follow by themselves. Mail is accepted and delivered meanwhile.'
+
+export const countingNotice = (text: string): Html => html`<p class="news" role="status" data-state="counting">${text}</p>`
+
+export const countingScreen = (place: Place, title: string): Screen => ({
+  title,
+  place,
+  ...untilCounted('api/v1/now'),
+  main: html`${heading(title)} ${countingNotice(QUEUE_COUNTED)}`,
+})

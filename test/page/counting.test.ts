@@ -1,0 +1,76 @@
+/** A screen is shown before the queue, or the mail of a destination, is counted, and follows when that is done. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Causes } from '../../src/api/queries/causes.ts'
+import { Now } from '../../src/api/queries/now.ts'
+import type { QueueView } from '../../src/api/queries/queue-view.ts'
+import { readRoutes } from '../../src/api/read-routes.ts'
+import { Page } from '../../src/page/web-page.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import { launchBrowser, noBrowser } from '../support/browser.ts'
+import { SampleServer } from '../support/web-server.ts'
+
+/** The same object with other members. */
+const replaced = <T extends object>(object: T, members: Partial<T>): T =>
+  new Proxy(object, {
+    get: (target, name) => (Object.hasOwn(members, name) ? Reflect.get(members, name) : Reflect.get(target, name)) as unknown,
+  })
+
+/** A queue whose counts are known when `counted` is called. */
+function uncounted(view: QueueView): { readonly view: QueueView; readonly counted: () => void } {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const { live, reader } = view
+  const slow: QueueView = replaced(view, {
+    clock: systemClock,
+    live: replaced(live, { glance: () => promise.then(() => live.glance()) }),
+    reader: replaced(reader, { causes: (page) => promise.then(() => reader.causes(page)) }),
+  })
+  return { view: slow, counted: () => resolve(undefined) }
+}
+
+describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
+  let browser: Browser
+  let world: ApiWorld
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    world = await ApiWorld.open('memory')
+    await world.fill(3)
+  })
+  afterAll(async () => {
+    await browser.close()
+    await world.close()
+  })
+
+  for (const [path, notice, shown, javaScriptEnabled] of [
+    ['', /has just started and counts its queue/, 'Where it waits', true],
+    ['destinations', /has just started and counts its queue/, 'Waiting', false],
+    ['destinations/a.example.org', /causes are being counted/, '450 4.2.1 busy, try later', true],
+  ] as const)
+    test(`/${path} ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      const { view, counted } = uncounted(world.api.api.view)
+      const [now, causes] = [new Now(view), new Causes(view)]
+      const page = new Page({ view, now, causes, light: () => Promise.resolve({ isOk: true, text: '' }) })
+      const server = await SampleServer.open({
+        routes: [...page.routes, ...readRoutes({ view, now, causes })],
+        loginPage: page.login,
+      })
+      const context = await browser.newContext({ javaScriptEnabled })
+      try {
+        const url = `http://127.0.0.1:${server.port}/`
+        const [name = '', value = ''] = (await server.cookie()).split('=')
+        await context.addCookies([{ name, value, url }])
+        const tab = await context.newPage()
+        await tab.goto(url + path)
+        await tab.getByText(notice).waitFor()
+        expect(await tab.getByText(shown, { exact: true }).count()).toBe(0)
+        counted()
+        await tab.getByText(shown, { exact: true }).first().waitFor()
+        expect(await tab.getByText(notice).count()).toBe(0)
+      } finally {
+        await context.close()
+        now.close()
+        await server.close()
+      }
+    })
+})
