@@ -268,7 +268,12 @@ function verdictFor(transcript: Transcript, position: Position, peer: Peer, poli
     return verdict.outcome === 'delivered' && dsn && wantsSuccess ? { ...verdict, dsnPassedOn: true } : verdict
   }
   if (unreadable !== undefined)
-    return { outcome: 'deferred', status: { status: '4.3.0', reason: unreadable.why, stage: 'body' }, elsewhere: false }
+    return {
+      outcome: 'deferred',
+      status: { status: '4.3.0', reason: unreadable.why, stage: 'body' },
+      elsewhere: false,
+      unreadChunk: unreadable.chunk,
+    }
   if (chunking && failure?.kind === 'refused' && failure.stage === 'body')
     return verdictOfCommand({ stage: 'body', command: BDAT }, failure.reply, peer, policy)
   if (failure !== undefined) return verdictOfFailure(failure, peer, policy)

@@ -17,6 +17,8 @@ export interface RecipientOutcome {
   readonly dsnPassedOn?: boolean | undefined
   /** True for a permanent failure that soft_bounce turned into a deferral; logged as SOFTBOUNCE. */
   readonly softBounce?: boolean | undefined
+  /** Index of the chunk of the content that the store could not return, when that is the only reason of the deferral. */
+  readonly unreadChunk?: number | undefined
 }
 
 /**

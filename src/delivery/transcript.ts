@@ -52,8 +52,8 @@ export interface Transcript {
   readonly failure?: SessionFailure | undefined
   /** True when the final dot was sent and got no reply: the host may have the message. */
   readonly possiblySent: boolean
-  /** Set when the content could not be read. `lasting` is true when another attempt would fail too. */
-  readonly unreadable?: { readonly why: string; readonly lasting: boolean } | undefined
+  /** Set when the content could not be read, as in ContentRead. */
+  readonly unreadable?: { readonly why: string; readonly lasting: boolean; readonly chunk?: number | undefined } | undefined
   /** True when the lease of this node ended before MAIL, which was not sent. */
   readonly leaseEnded?: true | undefined
   /** True when the cached connection was already closed. Nothing was sent in this session. */

@@ -1,13 +1,15 @@
 /**
  * Tracks whether the store can commit. A call that fails with StoreUnavailable marks the store unavailable. The store is then
- * pinged once a second until a ping succeeds. A call that records an outcome is repeated until it is committed, however long that
+ * pinged every 250 ms until a ping succeeds. A call that records an outcome is repeated until it is committed, however long that
  * takes, because mail whose outcome is lost is delivered again.
  */
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 import { StoreUnavailable, type QueueStore } from './queue-store.ts'
 
-/** Pause between two tries of a call, and between two pings. */
+/** Pause between two tries of a call. */
 const PAUSE: Duration = SECOND
+/** Pause between two pings: new mail is refused until one succeeds. */
+const PING_PAUSE: Duration = 250
 
 export interface StoreHealthDeps {
   readonly store: Pick<QueueStore, 'ping'>
@@ -77,7 +79,7 @@ export class StoreHealth {
   }
 
   #pingLater(): void {
-    this.#clock.after(PAUSE, () => {
+    this.#clock.after(PING_PAUSE, () => {
       if (this.#abandon.signal.aborted) return
       this.#store.ping().then(
         () => this.#recover(),

@@ -80,10 +80,10 @@ describe.skipIf(reason !== null)(`owners of destinations${reason === null ? '' :
     }))
 
   test('a database that is away for 60 s during 100 deliveries causes neither a repeated delivery nor a takeover', async () => {
-    const { accepted, ...rest } = await absentDatabase(60)
-    console.log(`first 250 ${accepted.toFixed(0)} ms after the return of the database`)
-    expect(accepted).toBeLessThan(2_000)
-    expect(rest).toEqual({ repeated: 0, takeovers: 0, refusedYetArrived: [] })
+    const { accepted, acceptedByAll, ...rest } = await absentDatabase(60)
+    console.log(`first 250 ${accepted} ms after the return of the database, by all nodes ${acceptedByAll} ms`)
+    expect(acceptedByAll).toBeLessThan(2_000)
+    expect(rest).toEqual({ repeated: 0, takeovers: 0, postponed: 0, refusedYetArrived: [] })
   })
 
   test('a dead destination with 10,000 messages is probed once per interval, which goes on doubling when its owner is killed', async () => {

@@ -41,9 +41,9 @@ test('one failure and one recovery are reported, however many calls fail meanwhi
   expect(health.unavailable).toBe(true)
   state.broken = false
   await advance(10)
-  expect(reported).toEqual(['0 disk full', '3 recovered'])
+  expect(reported).toEqual(['0 disk full', '2.25 recovered'])
   expect(health.unavailable).toBe(false)
-  expect(state.pings).toBe(3)
+  expect(state.pings).toBe(9)
   expect(clock.pending).toBe(0)
 })
 

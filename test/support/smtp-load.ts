@@ -28,6 +28,8 @@ export class SmtpLoad {
   readonly refused = new Set<number>()
   /** Number of open connections. */
   sessions = 0
+  /** Ends the session after a refusal, as most clients do. The server delays its replies in a session with many errors. */
+  leavesAfterRefusal = false
   /** Called with each acknowledged message. */
   onAcknowledged: (number: number, queueId: string) => void = () => undefined
   #nextNumber: number
@@ -109,6 +111,7 @@ export class SmtpLoad {
   async #refused(reply: string): Promise<void> {
     this.refusals.push(reply)
     await pause(REFUSED)
+    if (this.leavesAfterRefusal) throw new Gone()
   }
 }
 

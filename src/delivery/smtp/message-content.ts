@@ -11,10 +11,10 @@ export type ReadChunk = (content: ContentId, index: number) => Promise<Uint8Arra
 export type ContentRead =
   | { readonly kind: 'chunk'; readonly bytes: Uint8Array; readonly last: boolean }
   /**
-   * Unreadable content. `lasting` is true when the content is missing or incomplete, and false when the store is unavailable for
-   * now.
+   * Unreadable content. `lasting` is true when the content is missing or incomplete. `chunk` is the index of the chunk that the store
+   * cannot return for now; absent for every other reason.
    */
-  | { readonly kind: 'unreadable'; readonly why: string; readonly lasting: boolean }
+  | { readonly kind: 'unreadable'; readonly why: string; readonly lasting: boolean; readonly chunk?: number | undefined }
 
 /** A content that is read once, chunk by chunk. */
 export interface ContentSource {
@@ -47,7 +47,10 @@ export class MessageContent implements ContentSource {
     try {
       bytes = this.#cached === undefined ? (this.#fromStore = await this.#readChunk(contentId, this.#index)) : this.#cached[this.#index]
     } catch (error) {
-      return { kind: 'unreadable', why: `cannot read its content: ${String(error)}`, lasting: !(error instanceof StoreUnavailable) }
+      const why = `cannot read its content: ${String(error)}`
+      return error instanceof StoreUnavailable
+        ? { kind: 'unreadable', why, lasting: false, chunk: this.#index }
+        : { kind: 'unreadable', why, lasting: true }
     }
     // The prepended fields join the first chunk, because that chunk decides whether SMTPUTF8 is needed.
     if (bytes !== undefined && this.#index === 0 && prependedHeaders !== '') bytes = Buffer.concat([Buffer.from(prependedHeaders), bytes])

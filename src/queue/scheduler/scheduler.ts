@@ -34,6 +34,7 @@ import { RateDelays } from './rate-delays.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
 import { ShardTransfer } from './shard-transfer.ts'
 import { ADMINISTRATIVELY_EXPIRED, NEVER_STARTED, SettlementWriter } from './settlement-writer.ts'
+import { unreadRecipients, withoutRecipients } from './unread-content.ts'
 
 export interface SchedulerDeps {
   readonly store: QueueStore
@@ -263,22 +264,29 @@ export class Scheduler {
       signal: this.#deps.storeHealth.abandoned,
     })
     if (result === 'not-begun') return this.#returnUnbegun(running)
+    const unread = await unreadRecipients(this.#deps, job.request, result)
+    if (unread.length === job.request.recipients.length) return this.#returnUnbegun(running)
     // Other deliveries to the destination are in progress, so it is congested, not dead. The attempt is not a step of the retry
     // schedule.
     const returned = result.congestion === 'early' && destination.inFlight > 1
     this.#control.learn(running, result)
     if (result.unreadable !== undefined) return this.#settlements.unreadable(job.request.message, result.unreadable)
-    const settlement = await this.#settlements.attempted(job, result, returned)
+    const answered = unread.length === 0 ? job : { ...job, request: withoutRecipients(job.request, unread) }
+    const settlement = await this.#settlements.attempted(answered, result, returned)
+    if (unread.length > 0) await this.#returnUnbegun(running, unread)
     const due = earliestDue(settlement)
     if (due === null) return
     destination.expect(due)
     for (const recipient of job.request.recipients) this.#expiry.expect(recipient.expiresAt)
   }
 
-  /** Returns mail whose delivery has not begun, because the lease of this node has ended. The commit fails when another node has it. */
-  async #returnUnbegun({ job: { request }, destination }: RunningDelivery): Promise<void> {
-    await this.#giveBack.requests(destination, [request])
-    for (const { expiresAt } of request.recipients) this.#expiry.expect(expiresAt)
+  /**
+   * Returns recipients without an attempt, because the lease of this node has ended or the store was away. The commit fails when another
+   * node has them.
+   */
+  async #returnUnbegun({ job: { request }, destination }: RunningDelivery, recipients = request.recipients): Promise<void> {
+    await this.#giveBack.requests(destination, [{ ...request, recipients }])
+    for (const { expiresAt } of recipients) this.#expiry.expect(expiresAt)
   }
 
   /** True when deliveries follow each other closely enough to share a connection (Postfix smtp_connection_cache_on_demand). */

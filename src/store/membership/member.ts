@@ -283,7 +283,10 @@ export class Member implements Membership {
     this.#missed = false
     if (this.#state !== 'member') return
     this.#listener?.arrived(arrivals)
-    if (missed) this.#listener?.missed()
+    if (!missed) return
+    // The database is back. Mail is refused until a beat shows that this node was not taken over.
+    if (!this.holds()) this.#beatSoon()
+    this.#listener?.missed()
   }
 
   // --- failures

@@ -222,7 +222,7 @@ describe('unreadable content', () => {
   test('a store that is unavailable does not make the message corrupt', async () => {
     const readChunk = () => Promise.reject(new StoreUnavailable('disk full'))
     const result = await world({}, { agent: { readChunk } }).deliver({ to: [ANN] })
-    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.3.0' })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.3.0', unreadChunk: 0 })
     expect(result.unreadable).toBeUndefined()
   })
 })

@@ -191,6 +191,20 @@ test('an outage of the database takes no node over, and all resume after it', as
   expect(nodes.map(({ state }, n) => state.resumed - (before[n] ?? 0))).toEqual([1, 1, 1])
 })
 
+test('a node may deliver again within 300 ms when the database is back, whenever that is', async () => {
+  const { start, advance } = cluster()
+  const [node] = await start(1)
+  if (node === undefined) throw new Error('no node')
+  for (const outage of [60, 60.25, 60.5, 60.75]) {
+    node.state.reachable = false
+    await advance(outage)
+    expect(node.member.holds()).toBe(false)
+    node.state.reachable = true
+    await advance(0.3)
+    expect(node.member.holds()).toBe(true)
+  }
+})
+
 test('setting the wall clock takes no node over', async () => {
   const { clock, start, advance } = cluster()
   const nodes = await start(2)
