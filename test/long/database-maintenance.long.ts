@@ -1,4 +1,4 @@
-/** Work on the database while mail flows: a session that holds a snapshot for long. */
+/** Work on the database while mail flows: a session that holds a snapshot for long, and VACUUM FULL. */
 import { describe, expect, test } from 'vitest'
 import { account } from '../support/nodes/account.ts'
 import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
@@ -31,6 +31,8 @@ async function ratio(first: NodeCluster, second: NodeCluster): Promise<number> {
   return (deliveredBy(first) - before) / (deliveredBy(second) - alsoBefore)
 }
 
+const takeovers = (nodes: readonly ClusterNode[]): number => nodes.filter(({ process }) => process.err.includes('taken over')).length
+
 describe.skipIf(reason !== null)(`maintenance of the database${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
   test(`a session that holds a snapshot for ${SNAPSHOT / 1_000} s is reported, and costs at most 30 % of the throughput`, async () => {
     // The cluster without the session has the same share of the machine at each moment.
@@ -58,6 +60,43 @@ describe.skipIf(reason !== null)(`maintenance of the database${reason === null ?
         expect(await account(cluster, nodes, 120_000)).toMatchObject({ repeated: 0, refusedYetArrived: [] })
     } finally {
       await Promise.all([held.cluster.close(), free.cluster.close()])
+    }
+  })
+
+  test('VACUUM FULL is answered with 451 by all nodes, and mail goes on after it', async () => {
+    const { cluster, nodes } = await busyCluster(8)
+    try {
+      await pause(5_000)
+      // VACUUM FULL of a large table holds this lock for as long.
+      const locker = await cluster.server.session()
+      await locker.query('begin')
+      await locker.query('lock table message, recipient in access exclusive mode')
+      const begun = performance.now()
+      const refused = () => nodes.every(({ load }) => load.refusals.some((reply) => reply.startsWith('451')))
+      await until('refused by all', 30_000, refused)
+      const refusedAfter = performance.now() - begun
+      await pause(20_000)
+      await locker.query('commit')
+      const before = deliveredBy(cluster)
+      const ended = performance.now()
+      await until('delivered again', 30_000, () => deliveredBy(cluster) > before + 20)
+      console.log(
+        `451 by all nodes after ${refusedAfter.toFixed(0)} ms, delivered again after ${(performance.now() - ended).toFixed(0)} ms`,
+      )
+      for (const table of ['message', 'recipient', 'arrival', 'history']) await locker.query(`vacuum full ${table}`)
+      await locker.end()
+      await pause(5_000)
+      const accounted = await account(cluster, nodes, 120_000)
+      console.log(`${accounted.acknowledged} acknowledged messages`)
+      expect(refusedAfter).toBeLessThan(15_000)
+      expect({ ...accounted, acknowledged: 0, takeovers: takeovers(nodes) }).toEqual({
+        acknowledged: 0,
+        repeated: 0,
+        refusedYetArrived: [],
+        takeovers: 0,
+      })
+    } finally {
+      await cluster.close()
     }
   })
 })

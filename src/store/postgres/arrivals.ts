@@ -11,8 +11,10 @@ import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
 
 interface Place {
-  /** Place of the row in its table. */
+  /** Place of the row in its file. */
   readonly row: string
+  /** The file of the table. */
+  readonly file: number
 }
 
 type ArrivalRow = Place &
@@ -25,7 +27,7 @@ type ArrivalRow = Place &
 /** Arrivals of one node. */
 export class ArrivalQueue {
   readonly #me: OwnerId
-  #received: readonly string[] = []
+  #received: readonly Place[] = []
 
   constructor(me: OwnerId) {
     this.#me = me
@@ -33,11 +35,12 @@ export class ArrivalQueue {
 
   async take(connection: Connection): Promise<Arrivals> {
     const confirmed = this.#received
-    if (confirmed.length > 0) await connection.query(sql.confirmArrivals, [texts(confirmed)])
+    const [first] = confirmed
+    if (first !== undefined) await connection.query(sql.confirmArrivals, [texts(confirmed.map(({ row }) => row)), first.file])
     if (this.#received === confirmed) this.#received = []
     const rows = await connection.query<ArrivalRow>(sql.arrivals, [this.#me])
     if (rows.length === 0) return NO_ARRIVALS
-    this.#received = rows.map(({ row }) => row)
+    this.#received = rows
     return {
       due: rows.flatMap((row) => (row.kind === 'due' ? [{ destination: row.destination, dueAt: row.dueAt, revive: row.revive }] : [])),
       notices: rows.flatMap((row) => (row.kind === 'notices' ? [row.message] : [])),

@@ -202,6 +202,19 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     expect((await settleOne(store, id, delivered(first(id), T0))).removed).toBe(true)
   })
 
+  test('a record of the audit log is written once when the answer of its commit is lost', async () => {
+    const { store } = await open()
+    const record = (at: number) => ({ at, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
+    await store.audit(record(T0))
+    await afterLoss(() => store.audit(record(T0 + 1)), `audit where at = ${T0 + 1}`)
+    proxy.holdStatements()
+    const late = store.audit(record(T0 + 2))
+    await expect.poll(() => count(`audit where at = ${T0 + 2}`)).toBe(0)
+    proxy.cut()
+    await late
+    expect(await direct.query('select at from audit order by id')).toEqual([{ at: T0 }, { at: T0 + 1 }, { at: T0 + 2 }])
+  })
+
   test('a call in doubt rejects after a minute, and its leases are given back', async () => {
     const { store } = await open(HURRIED)
     const entry = mail(store, { leased: true })
@@ -222,6 +235,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
       )
       .toBe('back')
     expect(await direct.query('select state from recipient')).toEqual([{ state: 'waiting' }])
+    // The scheduler, which does not know the message, is told.
+    expect(await direct.query('select kind, destination from arrival')).toEqual([{ kind: 'due', destination: 'far.example' }])
   })
 
   test('a message is acknowledged only when the standby has it', async () => {

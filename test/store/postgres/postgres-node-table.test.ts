@@ -101,6 +101,20 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     expect((await again.arrivals()).due).toEqual([])
   })
 
+  test('an arrival that VACUUM FULL has moved to the place of another one is kept', async () => {
+    const a = await join('a')
+    const [shard = 0] = await a.takeShards(1)
+    await session.command('vacuum full arrival')
+    for (const name of ['gone.example', 'seen.example']) await addArrival(shard, name)
+    await session.query(`delete from arrival where destination = 'gone.example'`)
+    const arrived = async () => (await a.arrivals()).due.map(({ destination }) => destination)
+    expect(await arrived()).toEqual(['seen.example'])
+    await addArrival(shard, 'new.example')
+    await session.command('vacuum full arrival')
+    expect(await arrived()).toEqual(['seen.example', 'new.example'])
+    expect(await arrived()).toEqual([])
+  })
+
   test('arrivals tell of notices and of saved states too', async () => {
     const a = await join('a')
     await a.takeShards(1)

@@ -37,6 +37,7 @@ const WALKS: Record<string, string> = {
   'loadOf: recipient by recipient_leased': 'as large as all active queues',
   'busyDestinations: recipient by recipient_leased': 'as large as all active queues',
   'pruneHistory: history by history_pkey': 'from the old end, up to a limit, and the last row',
+  'writtenAudit: audit by audit_pkey': 'the last row',
   'lastMessage: message by message_pkey': 'the last row',
   'lastDeparture: history by history_pkey': 'the last row',
   'deleteStagedOf: staged by Seq Scan': 'as many rows as contents are being received',

@@ -17,8 +17,9 @@ export type FailureKind = 'lost' | 'unmet' | 'again' | 'away' | 'aborted' | 'cal
 
 const DIVISION_BY_ZERO = '22012'
 const ABORTED = '25P02'
+const LOCK_TIMEOUT = '55P03'
 /** Serialization failure, deadlock, and lock_timeout. */
-const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])
+const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', LOCK_TIMEOUT])
 /** Classes: no resources (disk full, too many connections), operator intervention, I/O error, and read-only transaction (25006). */
 const AWAY = /^(53|57|58|XX)|^25006$/
 
@@ -51,6 +52,11 @@ export const rejected = (cause: unknown): Error => {
   return cause instanceof Error ? cause : new Error(String(cause))
 }
 
+export const LOCK_HELD =
+  'the queue cannot be written: another session of the database holds a lock on its tables or rows (pg_locks lists them): end that session, or wait'
+
 /** The error for the callers of the store, when the database cannot commit. */
-export const databaseAway = (cause: unknown): DatabaseAway =>
-  new DatabaseAway(`the queue cannot be written: ${errorMessage(cause)}`, { cause })
+export const databaseAway = (cause: unknown): DatabaseAway => {
+  const isLocked = cause instanceof DatabaseError && cause.code === LOCK_TIMEOUT
+  return new DatabaseAway(isLocked ? LOCK_HELD : `the queue cannot be written: ${errorMessage(cause)}`, { cause })
+}

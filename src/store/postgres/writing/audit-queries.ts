@@ -9,6 +9,10 @@ export const insertAudit = `
 export const beginOperation = `
   insert into audit (node, runner, at, last_at, who, action, arguments, changed, state, reason, expected, undo_until, undoes)
   values ($1, $2, $3, $3, $4, $5, $6, 0, 'running', $7, $8, $9, $10) returning id`
+/** The record of an action at this node that may have been committed, among the last ones. */
+export const writtenAudit = `
+  select id from (select * from audit where id > (select max(id) from audit) - 1000 offset 0) latest
+  where node = $1 and at = $2 and who = $3 and action = $4 and arguments = $5 and state = 'done' order by id desc limit 1`
 /** An operation of this node whose begin may have been committed. */
 export const begunOperation = `
   select id from (select * from audit where runner = $1 and state = 'running' offset 0) own

@@ -9,7 +9,7 @@ import type { Statements } from '../session/database-connection.ts'
 import { recipientRange } from '../session/id-ranges.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
-import { begunOperation } from './audit-queries.ts'
+import { begunOperation, writtenAudit } from './audit-queries.ts'
 import type { WriteCall } from './write-batch.ts'
 
 /** Messages that were queued: in the queue, gone, or between this queue and another one. */
@@ -31,16 +31,31 @@ function newMessages(call: WriteCall): readonly MessageId[] {
   return []
 }
 
-/** Ids of the operations that calls have begun, by the position of the call. */
-async function begunOperations(statements: Statements, node: OwnerId, calls: readonly WriteCall[]): Promise<ReadonlyMap<number, AuditId>> {
-  const begun = new Map<number, AuditId>()
+/** Ids of the records that calls have added to the audit log, by the position of the call. */
+async function auditRecords(
+  statements: Statements,
+  { node, name }: Myself,
+  calls: readonly WriteCall[],
+): Promise<ReadonlyMap<number, AuditId>> {
+  const records = new Map<number, AuditId>()
   for (const [n, call] of calls.entries()) {
-    if (call.method !== 'beginOperation') continue
+    if (call.method !== 'beginOperation' && call.method !== 'audit') continue
     const [{ at, who, action, arguments: words }] = call.args
-    const [row] = await statements.query<{ id: AuditId }>(begunOperation, [node, at, storableText(who), action, storableText(words)])
-    if (row !== undefined) begun.set(n, row.id)
+    const record = [at, storableText(who), action, storableText(words)]
+    const [row] =
+      call.method === 'audit'
+        ? await statements.query<{ id: AuditId }>(writtenAudit, [name, ...record])
+        : await statements.query<{ id: AuditId }>(begunOperation, [node, ...record])
+    if (row !== undefined) records.set(n, row.id)
   }
-  return begun
+  return records
+}
+
+/** The node, and its name in the audit log. */
+export interface Myself {
+  readonly node: OwnerId
+  /** Parameter `node_name`. */
+  readonly name: string
 }
 
 /** Leases that end with a commit of the call. */
@@ -55,16 +70,16 @@ function endedLeases(call: WriteCall): readonly RecipientId[] {
  */
 export async function wasCommitted(
   statements: Statements,
-  { node, leases }: { readonly node: OwnerId; readonly leases: OwnLeases },
+  { node, name, leases }: Myself & { readonly leases: OwnLeases },
   calls: readonly WriteCall[],
 ): Promise<boolean> {
   const [messages, recipients] = [calls.flatMap(newMessages), calls.flatMap(endedLeases).filter((id) => leases.has(id))]
-  const [known, begun, leased] = await Promise.all([
+  const [known, recorded, leased] = await Promise.all([
     statements.query(knownMessages, [int8s(messages)]),
-    begunOperations(statements, node, calls),
+    auditRecords(statements, { node, name }, calls),
     statements.query(sql.ownLeasesAmong, [node, int8s(recipients)]),
   ])
-  if (known.length > 0 || begun.size > 0) return true
+  if (known.length > 0 || recorded.size > 0) return true
   return messages.length === 0 && recipients.length > 0 && leased.length === 0
 }
 
@@ -74,14 +89,14 @@ export async function wasCommitted(
  */
 export async function answersAfterCommit(
   statements: Statements,
-  owner: OwnerId,
+  myself: Myself,
   calls: readonly WriteCall[],
   arrived: ReadonlyMap<number, unknown>,
 ): Promise<ReadonlyMap<number, unknown>> {
   const messages = calls.flatMap((call) => (call.method === 'settle' ? [call.args[0].message] : []))
-  const rows = await statements.query<{ id: MessageId; due: boolean }>(stateAfter, [owner, int8s(messages)])
+  const rows = await statements.query<{ id: MessageId; due: boolean }>(stateAfter, [myself.node, int8s(messages)])
   const due = new Map(rows.map((row) => [row.id, row.due]))
-  const answers = new Map<number, unknown>([...arrived, ...(await begunOperations(statements, owner, calls))])
+  const answers = new Map<number, unknown>([...arrived, ...(await auditRecords(statements, myself, calls))])
   for (const [n, call] of calls.entries()) {
     if (answers.has(n)) continue
     if (call.method === 'settle') {

@@ -149,11 +149,19 @@ export const giveBack = `
   ${tellOwners('u')}
   select shard from told`
 
-/** Gives back the leases of this node that it does not know: those of a claim whose answer was lost. */
+/**
+ * Gives back the leases of this node that it does not know: those of a claim whose answer was lost, and of new mail that stayed in doubt. The
+ * owners of the shards are told, this node too.
+ */
 export const giveBackUnknown = `
-  update recipient set delivery_starts = greatest(delivery_starts - 1, 0), leased_by = null,
-    suspect = delivery_starts > 2 and not parks, state = case when parks then 'parked' else 'waiting' end
-  where id = any (array((select id from recipient where leased_by = $1 order by destination offset 0) except select * from unnest($2::bigint[]))) and (leased_by = $1) is true`
+  with u as (
+    update recipient set delivery_starts = greatest(delivery_starts - 1, 0), leased_by = null,
+      suspect = delivery_starts > 2 and not parks, state = case when parks then 'parked' else 'waiting' end
+    where id = any (array((select id from recipient where leased_by = $1 order by destination offset 0) except select * from unnest($2::bigint[])))
+      and (leased_by = $1) is true
+    returning shard, destination, due_at, state)
+  insert into arrival (shard, kind, destination, due_at)
+  select shard, 'due', destination, min(due_at) from u where state = 'waiting' group by shard, destination`
 
 export const ownLeasesAmong = 'select id from recipient where id = any ($2::bigint[]) and (leased_by = $1) is true'
 

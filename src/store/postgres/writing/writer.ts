@@ -19,11 +19,11 @@ import type { WritingEvent } from './writing-events.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import * as sql from './queries.ts'
 import { RequestRepeated } from '../../audit-log.ts'
-import { databaseAway, failureKind, isRepetition, rejected } from '../session/sql-errors.ts'
+import { databaseAway, failureKind, isRepetition, LOCK_HELD, rejected } from '../session/sql-errors.ts'
 import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
 import { batchOf, tryBatch, type PendingWrite, type Tried, type Writers } from './write-batch.ts'
 
-/** Time without a session after which calls reject, so that mail is refused. */
+/** Time without a session, or without a lock, after which calls reject, so that mail is refused. */
 const AWAY_AFTER: Duration = seconds(2)
 /** Time after which a call whose outcome is unknown rejects. */
 const DOUBT_LIMIT: Duration = seconds(60)
@@ -44,6 +44,8 @@ const REPETITIONS = 20
 const REPETITION_PAUSE: Duration = 20
 
 export interface WriterDeps extends WritingSessionDeps {
+  /** Parameter `node_name`. */
+  readonly name: string
   readonly writers: Writers
   readonly leases: OwnLeases
   readonly wanted: WantedTypes
@@ -106,23 +108,25 @@ export class Writer {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 && this.#failure === null) {
       if (this.#session.connection.isLost && !(await this.#reconnected())) continue
-      await this.#commit(this.#waiting.splice(0, batchOf(this.#waiting)))
+      const batch = this.#waiting.splice(0, batchOf(this.#waiting))
+      const until = this.#deps.clock.monotonic() + AWAY_AFTER
+      const tried = await this.#try(batch)
+      if (tried.outcome === 'failed' && batch.length > 1) await this.#commitOneByOne(batch, until)
+      else await this.#repeat(batch, tried, until)
     }
   }
 
-  async #commit(batch: readonly PendingWrite[]): Promise<void> {
-    const tried = await this.#try(batch)
-    if (tried.outcome !== 'failed') return this.#conclude(batch, tried)
-    if (batch.length > 1) {
-      // Each call of a failed batch runs alone, so that only the failing calls are rejected.
-      for (const one of batch) {
-        if (this.#session.connection.isLost) this.#waiting.unshift(...batch.slice(batch.indexOf(one)))
-        if (this.#session.connection.isLost) return
-        await this.#commit([one])
-      }
-      return
+  /**
+   * Runs each call of a failed batch alone, so that only the failing calls are rejected. When two in a row meet a lock, which is one of
+   * a table then, all calls that wait are rejected.
+   */
+  async #commitOneByOne(batch: readonly PendingWrite[], until: Duration): Promise<void> {
+    let locked = 0
+    for (const [n, one] of batch.entries()) {
+      if (this.#session.connection.isLost) return void this.#waiting.unshift(...batch.slice(n))
+      locked = (await this.#repeat([one], await this.#try([one]), until)) ? locked + 1 : 0
+      if (locked === 2) return this.#reject([...batch.slice(n + 1), ...this.#waiting.splice(0)], new DatabaseAway(LOCK_HELD))
     }
-    await this.#repeat(batch, tried)
   }
 
   async #try(batch: readonly PendingWrite[]): Promise<Tried> {
@@ -135,15 +139,21 @@ export class Writer {
     return tried
   }
 
-  /** Repeats a failed call that may succeed, and rejects it otherwise. */
-  async #repeat(batch: readonly PendingWrite[], first: Tried): Promise<void> {
+  /**
+   * Repeats a failed call that may succeed, one that meets other transactions until a time, and rejects it otherwise. Resolves with true
+   * when it met them to the end.
+   */
+  async #repeat(batch: readonly PendingWrite[], first: Tried, until: Duration): Promise<boolean> {
+    const { clock } = this.#deps
     let tried = first
-    for (let n = 0; n < REPETITIONS && tried.outcome === 'failed' && (tried.kind === 'again' || tried.kind === 'unmet'); n++) {
-      if (tried.kind === 'unmet') await this.#readLeases(batch)
-      else await sleep(this.#deps.clock, REPETITION_PAUSE)
+    const mayRepeat = () => tried.outcome === 'failed' && (tried.kind === 'unmet' || (tried.kind === 'again' && clock.monotonic() < until))
+    for (let n = 0; n < REPETITIONS && mayRepeat(); n++) {
+      if (tried.outcome === 'failed' && tried.kind === 'unmet') await this.#readLeases(batch)
+      else await sleep(clock, REPETITION_PAUSE)
       tried = await this.#try(batch)
     }
     await this.#conclude(batch, tried)
+    return tried.outcome === 'failed' && tried.kind === 'again'
   }
 
   async #conclude(batch: readonly PendingWrite[], tried: Tried): Promise<void> {
@@ -204,15 +214,15 @@ export class Writer {
   }
 
   async #look(doubt: Doubt): Promise<void> {
-    const { node, leases } = this.#deps
+    const { node, name, leases } = this.#deps
     const calls = doubt.batch.map(({ call }) => call)
     if (doubt.isCommitted === null) {
-      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, leases }, calls)
+      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, name, leases }, calls)
       // The leases of calls that were rejected meanwhile are not known, and so are given back.
       if (doubt.isCommitted && doubt.batch.length > 0) this.#deps.wake(doubt.tx.committed())
     }
     const found = doubt.isCommitted
-      ? await answersAfterCommit(this.#session.connection, node, calls, doubt.answers)
+      ? await answersAfterCommit(this.#session.connection, { node, name }, calls, doubt.answers)
       : new Map<number, unknown>()
     await this.#giveBackUnknown()
     const { batch } = doubt
@@ -273,8 +283,11 @@ export class Writer {
   /** Rejects the calls that wait, none of which was sent. */
   #away(): void {
     this.#isAway = true
-    const error = new DatabaseAway('the database of the queue cannot be reached')
-    for (const one of this.#waiting.splice(0)) one.settle({ ok: false, error })
+    this.#reject(this.#waiting.splice(0), new DatabaseAway('the database of the queue cannot be reached'))
+  }
+
+  #reject(calls: readonly PendingWrite[], error: Error): void {
+    for (const one of calls) one.settle({ ok: false, error })
   }
 
   #fenced(batch: readonly PendingWrite[]): void {
@@ -287,7 +300,7 @@ export class Writer {
 
   #fail(failure: StoreUnavailable): void {
     this.#failure ??= failure
-    for (const one of this.#waiting.splice(0)) one.settle({ ok: false, error: failure })
+    this.#reject(this.#waiting.splice(0), failure)
   }
 }
 
