@@ -4,9 +4,11 @@
  *   npm run bench -- --quick --base main    CPU time per message beside other relays
  *   npm run bench -- postgres               the queue in PostgreSQL beside the one in SQLite
  *   npm run bench -- page                   a daemon with the page open beside one without
+ *   npm run bench -- dkim                   signed mail beside unsigned mail
  */
 import { existsSync } from 'node:fs'
 import { runSubject } from './bench/figures/subject.ts'
+import { DKIM } from './bench/dkim/dkim-subject.ts'
 import { UsageError } from './bench/options.ts'
 import { PAGE } from './bench/page/page-subject.ts'
 import { POSTGRES } from './bench/postgres/postgres-subject.ts'
@@ -36,7 +38,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...others] = args
-  const subject = [POSTGRES, PAGE].find((one) => one.name === name)
+  const subject = [POSTGRES, PAGE, DKIM].find((one) => one.name === name)
   return subject === undefined ? runRelays(args, { signal, say }) : runSubject(subject, others, { signal, say })
 }
 

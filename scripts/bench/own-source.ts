@@ -19,7 +19,7 @@ const LINE = `${'X'.repeat(78)}\r\n`
 /** Sends all messages; rejects with the first reply that refuses one. */
 export async function send(sending: Sending): Promise<void> {
   const { bytes, recipients, sessions, messages, connections } = sending
-  const content = `Subject: bench\r\n\r\n${LINE.repeat(Math.ceil(bytes / LINE.length))}.\r\n`
+  const content = `From: <sender@load.test>\r\nSubject: bench\r\n\r\n${LINE.repeat(Math.ceil(bytes / LINE.length))}.\r\n`
   const to = Array.from({ length: recipients }, (_, n) => `RCPT TO:<${n}rcpt@sink.test>\r\n`)
   const transaction = ['MAIL FROM:<sender@load.test>\r\n', ...to, 'DATA\r\n', content]
   let left = messages

@@ -36,6 +36,16 @@ export const DELIVERY_OPTIONS = {
     'yes',
     'Send the DKIM signatures of mail from a domain with a [dkim."…"] table (docs/dkim.md); no for next hops that sign.',
   ),
+  dkim_oversign_headers: option(
+    is.list,
+    'From, Reply-To, To, Cc, Subject, Date, Message-ID, In-Reply-To?, References?, MIME-Version?, Content-Type?, Content-Transfer-Encoding?',
+    'Header fields that signatures name once more than present, so that none can be added; those with ? only when present.',
+  ),
+  dkim_sign_headers: option(
+    is.list,
+    'Sender, Auto-Submitted, List-*, Resent-*',
+    'Further header fields that signatures cover; NAME-* stands for all that begin so.',
+  ),
   smtp_discard_ehlo_keywords: perDestination(
     is.words(...is.EHLO_KEYWORDS),
     '',

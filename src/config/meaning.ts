@@ -17,6 +17,7 @@ import type { NextHop } from './values/next-hop.ts'
 import type { Config, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
 import type { Problem } from './values/problem.ts'
+import { parseSignedFields } from './values/signed-fields.ts'
 import { assertTableWrapperLevel, assertWrapperLevel, parseTlsPolicy } from './tls-policy-map.ts'
 import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
 import { parseNextHops, parseTransport, type Transport } from './transport-map.ts'
@@ -142,6 +143,8 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
       assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', AS_LIST)
       config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
     },
+    dkim_oversign_headers: () => parseSignedFields(config),
+    dkim_sign_headers: () => parseSignedFields(config),
     always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
     relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
     smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),

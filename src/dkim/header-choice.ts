@@ -1,31 +1,36 @@
 /** Chooses the header fields that a signature covers (RFC 6376 §5.4, RFC 8058 §4). Pure. */
-
+import type { SignedFields } from '../config/values/signed-fields.ts'
 import type { RawField } from '../mail/headers.ts'
 
-/** Named in `h=` once more than present, so that a signature fails when such a field is added. */
-const ALWAYS = ['From', 'Reply-To', 'To', 'Cc', 'Subject', 'Date', 'Message-ID']
-/** Named once more than present, when present. */
-const WHEN_PRESENT = ['In-Reply-To', 'References', 'MIME-Version', 'Content-Type', 'Content-Transfer-Encoding']
-/** Named as often as present. Mailing lists add or replace these. */
-const AS_PRESENT = ['Sender', 'Auto-Submitted']
-const AS_PRESENT_PREFIXES = /^(?:list-|resent-)./
+/** Chooses the names of the tag `h=`. */
+export class HeaderChoice {
+  readonly #fields: SignedFields
+  /** Lower-case names that are chosen, apart from those by a prefix. */
+  readonly #named: ReadonlySet<string>
 
-/** Lower-case names of the fields whose change makes a signature invalid, apart from those with a prefix. */
-const NAMED: ReadonlySet<string> = new Set([...ALWAYS, ...WHEN_PRESENT, ...AS_PRESENT].map((name) => name.toLowerCase()))
+  constructor(fields: SignedFields) {
+    this.#fields = fields
+    const { oversigned, oversignedWhenPresent, signed } = fields
+    this.#named = new Set([...oversigned, ...oversignedWhenPresent, ...signed].map((name) => name.toLowerCase()))
+  }
 
-export const isSigned = (name: string): boolean => NAMED.has(name) || AS_PRESENT_PREFIXES.test(name)
+  #isSigned(name: string): boolean {
+    return this.#named.has(name) || this.#fields.prefixes.some((prefix) => name.length > prefix.length && name.startsWith(prefix))
+  }
 
-/** The names of the tag `h=`, From first. */
-export function signedNames(fields: readonly RawField[]): readonly string[] {
-  const counts = new Map<string, number>()
-  for (const { name } of fields) if (isSigned(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  const present = (name: string): number => counts.get(name.toLowerCase()) ?? 0
-  const prefixed = [...counts.keys()].filter((name) => !NAMED.has(name)).map(capitalized)
-  return [
-    ...ALWAYS.flatMap((name) => repeated(name, present(name) + 1)),
-    ...WHEN_PRESENT.flatMap((name) => (present(name) === 0 ? [] : repeated(name, present(name) + 1))),
-    ...[...AS_PRESENT, ...prefixed].flatMap((name) => repeated(name, present(name))),
-  ]
+  /** The names of the tag `h=`, in the order of the parameters. */
+  names(fields: readonly RawField[]): readonly string[] {
+    const { oversigned, oversignedWhenPresent, signed } = this.#fields
+    const counts = new Map<string, number>()
+    for (const { name } of fields) if (this.#isSigned(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+    const present = (name: string): number => counts.get(name.toLowerCase()) ?? 0
+    const prefixed = [...counts.keys()].filter((name) => !this.#named.has(name)).map(capitalized)
+    return [
+      ...oversigned.flatMap((name) => repeated(name, present(name) + 1)),
+      ...oversignedWhenPresent.flatMap((name) => (present(name) === 0 ? [] : repeated(name, present(name) + 1))),
+      ...[...signed, ...prefixed].flatMap((name) => repeated(name, present(name))),
+    ]
+  }
 }
 
 const repeated = (name: string, count: number): readonly string[] => Array.from({ length: count }, () => name)

@@ -16,7 +16,14 @@ export interface MessageSigningDeps {
   readonly clock: Pick<Clock, 'wallOffset' | 'monotonic'>
   /** Writes a line to the log. */
   readonly note: (text: string) => void
+  /** Called for each message that is queued. */
+  readonly signed: (result: SigningResult) => void
 }
+
+/** Signatures that a queued message got, or the reason why it got none. */
+export type SigningResult =
+  | { readonly domain: string; readonly algorithms: readonly string[]; readonly unsigned: null }
+  | { readonly unsigned: 'from' | 'no-table' | 'present' }
 
 /** The digest of a message that arrives. `end` resolves with the header fields to prepend; empty for none. */
 export interface ArrivingMessage {
@@ -67,13 +74,19 @@ export class MessageSigning {
   }
 
   async #sign(queueId: string, fields: readonly RawField[], digest: NonNullable<StoredSignatures['digest']>): Promise<string> {
-    const { signer, config } = this.#deps
+    const { signer, config, signed } = this.#deps
     const signatory = signer.signatory(fields)
     if ('domain' in signatory) {
       const signatures = await signer.sign({ fields, ...digest }, signatory.domain)
-      if (signatures !== '') return signatures
-    } else if (signatory.why === 'from') {
-      this.#noteUnsigned(queueId)
+      if (signatures !== '') {
+        const algorithms = signer.signingKeys(fields, signatory.domain).map(({ algorithm }) => algorithm)
+        signed({ domain: signatory.domain.domain, algorithms, unsigned: null })
+        return signatures
+      }
+      signed({ unsigned: 'present' })
+    } else {
+      if (signatory.why === 'from') this.#noteUnsigned(queueId)
+      signed({ unsigned: signatory.why })
     }
     return config.smtp_generic_maps.length > 0 || config.smtp_header_checks.length > 0 ? digestField(digest) : ''
   }

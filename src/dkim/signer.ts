@@ -9,7 +9,7 @@ import type { RawField } from '../mail/headers.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { SECOND, type Instant } from '../system/clock.ts'
 import type { Signing } from '../system/signing.ts'
-import { signedNames } from './header-choice.ts'
+import type { HeaderChoice } from './header-choice.ts'
 import type { DkimDomain, DkimKey, DkimKeys } from './keys.ts'
 import {
   isSignature,
@@ -44,10 +44,12 @@ export class SigningFailed extends Error {
 export class Signer {
   readonly #keys: DkimKeys
   readonly #signing: Signing
+  readonly #choice: HeaderChoice
 
-  constructor(keys: DkimKeys, signing: Signing) {
+  constructor(keys: DkimKeys, signing: Signing, choice: HeaderChoice) {
     this.#keys = keys
     this.#signing = signing
+    this.#choice = choice
   }
 
   signatory(fields: readonly RawField[]): Signatory {
@@ -57,14 +59,19 @@ export class Signer {
     return found === undefined ? { why: 'no-table' } : { domain: found }
   }
 
+  /** The keys of a table that sign a message: those without a signature that the message has already. */
+  signingKeys(fields: readonly RawField[], { domain, keys }: DkimDomain): readonly DkimKey[] {
+    const existing = new Set(fields.filter(isSignature).map(identity))
+    return keys.filter(({ staged, selector }) => !staged && !existing.has(`${selector}._domainkey.${domain}`))
+  }
+
   /** The DKIM-Signature fields of a message, RSA first. Empty when it has them already. Rejects with SigningFailed. */
-  async sign(message: SignedMessage, { domain, keys, expire }: DkimDomain): Promise<string> {
-    const existing = new Set(message.fields.filter(isSignature).map(identity))
-    const used = keys.filter(({ staged, selector }) => !staged && !existing.has(`${selector}._domainkey.${domain}`))
+  async sign(message: SignedMessage, table: DkimDomain): Promise<string> {
+    const { domain, expire } = table
     const { signedAt, bodyHash } = message
     const shared = { domain, signedAt, bodyHash, expiresAt: expire === 0 ? null : signedAt + Math.floor(expire / SECOND) }
-    const names = signedNames(message.fields)
-    const made = used.map((key) =>
+    const names = this.#choice.names(message.fields)
+    const made = this.signingKeys(message.fields, table).map((key) =>
       this.#signature(message.fields, key, { ...shared, names, algorithm: key.algorithm, selector: key.selector }),
     )
     return (await Promise.all(made)).join('')

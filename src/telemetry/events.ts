@@ -1,4 +1,5 @@
 /** Events of the queue, as plain values. The log, the metrics and the test kit use them. */
+import type { SigningResult } from '../dkim/message-signing.ts'
 import type { ActionName } from '../checks/action.ts'
 import type { Instant } from '../system/clock.ts'
 import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
@@ -143,6 +144,8 @@ export type QueueEvent =
     }
   | { readonly kind: 'notice-dropped'; readonly message: Message; readonly why: string }
   | { readonly kind: 'operated'; readonly queueId: string; readonly operation: string; readonly by: string }
+  /** A message was signed with DKIM, or not, with the reason; only where a [dkim] table is configured. For metrics only. */
+  | ({ readonly kind: 'signed' } & SigningResult)
   // deliveries
   | ({ readonly kind: 'tls-established'; /** `mx.example[192.0.2.1]:25` */ readonly relay: string } & TlsConnection)
   /** A host did not meet the TLS policy of a domain. With `enforced`, no mail was sent to it. */

@@ -20,8 +20,8 @@ export interface LogRecord {
 
 type Of<Kind extends QueueEvent['kind']> = Extract<QueueEvent, { readonly kind: Kind }>
 
-/** Kinds that are logged. Window changes are excluded, because every delivery causes one; they appear in the metrics only. */
-export type LoggedKind = Exclude<QueueEvent['kind'], 'window'>
+/** Kinds that are logged. Window changes and signatures are excluded, because every delivery or message causes one; they appear in the metrics only. */
+export type LoggedKind = Exclude<QueueEvent['kind'], 'window' | 'signed'>
 
 /** Level, meaning and members of the record of each event. The log and docs/monitoring.md use this table. */
 export const RECORDS = {
@@ -268,7 +268,7 @@ const contentChecked = ({ queueId, during, action, part, octets, text, from }: O
 })
 
 /** Members of the record, for events that have exactly one. */
-export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'window'>>): object {
+export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred' | 'window' | 'signed'>>): object {
   switch (event.kind) {
     case 'connected':
       return aboutClient(event.client) satisfies Members<'connected'>
@@ -366,19 +366,19 @@ export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred'
   }
 }
 
-const levelOf = (event: Exclude<QueueEvent, Of<'window'>>): Level =>
+const levelOf = (event: Exclude<QueueEvent, Of<'window' | 'signed'>>): Level =>
   event.kind === 'note' ? NOTE_LEVELS[event.level] : RECORDS[event.kind].level
 
-function recordsOf(event: Exclude<QueueEvent, Of<'window'>>): readonly object[] {
+function recordsOf(event: Exclude<QueueEvent, Of<'window' | 'signed'>>): readonly object[] {
   if (event.kind === 'attempted') return attempts(event)
   return event.kind === 'deferred' ? deferrals(event) : [membersOf(event)]
 }
 
 /**
- * The records of an event: one per recipient for attempts and deferrals, none for window changes and for a destination that was
+ * The records of an event: one per recipient for attempts and deferrals, none for window changes, signatures and a destination that was
  * opened without an answer, one for all other events.
  */
 export function logRecords(event: QueueEvent): readonly LogRecord[] {
-  if (event.kind === 'window' || (event.kind === 'revived' && !event.answered)) return []
+  if (event.kind === 'window' || event.kind === 'signed' || (event.kind === 'revived' && !event.answered)) return []
   return recordsOf(event).map((members) => ({ level: levelOf(event), members: { event: event.kind, ...members } }))
 }

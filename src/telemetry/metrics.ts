@@ -135,6 +135,15 @@ function counters(set: MetricSet) {
       'Hosts that did not meet the TLS policy of a domain, by policy (sts, dane) and mode (enforce; testing: mail was sent).',
       ['policy', 'mode'],
     ),
+    signatures: set.counter('dkim_signatures_total', 'DKIM signatures of accepted messages and notices, by signing domain and algorithm.', [
+      'domain',
+      'algorithm',
+    ]),
+    unsigned: set.counter(
+      'dkim_unsigned_total',
+      'Messages without a new DKIM signature where a [dkim] table is configured, by reason (from: not exactly one From address; no-table; present: already signed, or all keys are marked with ?).',
+      ['reason'],
+    ),
     expired: set.counter('expired_recipients_total', 'Expired recipients, by whether an operator forced it.', ['forced']),
     removed: set.counter('removed_messages_total', 'Messages that left the queue.'),
     quarantined: set.counter('quarantined_messages_total', 'Messages moved to the corrupt queue because they could not be read.'),
@@ -204,6 +213,11 @@ function counting(set: MetricSet): Listen {
         return count.deaths.inc()
       case 'tls-policy-failed':
         return count.policyFailures.inc({ policy: event.policy, mode: event.enforced ? 'enforce' : 'testing' })
+      case 'signed': {
+        if (event.unsigned !== null) return count.unsigned.inc({ reason: event.unsigned })
+        for (const algorithm of event.algorithms) count.signatures.inc({ domain: event.domain, algorithm })
+        return undefined
+      }
       case 'store-unavailable':
         return count.storeUnavailable.inc()
       case 'node-taken-over':

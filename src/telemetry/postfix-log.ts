@@ -251,6 +251,8 @@ export function postfixLines(event: QueueEvent, options: LineOptions = {}): read
     case 'commit-in-doubt':
     case 'mail-lost':
       return nodeLines(event)
+    case 'signed':
+      return []
     case 'window':
     case 'died':
     case 'revived':

@@ -88,6 +88,7 @@ export class RecipientLog {
       case 'activated':
       case 'deferred':
       case 'tls-established':
+      case 'signed':
       case 'tls-policy-failed':
       case 'removed':
       case 'quarantined':

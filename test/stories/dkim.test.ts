@@ -95,6 +95,24 @@ describe('mail of a local client', () => {
   })
 })
 
+test('signed and unsigned mail is reported with its reason', async () => {
+  await using world = await createWorld({ config: CONFIG })
+  const results: unknown[] = []
+  world.relayEvents.listen((event) => event.kind === 'signed' && results.push(event))
+  await send(world)
+  await send(world, { from: 'app@other.example' })
+  await send(world, { raw: 'Subject: no From\r\nFrom: a@us.example, b@us.example\r\n\r\nhi\r\n' })
+  await world.settle()
+  const [again] = received(world)
+  await send(world, { raw: again?.content ?? '' })
+  expect(results).toEqual([
+    { kind: 'signed', domain: 'us.example', algorithms: ['rsa-sha256', 'ed25519-sha256'], unsigned: null },
+    { kind: 'signed', unsigned: 'no-table' },
+    { kind: 'signed', unsigned: 'from' },
+    { kind: 'signed', unsigned: 'present' },
+  ])
+})
+
 describe('mail that checks change', () => {
   const checks = {
     header_checks: 'pcre:{{/^Subject: (.*)/ REPLACE Subject: checked}, {/^To:/ PREPEND X-Before: to}, {/^Received:/ PREPEND X-Trace: yes}}',

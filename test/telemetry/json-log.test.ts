@@ -76,7 +76,8 @@ test.each(events)('the record of $kind has its level and its members, in their o
   expect([record?.level, Object.keys(record?.members ?? {})]).toEqual([level, ['event', ...members]])
 })
 
-test('every event has a record, except changes of a window', () => {
+test('every event has a record, except changes of a window and signatures', () => {
+  expect(logRecords({ kind: 'signed', unsigned: 'from' })).toEqual([])
   expect(Object.keys(RECORDS)).toEqual(events.map(({ kind }) => kind))
   expect(logRecords({ kind: 'window', destination: 'x', window: 1, inFlight: 0, feedback: 'positive' })).toEqual([])
 })

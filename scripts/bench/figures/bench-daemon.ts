@@ -19,14 +19,19 @@ export interface BenchDaemon {
 
 export type Settings = Readonly<Record<string, string>>
 
-/** Starts a daemon, which greets when this resolves. It ends with the part at the latest. */
-export async function startDaemon({ folder, signal, undo }: Setting, name: string, settings: Settings): Promise<BenchDaemon> {
+/** Starts a daemon, with `more` options, which greets when this resolves. It ends with the part at the latest. */
+export async function startDaemon(
+  { folder, signal, undo }: Setting,
+  name: string,
+  settings: Settings,
+  more: readonly string[] = [],
+): Promise<BenchDaemon> {
   const own = join(folder, name)
   mkdirSync(own, { recursive: true })
   const port = await freePort()
   const queue = join(own, 'queue')
   const all = { queue_directory: queue, smtpd_listen: `127.0.0.1:${port}`, myhostname: 'bench.test', ...settings }
-  const args = [join(ROOT, 'bin/deferd.js'), 'start', ...Object.entries(all).flatMap(([key, value]) => ['-o', `${key}=${value}`])]
+  const args = [join(ROOT, 'bin/deferd.js'), 'start', ...more, ...Object.entries(all).flatMap(([key, value]) => ['-o', `${key}=${value}`])]
   const began = performance.now()
   const child = await startChild(name, { program: process.execPath, args, cwd: own }, join(own, 'log'))
   undo.defer(() => child.stop())

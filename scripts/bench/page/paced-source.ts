@@ -14,7 +14,7 @@ export interface Paced {
 const CONNECTIONS = 20
 /** Greetings per second. */
 const GREETINGS = 50
-const CONTENT = `Subject: bench\r\n\r\n${`${'X'.repeat(78)}\r\n`.repeat(26)}.\r\n`
+const CONTENT = `From: <sender@load.test>\r\nSubject: bench\r\n\r\n${`${'X'.repeat(78)}\r\n`.repeat(26)}.\r\n`
 const TRANSACTION = ['MAIL FROM:<sender@load.test>\r\n', 'RCPT TO:<rcpt@sink.test>\r\n', 'DATA\r\n', CONTENT]
 
 /** Calls `act` at each time of a schedule of so many per second, without waiting for the calls before. */

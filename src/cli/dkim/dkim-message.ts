@@ -1,5 +1,7 @@
 /** `deferd dkim sign` and `deferd dkim verify`: one message from standard input. */
 import type { Command } from 'commander'
+import { parseSignedFields } from '../../config/values/signed-fields.ts'
+import { HeaderChoice } from '../../dkim/header-choice.ts'
 import { loadDkimKeys } from '../../dkim/keys.ts'
 import { MessageDigest, splitContent } from '../../dkim/message-digest.ts'
 import { Signer, timeOfSignature } from '../../dkim/signer.ts'
@@ -26,7 +28,7 @@ const UNSIGNED = {
 
 async function sign(shell: Shell, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const signer = new Signer(loadDkimKeys(config), signInThreadPool)
+  const signer = new Signer(loadDkimKeys(config), signInThreadPool, new HeaderChoice(parseSignedFields(config)))
   const content = await readMessage(shell, config.smtp_line_length_limit)
   const digest = new MessageDigest(0)
   const { header, body } = splitContent(content)

@@ -11,8 +11,10 @@ import { SubmissionReturner } from '../../bounce/rejected-submission.ts'
 import type { Templates } from '../../bounce/templates.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
+import { parseSignedFields } from '../../config/values/signed-fields.ts'
 import { loadDkimKeys, type DkimKeys } from '../../dkim/keys.ts'
-import { MessageSigning, signsAnywhere } from '../../dkim/message-signing.ts'
+import { HeaderChoice } from '../../dkim/header-choice.ts'
+import { MessageSigning, signsAnywhere, type SigningResult } from '../../dkim/message-signing.ts'
 import { Signer } from '../../dkim/signer.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../../system/net.ts'
@@ -326,7 +328,8 @@ export class Relay {
     if (!signsAnywhere(config)) return null
     const { clock, events, sign = signInThreadPool } = this.#deps
     const note = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
-    return new MessageSigning({ signer: new Signer(keys, sign), config, clock, note })
+    const signed = (result: SigningResult): void => events.emit({ kind: 'signed', ...result })
+    return new MessageSigning({ signed, signer: new Signer(keys, sign, new HeaderChoice(parseSignedFields(config))), config, clock, note })
   }
 
   /**

@@ -101,6 +101,7 @@ export class ScenarioRecord {
       case 'activated':
       case 'deferred':
       case 'tls-established':
+      case 'signed':
       case 'tls-policy-failed':
       case 'removed':
       case 'quarantined':
