@@ -19,7 +19,7 @@ const senderOf = (n: number): string => (n % 100 === 0 ? 'orders@shop.example' :
 
 const grouped = (value: number): string => value.toLocaleString('en')
 
-/** Time that a step may take, in ms, with a large queue on a busy machine. */
+/** Time that a step may take for 10,000 messages on a busy machine, in ms. */
 const PATIENCE = 50_000
 
 export class Incident {
@@ -27,6 +27,7 @@ export class Incident {
   readonly daemon: PageDaemon
   readonly #remote: RemoteLedger
   readonly #messages: number
+  readonly #patience: number
   #clicks = 0
 
   private constructor(daemon: PageDaemon, remote: RemoteLedger, { destination, messages }: { destination: string; messages: number }) {
@@ -34,6 +35,7 @@ export class Incident {
     this.#remote = remote
     this.destination = destination
     this.#messages = messages
+    this.#patience = PATIENCE * Math.ceil(messages / 10_000)
   }
 
   /** Begins with deferred mail of two senders for a server that refuses connections. */
@@ -63,7 +65,7 @@ export class Incident {
 
   /** Plays the story in a page that is logged in and shows Now. Returns the number of clicks. An error has the screen where it ended. */
   async play(page: Page): Promise<number> {
-    page.setDefaultTimeout(PATIENCE)
+    page.setDefaultTimeout(this.#patience)
     try {
       return await this.#steps(page)
     } catch (cause) {
@@ -75,7 +77,7 @@ export class Incident {
   async #steps(page: Page): Promise<number> {
     const ofCause = this.#messages - Math.ceil(this.#messages / 100)
     const [all, guilty] = [grouped(this.#messages), grouped(ofCause)]
-    await until('dead', PATIENCE, async () => {
+    await until('dead', this.#patience, async () => {
       await page.reload()
       return (await page.getByText(`${this.destination} is dead; ${all} recipients wait`).count()) > 0
     })
@@ -105,17 +107,13 @@ export class Incident {
     await page.getByRole('heading', { name: /^Flush \d+ messages?\?$/ }).waitFor()
     await this.#click(page.getByRole('button', { name: 'Do it' }))
     await page.getByText(/made due\.$/).waitFor()
-    await until('delivered', PATIENCE, () => this.#remote.delivered.size === this.#messages - ofCause)
+    await until('delivered', this.#patience, () => this.#remote.delivered.size === this.#messages - ofCause)
 
     // Released.
     await this.#click(page.getByRole('link', { name: 'Audit', exact: true }))
     await this.#click(page.getByRole('row').filter({ hasText: 'hold' }).getByRole('button', { name: 'Undo' }))
     await page.getByText(`${guilty} messages were released.`).waitFor()
-    await until(
-      'released mail is delivered',
-      PATIENCE * Math.ceil(this.#messages / 10_000),
-      () => this.#remote.delivered.size === this.#messages,
-    )
+    await until('released mail is delivered', this.#patience, () => this.#remote.delivered.size === this.#messages)
     expect([...this.#remote.delivered.values()].filter((times) => times !== 1)).toEqual([])
     return this.#clicks
   }

@@ -45,11 +45,13 @@ function rebase(panel, url) {
  */
 async function open(url, opener) {
   let loaded = null
+  document.body.setAttribute('data-loading', '')
   try {
     loaded = await load(url)
   } catch {
     loaded = null
   }
+  document.body.removeAttribute('data-loading')
   const panel = loaded?.querySelector('main .panel') ?? null
   if (panel === null) return location.assign(url)
   rebase(panel, url)

@@ -53,11 +53,17 @@ function showNews(value) {
 /** A screen that is loaded again when what it waits for has come. */
 const waitsFor = () => document.querySelector('[data-state=running], [data-state=counting]')
 
+/** Whether a person is at work on the screen: a dialog is open or being loaded, or a field has the focus. */
+const isAtWork = () =>
+  document.querySelector('dialog, [data-loading]') !== null || document.activeElement?.matches('input, select') === true
+
 /**
- * Loads the page of an operation again when it has ended, and a page without counts when these are known.
+ * Loads the page of an operation again when it has ended, and a page without counts when these are known. It waits for a person who is
+ * at work on the screen.
  * @param {unknown} value
  */
 function reloadAtEnd(value) {
+  if (isAtWork()) return
   const state = waitsFor()?.getAttribute('data-state')
   const ended = memberAt(value, 'state')
   if (state === 'counting' || (state === 'running' && typeof ended === 'string' && ended !== 'running')) location.reload()
