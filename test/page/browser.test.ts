@@ -113,6 +113,31 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await suspend.evaluate((element) => element.matches(':focus'))).toBe(true)
   })
 
+  test('a dry run that takes long says so, and Cancel ends it', async () => {
+    const page = await loggedIn()
+    await page.goto(`${daemon.url}messages?sender=news@shop.example`)
+    const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
+    await page.route(/operations\/new/, async (asked) => {
+      await released
+      await asked.continue().catch(() => undefined)
+    })
+    const plan = async (): Promise<void> => {
+      await page.getByLabel(/all .* that match/).check()
+      await page.getByRole('button', { name: 'Hold…' }).click()
+      await page.getByText('Counts the messages …').waitFor()
+    }
+    await plan()
+    await page.locator('dialog').getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.locator('dialog').count()).toBe(0)
+    await plan()
+    release(undefined)
+    await page.getByRole('heading', { name: /^Hold \d+ messages\?$/ }).waitFor()
+    expect(await page.locator('dialog').count()).toBe(1)
+    expect(await page.locator('dialog :focus').count()).toBe(1)
+    await page.keyboard.press('Escape')
+    expect(await page.getByRole('button', { name: 'Hold…' }).evaluate((element) => element.matches(':focus'))).toBe(true)
+  })
+
   test('live values change as text, and Pause stops them', async () => {
     const page = await loggedIn()
     const deferred = page.locator('.queues [data-live="queues/deferred/messages"]')

@@ -3,12 +3,17 @@
  * which stays as it is. Without this script the screen is loaded instead.
  */
 
+/** Time after which a dialog whose panel is still being made is shown, in ms. The dry run of many messages takes a second or two. */
+const SHOWN_AFTER = 300
+
 /**
- * The document of a screen. XMLHttpRequest parses HTML without running scripts, and without text that becomes markup in this page.
+ * The document of a screen; rejects when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
+ * becomes markup in this page.
  * @param {string} url
+ * @param {AbortSignal} signal
  * @returns {Promise<Document>}
  */
-function load(url) {
+function load(url, signal) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.responseType = 'document'
@@ -19,6 +24,8 @@ function load(url) {
       else reject(new Error(`no document (${request.status})`))
     })
     request.addEventListener('error', () => reject(new Error('the server does not answer')))
+    request.addEventListener('abort', () => reject(new Error('the dialog was closed')))
+    signal.addEventListener('abort', () => request.abort())
     request.send()
   })
 }
@@ -39,29 +46,11 @@ function rebase(panel, url) {
 }
 
 /**
- * Shows the panel of a screen. Follows the link when the screen has none, such as the login.
- * @param {string} url
+ * A dialog that is not shown yet. It removes itself when it is closed, and gives the focus back to its opener.
  * @param {Element | null} opener
  */
-async function open(url, opener) {
-  let loaded = null
-  document.body.setAttribute('data-loading', '')
-  try {
-    loaded = await load(url)
-  } catch {
-    loaded = null
-  }
-  document.body.removeAttribute('data-loading')
-  const panel = loaded?.querySelector('main .panel') ?? null
-  if (panel === null) return location.assign(url)
-  rebase(panel, url)
+function newDialog(opener) {
   const dialog = document.createElement('dialog')
-  const heading = panel.querySelector('h1')
-  if (heading !== null) {
-    heading.id = 'dialog-title'
-    dialog.setAttribute('aria-labelledby', heading.id)
-  }
-  dialog.append(document.adoptNode(panel))
   dialog.addEventListener('close', () => {
     dialog.remove()
     if (opener instanceof HTMLElement) opener.focus()
@@ -74,7 +63,71 @@ async function open(url, opener) {
     }
   })
   document.body.append(dialog)
+  return dialog
+}
+
+/**
+ * @param {HTMLDialogElement} dialog
+ * @param {Element} panel
+ */
+function showPanel(dialog, panel) {
+  const heading = panel.querySelector('h1')
+  if (heading !== null) {
+    heading.id = 'dialog-title'
+    dialog.setAttribute('aria-labelledby', heading.id)
+  }
+  dialog.append(panel)
   dialog.showModal()
+}
+
+/** Shown while the panel is made. */
+function waitingPanel() {
+  const panel = document.createElement('div')
+  const text = document.createElement('p')
+  const buttons = document.createElement('p')
+  const cancel = document.createElement('button')
+  panel.className = 'panel'
+  text.setAttribute('role', 'status')
+  text.textContent = 'Counts the messages …'
+  buttons.className = 'buttons'
+  cancel.type = 'button'
+  cancel.textContent = 'Cancel'
+  cancel.setAttribute('data-close', '')
+  buttons.append(cancel)
+  panel.append(text, buttons)
+  return panel
+}
+
+/**
+ * Shows the panel of a screen. Follows the link when the screen has none, such as the login.
+ * @param {string} url
+ * @param {Element | null} opener
+ */
+async function open(url, opener) {
+  const dialog = newDialog(opener)
+  const closed = new AbortController()
+  dialog.addEventListener('close', () => closed.abort())
+  const timer = setTimeout(() => {
+    dialog.append(waitingPanel())
+    dialog.showModal()
+  }, SHOWN_AFTER)
+  let loaded = null
+  try {
+    loaded = await load(url, closed.signal)
+  } catch {
+    loaded = null
+  }
+  clearTimeout(timer)
+  if (closed.signal.aborted) return
+  const panel = loaded?.querySelector('main .panel') ?? null
+  if (panel === null) {
+    dialog.remove()
+    return location.assign(url)
+  }
+  rebase(panel, url)
+  // A new dialog, so that the focus goes to the first control of the panel.
+  dialog.remove()
+  showPanel(newDialog(opener), document.adoptNode(panel))
 }
 
 /** Opens links and forms with `data-dialog` as dialogs. */
