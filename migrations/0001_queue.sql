@@ -226,6 +226,18 @@ create table sts_policy (
   failure    text
 ) strict, without rowid;
 
+-- Destinations whose mail exchangers belong to a provider.
+create table provider_member (
+  destination text primary key,
+  provider    text not null
+) strict, without rowid;
+
+-- Providers with effects of reply rules.
+create table provider (
+  name    text primary key,
+  effects text not null -- JSON
+) strict, without rowid;
+
 -- Events that programs subscribe to, written with what happened. Numbers have no gaps, and the newest row is never deleted, so that no
 -- number is used twice. Without row numbers, because a salvage could not tell the rows from those of `history`.
 create table event (

@@ -268,6 +268,18 @@ create table sts_policy (
   failure    text
 );
 
+-- Destinations whose mail exchangers belong to a provider.
+create table provider_member (
+  destination text collate "C" primary key,
+  provider    text not null
+);
+
+-- Providers with effects of reply rules.
+create table provider (
+  name    text collate "C" primary key,
+  effects text not null -- JSON
+);
+
 -- Events that programs subscribe to, written with what happened. An event has a number after its commit, so that no event with a lower
 -- number is committed later. Numbers have no gaps.
 create table event (

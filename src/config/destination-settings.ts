@@ -1,5 +1,6 @@
 /**
- * Parameters of one destination: the global parameters, overridden by a `[destination."…"]` table. For a recipient domain, the
+ * Parameters of one destination: the global parameters, overridden by the `[provider.NAME]` table of its provider and by a
+ * `[destination."…"]` table. For a recipient domain, the
  * table of the domain itself is used, else that of its longest parent domain. A destination with a transport in its name needs an
  * exact match.
  */
@@ -36,10 +37,14 @@ export function tableFor(config: Pick<Config, 'destination'>, destination: strin
   return destination.includes(':') ? null : ownTable(config, destination)
 }
 
-/** Effective parameters of the destinations to which this table applies; the global parameters for null. */
-export function settingsUnder(config: Config, table: string | null): Settings {
+/**
+ * Effective parameters of the destinations of a provider to which this table applies: those of the table, then of the provider, then the
+ * global ones. Null without a table, or without a provider.
+ */
+export function settingsUnder(config: Config, table: string | null, provider: string | null = null): Settings {
   const overrides: DestinationSettings = table === null ? {} : (config.destination.get(table) ?? {})
+  const shared: DestinationSettings = provider === null ? {} : (config.provider.get(provider)?.settings ?? {})
   const values: Partial<Record<SettingName, unknown>> = {}
-  for (const [name, globalName] of globalNames) values[name] = overrides[name] ?? config[globalName]
+  for (const [name, globalName] of globalNames) values[name] = overrides[name] ?? shared[name] ?? config[globalName]
   return values as Settings
 }

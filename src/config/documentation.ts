@@ -47,6 +47,11 @@ environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the co
 destination_concurrency_limit = 5 # names lose default_
 minimal_backoff_time = "60s"
 
+# group of destinations by their mail exchangers: limits that they share, and parameters of each (docs/providers.md)
+[provider.google]
+mx = [".google.com", ".googlemail.com"]
+provider_concurrency_limit = 5
+
 # From domain or .parent: keys that sign its mail (docs/dkim.md)
 [dkim."example.com"]
 keys = ["r2026a:/etc/deferd/dkim/example.com.r2026a.pem", "e2026a:/etc/deferd/dkim/example.com.e2026a.pem"]
@@ -68,7 +73,7 @@ keep = 5 # old files that are kept
 
 ## Parameters
 
-Those marked ● are also allowed in a \`[destination."…"]\` table, there without \`default_\`.
+Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.
 
 | parameter | default | |
 | --- | --- | --- |

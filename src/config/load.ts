@@ -7,10 +7,12 @@ import { withoutPassword } from './values/database-url.ts'
 import { readDkimTable } from './values/dkim-tables.ts'
 import { readEventsTable } from './values/event-tables.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
+import { readProviderTable } from './provider-tables.ts'
+import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
 import { tables } from './values/lookup-tables.ts'
-import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
+import { OPTIONS, type Config, type OptionName } from './options.ts'
 import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
 import { withUnit, type TimeUnit } from './values/values.ts'
@@ -43,6 +45,8 @@ export interface LoadedConfig {
   readonly writtenTransports: string
   /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[provider.NAME]` tables in the syntax of the file, by name. */
+  readonly writtenProviders: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
   readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[events.NAME]` tables in the syntax of the file, without secrets, by name. */
@@ -51,17 +55,7 @@ export interface LoadedConfig {
   readonly warnings: readonly string[]
 }
 
-const LOCAL_NAMES: ReadonlyMap<string, OptionName> = new Map(
-  NAMES.filter((name) => OPTIONS[name].perDestination).map((name) => [name.replace(/^default_/, ''), name]),
-)
-
-/** The parsed value; undefined when a problem was added. */
-function read(name: OptionName, shown: string, { value, where }: RawValue, problems: Problem[]): unknown {
-  const reading = OPTIONS[name].kind(value)
-  if ('value' in reading) return reading.value
-  problems.push({ where, text: `${shown}: ${reading.wrong}` })
-  return undefined
-}
+const NO_KEYS: ReadonlySet<string> = new Set()
 
 function readTransportMaps(raw: RawSettings, problems: Problem[]): Config['transport_maps'] {
   const maps = new Map<string, string>()
@@ -79,26 +73,6 @@ function readTransportTables({ transportTables: given }: RawSettings, problems: 
   if ('value' in reading) return reading.value
   problems.push({ where: given.where, text: `transport_maps: ${reading.wrong}` })
   return []
-}
-
-type Table = { -readonly [K in keyof DestinationSettings]: unknown }
-
-function readTable(heading: string, raw: ReadonlyMap<string, RawValue>, expansion: Expansion, problems: Problem[]): Table {
-  const table: Partial<Record<string, unknown>> = {}
-  for (const [name, given] of raw) {
-    const globalName = LOCAL_NAMES.get(name)
-    if (globalName !== undefined) {
-      table[name] = read(globalName, `destination."${heading}": ${name}`, { ...given, value: expansion.expand(given) }, problems)
-    } else if (isOption(name) && !OPTIONS[name].perDestination) {
-      problems.push({
-        where: given.where,
-        text: `${name} is a parameter of the whole relay, not of [destination."${heading}"]; set it above the tables`,
-      })
-    } else {
-      problems.push({ where: given.where, text: unknownParameter(name, LOCAL_NAMES.keys()) })
-    }
-  }
-  return table
 }
 
 function collect(sources: ConfigSources, raw: RawSettings, problems: Problem[]): string | null {
@@ -123,6 +97,8 @@ const emptySettings = (): RawSettings => ({
   transportMaps: new Map(),
   transportTables: null,
   destinations: new Map(),
+  providers: new Map(),
+  whereOfRule: new Map(),
   dkim: new Map(),
   events: new Map(),
 })
@@ -172,7 +148,10 @@ function interpret(
 ): LoadedConfig {
   const expansion = new Expansion(raw.parameters, facts.hostname, problems)
   const { values, malformed } = readAll(expansion, problems)
-  const ownTables = [...raw.destinations].map(([heading, table]) => [heading, readTable(heading, table, expansion, problems)] as const)
+  const ownTables = [...raw.destinations].map(([heading, table]) => {
+    const settings = readSettings(table, { shown: `destination."${heading}"`, ownKeys: NO_KEYS, expansion }, problems)
+    return [heading, settings] as const
+  })
   const maps = readTransportMaps(raw, problems)
   const transportTables = readTransportTables(raw, problems)
   const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
@@ -189,8 +168,27 @@ function interpret(
   const destination = new Map(
     ownTables.map(([heading, table]) => [
       heading.toLowerCase(),
-      timed ? fitTable(heading, table as DestinationSettings, { relay: parameters, raw, queueTimes }) : (table as DestinationSettings),
+      timed
+        ? fitTable(table, {
+            inside: `destination."${heading}": `,
+            relay: parameters,
+            own: raw.destinations.get(heading),
+            given: raw.parameters,
+            queueTimes,
+          })
+        : table,
     ]),
+  )
+  const provider = new Map(
+    [...raw.providers].map(([name, table]) => {
+      const whereOfRule = raw.whereOfRule.get(name) ?? (() => '')
+      const read = readProviderTable(name, { raw: table, whereOfRule, expansion, limits: parameters }, problems)
+      const inside = `provider.${JSON.stringify(name)}: `
+      const settings = timed
+        ? fitTable(read.settings, { inside, relay: parameters, own: table, given: raw.parameters, queueTimes })
+        : read.settings
+      return [name, { ...read, settings }] as const
+    }),
   )
   const dkim = new Map(
     [...raw.dkim].map(([heading, table]) => {
@@ -199,7 +197,7 @@ function interpret(
     }),
   )
   const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
-  const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, dkim, events }
+  const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events }
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
@@ -216,6 +214,7 @@ function interpret(
     written,
     writtenTransports: raw.transportTables === null ? '' : asText(raw.transportTables.value),
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
+    writtenProviders: new Map([...raw.providers].map(([name, table]) => [name, writeTable(table, expansion)])),
     writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
     writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeRaw(table)])),
     warnings: queueTimes.warnings,
@@ -234,7 +233,7 @@ function readAll(
   const malformed = new Set<OptionName>()
   for (const name of NAMES) {
     const before = problems.length
-    const value = read(name, name, expansion.of(name), problems)
+    const value = readParameter(name, name, expansion.of(name), problems)
     if (problems.length > before) malformed.add(name)
     values.set(name, value ?? defaultOf(name))
   }
@@ -255,7 +254,12 @@ function writtenAs(name: OptionName, text: string): string {
 }
 
 const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, given]) => [name, writtenAs(globalNameOf(name as SettingName), asText(expansion.expand(given)))]))
+  new Map(
+    [...table].map(([name, given]) => {
+      const option = globalNameOf(name as SettingName)
+      return [name, isOption(option) ? writtenAs(option, asText(expansion.expand(given))) : asText(given.value)]
+    }),
+  )
 
 const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
   new Map([...table].map(([name, { value }]) => [name, name === 'secret' ? '(not shown)' : asText(value)]))

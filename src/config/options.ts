@@ -11,6 +11,7 @@ import { ADMIN_OPTIONS } from './admin-options.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
 import { NODE_OPTIONS } from './node-options.ts'
+import type { ProviderTable } from './values/provider-table.ts'
 import { NOTICE_OPTIONS } from './notice-options.ts'
 import type { Option } from './values/option.ts'
 import { RETRY_OPTIONS } from './retry-options.ts'
@@ -48,6 +49,8 @@ export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
   readonly transport_tables: readonly TableSource[]
   /** Domain, `.parent` or next hop, mapped to the parameters of its table. */
   readonly destination: ReadonlyMap<string, DestinationSettings>
+  /** Groups of destinations that share limits, by name. */
+  readonly provider: ReadonlyMap<string, ProviderTable<DestinationSettings>>
   /** Domain or `.parent`, in lower case, mapped to its keys. */
   readonly dkim: ReadonlyMap<string, DkimTable>
   /** Subscriptions to events, by name. */

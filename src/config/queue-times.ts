@@ -1,10 +1,10 @@
-/** Compares the queue's times with each other, for the relay and for each `[destination."…"]` table. */
+/** Compares the queue's times with each other, for the relay and for each `[destination."…"]` and `[provider.NAME]` table. */
 import { PolicyError } from '../backoff/policy.ts'
 import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import type { Duration } from '../system/clock.ts'
 import type { Config, DestinationSettings } from './options.ts'
 import type { Problem } from './values/problem.ts'
-import type { RawSettings } from './values/sources.ts'
+import type { RawValue } from './values/sources.ts'
 
 export const TIMES = [
   'retry_backoff',
@@ -57,19 +57,23 @@ export class QueueTimes {
 
 /** The relay's times, the raw values, and the checks with their warnings. */
 interface TableContext {
+  /** Begin of the texts of problems. */
+  readonly inside: string
   readonly relay: Times
-  readonly raw: RawSettings
+  /** Raw values of the table. */
+  readonly own: ReadonlyMap<string, RawValue> | undefined
+  /** Raw values of the relay. */
+  readonly given: ReadonlyMap<string, RawValue>
   readonly queueTimes: QueueTimes
 }
 
 /**
- * Checks the times of one destination's table; the relay's times apply where the table has none. Returns the parameters of the
- * table with the effective bounce_queue_lifetime.
+ * Checks the times of one table; the relay's times apply where the table has none. Returns the parameters of the table with the effective
+ * bounce_queue_lifetime.
  */
-export function fitTable(heading: string, settings: DestinationSettings, { relay, raw, queueTimes }: TableContext): DestinationSettings {
-  const own = raw.destinations.get(heading)
+export function fitTable(settings: DestinationSettings, { inside, relay, own, given, queueTimes }: TableContext): DestinationSettings {
   // bounce_queue_lifetime defaults to $maximal_queue_lifetime, also in a table.
-  const follows = settings.maximal_queue_lifetime !== undefined && !raw.parameters.has('bounce_queue_lifetime')
+  const follows = settings.maximal_queue_lifetime !== undefined && !given.has('bounce_queue_lifetime')
   const times: Times = {
     retry_backoff: settings.retry_backoff ?? relay.retry_backoff,
     minimal_backoff_time: settings.minimal_backoff_time ?? relay.minimal_backoff_time,
@@ -78,6 +82,6 @@ export function fitTable(heading: string, settings: DestinationSettings, { relay
     bounce_queue_lifetime:
       settings.bounce_queue_lifetime ?? (follows ? settings.maximal_queue_lifetime : undefined) ?? relay.bounce_queue_lifetime,
   }
-  const bounces = queueTimes.check(times, `destination."${heading}": `, (name) => own?.get(name)?.where)
+  const bounces = queueTimes.check(times, inside, (name) => own?.get(name)?.where)
   return bounces === relay.bounce_queue_lifetime ? settings : { ...settings, bounce_queue_lifetime: bounces }
 }

@@ -55,6 +55,16 @@ export const RETRY_OPTIONS = {
     '0',
     'Maximum deliveries per minute to one destination, evenly spaced; 0 for no limit. Refusals that ask for less mail lower the rate further for a time.',
   ),
+  provider_concurrency_limit: option(
+    is.count(),
+    '0',
+    'Maximum concurrent deliveries to all destinations of a provider (docs/providers.md), for tables without own limit; 0 for no limit.',
+  ),
+  provider_message_rate_limit: option(
+    is.count(),
+    '0',
+    'Maximum deliveries per minute to all destinations of a provider, evenly spaced, for tables without own limit; 0 for no limit.',
+  ),
   default_destination_concurrency_control: perDestination(
     is.oneOf('postfix', 'reno', 'tahoe'),
     'postfix',

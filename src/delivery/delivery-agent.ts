@@ -61,8 +61,8 @@ export interface AttemptResult {
 }
 
 /**
- * Result of a delivery. `not-begun` means that this node's lease ended before the first mail transaction: no remote server has received
- * a part of the mail, and another node may deliver it.
+ * Result of a delivery. `not-begun` means that this node's lease ended before the first mail transaction, or that the mail exchangers belong
+ * to another provider than was known: no remote server has received a part of the mail, and it may be delivered anew.
  */
 export type Delivery = AttemptResult | 'not-begun'
 
@@ -79,6 +79,11 @@ export interface AttemptTimes {
 export interface DeliveryOptions {
   /** True to keep the connection for the next delivery, because deliveries to this destination follow each other closely. */
   readonly keepConnection: boolean
+  /**
+   * Asked before a connection, with the provider of the mail exchangers (null for none): false when the delivery was begun under the limits of
+   * another one, so that it must not begin. Absent where no limits are shared.
+   */
+  readonly admits?: ((provider: string | null) => boolean) | undefined
   /** Aborts the attempt when the grace period of a stopping daemon has ended. */
   readonly signal: AbortSignal
 }

@@ -1,5 +1,6 @@
 /** Destinations with their queued mail and their state, as listings show them. */
 import type { DestinationName } from '../mail/message.ts'
+import type { RuleEffect } from '../store/provider-state.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
 import type { Instant } from '../system/clock.ts'
@@ -9,6 +10,13 @@ import { healthOf, type KnownDestination } from './destination-state.ts'
 export interface DestinationRow extends KnownDestination {
   readonly name: string
   readonly load: DestinationLoad | undefined
+  /** Its provider, with the reply rules that apply; null for none. */
+  readonly provider: ShownProvider | null
+}
+
+export interface ShownProvider {
+  readonly name: string
+  readonly effects: readonly RuleEffect[]
 }
 
 export const DESTINATION_SORTS = ['waiting', 'name', 'state', 'next'] as const
@@ -65,13 +73,17 @@ async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
 export async function* destinationRows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<DestinationRow> {
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
+  const providers = await providersIn(reader)
+  const members = new Map((await reader.membersOfProviders()).map(({ destination, provider }) => [destination, provider]))
+  const providerFor = (name: string) => inMemory.get(name)?.provider ?? providers(members.get(name) ?? null)
   for await (const load of loads(reader)) {
-    yield { name: load.destination, load, record: records.get(load.destination), live: inMemory.get(load.destination) }
+    const { destination: name } = load
+    yield { name, load, record: records.get(name), live: inMemory.get(name), provider: providerFor(name) }
     records.delete(load.destination)
     inMemory.delete(load.destination)
   }
   for (const name of new Set([...records.keys(), ...inMemory.keys()])) {
-    yield { name, load: undefined, record: records.get(name), live: inMemory.get(name) }
+    yield { name, load: undefined, record: records.get(name), live: inMemory.get(name), provider: providerFor(name) }
   }
 }
 
@@ -86,5 +98,20 @@ export async function destinationRow(
   const { waiting, leased, ...rest } = await reader.destinationLoad(name)
   const load = waiting + leased === 0 ? undefined : { waiting, leased, ...rest }
   const record = (await reader.destinationRecords()).find((one) => one.name === name)
-  return load === undefined && record === undefined && live === undefined ? undefined : { name, load, record, live }
+  if (load === undefined && record === undefined && live === undefined) return undefined
+  return { name, load, record, live, provider: await providerOf(reader, name, live) }
+}
+
+/** The provider of a destination, from memory or else as it is saved. */
+export async function providerOf(
+  reader: Pick<QueueReader, 'providerOf' | 'providerRecords'>,
+  name: DestinationName,
+  live: LiveDestination | undefined,
+): Promise<ShownProvider | null> {
+  return live?.provider ?? (await providersIn(reader))(await reader.providerOf(name))
+}
+
+async function providersIn(reader: Pick<QueueReader, 'providerRecords'>): Promise<(name: string | null) => ShownProvider | null> {
+  const effects = new Map((await reader.providerRecords()).map((one) => [one.provider, one.effects]))
+  return (name) => (name === null ? null : { name, effects: effects.get(name) ?? [] })
 }

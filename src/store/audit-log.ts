@@ -2,7 +2,7 @@
  * The audit log: one row per action of an operator. An operation on many messages is a row that is `running` until it has ended; each of its
  * rounds is one commit that changes messages and counts them, so that the counts are exact after a crash too.
  */
-import { matchesPattern } from './filter-pattern.ts'
+import { matchesPattern } from '../patterns/filter-pattern.ts'
 import type { Instant } from '../system/clock.ts'
 import type { Message, MessageId } from '../mail/message.ts'
 

@@ -1,6 +1,7 @@
 /** State of a destination as the scheduler holds it in memory. Commands, metrics and the control socket show it. */
 import type { DestinationName } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { LiveProvider } from './provider-state.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 
 /**
@@ -25,6 +26,8 @@ export interface Suspension {
 export interface LiveDestination {
   readonly destination: DestinationName
   readonly state: DestinationState
+  /** Null when the destination has no provider. */
+  readonly provider: LiveProvider | null
   /** Maximum number of concurrent deliveries. */
   readonly window: number
   /** Deliveries per minute that may start: the lower of the configured and the adaptive rate; null without a limit. */

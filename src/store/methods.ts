@@ -99,6 +99,10 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   nextDeadlines: { room: 'neither', changes: nothing },
   destinations: { room: 'neither', changes: nothing },
   saveDestination: { room: 'neither', changes: nothing },
+  joinProvider: { room: 'neither', changes: nothing },
+  providerMembers: { room: 'neither', changes: nothing },
+  saveProvider: { room: 'neither', changes: nothing },
+  providers: { room: 'neither', changes: nothing },
   operate: {
     room: 'reserve',
     changes: ([operations]) =>

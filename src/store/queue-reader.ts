@@ -8,9 +8,10 @@ import type { ClockRecord } from '../system/queue-clock.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
 import type { AccessEntryReader } from './access-entry.ts'
 import type { TokenReader } from './access-token.ts'
+import type { ProviderReader } from './provider-state.ts'
 import type { StsPolicyReader } from './sts-policy.ts'
 import type { AuditReader } from './audit-log.ts'
-import { matchesPattern } from './filter-pattern.ts'
+import { matchesPattern } from '../patterns/filter-pattern.ts'
 import type { OutboxReader } from './outbox/outbox-store.ts'
 import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
@@ -208,7 +209,7 @@ export interface Survey {
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
  * next call, may show a later state.
  */
-export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader, OutboxReader {
+export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader, ProviderReader, OutboxReader {
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */

@@ -11,6 +11,7 @@ import type { ClockRecord } from '../system/queue-clock.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { AccessEntryStore } from './access-entry.ts'
+import type { ProviderStore } from './provider-state.ts'
 import type { StsPolicyStore } from './sts-policy.ts'
 import type { TokenStore } from './access-token.ts'
 import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
@@ -230,6 +231,15 @@ export interface DestinationRecord {
   readonly siteStatus: DeliveryStatus | null
 }
 
+/** State of a destination of which nothing is saved. */
+export const freshRecord = (name: DestinationName): DestinationRecord => ({
+  name,
+  deadUntil: null,
+  probeInterval: null,
+  suspension: null,
+  siteStatus: null,
+})
+
 /** An operation on a whole message. */
 export type Operation =
   /** Makes all recipients due now. The previous due time is kept, so that a failed attempt continues the previous schedule. */
@@ -280,7 +290,7 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore, OutboxStore {
+export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore, ProviderStore, OutboxStore {
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.

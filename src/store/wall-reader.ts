@@ -119,6 +119,11 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
       return found === undefined ? undefined : policy(found)
     },
     stsPolicies: async () => (await reader.stsPolicies()).map(policy),
+    providerRecords: async () =>
+      (await reader.providerRecords()).map((one) => ({
+        ...one,
+        effects: one.effects.map((effect) => ({ ...effect, until: wall(effect.until) })),
+      })),
     allSubscriptions: async () =>
       (await reader.allSubscriptions()).map((one) => ({
         ...one,

@@ -18,6 +18,9 @@ export type ParameterValue = string | number | boolean | readonly string[] | Rea
 export type WorldConfig = { readonly [Name in OptionName]?: ParameterValue } & {
   readonly transport_maps?: Readonly<Record<string, string>>
   readonly destination?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
+  readonly provider?: Readonly<
+    Record<string, Readonly<Record<string, ParameterValue | readonly Readonly<Record<string, ParameterValue>>[]>>>
+  >
   readonly dkim?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
 }
 

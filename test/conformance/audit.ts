@@ -220,6 +220,36 @@ export function auditing(subject: () => Subject): void {
     expect(await reader.accessEntries()).toEqual([{ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null }])
   })
 
+  test('providers of destinations, and the effects of their rules, are kept', async () => {
+    const { store, reader } = subject()
+    await store.joinProvider('b.example', 'big')
+    await store.joinProvider('a.example', 'small')
+    await store.joinProvider('a.example', 'big')
+    await store.joinProvider('c.example', 'big')
+    await store.joinProvider('c.example', null)
+    const members = ['a.example', 'b.example'].map((destination) => ({ destination, provider: 'big' }))
+    expect(await store.providerMembers()).toEqual(members)
+    expect(await reader.membersOfProviders()).toEqual(members)
+    expect(await Promise.all(['a.example', 'c.example'].map((name) => reader.providerOf(name)))).toEqual(['big', null])
+    const limit = { rule: '1', action: { kind: 'rate', perMinute: 10 }, until: T0 + DAY, reply: '451 “ü” \u0000 later' } as const
+    await store.saveProvider({ provider: 'small', effects: [limit] })
+    await store.saveProvider({ provider: 'big', effects: [limit] })
+    expect((await store.providers()).map(({ provider }) => provider)).toEqual(['big', 'small'])
+    expect(await reader.destinationRecords()).toEqual([])
+    const suspension = { rule: 'tss', action: { kind: 'suspend' }, until: T0 + MIN, reply: '421 [TSS04]' } as const
+    const own = { name: 'a.example', deadUntil: null, probeInterval: null, siteStatus: null }
+    await store.saveDestination({ ...own, suspension: { by: 'root', until: null, reason: null } })
+    await store.saveProvider({ provider: 'big', effects: [limit, suspension] })
+    expect((await reader.providerRecords())[0]?.effects[1]).toEqual(suspension)
+    // A suspension of the provider is shown at its destinations, where an operator has not suspended them.
+    expect((await reader.destinationRecords()).map(({ name, suspension: one }) => [name, one?.by, one?.until])).toEqual([
+      ['a.example', 'root', null],
+      ['b.example', 'rule:big.tss', T0 + MIN],
+    ])
+    for (const provider of ['big', 'small']) await store.saveProvider({ provider, effects: [] })
+    expect(await store.providers()).toEqual([])
+  })
+
   test('MTA-STS policies are kept by domain until they are removed, the one fetched last', async () => {
     const { store, reader } = subject()
     const policy: StsPolicy = {

@@ -18,6 +18,7 @@ const live = (differs: Partial<LiveDestination>): LiveDestination => ({
   state: 'open',
   window: 5,
   messageRate: null,
+  provider: null,
   inFlight: 0,
   waiting: 0,
   nextDueAt: null,

@@ -9,6 +9,7 @@ const open: LiveDestination = {
   state: 'open',
   window: 5,
   messageRate: null,
+  provider: null,
   inFlight: 0,
   waiting: 3,
   nextDueAt: null,

@@ -1,6 +1,6 @@
 /** Model of remote servers: a delivery agent whose results are computed by a function, without SMTP. */
 import { sleep, type Duration, type Instant } from '../../src/system/clock.ts'
-import type { AttemptResult, DeliveryAgent, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
+import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, MessageId } from '../../src/mail/message.ts'
 import type { Incarnation } from '../../src/testkit/incarnation.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -44,19 +44,27 @@ export class ModelledRemote {
   readonly attempts: ModelledAttempt[] = []
   readonly arrivals: Arrival[] = []
   readonly #model: Model
+  readonly #providerOf: ((destination: DestinationName) => string | null) | undefined
   readonly #inFlight = new Map<DestinationName, number>()
 
-  constructor(model: Model) {
+  /** `providerOf` tells the provider that the mail exchangers of a destination show. */
+  constructor(model: Model, providerOf?: (destination: DestinationName) => string | null) {
     this.#model = model
+    this.#providerOf = providerOf
   }
 
   /** The agent of one incarnation of the relay. */
   agentOf(life: Incarnation): DeliveryAgent {
-    return { deliver: (request) => this.#deliver(request, life), close: () => Promise.resolve() }
+    return { deliver: (request, options) => this.#deliver(request, options, life), close: () => Promise.resolve() }
   }
 
-  async #deliver(request: DeliveryRequest, { clock, store }: Incarnation): Promise<AttemptResult> {
+  async #deliver(request: DeliveryRequest, { admits }: DeliveryOptions, { clock, store }: Incarnation): Promise<Delivery> {
     const { destination, message, recipients } = request
+    if (this.#providerOf !== undefined) {
+      // The time of a DNS look-up.
+      await sleep(clock, 5)
+      if (admits?.(this.#providerOf(destination)) === false) return 'not-begun'
+    }
     const inFlight = (this.#inFlight.get(destination) ?? 0) + 1
     this.#inFlight.set(destination, inFlight)
     const startedAt = clock.now()

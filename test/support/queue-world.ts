@@ -20,6 +20,8 @@ import { ModelledRemote, type Arrival, type ModelledAttempt, type Model } from '
 
 export interface QueueWorldOptions extends Pick<WorldOptions, 'seed' | 'config' | 'store'> {
   readonly remote: Model
+  /** Tells the provider that the mail exchangers of a destination show. */
+  readonly providerOf?: (destination: DestinationName) => string | null
   /** An open queue in place of `store`; it remains open during a restart. */
   readonly queue?: { readonly store: QueueStore; readonly reader: QueueReader }
 }
@@ -37,8 +39,8 @@ export class QueueWorld {
     world.relayEvents.listen((event, at) => this.history.push({ at: at - BEGINNING, event }))
   }
 
-  static async create({ remote: model, queue, ...options }: QueueWorldOptions): Promise<QueueWorld> {
-    const remote = new ModelledRemote(model)
+  static async create({ remote: model, providerOf, queue, ...options }: QueueWorldOptions): Promise<QueueWorld> {
+    const remote = new ModelledRemote(model, providerOf)
     const world = await createObservedWorld(options, {
       agent: (_agent, life) => remote.agentOf(life),
       ...(queue === undefined

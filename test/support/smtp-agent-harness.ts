@@ -22,7 +22,7 @@ import { ScriptedServer, type ServerScript, type ServerSession } from './scripte
 
 export const CONTENT = 'From: app@us.example\r\nSubject: hi\r\n\r\nHello.\r\n'
 
-type Tables = Partial<Pick<Config, 'transport_maps' | 'destination'>>
+type Tables = Partial<Pick<Config, 'transport_maps' | 'destination' | 'provider'>>
 
 export interface WorldOptions {
   /** Parameters as after `-o`. */

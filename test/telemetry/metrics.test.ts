@@ -17,6 +17,7 @@ const destination = (name: string, waiting: number, more: Partial<LiveDestinatio
   state: 'open',
   window: 5,
   messageRate: null,
+  provider: null,
   inFlight: 1,
   waiting,
   nextDueAt: null,

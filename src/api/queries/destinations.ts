@@ -1,12 +1,12 @@
 /** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
 import { globalNameOf, type SettingName } from '../../config/destination-settings.ts'
 import { destinationJson, type DestinationJson } from '../../presentation/destination-json.ts'
-import { destinationRow, destinationRows, type DestinationRow } from '../../presentation/destination-list.ts'
+import { destinationRow, destinationRows, providerOf, type DestinationRow } from '../../presentation/destination-list.ts'
 import { epochSeconds, jsonLines } from '../../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
-import { matchesPattern } from '../../store/filter-pattern.ts'
+import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
 import { maySee } from '../values/message-query.ts'
 import type { Visible } from './messages.ts'
@@ -72,9 +72,11 @@ export async function destinationPage(
   const live = new Map((await view.live.named(asked)).map((one) => [one.destination, one]))
   const records = new Map((await view.reader.destinationRecords()).map((record) => [record.name, record]))
   const loads = await Promise.all(asked.map((one) => view.reader.destinationLoad(one)))
+  const providers = await Promise.all(asked.map((one) => providerOf(view.reader, one, live.get(one))))
   const destinations = asked.flatMap((name, n): DestinationJson[] => {
     const load = loads[n]
-    return load === undefined ? [] : [destinationJson({ name, load, record: records.get(name), live: live.get(name) }, nodeOf(name))]
+    const row = { name, record: records.get(name), live: live.get(name), provider: providers[n] ?? null }
+    return load === undefined ? [] : [destinationJson({ ...row, load }, nodeOf(name))]
   })
   const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
   return { destinations, next, as_of: epochSeconds(wallNow(view)) }
@@ -111,11 +113,15 @@ const MOST_NAMES = 10_000
 
 /** Settings of a destination with the heading of the table that applies. */
 function settingsJson({ policies, loaded }: QueueView, name: DestinationName) {
-  const { settings, table } = policies().for(name)
-  const { written, writtenTables } = loaded()
+  const { settings, table, provider } = policies().for(name)
+  const { written, writtenTables, writtenProviders } = loaded()
   const own = table === null ? undefined : writtenTables.get(table)
+  const shared = provider === null ? undefined : writtenProviders.get(provider)
   const names = Object.keys(settings) as SettingName[]
-  return { table, values: Object.fromEntries(names.map((one) => [one, own?.get(one) ?? written.get(globalNameOf(one)) ?? ''])) }
+  return {
+    table,
+    values: Object.fromEntries(names.map((one) => [one, own?.get(one) ?? shared?.get(one) ?? written.get(globalNameOf(one)) ?? ''])),
+  }
 }
 
 /** One destination. Throws Problem when nothing is known of it. */

@@ -89,6 +89,8 @@ export const destination = z
     state: z.enum(['open', 'throttled', 'dead', 'suspended']),
     window: z.number().nullable(),
     message_rate: z.number().nullable(),
+    provider: textOrNull,
+    provider_rules: z.array(z.object({ rule: z.string(), action: z.string(), until: time, reply: z.string() })),
     in_flight: count,
     waiting: count,
     next_due_time: timeOrNull,

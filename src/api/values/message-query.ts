@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
 import { toFilter, type MessageConditions } from '../../queue/message-filter.ts'
-import { matchesPattern } from '../../store/filter-pattern.ts'
+import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { exactDestination, type QueueFilter } from '../../store/queue-reader.ts'
 import type { Instant } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'

@@ -30,13 +30,21 @@ function chosen(names: readonly string[]): readonly OptionName[] {
 const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
   JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
 
-function* tables({ config, writtenTransports, writtenTables, writtenDkim, writtenEvents }: LoadedConfig): Generator<string> {
+function* tables({
+  config,
+  writtenTransports,
+  writtenTables,
+  writtenProviders,
+  writtenDkim,
+  writtenEvents,
+}: LoadedConfig): Generator<string> {
   if (writtenTransports !== '') yield `transport_maps = ${writtenTransports}`
   if (config.transport_maps.size > 0) {
     yield '\n[transport_maps]'
     for (const [key, target] of config.transport_maps) yield `${JSON.stringify(key)} = ${target}`
   }
   yield* headed('destination', writtenTables)
+  yield* headed('provider', writtenProviders)
   yield* headed('dkim', writtenDkim)
   yield* headed('events', writtenEvents)
 }

@@ -3,6 +3,7 @@
  */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
+import { actionText } from '../../config/values/provider-table.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { destinationJson } from '../../presentation/destination-json.ts'
 import {
@@ -89,6 +90,13 @@ async function show(shell: Shell, asked: string, options: { readonly json?: true
   await shell.stdout.write(options.json === true ? jsonLine(destinationJson(row, nodeOf(row.name))) : screen(row, nodeOf(row.name), shell))
 }
 
+function providerText({ provider, live }: Row): string | null {
+  if (provider === null) return null
+  const shared = live?.provider
+  if (shared === null || shared === undefined) return provider.name
+  return `${provider.name}, ${shared.inFlight}${shared.limit === null ? '' : ` of at most ${shared.limit}`} in flight at all its destinations`
+}
+
 function screen(row: Row, node: string | null, { clock }: Shell): string {
   const now = clock.now()
   const { load, live } = row
@@ -104,6 +112,10 @@ function screen(row: Row, node: string | null, { clock }: Shell): string {
         : `${localTime(load.nextDueAt, clock)} (${relative(load.nextDueAt, now)})`,
     ],
     ['window', live === undefined ? null : `${live.window} at once${rateText(live)}, ${live.inFlight} in flight`],
+    ['provider', providerText(row)],
+    ...(row.provider?.effects ?? []).map(
+      ({ rule, action, until, reply }) => [`rule ${rule}`, `${actionText(action)}, ends ${relative(until, now)}: ${reply}`] as const,
+    ),
     ['last reply', siteStatus === null ? null : siteReason(siteStatus)],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)

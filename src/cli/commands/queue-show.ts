@@ -2,6 +2,7 @@
  * `deferd queue show`: explains why a message is still queued and what happens next.
  */
 import type { Command } from 'commander'
+import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
@@ -18,7 +19,10 @@ async function show(shell: Shell, id: string, options: { readonly json?: true },
   try {
     const story = await storyOf(reader, id)
     const live = options.json === true ? null : await shell.liveDestinations(config)
-    const policies = new DestinationPolicies(config)
+    const providers = new ProviderDirectory()
+    const members = config.provider.size === 0 ? [] : await reader.membersOfProviders()
+    for (const { destination, provider } of members) providers.set(destination, provider)
+    const policies = new DestinationPolicies(config, providers)
     const facts = { story, records: recordsByName(await reader.destinationRecords()), live, policies, clock: shell.clock }
     await shell.stdout.write(options.json === true ? jsonLine(storyJson(facts)) : storyText(facts, displayOf(shell)))
   } finally {

@@ -22,12 +22,23 @@ class Walker {
   walk(): void {
     for (this.#skipBlank(); this.#at < this.#text.length; this.#skipBlank()) {
       const heading = this.#peek() === '['
+      const isElement = this.#peek(2) === '[['
       while (this.#peek() === '[') this.#step()
       const key = this.#key()
-      if (heading) this.#table = key
+      if (heading) this.#table = isElement ? this.#element(key) : key
       const path = keyPath(...(heading ? key : [...this.#table, ...key]))
       if (!this.lines.has(path)) this.lines.set(path, this.#line)
       this.#skipValue()
+    }
+  }
+
+  /** The next element of a list of tables, with its number as the last part. */
+  #element(key: readonly string[]): readonly string[] {
+    for (let n = 0; ; n++) {
+      const element = [...key, String(n)]
+      if (this.lines.has(keyPath(...element))) continue
+      this.lines.set(keyPath(...element), this.#line)
+      return element
     }
   }
 

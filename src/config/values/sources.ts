@@ -23,6 +23,9 @@ export interface RawSettings {
   /** Value of transport_maps where it is a text or a list of lookup tables; null for a table or none. */
   transportTables: RawValue | null
   readonly destinations: Map<string, Map<string, RawValue>>
+  readonly providers: Map<string, Map<string, RawValue>>
+  /** Positions of the keys of each provider's rules. */
+  readonly whereOfRule: Map<string, (n: number, key: string) => string>
   readonly dkim: Map<string, Map<string, RawValue>>
   readonly events: Map<string, Map<string, RawValue>>
 }
@@ -55,7 +58,7 @@ export interface ConfigSources {
   readonly defaultFiles?: DefaultFiles | undefined
 }
 
-const TABLES = new Set(['transport_maps', 'destination', 'dkim', 'events'])
+const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events'])
 
 function readIfThere(path: string): string | undefined {
   try {
@@ -122,12 +125,13 @@ export function addTables(
     else if (name === 'transport_maps') {
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
-      const target = name === 'dkim' ? raw.dkim : name === 'events' ? raw.events : raw.destinations
+      const target = { dkim: raw.dkim, events: raw.events, provider: raw.providers }[name] ?? raw.destinations
       for (const [heading, table] of Object.entries(value)) {
         if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [${name}."${heading}"]` })
         else {
           const settings = Object.entries(table).map(([key, set]) => [key, { value: set, where: where(name, heading, key) }] as const)
           target.set(heading, new Map(settings))
+          if (name === 'provider') raw.whereOfRule.set(heading, (n, key) => where(name, heading, 'rule', String(n), key))
         }
       }
     }

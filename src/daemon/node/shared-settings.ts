@@ -14,7 +14,7 @@ const SHARED: readonly OptionName[] = [
   'node_lease',
 ]
 
-export function sharedSettings({ config, written, writtenTables, writtenEvents }: LoadedConfig): string {
+export function sharedSettings({ config, written, writtenTables, writtenProviders, writtenEvents }: LoadedConfig): string {
   const hash = createHash('sha256')
   for (const name of SHARED.toSorted()) hash.update(`${name}=${written.get(name) ?? ''}\n`)
   const lines = [
@@ -22,6 +22,9 @@ export function sharedSettings({ config, written, writtenTables, writtenEvents }
     ...[...writtenTables].flatMap(([heading, table]) => [...table].map(([name, value]) => JSON.stringify([heading, name, value]))),
     ...[...writtenEvents].flatMap(([subscription, table]) =>
       [...table].map(([name, value]) => JSON.stringify(['events', subscription, name, value])),
+    ),
+    ...[...writtenProviders].flatMap(([provider, table]) =>
+      [...table].map(([name, value]) => JSON.stringify(['provider', provider, name, value])),
     ),
   ]
   for (const line of lines.toSorted()) hash.update(`${line}\n`)

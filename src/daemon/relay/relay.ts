@@ -10,6 +10,7 @@ import { noticeSettings, type NoticeSettings } from '../../bounce/notice-writer.
 import { SubmissionReturner } from '../../bounce/rejected-submission.ts'
 import type { Templates } from '../../bounce/templates.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
+import { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { Config } from '../../config/options.ts'
 import { parseSignedFields } from '../../config/values/signed-fields.ts'
 import { loadDkimKeys, type DkimKeys } from '../../dkim/keys.ts'
@@ -117,6 +118,8 @@ export class Relay {
   readonly recorder: EventRecorder
   readonly status: RelayStatus
   readonly #deps: RelayDeps
+  /** Providers of destinations. They outlive a reload. */
+  readonly #providers = new ProviderDirectory()
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
   readonly #submissions: SubmissionReturner
@@ -157,6 +160,7 @@ export class Relay {
       }),
       limits: () => activeLimits(this.#rules.config),
       policies: () => this.#rules.policies,
+      providers: this.#providers,
       notices: () => this.#rules.notices,
       draw: (key) => random.draw(key),
       noticeDue: (message) => this.#mailerDaemon.noticeDue(message),
@@ -259,7 +263,7 @@ export class Relay {
   #compile({ config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
     const { clock, random, net, store, membership = SOLE_MEMBERSHIP, events } = this.#deps
     const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
-    const policies = new DestinationPolicies(config)
+    const policies = new DestinationPolicies(config, this.#providers)
     const opened = tables ?? openTables(config).tables
     const rewriting = Rewriting.of(config, opened)
     const signing = this.#signing(config, dkimKeys)

@@ -4,6 +4,7 @@
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
+import { providerOfHosts } from '../../config/values/provider-table.ts'
 import { SECOND, withTimeout, type Duration, type Instant } from '../../system/clock.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
@@ -93,8 +94,8 @@ export class Attempt {
   /** True while the configuration names the current next hop. */
   #configured = false
   #over = false
-  /** True when the lease of this node ended before a connection or a mail transaction, so that neither may begin. */
-  #leaseEnded = false
+  /** True when no connection or mail transaction may begin: the lease of this node has ended, or the delivery belongs to another provider. */
+  #mayNotBegin = false
   #relay: string | null = null
   #connectionUse = 1
   #transmittingAt: Instant | undefined
@@ -117,7 +118,7 @@ export class Attempt {
     this.#bounceUnsendable()
     for (const hop of this.#route.nexthops) if (!this.#ended) await this.#tryHop(hop)
     if (!this.#relayIsListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
-    if (this.#leaseEnded && this.#outcomes.isUntried) return 'not-begun'
+    if (this.#mayNotBegin && this.#outcomes.isUntried) return 'not-begun'
     const endedAt = this.#deps.clock.now()
     return {
       ...this.#outcomes.close(),
@@ -130,7 +131,7 @@ export class Attempt {
   }
 
   get #ended(): boolean {
-    if (this.#over || this.#leaseEnded || this.#outcomes.settled || this.#options.signal.aborted) return true
+    if (this.#over || this.#mayNotBegin || this.#outcomes.settled || this.#options.signal.aborted) return true
     return this.#deps.clock.monotonic() >= this.#endBy
   }
 
@@ -158,6 +159,7 @@ export class Attempt {
     if (search === undefined) return this.#lookupTimedOut(hop)
     this.#deps.rehearsal?.searched(hop, search, policy.sts)
     if (search.kind === 'failed') return this.#lookupFailed(hop, search)
+    if (!this.#isAdmitted(hop, search.hosts)) return
     this.#relayIsListed ||= search.relayIsListed && hop.origin === 'recipient'
     const context = { hop, key, sts: policy.sts, perHost }
     for (const host of search.hosts) {
@@ -200,6 +202,15 @@ export class Attempt {
       this.#outcomes.recordAll({ outcome: 'deferred', status, elsewhere: true }, undefined, true)
     }
     return undefined
+  }
+
+  /** Asks whether the delivery may begin, by the provider of the best mail exchanger of the first next hop. */
+  #isAdmitted(hop: NextHop, hosts: readonly Host[]): boolean {
+    const { admits } = this.#options
+    const { provider } = this.#deps.config
+    if (admits === undefined || provider.size === 0 || !hop.mx || hop !== this.#route.nexthops[0]) return true
+    this.#mayNotBegin ||= !admits(providerOfHosts(provider, hosts))
+    return !this.#mayNotBegin
   }
 
   get #sessionsUsedUp(): boolean {
@@ -300,7 +311,7 @@ export class Attempt {
   async #open(host: Host, { hop, key }: HopContext, tls: TlsTerms): Promise<SmtpSession | FailedSession | undefined> {
     // A process that was stopped during the look-ups may resume here, after it was taken over.
     if (!this.#deps.holds()) {
-      this.#leaseEnded = true
+      this.#mayNotBegin = true
       return undefined
     }
     return openHostSession(host, this.#deps, {
@@ -339,7 +350,7 @@ export class Attempt {
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
     if (transcript.stale && !this.#options.signal.aborted) return false
     if (transcript.leaseEnded === true) {
-      this.#leaseEnded = true
+      this.#mayNotBegin = true
       session.quit()
       return true
     }

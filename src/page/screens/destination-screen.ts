@@ -161,6 +161,11 @@ export function destinationScreen(view: View, { destination: one, causes, sender
             ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
+        ['provider', one.provider],
+        ...one.provider_rules.map(
+          ({ rule, action, until, reply }) =>
+            [`rule ${rule}`, html`${action}, ends ${due(view, until)}: <code class="reply">${reply}</code>`, 'wide' as const] as const,
+        ),
         ['next due', one.next_due_time === null || one.state === 'dead' || one.state === 'suspended' ? null : due(view, one.next_due_time)],
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],

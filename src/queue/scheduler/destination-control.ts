@@ -62,11 +62,11 @@ export class DestinationControl {
   async compare(wanted: (name: DestinationName) => boolean): Promise<void> {
     const { store, table } = this.#deps
     const saved = new Map((await store.destinations()).map((record) => [record.name, record]))
-    const suspended = [...table.all].filter(({ access }) => access.kind === 'suspended').map(({ name }) => name)
+    const suspended = [...table.all].filter(({ ownAccess }) => ownAccess.kind === 'suspended').map(({ name }) => name)
     for (const name of suspended)
       if (wanted(name) && (saved.get(name)?.suspension ?? null) === null) await this.resume(name, ANOTHER_NODE, 'recorded')
     for (const { name, suspension } of saved.values()) {
-      if (suspension !== null && wanted(name) && table.get(name).access.kind !== 'suspended')
+      if (suspension !== null && wanted(name) && table.get(name).ownAccess.kind !== 'suspended')
         await this.suspend(name, suspension, 'recorded')
     }
   }
@@ -75,8 +75,8 @@ export class DestinationControl {
   async received({ name, suspension }: DestinationRecord): Promise<void> {
     const destination = this.#deps.table.get(name)
     if (suspension !== null) await this.suspend(name, suspension, 'recorded')
-    else if (destination.access.kind === 'suspended') await this.resume(name, ANOTHER_NODE, 'recorded')
-    else if (destination.access.kind === 'dead') await this.#save(destination)
+    else if (destination.ownAccess.kind === 'suspended') await this.resume(name, ANOTHER_NODE, 'recorded')
+    else if (destination.ownAccess.kind === 'dead') await this.#save(destination)
   }
 
   /**
@@ -92,7 +92,7 @@ export class DestinationControl {
     // A refusal at connect while other deliveries are in flight is about their number, which the window limits.
     if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
     const change = destination.learn(result, begunAs, clock.now())
-    const { access, window } = destination
+    const { ownAccess: access, window } = destination
     const happened = changeOf(change, destination, clock.wallOffset())
     if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
     if (happened !== undefined) events.emit(happened)
@@ -102,12 +102,14 @@ export class DestinationControl {
       events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
   }
 
-  #learnRate({ job, destination }: RunningDelivery, { outcomes }: AttemptResult): void {
+  /** The destinations of a provider share its rate. */
+  #learnRate({ job, destination, provider }: RunningDelivery, { outcomes }: AttemptResult): void {
     const { clock, events } = this.#deps
-    const lowered = destination.learnRate({ outcomes: outcomes.values(), fresh: job.request.fresh, now: clock.monotonic() })
+    const lowered = (provider ?? destination).learnRate({ outcomes: outcomes.values(), fresh: job.request.fresh, now: clock.monotonic() })
     if (lowered === undefined) return
     const { rate, refusal } = lowered
-    const text = `destination ${destination.name}: message rate lowered to ${rate.toFixed(1)} per minute: ${refusal.reply ?? refusal.reason}`
+    const name = provider === null ? `destination ${destination.name}` : `provider ${provider.name}`
+    const text = `${name}: message rate lowered to ${rate.toFixed(1)} per minute: ${refusal.reply ?? refusal.reason}`
     events.emit({ kind: 'note', level: 'info', text })
   }
 
@@ -129,7 +131,7 @@ export class DestinationControl {
   /** Ends a suspension; resolves when that is committed. No mail is attempted before the commit. Rejects as `suspend` does. */
   async resume(name: DestinationName, by: string, order: 'new' | 'recorded' = 'new'): Promise<void> {
     const { table, due, events, recorder, scheduler } = this.#deps
-    if (table.known(name)?.access.kind !== 'suspended') return
+    if (table.known(name)?.ownAccess.kind !== 'suspended') return
     const happened = { kind: 'resumed', destination: name, by } as const
     const kept = order === 'new' ? recorder.of(happened) : undefined
     const destination = await this.#decide({ name, suspension: null, kept }, (one) => one.reopen())
@@ -141,7 +143,7 @@ export class DestinationControl {
   /** Resumes the destinations whose suspension has ended, and sets the alarm for the next end. */
   async #endSuspensions(): Promise<void> {
     const { clock, table, storeHealth } = this.#deps
-    for (const { name, access } of table.all) {
+    for (const { name, ownAccess: access } of table.all) {
       const until = access.kind === 'suspended' ? access.suspension.until : null
       if (until === null) continue
       if (until > clock.now()) this.#suspensionEnds.expect(until)
@@ -159,7 +161,8 @@ export class DestinationControl {
     const { table, events, recorder, tasks } = this.#deps
     const destination = table.get(name)
     destination.forgetRate()
-    if (destination.access.kind !== 'dead') return
+    destination.provider?.forgetRate()
+    if (destination.ownAccess.kind !== 'dead') return
     destination.reopen()
     const happened = { kind: 'revived', destination: name, answered: false } as const
     events.emit(happened)
@@ -169,11 +172,11 @@ export class DestinationControl {
   /** Commits an operator's decision, then applies it. */
   async #decide({ name, suspension, kept }: Decision, apply: (destination: Destination) => void): Promise<Destination> {
     const { store, table } = this.#deps
-    const before = table.get(name).access
+    const before = table.get(name).ownAccess
     await this.#committing(table.get(name), () => store.saveDestination(ordered(name, suspension), kept))
     // The destination may have been dropped from memory and created again during the commit.
     const destination = table.get(name)
-    const overtaken = destination.access !== before
+    const overtaken = destination.ownAccess !== before
     apply(destination)
     // Health changed during the commit, and the record of that change may have been overwritten. So the current health is saved
     // again.
@@ -210,7 +213,7 @@ export const suspended = (destination: DestinationName, suspension: Suspension) 
   ({ kind: 'suspended', destination, ...suspension }) as const
 
 /** Event of a change of health by a delivery. */
-function changeOf(change: ReturnType<Destination['learn']>, { name, access }: Destination, offset: Duration) {
+function changeOf(change: ReturnType<Destination['learn']>, { name, ownAccess: access }: Destination, offset: Duration) {
   if (change === 'revived') return { kind: 'revived', destination: name, answered: true } as const
   if (change !== 'died' || access.kind !== 'dead') return undefined
   return { kind: 'died', destination: name, until: access.until - offset, siteStatus: access.siteStatus } as const

@@ -9,6 +9,7 @@ import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
 import { Destination } from './destination.ts'
 import type { Job } from './job-queue.ts'
 import { Preemption } from './preemption.ts'
+import { Provider } from './provider.ts'
 
 /** A job that was selected for delivery. */
 export interface RunningDelivery {
@@ -18,6 +19,8 @@ export interface RunningDelivery {
   readonly begunAs: number
   /** True for a delivery that ignores turns: the process limit does not count the delivery, and no rate delay follows. */
   readonly alone: boolean
+  /** The provider under whose limits it was begun; null for none. */
+  readonly provider: Provider | null
 }
 
 export class DestinationTable {
@@ -27,6 +30,11 @@ export class DestinationTable {
   readonly #destinations = new Map<DestinationName, Destination>()
   /** Destinations that may be ready, in the order of their turns. */
   readonly #turns = new Set<Destination>()
+  readonly #providers = new Map<string, Provider>()
+  /** Ready destinations that wait for the limits of a provider, in the order of their turns. */
+  readonly #blocked = new Map<Provider, Set<Destination>>()
+  /** Providers of waiting jobs. */
+  readonly #providerOfJob = new Map<Job, Provider>()
   readonly #preemption: Preemption
   /** Transports with a delivery in progress, or with a delay after a delivery. */
   readonly #busyTransports = new Set<string>()
@@ -47,10 +55,30 @@ export class DestinationTable {
   get(name: DestinationName): Destination {
     let destination = this.#destinations.get(name)
     if (destination === undefined) {
-      destination = new Destination(name, this.#policies)
+      destination = new Destination(name, this.#policies, () => this.#providerFor(name))
       this.#destinations.set(name, destination)
     }
     return destination
+  }
+
+  /** The provider with this name, which is created when it is missing. */
+  provider(name: string): Provider {
+    let provider = this.#providers.get(name)
+    if (provider === undefined) {
+      provider = new Provider(name, () => this.#policies().providers.get(name))
+      this.#providers.set(name, provider)
+    }
+    return provider
+  }
+
+  get providers(): IterableIterator<Provider> {
+    return this.#providers.values()
+  }
+
+  #providerFor(destination: DestinationName): Provider | null {
+    if (this.#policies().providers.size === 0) return null
+    const { provider } = this.#policies().for(destination)
+    return provider === null ? null : this.provider(provider)
   }
 
   known(name: DestinationName): Destination | undefined {
@@ -69,11 +97,13 @@ export class DestinationTable {
   forget(destination: Destination): void {
     if (this.#destinations.get(destination.name) === destination) this.#destinations.delete(destination.name)
     this.#turns.delete(destination)
+    this.#unblock(destination)
   }
 
   /** Number of recipients for which the active queue has room at a destination. */
   room(destination: Destination, othersWait: boolean): number {
-    return this.#active.room(destination.waitingRecipients, othersWait)
+    // The destinations of a provider count as one, so that they do not fill the active queue.
+    return this.#active.room(Math.max(destination.waitingRecipients, destination.provider?.waitingRecipients ?? 0), othersWait)
   }
 
   /** Adds a job that the active queue has already counted. */
@@ -81,13 +111,17 @@ export class DestinationTable {
     const destination = this.get(job.request.destination)
     destination.push(job)
     this.#preemption.added(job)
+    this.#entered(job, destination.provider)
     this.stir(destination)
     return destination
   }
 
-  /** If the destination is ready, appends it to the order of turns. */
+  /** If the destination is ready, appends it to the order of turns, or to those that wait for the limits of its provider. */
   stir(destination: Destination): void {
-    if (destination.ready) this.#turns.add(destination)
+    if (!destination.ready) return
+    const { provider } = destination
+    if (provider !== null && (this.#blocked.get(provider)?.size ?? 0) > 0) this.#block(destination, provider)
+    else this.#turns.add(destination)
   }
 
   /**
@@ -95,11 +129,24 @@ export class DestinationTable {
    */
   next(now: Instant, monotonicTime: Duration): RunningDelivery | undefined {
     if (this.#running >= this.#limits().deliveries) return undefined
+    do {
+      const selected = this.#select(now, monotonicTime)
+      if (selected !== undefined) return selected
+    } while (this.#admitBlocked())
+    return undefined
+  }
+
+  #select(now: Instant, monotonicTime: Duration): RunningDelivery | undefined {
     for (const destination of this.#turns) {
       if (this.#busyTransports.has(destination.transport)) continue
       const head = destination.ready ? destination.peek() : undefined
       if (head === undefined) {
         this.#turns.delete(destination)
+        continue
+      }
+      const { provider } = destination
+      if (provider?.hasRoom === false) {
+        this.#block(destination, provider)
         continue
       }
       const preempting = this.#preemption.before(head, now, (job) => this.#mayStart(this.get(job.request.destination)))
@@ -111,18 +158,56 @@ export class DestinationTable {
   }
 
   #mayStart(destination: Destination): boolean {
-    return destination.ready && !this.#busyTransports.has(destination.transport)
+    return destination.ready && destination.provider?.hasRoom !== false && !this.#busyTransports.has(destination.transport)
   }
 
   #begin(job: Job, monotonicTime: Duration): RunningDelivery {
     const destination = this.get(job.request.destination)
     destination.take(job)
     this.#preemption.selected(job)
+    this.#left(job)
     this.#running++
     if (this.#limits().transportDelay > 0) this.#busyTransports.add(destination.transport)
     const begunAs = destination.begin(monotonicTime)
+    const { provider } = destination
+    provider?.begin()
     this.stir(destination)
-    return { job, destination, begunAs, alone: false }
+    return { job, destination, begunAs, alone: false, provider }
+  }
+
+  /** Lets a destination wait for the limits of its provider, after those that wait already. */
+  #block(destination: Destination, provider: Provider): void {
+    this.#turns.delete(destination)
+    const blocked = this.#blocked.get(provider) ?? new Set()
+    this.#blocked.set(provider, blocked.add(destination))
+  }
+
+  #unblock(destination: Destination): void {
+    for (const blocked of this.#blocked.values()) blocked.delete(destination)
+  }
+
+  /** Gives a turn to the destination that has waited longest for each provider that has room. Returns false when there is none. */
+  #admitBlocked(): boolean {
+    let admitted = false
+    for (const [provider, blocked] of this.#blocked) {
+      const [first] = provider.hasRoom ? blocked : []
+      if (first === undefined) continue
+      blocked.delete(first)
+      this.#turns.add(first)
+      admitted = true
+    }
+    return admitted
+  }
+
+  #entered(job: Job, provider: Provider | null): void {
+    if (provider === null) return
+    this.#providerOfJob.set(job, provider)
+    provider.addWaiting(job.request.recipients.length)
+  }
+
+  #left(job: Job): void {
+    this.#providerOfJob.get(job)?.addWaiting(-job.request.recipients.length)
+    this.#providerOfJob.delete(job)
   }
 
   /** Counts a delivery that ignores turns. */
@@ -130,12 +215,15 @@ export class DestinationTable {
     const { message, recipients, destination: name } = job.request
     const destination = this.get(name)
     this.#active.reserve(message.id, recipients.length)
-    return { job, destination, begunAs: destination.begin(monotonicTime), alone: true }
+    const { provider } = destination
+    provider?.begin()
+    return { job, destination, begunAs: destination.begin(monotonicTime), alone: true, provider }
   }
 
   /** Frees the slot and the place in the window after the outcome of a delivery is committed. */
-  finished({ job, destination, alone }: RunningDelivery, monotonicTime: Duration): void {
+  finished({ job, destination, alone, provider }: RunningDelivery, monotonicTime: Duration): void {
     if (!alone) this.#running--
+    provider?.end()
     destination.end(monotonicTime)
     this.#active.release(job.request.message.id, job.request.recipients.length)
     this.stir(destination)
@@ -155,8 +243,10 @@ export class DestinationTable {
   /** Removes the waiting jobs of a destination, also from the counts of the active queue. */
   withdraw(destination: Destination): readonly Job[] {
     this.#turns.delete(destination)
+    this.#unblock(destination)
     const jobs = destination.drain()
     for (const job of jobs) {
+      this.#left(job)
       this.#preemption.withdrawn(job)
       this.#active.release(job.request.message.id, job.request.recipients.length)
     }

@@ -25,12 +25,14 @@ import {
   type DestinationHealth,
 } from './destination-health.ts'
 import { JobQueue, type Job } from './job-queue.ts'
+import type { Provider } from './provider.ts'
 
 export class Destination {
   readonly name: DestinationName
   /** Transport named in the destination; `smtp` when the name has none. */
   readonly transport: string
   readonly #policies: () => DestinationPolicies
+  readonly #provider: () => Provider | null
   readonly #jobs = new JobQueue()
   readonly #rate = new AdaptiveRate()
   #health: DestinationHealth
@@ -46,10 +48,11 @@ export class Destination {
   #commits = 0
   #released = false
 
-  constructor(name: DestinationName, policies: () => DestinationPolicies) {
+  constructor(name: DestinationName, policies: () => DestinationPolicies, provider: () => Provider | null = () => null) {
     this.name = name
     this.transport = /^(?:smtp|lmtp|discard|error)(?=:)/.exec(name)?.[0] ?? 'smtp'
     this.#policies = policies
+    this.#provider = provider
     this.#health = freshHealth(this.settings)
   }
 
@@ -58,8 +61,26 @@ export class Destination {
     return this.#policies().for(this.name).settings
   }
 
-  get access(): Access {
+  /** The provider whose limits it shares; null for none. */
+  get provider(): Provider | null {
+    return this.#provider()
+  }
+
+  /** Whether mail is attempted, without regard to the provider. */
+  get ownAccess(): Access {
     return this.#health.access
+  }
+
+  /** Due time of the earliest mail in the store; null when none is known. */
+  get nextDueAt(): Instant | null {
+    return this.#nextDueAt
+  }
+
+  /** Whether mail is attempted. A suspension of the provider comes before the state of the destination itself. */
+  get access(): Access {
+    const { access } = this.#health
+    const suspension = access.kind === 'suspended' ? null : (this.provider?.suspension ?? null)
+    return suspension === null ? access : { kind: 'suspended', suspension }
   }
 
   /** Maximum number of concurrent deliveries. */
@@ -195,15 +216,15 @@ export class Destination {
 
   /** Updates the health after the delivery `begunAs`, which `inFlight` still counts. Returns the change of access, if any. */
   learn(result: Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'>, begunAs: number, now: Instant): 'died' | 'revived' | 'same' {
-    const before = this.access
+    const before = this.#health.access
     const alone = this.#inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
     const { settings } = this
     this.#health = learned(this.#health, result, { settings, now, alone, inFlight: this.#inFlight, begunAs, latestBegun: this.#begun })
-    if (this.access === before) return 'same'
-    return this.access.kind === 'dead' ? 'died' : 'revived'
+    if (this.#health.access === before) return 'same'
+    return this.#health.access.kind === 'dead' ? 'died' : 'revived'
   }
 
-  /** Updates the adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
+  /** Updates its own adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
   learnRate(facts: RateFacts): LoweredRate | undefined {
     return this.#rate.learn(facts)
   }
@@ -214,7 +235,7 @@ export class Destination {
 
   /** Resets the window when no delivery is in progress and none has ended for `minimal_backoff_time`. */
   refresh(now: Duration): void {
-    if (this.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
+    if (this.#health.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
     if (now - this.#lastEndedAt < this.settings.minimal_backoff_time) return
     this.#health = withFreshWindow(this.#health, this.settings)
     this.#lastEndedAt = null
@@ -281,17 +302,21 @@ export class Destination {
 
   /** True when the destination has no state that must be kept. */
   get forgettable(): boolean {
-    return this.access.kind === 'open' && this.isSettled && this.#nextDueAt === null && this.#lastEndedAt === null
+    return this.#health.access.kind === 'open' && this.isSettled && this.#nextDueAt === null && this.#lastEndedAt === null
   }
 
   /** State at `now` on the monotonic clock. */
   status(now: Duration): LiveDestination {
-    const { access, siteStatus } = this.#health
+    const { siteStatus } = this.#health
+    const { access, provider } = this
+    const isDelayed = this.#delays > 0 || this.#rate.at(now) !== null || provider?.isThrottled(now) === true
+    const rates = [this.messageRate(now), provider?.messageRate(now) ?? null].filter((rate) => rate !== null)
     return {
       destination: this.name,
-      state: stateOf(this.#health, this.settings, this.#delays > 0 || this.#rate.at(now) !== null),
+      state: stateOf({ ...this.#health, access }, this.settings, isDelayed),
+      provider: provider?.status() ?? null,
       window: this.window,
-      messageRate: this.messageRate(now),
+      messageRate: rates.length === 0 ? null : Math.min(...rates),
       inFlight: this.#inFlight,
       waiting: this.#jobs.recipients,
       nextDueAt: this.#nextDueAt,

@@ -1,7 +1,7 @@
-/** Delays between deliveries: the message rate of a destination, `destination_rate_delay`, `default_transport_rate_delay`. */
+/** Delays between deliveries: the message rates of a destination and of its provider, `destination_rate_delay`, `default_transport_rate_delay`. */
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Destination } from './destination.ts'
-import type { DestinationTable } from './destination-table.ts'
+import type { DestinationTable, RunningDelivery } from './destination-table.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
 
 export interface RateDelaysDeps {
@@ -26,8 +26,16 @@ export class RateDelays {
   }
 
   /** Starts the delays that are measured from the start of a delivery. */
-  begun(destination: Destination): void {
-    this.#delay(destination, destination.delayAfterBegin(this.#clock.monotonic()))
+  begun({ destination, provider }: Pick<RunningDelivery, 'destination' | 'provider'>): void {
+    const now = this.#clock.monotonic()
+    this.#delay(destination, destination.delayAfterBegin(now))
+    const shared = provider?.delayAfterBegin(now) ?? 0
+    if (provider === null || shared === 0) return
+    provider.beginDelay()
+    this.#clock.after(shared, () => {
+      provider.endDelay()
+      this.#scheduler.dispatch()
+    })
   }
 
   /** Starts the delays that are measured from the end of a delivery. */

@@ -7,6 +7,7 @@
  */
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
@@ -30,6 +31,7 @@ import { ForcedExpiry } from './forced-expiry.ts'
 import { GiveBack } from './give-back.ts'
 import { earliestDue } from './lifecycle.ts'
 import { PoisonRetry } from './poison-retry.ts'
+import { ProviderControl } from './provider-control.ts'
 import { RateDelays } from './rate-delays.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
 import { ShardTransfer } from './shard-transfer.ts'
@@ -46,6 +48,8 @@ export interface SchedulerDeps {
   readonly membership: Membership
   readonly limits: () => ActiveLimits
   readonly policies: () => DestinationPolicies
+  /** Providers of destinations, from which `policies` chooses settings. The scheduler fills it. */
+  readonly providers: ProviderDirectory
   readonly notices: () => NoticeSettings
   /** Returns a number in [0, 1) that depends only on the name; see Random.draw. */
   readonly draw: (key: string) => number
@@ -68,6 +72,7 @@ export class Scheduler {
   readonly #forcedExpiry: ForcedExpiry
   readonly #poisonRetry: PoisonRetry
   readonly #shards: ShardTransfer
+  readonly #providers: ProviderControl
   readonly #tasks = new TaskSet((error) => this.#abandoned(error))
   #dispatching = false
   #started = false
@@ -99,7 +104,8 @@ export class Scheduler {
     const loops = { ...loop, due: this.#due, expiry: this.#expiry }
     this.#giveBack = new GiveBack({ ...loops, events, returned: (message) => this.#reportAtRest(message) })
     this.#control = new DestinationControl({ ...loops, events, recorder })
-    this.#shards = new ShardTransfer({ ...loops, membership, control: this.#control })
+    this.#shards = new ShardTransfer({ ...loops, membership, control: this.#control, recallProviders: () => this.#providers.recall() })
+    this.#providers = new ProviderControl({ ...loops, events, directory: deps.providers, shards: this.#shards })
     storeHealth.onRecovery(() => this.resumeWork())
   }
 
@@ -108,6 +114,7 @@ export class Scheduler {
    * starts deliveries.
    */
   async start(): Promise<void> {
+    await this.#providers.recall()
     await this.#control.recall()
     for (const { destination, dueAt } of await this.#deps.store.destinationsDue()) this.#due.expect(destination, dueAt)
     this.#started = true
@@ -123,6 +130,7 @@ export class Scheduler {
     this.#poisonRetry.stop()
     this.#expiry.stop()
     this.#control.stop()
+    this.#providers.stop()
     this.#due.arm(true)
     for (const request of this.#forcedExpiry.drain()) this.#tasks.add(this.#giveBackForced(request))
     const deadline = clock.after(grace, () => storeHealth.abandon())
@@ -235,14 +243,15 @@ export class Scheduler {
     if (request.forcedExpire) return this.#enter([request])
     const { clock, storeHealth } = this.#deps
     const destination = this.#table.get(request.destination)
-    const mayStart = destination.access.kind === 'open' && this.#shards.schedules(destination.name) && !storeHealth.unavailable
+    const isOpen = destination.access.kind === 'open' && destination.provider?.hasRoom !== false
+    const mayStart = isOpen && this.#shards.schedules(destination.name) && !storeHealth.unavailable
     if (!mayStart) return this.#giveBack.requests(destination, [request])
     await this.#deliver(this.#table.beginAlone({ request, activatedAt: clock.now() }, clock.monotonic()))
   }
 
   async #deliver(running: RunningDelivery): Promise<void> {
-    const { job, destination, alone } = running
-    if (!alone) this.#rateDelays.begun(destination)
+    const { job, alone } = running
+    if (!alone) this.#rateDelays.begun(running)
     if (this.#waitedTooLong(running)) await this.#settlements.expired(job.request, NEVER_STARTED)
     else await this.#attempt(running)
     this.#finished(running)
@@ -262,6 +271,7 @@ export class Scheduler {
     const result = await this.#deps.agent.deliver(job.request, {
       keepConnection: this.#keepsConnection(destination),
       signal: this.#deps.storeHealth.abandoned,
+      admits: (provider) => this.#providers.admits(running, provider),
     })
     if (result === 'not-begun') return this.#returnUnbegun(running)
     const unread = await unreadRecipients(this.#deps, job.request, result)
@@ -270,6 +280,7 @@ export class Scheduler {
     // schedule.
     const returned = result.congestion === 'early' && destination.inFlight > 1
     this.#control.learn(running, result)
+    this.#providers.learn(running, result)
     if (result.unreadable !== undefined) return this.#settlements.unreadable(job.request.message, result.unreadable)
     const answered = unread.length === 0 ? job : { ...job, request: withoutRecipients(job.request, unread) }
     const settlement = await this.#settlements.attempted(answered, result, returned)
@@ -369,6 +380,8 @@ export class Scheduler {
       const happened = this.#deps.recorder.of({ kind: 'resumed', destination: name, by })
       return this.#deps.store.saveDestination(ordered(name, null), happened)
     }
+    const provider = this.#table.known(name)?.provider ?? null
+    if (provider !== null) this.#providers.resume(provider, by)
     await this.#control.resume(name, by)
   }
 

@@ -22,6 +22,7 @@ export interface ShardTransferDeps {
   readonly table: DestinationTable
   readonly due: DueQueue
   readonly control: DestinationControl
+  readonly recallProviders: () => Promise<void>
   readonly scheduler: Pick<SchedulerPort, 'giveBackWaiting'>
 }
 
@@ -56,10 +57,11 @@ export class ShardTransfer {
 
   /** Loads the saved destinations of the shards, then schedules their mail. */
   async take(shards: readonly Shard[]): Promise<void> {
-    const { store, storeHealth, table, due, control } = this.#deps
+    const { store, storeHealth, table, due, control, recallProviders } = this.#deps
     const isTaken = within(shards)
     for (const shard of shards) this.#loading.add(shard)
     for (const destination of this.#among(isTaken)) if (destination.isSettled) table.forget(destination)
+    await storeHealth.retryUntilCommitted(recallProviders)
     await storeHealth.retryUntilCommitted(() => control.recall(isTaken))
     // Mail that is queued from now on is scheduled as it comes, so the list of all mail is read after this.
     for (const shard of shards) this.#loading.delete(shard)
@@ -78,8 +80,25 @@ export class ShardTransfer {
     await Promise.all(releasing)
   }
 
+  /**
+   * Gives the waiting mail of a destination back and waits for its deliveries, at most PATIENCE. Then makes a change after which another node
+   * may schedule the destination, and schedules the mail again where it is due here.
+   */
+  async rejoin(destination: Destination, change: () => Promise<void>): Promise<void> {
+    const { storeHealth, table, due } = this.#deps
+    await this.#giveBackAll([destination])
+    if (!storeHealth.abandoned.aborted) await change()
+    table.forget(destination)
+    if (destination.nextDueAt !== null) due.expect(destination.name, destination.nextDueAt)
+  }
+
   async #empty(leaving: readonly Destination[]): Promise<void> {
-    const { clock, storeHealth, table, due, scheduler } = this.#deps
+    await this.#giveBackAll(leaving)
+    for (const destination of leaving) this.#deps.table.forget(destination)
+  }
+
+  async #giveBackAll(leaving: readonly Destination[]): Promise<void> {
+    const { clock, storeHealth, due, scheduler } = this.#deps
     for (const destination of leaving) {
       destination.release()
       due.forget(destination)
@@ -88,7 +107,6 @@ export class ShardTransfer {
     const deadline = clock.monotonic() + PATIENCE
     const isWaitedFor = (one: Destination) => one.isCommitting || (!one.isSettled && clock.monotonic() < deadline)
     while (leaving.some(isWaitedFor) && !storeHealth.abandoned.aborted) await sleep(clock, LOOK, storeHealth.abandoned)
-    for (const destination of leaving) table.forget(destination)
   }
 
   #among(wanted: (name: DestinationName) => boolean): readonly Destination[] {

@@ -1,7 +1,8 @@
 /**
  * QueueReader over a queue in memory.
  */
-import { matchesPattern } from '../filter-pattern.ts'
+import { freshRecord } from '../queue-store.ts'
+import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
@@ -9,6 +10,7 @@ import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '.
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
+import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
 import type { StsPolicy } from '../sts-policy.ts'
 import type { EventPage, OutboxReader } from '../outbox/outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
@@ -16,7 +18,7 @@ import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '
 import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
 import type { ReaderEngine } from '../reader-methods.ts'
 import { countsOf, trashOf } from './memory-tally.ts'
-import { inOrder, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
+import { compare, inOrder, membersOf, providersOf, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 import {
   isLive,
   messageOf,
@@ -180,7 +182,10 @@ export class MemoryReader implements ReaderEngine {
   }
 
   destinationRecords() {
-    return [...this.#queue.destinations.values()]
+    return withSuspendedProviders([...this.#queue.destinations.values()], this.providerRecords(), {
+      members: () => this.membersOfProviders(),
+      fresh: freshRecord,
+    })
   }
 
   clockRecord() {
@@ -225,6 +230,18 @@ export class MemoryReader implements ReaderEngine {
 
   stsPolicies(): StsPolicy[] {
     return [...this.#queue.stsPolicies.values()].toSorted((a, b) => compare(a.domain, b.domain))
+  }
+
+  providerOf(destination: DestinationName): string | null {
+    return this.#queue.providerMembers.get(destination) ?? null
+  }
+
+  membersOfProviders(): ProviderMember[] {
+    return membersOf(this.#queue)
+  }
+
+  providerRecords(): ProviderRecord[] {
+    return providersOf(this.#queue)
   }
 
   tokenByHash(hash: string): AccessToken | undefined {
@@ -324,6 +341,3 @@ function matches(filter: QueueFilter, { message, recipients }: HeldMessage, queu
   if (queue === 'trash' && filter.queue === null) return false
   return recipients.some((recipient) => isLive(recipient) && conditions.every((key) => holds(key, filter, { message, queue, recipient })))
 }
-
-/** Compares by UTF-8 bytes, as the SQLite store does. */
-const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))

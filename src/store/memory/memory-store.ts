@@ -17,12 +17,15 @@ import {
   type HeldMessage,
   type HeldRecipient,
   type MemoryQueue,
+  membersOf,
+  providersOf,
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
 import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
 import type { AccessEntry, AccessSubject } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
+import type { ProviderRecord } from '../provider-state.ts'
 import type { StsNote, StsPolicy } from '../sts-policy.ts'
 import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
 import { isMethod } from '../methods.ts'
@@ -440,6 +443,24 @@ class MemoryStore extends MemoryEvents implements QueueStore {
 
   async forgetStsPolicy(domain: string): Promise<boolean> {
     return this.#queue.stsPolicies.delete(domain)
+  }
+
+  async joinProvider(destination: DestinationName, provider: string | null): Promise<void> {
+    if (provider === null) this.#queue.providerMembers.delete(destination)
+    else this.#queue.providerMembers.set(destination, provider)
+  }
+
+  async providerMembers() {
+    return membersOf(this.#queue)
+  }
+
+  async saveProvider(record: ProviderRecord): Promise<void> {
+    if (record.effects.length === 0) this.#queue.providers.delete(record.provider)
+    else this.#queue.providers.set(record.provider, record)
+  }
+
+  async providers() {
+    return providersOf(this.#queue)
   }
 
   async tokenUsed(name: string, hour: Instant): Promise<void> {

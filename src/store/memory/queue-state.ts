@@ -1,4 +1,5 @@
 /** State of a queue in memory, in plain maps. The store writes it and the reader reads it. */
+import type { ProviderMember, ProviderRecord } from '../provider-state.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import {
@@ -91,6 +92,10 @@ export interface MemoryQueue {
   readonly accessEntries: Map<string, AccessEntry>
   /** MTA-STS policies by domain. */
   readonly stsPolicies: Map<string, StsPolicy>
+  /** Providers of destinations. */
+  readonly providerMembers: Map<DestinationName, string>
+  /** Effects of reply rules by provider. */
+  readonly providers: Map<string, ProviderRecord>
   readonly outbox: MemoryOutbox
   readonly identity: QueueIdentity
   movedTo: string | null
@@ -138,6 +143,8 @@ export const emptyQueue = (): MemoryQueue => ({
   audit: [],
   requests: new Map(),
   tokens: new Map(),
+  providerMembers: new Map(),
+  providers: new Map(),
   accessEntries: new Map(),
   stsPolicies: new Map(),
   outbox: new MemoryOutbox(),
@@ -203,3 +210,16 @@ export function addToken({ tokens }: MemoryQueue, token: AccessToken): boolean {
   tokens.set(token.name, token)
   return true
 }
+
+/** Order of texts by their octets in UTF-8, as in the other engines. */
+export const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** Destinations with a provider, by name. */
+export const membersOf = ({ providerMembers }: MemoryQueue): ProviderMember[] =>
+  [...providerMembers]
+    .map(([destination, provider]) => ({ destination, provider }))
+    .toSorted((a, b) => compare(a.destination, b.destination))
+
+/** Providers with effects, by name. */
+export const providersOf = ({ providers }: MemoryQueue): ProviderRecord[] =>
+  [...providers.values()].toSorted((a, b) => compare(a.provider, b.provider))

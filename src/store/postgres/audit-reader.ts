@@ -3,17 +3,19 @@ import type { MessageId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { AccessEntry, AccessEntryReader } from '../access-entry.ts'
 import type { AccessToken, TokenReader } from '../access-token.ts'
+import type { ProviderReader } from '../provider-state.ts'
+import { providerMembers, providerOf, providerRecords } from './provider-rows.ts'
 import type { StsPolicyReader } from '../sts-policy.ts'
 import { allStsPolicies, stsPolicyOf, toStsPolicy, type StsRow } from './writing/sts-rows.ts'
 import { OPERATIONS_PER_MESSAGE, PLACING_ACTIONS, type AuditEntry, type AuditReader, type KeptRequest } from '../audit-log.ts'
-import { likePattern } from '../filter-pattern.ts'
+import { likePattern } from '../../patterns/filter-pattern.ts'
 import { storableText, texts } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import * as sql from './writing/audit-queries.ts'
 
 const patternOf = (text: string | null): string | null => (text === null ? null : likePattern(storableText(text)))
 
-export const auditReader = (reading: Statements): AuditReader & TokenReader & AccessEntryReader & StsPolicyReader => ({
+export const auditReader = (reading: Statements): AuditReader & TokenReader & AccessEntryReader & StsPolicyReader & ProviderReader => ({
   audit: ({ after, limit }) => reading.query<AuditEntry>(sql.auditAfter, [after, limit]),
   auditBefore: ({ who, action, state, since }, { before, limit }) => {
     const wanted = [before ?? Number.MAX_SAFE_INTEGER, since ?? 0, state, patternOf(who), patternOf(action), limit]
@@ -31,6 +33,9 @@ export const auditReader = (reading: Statements): AuditReader & TokenReader & Ac
   tokens: () => reading.query<AccessToken>(sql.tokens),
   accessEntries: () => reading.query<AccessEntry>(sql.accessEntries),
   stsPolicy: async (domain) => (await reading.query<StsRow>(stsPolicyOf, [domain])).map(toStsPolicy)[0],
+  providerOf: (destination) => providerOf(reading, destination),
+  membersOfProviders: () => providerMembers(reading),
+  providerRecords: () => providerRecords(reading),
   stsPolicies: async () => (await reading.query<StsRow>(allStsPolicies)).map(toStsPolicy),
   tokenByHash: async (hash) => (await reading.query<AccessToken>(sql.tokenByHash, [hash]))[0],
 })

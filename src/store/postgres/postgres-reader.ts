@@ -5,6 +5,8 @@ import type { Instant } from '../../system/clock.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import { decodeHistory } from '../history-record.ts'
 import { shardOf } from '../membership/shards.ts'
+import { withSuspendedProviders } from '../provider-state.ts'
+import { freshRecord, type DestinationRecord } from '../queue-store.ts'
 import {
   departedRecipients,
   type DestinationLoad,
@@ -26,6 +28,7 @@ import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { FEW, Listing } from './listing.ts'
 import * as sql from './reader-queries.ts'
+import { providerMembers, providerRecords } from './provider-rows.ts'
 import {
   toAttempt,
   toDestination,
@@ -71,7 +74,7 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     destinationLoad: (name) => destinationLoad(reading, name),
     causes: (page) => causes(reading, page),
     departed: (filter, page) => departed(reading, filter, page),
-    destinationRecords: async () => (await reading.query<DestinationRow>(sql.destinations)).map(toDestination),
+    destinationRecords: () => destinationRecords(reading),
     clockRecord: async () => null,
     ...auditReader(reading),
     ...outboxReader(reading),
@@ -81,6 +84,12 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     traffic: (since) => traffic(reading, since),
     close,
   }
+}
+
+async function destinationRecords(reading: Statements): Promise<readonly DestinationRecord[]> {
+  const [rows, providers] = [await reading.query<DestinationRow>(sql.destinations), await providerRecords(reading)]
+  const members = providers.length === 0 ? [] : await providerMembers(reading)
+  return withSuspendedProviders(rows.map(toDestination), providers, { members: () => members, fresh: freshRecord })
 }
 
 const idOf = ([row]: readonly { readonly id: number | null }[]): number | null => row?.id ?? null

@@ -9,6 +9,7 @@ import type { MovableStore } from '../move-store.ts'
 import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
+import { joinProvider, providerMembers, providerRecords, saveProvider } from './provider-rows.ts'
 import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './writing/sts-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
 import { assertEntry, Intake } from './writing/enqueue.ts'
@@ -170,6 +171,8 @@ const writersOf = ({
     keepStsPolicy,
     noteStsPolicy,
     forgetStsPolicy,
+    joinProvider,
+    saveProvider,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
     claimMoves: claims.claimMoves,
@@ -206,6 +209,8 @@ const readersOf = (
   destinationsDue: () => housekeeping.destinationsDue(reading),
   nextDeadlines: () => housekeeping.nextDeadlines(reading),
   destinations: () => housekeeping.destinations(reading),
+  providerMembers: () => providerMembers(reading),
+  providers: () => providerRecords(reading),
   tally: (largest) => tally.tally(reading, largest),
   // The nodes follow the clock of the database.
   saveClock: async () => undefined,

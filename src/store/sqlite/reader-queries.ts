@@ -4,7 +4,7 @@
  */
 
 import type { QueueName } from '../../mail/message.ts'
-import { likePattern, likeText } from '../filter-pattern.ts'
+import { likePattern, likeText } from '../../patterns/filter-pattern.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { messageIdOf, recipientRange } from './queries.ts'
 

@@ -23,12 +23,14 @@ import type {
 import type { AccessEntry } from '../access-entry.ts'
 import { accessEntries } from './audit/access-rows.ts'
 import type { StsPolicy } from '../sts-policy.ts'
+import { providerMembers, providerOf, providerRecords } from './audit/provider-rows.ts'
+import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
 import { stsPolicies, stsPolicy } from './audit/sts-rows.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { AuditEntry, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import type { EventPage } from '../outbox/outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
-import type { DestinationRecord } from '../queue-store.ts'
+import { freshRecord, type DestinationRecord } from '../queue-store.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { directReader, type ReaderEngine } from '../reader-methods.ts'
@@ -215,7 +217,8 @@ export class SqliteReader implements ReaderEngine {
   }
 
   destinationRecords(): DestinationRecord[] {
-    return this.#destinations.all().map(toDestination)
+    const records = this.#destinations.all().map(toDestination)
+    return withSuspendedProviders(records, this.providerRecords(), { members: () => this.membersOfProviders(), fresh: freshRecord })
   }
 
   clockRecord(): ClockRecord | null {
@@ -272,6 +275,18 @@ export class SqliteReader implements ReaderEngine {
 
   stsPolicies(): StsPolicy[] {
     return stsPolicies(this.#db)
+  }
+
+  providerOf(destination: DestinationName): string | null {
+    return providerOf(this.#db, destination)
+  }
+
+  membersOfProviders(): ProviderMember[] {
+    return providerMembers(this.#db)
+  }
+
+  providerRecords(): ProviderRecord[] {
+    return providerRecords(this.#db)
   }
 
   tokenByHash(hash: string): AccessToken | undefined {

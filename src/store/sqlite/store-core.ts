@@ -7,6 +7,7 @@ import { dispatch, type Answers, type Call, type Handlers, type Method } from '.
 import { AuditRows } from './audit/audit-rows.ts'
 import { RequestRows } from './audit/request-rows.ts'
 import { AccessRows } from './audit/access-rows.ts'
+import { ProviderRows } from './audit/provider-rows.ts'
 import { StsRows } from './audit/sts-rows.ts'
 import { TokenRows } from './audit/token-rows.ts'
 import { Contents, Intake } from './enqueue.ts'
@@ -76,6 +77,7 @@ function openParts(db: Database, terms: LeaseTerms) {
     tokens,
     access,
     sts: new StsRows(db),
+    providers: new ProviderRows(db),
     housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, events, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
@@ -96,6 +98,7 @@ const handlersOf = (
     tokens,
     access,
     sts,
+    providers,
     housekeeping,
     contents,
     leases,
@@ -174,6 +177,10 @@ const handlersOf = (
   keepStsPolicy: (policy) => sts.keepStsPolicy(policy),
   noteStsPolicy: (note) => sts.noteStsPolicy(note),
   forgetStsPolicy: (domain) => sts.forgetStsPolicy(domain),
+  joinProvider: (destination, provider) => providers.joinProvider(destination, provider),
+  providerMembers: () => providers.providerMembers(),
+  saveProvider: (record) => providers.saveProvider(record),
+  providers: () => providers.providers(),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
   verify: (after) => housekeeping.verify(after),

@@ -15,6 +15,7 @@ const record = (name: string, more: Partial<DestinationRecord>): DestinationReco
 const row = (name: string, waiting: number, more: Partial<DestinationRecord> = {}): DestinationRow => ({
   name,
   live: undefined,
+  provider: null,
   load: waiting === 0 ? undefined : { destination: name, waiting, leased: 0, nextDueAt: NOW + 300_000 },
   record: record(name, more),
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
+import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
 import { openMemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
@@ -39,6 +40,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
     agent: { deliver: () => new Promise(() => undefined), close: () => Promise.resolve() },
     limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
     policies: () => policies,
+    providers: new ProviderDirectory(),
     notices: () => notices,
     draw: () => 0,
     noticeDue: () => undefined,

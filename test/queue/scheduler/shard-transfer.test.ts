@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
+import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
 import type { Delivery } from '../../../src/delivery/delivery-agent.ts'
 import type { DeliveryRequest, MessageId } from '../../../src/mail/message.ts'
@@ -66,6 +67,7 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
     },
     limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
     policies: () => policies,
+    providers: new ProviderDirectory(),
     notices: () => notices,
     draw: () => 0,
     noticeDue: () => undefined,

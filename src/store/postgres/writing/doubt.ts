@@ -120,5 +120,7 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'setAccess',
   'keepStsPolicy',
   'noteStsPolicy',
+  'joinProvider',
+  'saveProvider',
   'ping',
 ])

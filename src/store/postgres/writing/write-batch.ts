@@ -34,6 +34,8 @@ export type ReadMethod =
   | 'recordsTaken'
   | 'subscriptions'
   | 'wantedTypes'
+  | 'providerMembers'
+  | 'providers'
   | 'pullEvents'
   | 'parkedDue'
 
@@ -96,6 +98,10 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'keepStsPolicy':
     case 'noteStsPolicy':
       return [`p${call.args[0].domain}`]
+    case 'joinProvider':
+      return [`g${call.args[0]}`]
+    case 'saveProvider':
+      return [`h${call.args[0].provider}`]
     case 'forgetStsPolicy':
       return [`p${call.args[0]}`]
     case 'addToken':

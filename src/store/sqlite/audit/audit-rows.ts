@@ -17,7 +17,7 @@ import {
   type OperationRound,
   type PlacedPage,
 } from '../../audit-log.ts'
-import { likePattern } from '../../filter-pattern.ts'
+import { likePattern } from '../../../patterns/filter-pattern.ts'
 import * as sql from './audit-queries.ts'
 import type { RequestRows } from './request-rows.ts'
 

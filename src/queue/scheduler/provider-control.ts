@@ -1,0 +1,183 @@
+/**
+ * Changes of providers: which destinations belong to them, and which reply rules apply. Both are committed, so that they survive a
+ * restart. Suspensions and limits by rules end by themselves, at the latest at the next start after their end.
+ */
+import type { ProviderDirectory } from '../../config/provider-directory.ts'
+import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { ruleLabel, type RuleEffect } from '../../store/provider-state.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { StoreHealth } from '../../store/store-health.ts'
+import { MINUTE, type Clock, type Duration } from '../../system/clock.ts'
+import { formatDuration } from '../../system/duration.ts'
+import { EarliestAlarm } from '../../system/earliest-alarm.ts'
+import type { TaskSet } from '../../system/task-set.ts'
+import type { Events } from '../../telemetry/events.ts'
+import type { Destination } from './destination.ts'
+import type { DestinationTable, RunningDelivery } from './destination-table.ts'
+import type { DueQueue } from './due-queue.ts'
+import type { Provider } from './provider.ts'
+import { ReplyRules } from './reply-rules.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+import type { ShardTransfer } from './shard-transfer.ts'
+
+export interface ProviderControlDeps {
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly events: Events
+  readonly storeHealth: StoreHealth
+  readonly directory: ProviderDirectory
+  readonly table: DestinationTable
+  readonly due: DueQueue
+  readonly tasks: TaskSet
+  readonly shards: Pick<ShardTransfer, 'rejoin'>
+  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting'>
+}
+
+/** Minimum time between two changes of the provider of a destination, whose MX records may have different answers in turn. */
+const SETTLED: Duration = MINUTE
+/** Number of changes above which old ones are forgotten. */
+const CHANGES_KEPT = 1_000
+
+export class ProviderControl {
+  readonly #deps: ProviderControlDeps
+  readonly #rules = new Map<Provider, ReplyRules>()
+  /** Times of the last changes, on the monotonic clock. */
+  readonly #changedAt = new Map<DestinationName, Duration>()
+  /** Destinations whose provider is being changed. */
+  readonly #changing = new Set<DestinationName>()
+  /** Fires at the earliest end of an effect. */
+  readonly #ends: EarliestAlarm
+
+  constructor(deps: ProviderControlDeps) {
+    this.#deps = deps
+    this.#ends = new EarliestAlarm(deps.clock, () => this.#endEffects())
+  }
+
+  /** Loads what was saved before the restart, or by the last owner. */
+  async recall(): Promise<void> {
+    const { store, directory, table } = this.#deps
+    for (const { destination, provider } of await store.providerMembers()) directory.set(destination, provider)
+    for (const { provider, effects } of await store.providers()) table.provider(provider).apply(effects)
+    this.#endEffects()
+  }
+
+  stop(): void {
+    this.#ends.stop()
+  }
+
+  // --- destinations of a provider
+
+  /**
+   * True when a delivery may go on, whose mail exchangers belong to the provider `found`. Otherwise it was begun under other limits: the
+   * provider of its destination changes, and the mail is delivered under those of the new one.
+   */
+  admits({ destination, provider: begunUnder }: RunningDelivery, found: string | null): boolean {
+    const { clock, tasks } = this.#deps
+    const begun = begunUnder?.name ?? null
+    if (begun === found) return true
+    const { name, isReleased, provider } = destination
+    if (isReleased || this.#changing.has(name) || begun !== (provider?.name ?? null)) return false
+    const now = clock.monotonic()
+    const changedAt = this.#changedAt.get(name)
+    if (changedAt !== undefined && now - changedAt < SETTLED) return true
+    this.#noteChange(name, now)
+    this.#changing.add(name)
+    tasks.add(this.#change(destination, found).finally(() => this.#changing.delete(name)))
+    return false
+  }
+
+  #noteChange(name: DestinationName, now: Duration): void {
+    if (this.#changedAt.size >= CHANGES_KEPT) for (const [one, at] of this.#changedAt) if (now - at >= SETTLED) this.#changedAt.delete(one)
+    this.#changedAt.set(name, now)
+  }
+
+  async #change(destination: Destination, provider: string | null): Promise<void> {
+    const { store, storeHealth, directory, events, shards, scheduler } = this.#deps
+    const { name } = destination
+    await shards.rejoin(destination, async () => {
+      await storeHealth.retryUntilCommitted(() => store.joinProvider(name, provider))
+      directory.set(name, provider)
+    })
+    const what = provider === null ? 'belongs to no provider any more' : `belongs to provider ${provider}`
+    events.emit({ kind: 'note', level: 'info', text: `destination ${name}: ${what}, by its mail exchangers` })
+    scheduler.dispatch()
+  }
+
+  // --- reply rules
+
+  /** Counts the refusals of a delivery, and applies the rules that they cause. */
+  learn({ destination, provider }: RunningDelivery, { outcomes }: AttemptResult): void {
+    const rules = provider?.table?.rules ?? []
+    if (provider === null || rules.length === 0 || destination.isReleased) return
+    const { clock } = this.#deps
+    const replies = [...outcomes.values()].flatMap(({ outcome, status: { reply } }) =>
+      outcome === 'delivered' || reply === undefined ? [] : [reply],
+    )
+    if (replies.length === 0) return
+    const counts = this.#rules.get(provider) ?? new ReplyRules()
+    this.#rules.set(provider, counts)
+    const begun = counts.learn({ rules, effects: provider.effects, replies, now: clock.now(), at: clock.monotonic() })
+    if (begun.length === 0) return
+    this.#apply(provider, [...provider.effects, ...begun])
+    for (const effect of begun) this.#report(provider, effect)
+  }
+
+  /** Ends the suspension of a provider by order of an operator. Returns false when none of its rules has suspended it. */
+  resume(provider: Provider, by: string): boolean {
+    if (provider.suspension === null) return false
+    this.#apply(
+      provider,
+      provider.effects.filter(({ action }) => action.kind !== 'suspend'),
+    )
+    this.#deps.events.emit({ kind: 'note', level: 'info', text: `provider ${provider.name}: resumed by ${by}` })
+    return true
+  }
+
+  #report({ name }: Provider, { rule, action, until, reply }: RuleEffect): void {
+    const { store, storeHealth, clock, events, tasks } = this.#deps
+    const at = clock.now()
+    const effect = `${effectText(action)} for ${formatDuration(until - at)}`
+    events.emit({ kind: 'note', level: 'warning', text: `provider ${name}: ${effect} by rule ${rule}: ${reply}` })
+    const record = { at, who: ruleLabel(name, rule), action: action.kind, arguments: `provider ${name}: ${effect}: ${reply}` }
+    tasks.add(storeHealth.retryUntilCommitted(() => store.audit({ ...record, changed: 0 })).then(() => undefined))
+  }
+
+  /** Applies effects to the destinations in memory, and saves them. */
+  #apply(provider: Provider, effects: readonly RuleEffect[]): void {
+    const { table, due, tasks, store, storeHealth, scheduler } = this.#deps
+    provider.apply(effects)
+    const record = provider.record()
+    tasks.add(storeHealth.retryUntilCommitted(() => store.saveProvider(record)))
+    for (const { until } of record.effects) this.#ends.expect(until)
+    for (const destination of table.all) {
+      if (destination.provider !== provider) continue
+      if (provider.suspension !== null) tasks.add(scheduler.giveBackWaiting(destination))
+      due.schedule(destination)
+    }
+    scheduler.dispatch()
+  }
+
+  /** Ends the effects whose time has come, and sets the alarm for the next end. */
+  #endEffects(): void {
+    const { clock, table } = this.#deps
+    const now = clock.now()
+    for (const provider of table.providers) {
+      const left = provider.effects.filter(({ until }) => until > now)
+      if (left.length < provider.effects.length) this.#apply(provider, left)
+      for (const { until } of left) this.#ends.expect(until)
+    }
+  }
+}
+
+/** For example `at most 10 a minute`. */
+export function effectText(action: RuleEffect['action']): string {
+  switch (action.kind) {
+    case 'suspend':
+      return 'suspended'
+    case 'rate':
+      return `at most ${action.perMinute} a minute`
+    case 'concurrency':
+      return `at most ${action.limit} at once`
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * One provider in memory: the limits that its destinations share. Passive: the scheduler begins and ends deliveries and reads the limits.
+ */
+import type { DestinationSettings } from '../../config/options.ts'
+import type { ProviderTable, RuleAction } from '../../config/values/provider-table.ts'
+import type { Suspension } from '../../store/destination-status.ts'
+import { ruleLabel, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/provider-state.ts'
+import { MINUTE, type Duration } from '../../system/clock.ts'
+import { AdaptiveRate, type LoweredRate, type RateFacts } from './adaptive-rate.ts'
+
+/** Limits of a provider from its table and from the effects of its rules; null for no limit. */
+export interface SharedLimits {
+  /** Concurrent deliveries. */
+  readonly concurrency: number | null
+  /** Deliveries per minute. */
+  readonly rate: number | null
+}
+
+const lowest = (limits: readonly number[]): number | null => (limits.length === 0 ? null : Math.min(...limits))
+
+/** The limits that apply: the lowest of each kind. */
+export function sharedLimits(
+  { concurrencyLimit, messageRateLimit }: Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'>,
+  effects: readonly Pick<RuleEffect, 'action'>[],
+  adaptiveRate: number | null,
+): SharedLimits {
+  const actions = effects.map(({ action }) => action)
+  const of = <K extends RuleAction['kind']>(kind: K) =>
+    actions.filter((action): action is Extract<RuleAction, { kind: K }> => action.kind === kind)
+  return {
+    concurrency: lowest([...(concurrencyLimit > 0 ? [concurrencyLimit] : []), ...of('concurrency').map(({ limit }) => limit)]),
+    rate: lowest([
+      ...(messageRateLimit > 0 ? [messageRateLimit] : []),
+      ...(adaptiveRate === null ? [] : [adaptiveRate]),
+      ...of('rate').map(({ perMinute }) => perMinute),
+    ]),
+  }
+}
+
+/** True when a delivery to a destination of the provider may begin. */
+export const hasRoom = (
+  limits: Pick<SharedLimits, 'concurrency'>,
+  facts: { readonly inFlight: number; readonly delays: number },
+): boolean => facts.delays === 0 && (limits.concurrency === null || facts.inFlight < limits.concurrency)
+
+export class Provider {
+  readonly name: string
+  readonly #table: () => ProviderTable<DestinationSettings> | undefined
+  readonly #rate = new AdaptiveRate()
+  #effects: readonly RuleEffect[] = []
+  #suspension: Suspension | null = null
+  #inFlight = 0
+  /** Number of rate delays in progress. */
+  #delays = 0
+  #waitingRecipients = 0
+
+  constructor(name: string, table: () => ProviderTable<DestinationSettings> | undefined) {
+    this.name = name
+    this.#table = table
+  }
+
+  /** Its table as of the last reload; undefined when there is none any more. */
+  get table(): ProviderTable<DestinationSettings> | undefined {
+    return this.#table()
+  }
+
+  #limits(adaptiveRate: number | null): SharedLimits {
+    return sharedLimits(this.table ?? { concurrencyLimit: 0, messageRateLimit: 0 }, this.#effects, adaptiveRate)
+  }
+
+  /** True when a delivery may begin. */
+  get hasRoom(): boolean {
+    return hasRoom(this.#limits(null), { inFlight: this.#inFlight, delays: this.#delays })
+  }
+
+  /** Suspension by a rule; null without. */
+  get suspension(): Suspension | null {
+    return this.#suspension
+  }
+
+  get effects(): readonly RuleEffect[] {
+    return this.#effects
+  }
+
+  // --- deliveries
+
+  begin(): void {
+    this.#inFlight++
+  }
+
+  end(): void {
+    this.#inFlight--
+  }
+
+  beginDelay(): void {
+    this.#delays++
+  }
+
+  endDelay(): void {
+    this.#delays--
+  }
+
+  /** Number of recipients in memory that wait for a slot at one of its destinations. */
+  get waitingRecipients(): number {
+    return this.#waitingRecipients
+  }
+
+  /** Adds to that number. */
+  addWaiting(recipients: number): void {
+    this.#waitingRecipients += recipients
+  }
+
+  // --- rates
+
+  /** Deliveries per minute that may start at `now`, on the monotonic clock; null without a limit. */
+  messageRate(now: Duration): number | null {
+    return this.#limits(this.#rate.at(now)).rate
+  }
+
+  /** Delay in ms between a start of a delivery at `now` and the next delivery. */
+  delayAfterBegin(now: Duration): Duration {
+    const rate = this.messageRate(now)
+    return rate === null ? 0 : MINUTE / rate
+  }
+
+  /** Updates the adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
+  learnRate(facts: RateFacts): LoweredRate | undefined {
+    return this.#rate.learn(facts)
+  }
+
+  forgetRate(): void {
+    this.#rate.forget()
+  }
+
+  /** True when deliveries are restricted beyond the table. */
+  isThrottled(now: Duration): boolean {
+    return this.#delays > 0 || this.#rate.at(now) !== null || this.#effects.length > 0
+  }
+
+  // --- effects of rules
+
+  /** Sets the rules that apply; one that the table no longer has is ignored. */
+  apply(effects: readonly RuleEffect[]): void {
+    const rules = new Set(this.table?.rules.map(({ name }) => name))
+    this.#effects = effects.filter(({ rule }) => rules.has(rule))
+    const suspending = this.#effects.find(({ action }) => action.kind === 'suspend')
+    this.#suspension =
+      suspending === undefined ? null : { by: ruleLabel(this.name, suspending.rule), until: suspending.until, reason: suspending.reply }
+  }
+
+  record(): ProviderRecord {
+    return { provider: this.name, effects: this.#effects }
+  }
+
+  status(): LiveProvider {
+    return { name: this.name, limit: this.#limits(null).concurrency, inFlight: this.#inFlight, effects: this.#effects }
+  }
+}
