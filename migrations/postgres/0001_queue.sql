@@ -298,6 +298,12 @@ create table outbox (
   last  bigint  not null default 0 -- the last number
 );
 
+-- The last transaction of each node that has no trace but its events, by which the node knows whether it was committed.
+create table marked_batch (
+  node   bigint primary key,
+  number bigint not null
+);
+
 create table subscription (
   name        text   collate "C" primary key,
   owner       text   not null check (owner in ('configuration', 'command')),

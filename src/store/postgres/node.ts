@@ -93,6 +93,7 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
   const [staged] = await connection.query<{ swept: number }>(sql.deleteStagedOf, [node])
   await connection.query(sql.endOperationsOf, [node])
   await connection.query(sql.forgetPulse, [node])
+  await connection.query(sql.forgetMarkedBatch, [node])
   await connection.query(sql.forgetQuestions, [node])
   return { shards: shards.length, leases: ended.length, corrupt, swept: staged?.swept ?? 0 }
 }

@@ -11,6 +11,7 @@ import { Fenced, OutcomeUnknown, StoreUnavailable, type DestinationRecord } from
 import type { Clock } from '../../../src/system/clock.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { claim, deferred, delivered, first, mail, messagesIn, MIN, ownerOf, queue, settleOne, T0 } from '../../conformance/mail.ts'
+import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { startLossyProxy, type LossyProxy } from '../../support/lossy-proxy.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -63,7 +64,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
       labels: LABELS,
       clock,
       onFenced: () => fenced++,
-      onEvent: (event) => event.kind === 'in-doubt' && doubts.push(event.resolution),
+      onEvent: (happened) => happened.kind === 'in-doubt' && doubts.push(happened.resolution),
       tallyKeptFor: 0,
     })
     opened.push(one)
@@ -154,6 +155,40 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     const result = await afterLoss(requeue, `message where id = ${newId}`, 'the commit')
     expect(result).toMatchObject([{ changed: true }])
     expect([await count('message'), await count('history'), await count('chunk')]).toEqual([1, 1, 1])
+  })
+
+  test('events whose answer is lost have one id', async () => {
+    const { store } = await open()
+    await store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    const died = [event('destination.died')]
+    await afterLoss(() => store.saveDestination(dead(T0 + MIN), died), 'event', 'the commit')
+    await afterLoss(() => store.recordEvents([event('store.trouble')]), `event where type = 'store.trouble'`, 'the commit')
+    const both = () => Promise.all([store.saveDestination(dead(T0), died), store.recordEvents([event('store.recovered')])])
+    await afterLoss(both, `event where type = 'store.recovered'`)
+    const id = await queue(store)
+    const flush = () => store.operate([{ message: id, operation: { kind: 'flush', now: T0 }, events: [event('message.operated')] }])
+    expect(await afterLoss(flush, `event where type = 'message.operated'`, 'the commit')).toMatchObject([{ changed: true }])
+    while (await store.numberEvents());
+    const pulled = await store.pullEvents('app', 10)
+    expect(pulled?.events.map(({ type }) => type)).toEqual([
+      'destination.died',
+      'store.trouble',
+      'destination.died',
+      'store.recovered',
+      'message.operated',
+    ])
+    expect(doubts).toEqual(['committed', 'committed', 'committed', 'committed'])
+  })
+
+  test('events whose transaction never arrived are kept by the next session', async () => {
+    const { store } = await open()
+    await store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    proxy.holdStatements()
+    const recorded = store.recordEvents([event('store.trouble')])
+    await expect.poll(() => count('event')).toBe(0)
+    proxy.cut()
+    await recorded
+    expect([await count('event'), doubts]).toEqual([1, ['not-committed']])
   })
 
   test('a node that was taken over while it had no connection is fenced', async () => {

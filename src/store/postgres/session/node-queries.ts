@@ -67,4 +67,5 @@ export const endOperationsOf = `
   update audit set state = 'failed', error = 'the process that carried it out ended', runner = null where runner = $1 and state = 'running'`
 
 export const forgetPulse = 'delete from pulse where node = $1'
+export const forgetMarkedBatch = 'delete from marked_batch where node = $1'
 export const forgetQuestions = 'delete from ask where node = $1'

@@ -2,7 +2,7 @@
  * Resolves a batch whose commit was sent but not answered. A transaction is kept as a whole or not at all, so one call that leaves a
  * trace decides for all.
  */
-import type { MessageId, OwnerId, RecipientId } from '../../../mail/message.ts'
+import type { MessageId, OwnerId } from '../../../mail/message.ts'
 import type { AuditId } from '../../audit-log.ts'
 import { int8s, storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -10,6 +10,8 @@ import { recipientRange } from '../session/id-ranges.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
 import { begunOperation, writtenAudit } from './audit-queries.ts'
+import { endedLeases, newMessages } from './call-traces.ts'
+import { markedBatch } from './outbox-queries.ts'
 import type { WriteCall } from './write-batch.ts'
 
 /** Messages that were queued: in the queue, gone, or between this queue and another one. */
@@ -22,14 +24,6 @@ export const stateAfter = `
   select m.id, exists (select 1 from shard where shard.id = m.home and shard.owner = $1) and exists (select 1 from recipient r
       where r.home = m.home and r.id ${recipientRange('m.id')} and r.notice_due is not null) as due
   from message m where m.id = any ($2::bigint[])`
-
-/** Message ids that exist only after a commit of the call. */
-function newMessages(call: WriteCall): readonly MessageId[] {
-  if (call.method === 'enqueue') return [call.args[0].message.id]
-  if (call.method === 'report') return call.args[0].notices.map(({ message }) => message.id)
-  if (call.method === 'operate') return call.args[0].flatMap(({ operation }) => (operation.kind === 'requeue' ? [operation.newId] : []))
-  return []
-}
 
 /** Ids of the records that calls have added to the audit log, by the position of the call. */
 async function auditRecords(
@@ -58,28 +52,23 @@ export interface Myself {
   readonly name: string
 }
 
-/** Leases that end with a commit of the call. */
-function endedLeases(call: WriteCall): readonly RecipientId[] {
-  if (call.method === 'settle') return call.args[0].recipients.map(({ recipient }) => recipient)
-  return call.method === 'giveBack' ? call.args[0] : []
-}
-
 /**
- * Whether the transaction of these calls was committed. False also for calls without a trace: these can be repeated, because they have
+ * Whether the transaction `number` with these calls was committed. False also for calls without a trace: these can be repeated, because they have
  * the same effect twice as once.
  */
 export async function wasCommitted(
   statements: Statements,
-  { node, name, leases }: Myself & { readonly leases: OwnLeases },
+  { node, name, leases, number }: Myself & { readonly leases: OwnLeases; readonly number: number },
   calls: readonly WriteCall[],
 ): Promise<boolean> {
   const [messages, recipients] = [calls.flatMap(newMessages), calls.flatMap(endedLeases).filter((id) => leases.has(id))]
-  const [known, recorded, leased] = await Promise.all([
+  const [known, recorded, leased, marked] = await Promise.all([
     statements.query(knownMessages, [int8s(messages)]),
     auditRecords(statements, { node, name }, calls),
     statements.query(sql.ownLeasesAmong, [node, int8s(recipients)]),
+    statements.query(markedBatch, [node, number]),
   ])
-  if (known.length > 0 || recorded.size > 0) return true
+  if (known.length + recorded.size + marked.length > 0) return true
   return messages.length === 0 && recipients.length > 0 && leased.length === 0
 }
 
@@ -122,5 +111,6 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'noteStsPolicy',
   'joinProvider',
   'saveProvider',
+  'recordEvents',
   'ping',
 ])

@@ -4,12 +4,12 @@
  */
 import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
 import type { NewEvent } from '../../../events/kept-event.ts'
-import { queueIdOf, type Message } from '../../../mail/message.ts'
+import { queueIdOf, type Message, type OwnerId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
 import { typesWanted, type SubscriptionRow } from '../../outbox/subscription-row.ts'
 import { int8s, texts } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
-import { insertEvents, subscriptions } from './outbox-queries.ts'
+import { insertEvents, markBatch, subscriptions } from './outbox-queries.ts'
 
 /** The types that subscriptions want, as this node has read them last. */
 export class WantedTypes {
@@ -46,6 +46,7 @@ export function messageEvent<T extends AboutMessage>(
 export class TransactionEvents {
   readonly #wanted: WantedTypes
   readonly #noted: Noted[] = []
+  #marked: { readonly node: OwnerId; readonly number: number } | null = null
 
   constructor(wanted: WantedTypes) {
     this.#wanted = wanted
@@ -65,12 +66,21 @@ export class TransactionEvents {
     if (this.#wanted.has('message.quarantined')) this.#noted.push(messageEvent('message.quarantined', message, { text }, null))
   }
 
+  /** Has the number of the transaction written with its events, by which it is known later whether they were committed. */
+  markBatch(batch: { readonly node: OwnerId; readonly number: number }): void {
+    this.#marked = batch
+  }
+
   async write(statements: Statements): Promise<void> {
     if (this.#noted.length === 0) return
-    await statements.query(insertEvents, [
-      int8s(this.#noted.map(({ at }) => at)),
-      texts(this.#noted.map(({ type }) => type)),
-      texts(this.#noted.map(({ data }) => data)),
+    const { node, number } = this.#marked ?? {}
+    await Promise.all([
+      node === undefined ? null : statements.query(markBatch, [node, number ?? 0]),
+      statements.query(insertEvents, [
+        int8s(this.#noted.map(({ at }) => at)),
+        texts(this.#noted.map(({ type }) => type)),
+        texts(this.#noted.map(({ data }) => data)),
+      ]),
     ])
   }
 }

@@ -8,6 +8,7 @@ import type { Call, Method, PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fence } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
+import { leavesTrace } from './call-traces.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import { Transaction, type Send, type Sent } from './write-transaction.ts'
 
@@ -177,7 +178,13 @@ export type Tried =
   | { readonly outcome: 'fenced' }
   | { readonly outcome: 'failed'; readonly kind: FailureKind; readonly error: unknown }
   | { readonly outcome: 'lost'; readonly error: unknown }
-  | { readonly outcome: 'in doubt'; readonly error: unknown; readonly answers: ReadonlyMap<number, unknown>; readonly tx: Transaction }
+  | {
+      readonly outcome: 'in doubt'
+      readonly error: unknown
+      readonly answers: ReadonlyMap<number, unknown>
+      readonly tx: Transaction
+      readonly number: number
+    }
 
 export interface BatchTerms {
   readonly node: number
@@ -196,6 +203,7 @@ interface Group {
 /** Runs calls in one transaction. */
 export async function tryBatch(connection: Connection, calls: readonly WriteCall[], terms: BatchTerms): Promise<Tried> {
   const tx = new Transaction(connection, terms.wanted)
+  if (!calls.some(leavesTrace)) tx.events.markBatch(terms)
   connection.takeWarning()
   const begun = connection.together(() => {
     const opened = Promise.all([connection.command('begin'), connection.query(fence, [terms.node, terms.session])])
@@ -221,7 +229,13 @@ export async function tryBatch(connection: Connection, calls: readonly WriteCall
   if (isLost) {
     connection.destroy()
     if (!wasSent) return { outcome: 'lost', error }
-    return { outcome: 'in doubt', error, tx, answers: new Map(begun.groups.flatMap((group, n) => arrived(group, answered[n]))) }
+    return {
+      outcome: 'in doubt',
+      error,
+      tx,
+      number: terms.number,
+      answers: new Map(begun.groups.flatMap((group, n) => arrived(group, answered[n]))),
+    }
   }
   if (opened.status === 'rejected' && failureKind(opened.reason) === 'unmet') return { outcome: 'fenced' }
   return { outcome: 'failed', kind: failureKind(error), error }

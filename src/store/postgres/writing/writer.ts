@@ -217,7 +217,7 @@ export class Writer {
     const { node, name, leases } = this.#deps
     const calls = doubt.batch.map(({ call }) => call)
     if (doubt.isCommitted === null) {
-      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, name, leases }, calls)
+      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, name, leases, number: doubt.number }, calls)
       // The leases of calls that were rejected meanwhile are not known, and so are given back.
       if (doubt.isCommitted && doubt.batch.length > 0) this.#deps.wake(doubt.tx.committed())
     }
