@@ -8,6 +8,7 @@ import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
+import { handedOver, subscriptionsOf, takeBackSubscriptions } from './subscription-move.ts'
 import { MoveRefused, offsetBetween, QueueMover, type MovableQueue, type MovedQueue, type QueueMoverDeps } from './queue-mover.ts'
 
 /** An operator's request to move a queue. */
@@ -72,6 +73,8 @@ export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 
   const words = `--to=${names.target}${isFinal ? ' --final' : ''}`
   const auditedAs = await source.store.audit({ at: source.clock.now(), who, action: 'move', arguments: words, changed: 0 })
   await mover.complete(auditedAs)
+  // Before the first message moves, so that its subscribers are told of what happens to it there.
+  await sendRecords(deps, { subscriptions: await subscriptionsOf(source, offsetBetween(source.clock, deps.target.clock)) })
   await mover.pass(auditedAs)
   if (isFinal) await moveRest(mover, deps, auditedAs)
   return { moved: mover.moved, unreadable: [...mover.unreadable.values()].map(queueIdOf) }
@@ -87,6 +90,7 @@ async function moveRest(mover: QueueMover, deps: QueueMoveDeps, auditedAs: Audit
     } while (!(await source.moves.markMoved(names.target)))
   } catch (error) {
     await control.reopen()
+    await takeBackSubscriptions(source)
     throw error
   }
 }
@@ -121,16 +125,24 @@ async function remaining(mover: QueueMover, reader: QueueReader): Promise<readon
   return [unreadable, null]
 }
 
-/** Copies history, audit log, the states of destinations, access entries and tokens. What the target has already is not sent again. */
-async function moveRecords({ source, target, names }: QueueMoveDeps): Promise<void> {
+const NO_RECORDS: MovedRecords = { history: [], audit: [], destinations: [], access: [], tokens: [], subscriptions: [] }
+
+async function sendRecords({ source, target }: QueueMoveDeps, records: Partial<MovedRecords>): Promise<void> {
+  const { identity } = await source.moves.moveState()
+  await target.moves.takeRecords(identity, { ...NO_RECORDS, ...records })
+}
+
+/** Copies history, audit log, the states of destinations, access entries, tokens and subscriptions. What the target has is not sent again. */
+async function moveRecords(deps: QueueMoveDeps): Promise<void> {
+  const { source, target, names } = deps
   const { identity } = await source.moves.moveState()
   const offset = offsetBetween(source.clock, target.clock)
-  const send = (records: Partial<MovedRecords>) =>
-    target.moves.takeRecords(identity, { history: [], audit: [], destinations: [], access: [], tokens: [], ...records })
+  const send = (records: Partial<MovedRecords>) => sendRecords(deps, records)
   await send({ destinations: await source.reader.destinationRecords() })
   const later = (await source.reader.accessEntries()).map((entry) => laterBy(offset, entry))
   for (let at = 0; at < later.length; at += PAGE) await send({ access: later.slice(at, at + PAGE) })
   await send({ tokens: (await source.reader.tokens()).map((token) => laterBy(offset, token)) })
+  await send({ subscriptions: await handedOver(source, offset) })
   let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
   for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {
     await send({ history: page.filter(({ record }) => !hasMovedTo(names.target, record)) })

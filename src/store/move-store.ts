@@ -5,6 +5,7 @@
  *
  * Every method is one transaction, as in QueueStore, and rejects like those. The suite test/conformance checks every implementation.
  */
+import type { MovedSubscription } from './outbox/moved-subscription.ts'
 import { isLive, RECIPIENTS_PER_MESSAGE, type Message, type MessageId, type Placement, type Recipient } from '../mail/message.ts'
 import type { Instant } from '../system/clock.ts'
 import type { AccessEntry } from './access-entry.ts'
@@ -104,6 +105,7 @@ export interface MovedRecords {
   readonly destinations: readonly DestinationRecord[]
   readonly access: readonly AccessEntry[]
   readonly tokens: readonly AccessToken[]
+  readonly subscriptions: readonly MovedSubscription[]
 }
 
 /** The last rows that a target has from a source; 0 for none. */
@@ -164,7 +166,7 @@ export interface MoveStore {
   admitMoved(source: QueueIdentity, limit: number, now: Instant): Promise<Admitted>
   /**
    * Adds rows of history and audit of a source, the states of destinations that have none here, access entries whose subject and key, and
-   * tokens whose name and hash, are not in use here.
+   * tokens whose name and hash, are not in use here, and subscriptions as `takenSubscription` decides.
    */
   takeRecords(source: QueueIdentity, records: MovedRecords): Promise<void>
   recordsTaken(source: QueueIdentity): Promise<RecordsTaken>

@@ -31,6 +31,8 @@ export interface EventSenderDeps {
 
 /** Number of events that one read returns. */
 const READ_AT_ONCE = 100
+/** Pause after a failure of the store, which may concern the progress of events that were sent. */
+const STORE_PAUSE: Duration = 5 * SECOND
 /** Interval at which subscriptions of a shared queue are looked at, which commands at other nodes and takeovers change. */
 const LOOK_EVERY: Duration = SECOND
 
@@ -38,6 +40,7 @@ export class EventSender {
   readonly #deps: EventSenderDeps
   readonly #tasks = new TaskSet((error) => {
     if (!(error instanceof StoreUnavailable)) throw error
+    this.#alarm.expect(this.#deps.clock.now() + STORE_PAUSE)
   })
   readonly #stopping = new AbortController()
   /** Names of the subscriptions whose events are being sent. */

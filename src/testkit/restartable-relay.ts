@@ -160,8 +160,13 @@ export class RestartableRelay {
       obstacle: () => null,
       isShared: false,
     })
-    // The events are in the transaction that follows, which has ended when the timer fires.
-    this.#relay.recorder.onRecorded(() => void clock.after(0, () => sender.wake()))
+    // The events are in the call that follows, which has ended when a later one has.
+    const published = (): Promise<void> =>
+      store.numberEvents().then(
+        () => sender.wake(),
+        () => sender.wake(),
+      )
+    this.#relay.recorder.onRecorded(() => void clock.after(0, () => void published()))
     sender.start()
     return sender
   }

@@ -274,7 +274,7 @@ export class World implements AsyncDisposable {
   async webhook(name: string, options: WebhookOptions = {}): Promise<Webhook> {
     requireKnownOptions('webhook', options, ['types', 'destinations', 'senders', 'batch', 'format', 'handler'])
     const webhook = new Webhook(this.clock, BEGINNING, options)
-    if (!(await this.#lives.subscribe(name, webhook.settings))) throw new TypeError(`there is a webhook ${name} already`)
+    if (!(await this.#driven(this.#lives.subscribe(name, webhook.settings)))) throw new TypeError(`there is a webhook ${name} already`)
     this.#webhooks.set(name, webhook)
     return webhook
   }

@@ -1,6 +1,9 @@
 /**
  * Contract of the store: moves of messages to and from another queue.
  */
+import { MOVED_ON, type MovedSubscription } from '../../src/store/outbox/moved-subscription.ts'
+import { newProgress } from '../../src/store/outbox/subscription.ts'
+import { event, SETTINGS } from './outbox.ts'
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf, recipientId, type MessageId } from '../../src/mail/message.ts'
@@ -327,7 +330,7 @@ export function movable(subject: () => Subject): void {
       { ...unset, ...counts, id: 5, at: T0, lastAt: T0 + 1, who: 'them', action: 'flush', arguments: 'X', state: 'running' as const },
     ]
     for (let repeated = 0; repeated < 2; repeated++)
-      await moves().takeRecords('a', { history: theirs, audit, destinations: [], access: [], tokens: [] })
+      await moves().takeRecords('a', { history: theirs, audit, destinations: [], access: [], tokens: [], subscriptions: [] })
     expect(await moves().recordsTaken('a')).toEqual({ history: 7, audit: 5 })
     expect(await moves().recordsTaken('b')).toEqual({ history: 0, audit: 0 })
     expect((await moves().historyAfter(0, 10)).map(({ message }) => message)).toEqual([id, id + 500])
@@ -336,6 +339,45 @@ export function movable(subject: () => Subject): void {
       { who: 'op' },
       { who: 'them', matched: 2, state: 'failed' },
     ])
+  })
+
+  test('subscriptions of another queue begin after the newest event, and are told what was left behind', async () => {
+    const { store, reader } = subject()
+    const secrets = (secret: string) => [{ secret, until: null }]
+    await store.subscribe({ name: 'own', settings: { ...SETTINGS, secrets: secrets('whsec_own') }, at: T0, by: 'op' })
+    await store.recordEvents([event('store.trouble'), event('store.recovered')])
+    while (await store.numberEvents());
+    const lost = { from: 4, to: 9, count: 5 }
+    const moved = (name: string, more: Partial<MovedSubscription> = {}): MovedSubscription => ({
+      name,
+      settings: { ...SETTINGS, types: ['store.*'], secrets: secrets('whsec_app') },
+      createdAt: T0 - 5,
+      createdBy: 'them',
+      state: 'active',
+      why: null,
+      lost: null,
+      ...more,
+    })
+    const take = async (...subscriptions: readonly MovedSubscription[]) => {
+      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], subscriptions })
+      return (await reader.allSubscriptions()).find(({ name }) => name === 'app')
+    }
+    expect(await take(moved('app'), moved('own'))).toMatchObject({ owner: 'command', createdAt: T0 - 5, createdBy: 'them', behind: 0 })
+    await store.wantedTypes()
+    await store.recordEvents([event('store.trouble')])
+    while (await store.numberEvents());
+    // The final step of the move, repeated.
+    await take(moved('app', { lost }))
+    expect(await take(moved('app', { lost }))).toMatchObject({ behind: 1, lost: [lost], settings: { types: ['store.*'] } })
+    expect(await store.pullEvents('app', 10)).toMatchObject({ lost, events: [{ type: 'store.trouble' }] })
+    // This queue was left, and mail comes back.
+    const away = { ...newProgress(2), state: 'disabled', why: MOVED_ON } as const
+    expect(await store.saveProgress('app', 2, { progress: away, told: null, parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] })).toBe(
+      true,
+    )
+    expect(await take(moved('app'))).toMatchObject({ behind: 0, parked: 0, lost: [], progress: newProgress(3) })
+    const [own] = (await reader.allSubscriptions()).filter(({ name }) => name === 'own')
+    expect(own).toMatchObject({ settings: { types: [], secrets: secrets('whsec_own') }, createdBy: 'op' })
   })
 
   test('access entries and tokens of another queue are added unless their keys are in use here', async () => {
@@ -350,7 +392,7 @@ export function movable(subject: () => Subject): void {
     const access = [{ ...entry, action: 'REJECT' }, moved]
     const tokens = [{ ...token, hash: 'cc' }, { ...token, name: 'ce' }, other]
     for (let repeated = 0; repeated < 2; repeated++)
-      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens })
+      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens, subscriptions: [] })
     expect(await reader.accessEntries()).toEqual([entry, moved])
     expect(await reader.tokens()).toEqual([other, token])
   })

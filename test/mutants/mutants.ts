@@ -47,6 +47,31 @@ export const MUTANTS: readonly Mutant[] = [
     'const recipient = addresses.get(settled.recipient)',
     'const recipient = addresses.get(outcome.settlement.recipients[0]?.recipient ?? settled.recipient)',
   ),
+  // events are sent in another order, under other ids, or not at all
+  mutant(
+    'a refused event blocks those behind it',
+    'subscriptions/answer-decision.ts',
+    "if (isRefusal(answer) && refusals >= REFUSALS) return { kind: 'park' }",
+    "if (isRefusal(answer) && refusals >= REFUSALS * REFUSALS * REFUSALS) return { kind: 'park' }",
+  ),
+  mutant(
+    'the id of an event changes with its tries',
+    'subscriptions/event-sender.ts',
+    'some.map((event) => this.#json(epoch, event)),',
+    'some.map((event) => this.#json(epoch + progress.tries, event)),',
+  ),
+  mutant(
+    'a failed event is passed over',
+    'subscriptions/event-sender.ts',
+    "if (next.kind === 'wait' || next.kind === 'disable') break",
+    "if (next.kind === 'disable') break",
+  ),
+  mutant(
+    'a parked event is forgotten',
+    'subscriptions/event-sender.ts',
+    'parked.push({ seq: last, tries, at: this.#deps.clock.now()',
+    'parked.slice().push({ seq: last, tries, at: this.#deps.clock.now()',
+  ),
   // mail is lost or delivered twice
   mutant('250 before the commit', 'queue/intake/intake.ts', '      await store.enqueue(prepared)', '      void store.enqueue(prepared)'),
   mutant('a lost recipient', 'queue/intake/intake.ts', 'recipients: routed.map(', 'recipients: routed.slice(0, 3).map('),

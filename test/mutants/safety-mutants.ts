@@ -40,6 +40,14 @@ const HOSTILE = 'delivery/smtp/hostile-servers'
 const IO_FAULTS = 'process/io-faults'
 
 export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
+  // events: a position past what is not committed yet
+  safety(
+    'events are read in the order of their writing',
+    'store/postgres/writing/outbox-queries.ts',
+    'select seq, at, type, data from event where seq > $1 order by seq limit $2',
+    'select id as seq, at, type, data from event where id > $1 order by id limit $2',
+    'store/postgres/outbox',
+  ),
   // intake: a reply before the commit, or without one
   safety(
     '250 before the commit',

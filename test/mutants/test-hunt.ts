@@ -1,6 +1,6 @@
 /** Runs one test file on a copy of the repository with a bug planted in it. */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { planted } from './hunt.ts'
@@ -17,6 +17,8 @@ export const failedTests = (mutant: SafetyMutant): Promise<readonly string[]> =>
 /** Runs `action` on a copy of the repository with the bug planted in it. */
 export async function withPlanted<T>(mutant: Mutant, action: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
+  // The user of a PostgreSQL server reads its programs there.
+  chmodSync(folder, 0o755)
   try {
     for (const part of ['src', 'test', 'migrations', 'bin', 'package.json', 'vitest.config.ts'])
       cpSync(join(ROOT, part), join(folder, part), { recursive: true })

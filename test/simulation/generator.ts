@@ -5,7 +5,16 @@ import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { mulberry32 } from '../../src/system/random.ts'
 import type { OperationName } from '../../src/queue/operation-request.ts'
 import type { RuleText } from '../../src/testkit/index.ts'
-import { OWN_DOMAIN, type CommitCrash, type Mail, type Notify, type Scenario, type Step, type Value } from './scenario.ts'
+import {
+  OWN_DOMAIN,
+  type CommitCrash,
+  type Mail,
+  type Notify,
+  type Scenario,
+  type SimulatedReceiver,
+  type Step,
+  type Value,
+} from './scenario.ts'
 
 const DOMAINS = ['ash.example', 'birch.example', 'cedar.example', 'elm.example']
 const PEOPLE = ['ann', 'bob', 'eve', 'joe']
@@ -72,6 +81,20 @@ export function generatedBy(seed: number, density: Density = 'sparse'): Scenario
     steps: stepsOf(frame),
     crashes: dice.chance(0.4) ? dice.many(dice.number(1, 3), () => crashOf(dice)) : [],
     ends: dice.chance(0.5) ? 'well' : 'badly',
+    receiver: receiverOf(seed, frame),
+  }
+}
+
+/** Two of seven worlds have a receiver, by dice of its own: the other ones keep their histories. */
+function receiverOf(seed: number, { length }: Frame): SimulatedReceiver | undefined {
+  if (seed % 7 !== 1 && seed % 7 !== 4) return undefined
+  const dice = new Dice(-seed)
+  const from = dice.number(0, length)
+  return {
+    refuses: dice.number(7, 20),
+    failsAt: dice.number(2, 6),
+    down: { from, until: from + dice.one([0, 10 * SECOND, MINUTE, HOUR]) },
+    batch: dice.one([1, 1, 10]),
   }
 }
 

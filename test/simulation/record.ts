@@ -60,6 +60,20 @@ export interface Look {
   readonly destinations: readonly LiveDestination[]
 }
 
+/** An event as a receiver got it. Its id is the number: the rest of the id is random for a queue in a file. */
+export interface ReceivedEvent {
+  /** NaN for an id of another form, or of another queue than the first one. */
+  readonly number: number
+  readonly type: string
+  readonly data: unknown
+}
+
+export interface ReceivedRequest {
+  /** Null while the receiver was down. */
+  readonly status: number | null
+  readonly events: readonly ReceivedEvent[]
+}
+
 /** A message with what became of it. */
 export interface Story {
   readonly queueId: string
@@ -95,6 +109,12 @@ export type GeneratedStep =
   | { readonly did: 'faults end' }
   | { readonly did: 'disk full'; readonly until: number }
   | { readonly did: 'mailboxes'; readonly mails: readonly Arrived[] }
+  | {
+      readonly did: 'received'
+      readonly events: readonly WorldEvent[]
+      readonly requests: readonly ReceivedRequest[]
+      readonly parked: readonly number[]
+    }
   | { readonly did: 'told'; readonly events: readonly WorldEvent[]; readonly stories: readonly Story[] }
   | NodeStep
 

@@ -24,6 +24,13 @@ export const READS: ReadonlySet<string> = new Set([
   'nextDeadlines',
   'destinations',
   'saveClock',
+  // The begin of a scenario with a receiver, and calls of the sender of events that only read.
+  'subscribe',
+  'wantedTypes',
+  'subscriptions',
+  'pullEvents',
+  'parkedDue',
+  'numberEvents',
   // Only after a full disk, so that the commits of a scenario keep their numbers.
   'recordEvents',
 ])

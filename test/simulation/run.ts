@@ -8,9 +8,10 @@ import { parseDuration } from '../../src/system/duration.ts'
 import type { OperationName } from '../../src/queue/operation-request.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE, type MessageDetails, type QueueFilter, type QueueReader } from '../../src/store/queue-reader.ts'
-import { type History, type World, type WorldConfig } from '../../src/testkit/index.ts'
+import { type History, type Webhook, type World, type WorldConfig } from '../../src/testkit/index.ts'
 import { createObservedWorld } from '../../src/testkit/world.ts'
 import { contentOf, submit } from './client.ts'
+import { receive, receivedBy } from './receiver.ts'
 import { Recorder } from './recorder.ts'
 import type { Arrived, Story } from './record.ts'
 import { rewritingConfig } from './rewriting.ts'
@@ -37,6 +38,7 @@ type Order = Extract<Step, { readonly do: OperationName | 'restart' | 'suspend' 
 class Running {
   readonly #scenario: Scenario
   readonly #recorder: Recorder
+  #hook: Webhook | null = null
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario
@@ -56,7 +58,7 @@ class Running {
   }
 
   async #begin(directory: string | null): Promise<World> {
-    const { seed, config, tables, faults, commitTakes, rewriting } = this.#scenario
+    const { seed, config, tables, faults, commitTakes, rewriting, receiver } = this.#scenario
     const options = {
       seed,
       config: { ...config, ...rewritingConfig(rewriting), destination: tables } as WorldConfig,
@@ -66,6 +68,7 @@ class Running {
     this.#recorder.world = world
     for (const fault of faults) world.rule(fault)
     await world.advance(`${commitTakes}ms`)
+    this.#hook = receiver === undefined ? null : await receive(world, receiver)
     return world
   }
 
@@ -109,6 +112,14 @@ class Running {
     this.#recorder.note('looked', { messages, destinations: world.destinations() })
   }
 
+  /** Each refused event holds the others up for some minutes. */
+  async #noteReceived(world: World, hook: Webhook): Promise<void> {
+    const events = await world.events()
+    await world.advance(`${HOUR + events.length * MINUTE}ms`)
+    const parked = await world.reader.parkedEvents('app', { after: 0, limit: 1_000 })
+    this.#recorder.note('received', { events, requests: receivedBy(hook), parked: parked.map(({ event }) => event.seq) })
+  }
+
   /** Removes all causes of delay. Then all mail must be delivered or returned in a bounded time. */
   async #end(world: World): Promise<void> {
     const scenario = this.#scenario
@@ -129,6 +140,7 @@ class Running {
     await world.advance(`${drainTime(scenario)}ms`)
     await this.#look(world)
     this.#recorder.note('mailboxes', { mails: arrivedIn(world, scenario) })
+    if (this.#hook !== null) await this.#noteReceived(world, this.#hook)
     this.#recorder.note('told', { events: await world.events(), stories: await storiesIn(world.reader) })
   }
 }

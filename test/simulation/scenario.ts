@@ -60,8 +60,22 @@ export interface Scenario {
   readonly ends: 'well' | 'badly'
   /** Replacement of recipients; absent without any. */
   readonly rewriting?: SimulatedRewriting
+  /** Receiver of webhooks; absent without any. */
+  readonly receiver?: SimulatedReceiver | undefined
   /** `node_lease` of several nodes; absent for one relay. */
   readonly lease?: Duration
+}
+
+/** A receiver of the events of a world. */
+export interface SimulatedReceiver {
+  /** It refuses the events whose number is a multiple. */
+  readonly refuses: number
+  /** It fails once for the events whose number is a multiple. */
+  readonly failsAt: number
+  /** Time in which it answers 503 to all. */
+  readonly down: { readonly from: Duration; readonly until: Duration }
+  /** Events in one request. */
+  readonly batch: number
 }
 
 /** Rules by which mail has other recipients than those of its client. */
@@ -79,11 +93,12 @@ export const OWN_DOMAIN = 'us.example'
 
 /** Lines that reproduce the scenario. */
 export function tell(scenario: Scenario): string {
-  const { config, tables, storage, commitTakes, faults, steps, crashes, ends, rewriting } = scenario
+  const { config, tables, storage, commitTakes, faults, steps, crashes, ends, rewriting, receiver } = scenario
   const lines = [
     `seed ${scenario.seed}, queue in ${storage}, a commit takes ${commitTakes} ms, ends ${ends}`,
     `config ${JSON.stringify(config)}`,
     ...(rewriting === undefined ? [] : [`rewriting ${JSON.stringify(rewriting)}`]),
+    ...(receiver === undefined ? [] : [`receiver ${JSON.stringify(receiver)}`]),
     ...Object.entries(tables).map(([name, table]) => `destination ${name} ${JSON.stringify(table)}`),
     ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),
     ...crashes.map(({ commit, side, downFor }) => `crash ${side} commit ${commit}, down for ${downFor} ms`),

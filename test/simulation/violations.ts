@@ -8,6 +8,7 @@ import {
   takenUpRightly,
 } from './invariants/accounts.ts'
 import { eventsTellTheHistory } from './invariants/events.ts'
+import { eventsAreSent } from './invariants/sent-events.ts'
 import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept } from './invariants/flow.ts'
 import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
@@ -32,6 +33,7 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   warningsComeInTime,
   windowsFollowTheFeedback,
   eventsTellTheHistory,
+  eventsAreSent,
 }
 
 export const violationsOf = ({ history, scenario }: Run): readonly Violation[] => replay(history.events, scenario, INVARIANTS)

@@ -5,6 +5,7 @@ import type { EventSeq, KeptEvent, NewEvent } from '../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss, type StoredLoss } from '../outbox/event-pages.ts'
+import { takenSubscription, type MovedSubscription } from '../outbox/moved-subscription.ts'
 import type { EventPage } from '../outbox/outbox-store.ts'
 import {
   EVENTS_SEARCHED,
@@ -113,6 +114,20 @@ export class MemoryOutbox {
     })
   }
 
+  /** Takes a subscription of another queue. */
+  take(moved: MovedSubscription): void {
+    const { name, createdAt, createdBy } = moved
+    const held = this.#subscriptions.get(name)
+    const known = held === undefined ? undefined : { ...held.subscription, losses: held.losses }
+    const taken = takenSubscription(known, moved, this.#last)
+    if (taken === null) return
+    const { settings, cursor, state, why, losses, begins } = taken
+    const progress = { ...newProgress(cursor), state, why }
+    const subscription = { name, settings, owner: 'command', createdAt, createdBy, progress } as const
+    const parked = begins ? new Map<EventSeq, ParkedEvent>() : (held?.parked ?? new Map<EventSeq, ParkedEvent>())
+    this.#subscriptions.set(name, { subscription, configuredBy: new Set(), losses, parked })
+  }
+
   subscriptions(): readonly Subscription[] {
     return this.#inOrder().map(({ subscription }) => subscription)
   }
@@ -164,7 +179,7 @@ export class MemoryOutbox {
 
   saveProgress(name: string, from: EventSeq, { progress, told, parked }: ProgressChange): boolean {
     const held = this.#subscriptions.get(name)
-    if (held?.subscription.progress.cursor !== from) return false
+    if (held?.subscription.progress.cursor !== from || held.subscription.progress.state === 'disabled') return false
     held.subscription = { ...held.subscription, progress }
     if (told !== null) held.losses = withoutLoss(held.losses, told)
     for (const { seq, tries, at, answer } of parked) {

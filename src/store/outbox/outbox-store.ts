@@ -55,7 +55,7 @@ export interface OutboxStore {
   pullEvents(name: string, limit: number): Promise<PulledEvents | null>
   /**
    * Records how far a subscription has come since the position `from`. Returns false, without effect, when its position is another one,
-   * because of a replay or of another sender, or when the subscription was removed.
+   * because of a replay or of another sender, or when the subscription was removed or is disabled.
    */
   saveProgress(name: string, from: EventSeq, change: ProgressChange): Promise<boolean>
   /** Parked events of a subscription that are due. */

@@ -35,6 +35,7 @@ import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc 
 import type { AccessRows } from './audit/access-rows.ts'
 import * as auditing from './audit/audit-queries.ts'
 import type { TokenRows } from './audit/token-rows.ts'
+import type { SubscriptionRows } from './outbox/subscription-rows.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
 import { asMessage, fromMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
@@ -62,13 +63,21 @@ export class Moves implements Synchronous {
   readonly #intake: Intake
   readonly #access: AccessRows
   readonly #tokens: TokenRows
+  readonly #subscriptions: SubscriptionRows
   readonly #traffic: TrafficRows
   readonly #run
 
   constructor(
     db: Database,
-    parts: { readonly intake: Intake; readonly traffic: TrafficRows; readonly access: AccessRows; readonly tokens: TokenRows },
+    parts: {
+      readonly intake: Intake
+      readonly traffic: TrafficRows
+      readonly access: AccessRows
+      readonly tokens: TokenRows
+      readonly subscriptions: SubscriptionRows
+    },
   ) {
+    this.#subscriptions = parts.subscriptions
     this.#access = parts.access
     this.#tokens = parts.tokens
     this.#intake = parts.intake
@@ -219,7 +228,7 @@ export class Moves implements Synchronous {
     return { messages: rows.map(({ id }) => id), woken: this.#due(entered) }
   }
 
-  takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens }: MovedRecords): void {
+  takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, subscriptions }: MovedRecords): void {
     const taken = { ...this.recordsTaken(source) }
     for (const { seq, message, leftAt, record } of history) {
       if (seq <= taken.history) continue
@@ -234,6 +243,7 @@ export class Moves implements Synchronous {
     for (const record of destinations) this.#addDestination(record)
     for (const entry of access) this.#access.takeAccess(entry)
     for (const token of tokens) this.#tokens.addToken(token)
+    for (const one of subscriptions) this.#subscriptions.take(one)
     this.#run.saveRecordsTaken.run({ source, ...taken })
   }
 

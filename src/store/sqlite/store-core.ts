@@ -63,11 +63,11 @@ function openParts(db: Database, terms: LeaseTerms) {
   const requests = new RequestRows(db)
   const intake = new Intake(db, { traffic, requests, events })
   const audit = new AuditRows(db, requests)
-  const [tokens, access] = [new TokenRows(db), new AccessRows(db)]
+  const [tokens, access, subscriptions] = [new TokenRows(db), new AccessRows(db), new SubscriptionRows(db, events)]
   const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit, events })
   return {
     events,
-    subscriptions: new SubscriptionRows(db, events),
+    subscriptions,
     shares,
     traffic,
     corrupt,
@@ -83,7 +83,7 @@ function openParts(db: Database, terms: LeaseTerms) {
     leases: new Leases(db, corrupt, terms),
     outcomes: new Outcomes(db, { departures, traffic, events, owner: terms.owner }),
     noticesDue: new NoticesDue(db, { corrupt, departures, intake, events }),
-    moves: new Moves(db, { intake, traffic, access, tokens }),
+    moves: new Moves(db, { intake, traffic, access, tokens, subscriptions }),
   }
 }
 

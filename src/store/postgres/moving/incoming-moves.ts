@@ -1,4 +1,5 @@
 /** Moves of messages of another queue into this one. */
+import { takeSubscriptions } from '../writing/subscription-writer.ts'
 import { queueIdOf, type Message, type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
 import type { AccessEntry } from '../../access-entry.ts'
@@ -110,7 +111,7 @@ export class IncomingMoves {
   async #takeRecords(
     tx: Transaction,
     source: QueueIdentity,
-    { history, audit, destinations, access, tokens }: MovedRecords,
+    { history, audit, destinations, access, tokens, subscriptions }: MovedRecords,
   ): Promise<void> {
     const taken = await recordsTaken(tx, source)
     const left = history.filter(({ seq }) => seq > taken.history)
@@ -120,6 +121,7 @@ export class IncomingMoves {
       addDestinations(tx, destinations),
       takeAccess(tx, access),
       takeTokens(tx, tokens),
+      takeSubscriptions(tx, subscriptions),
       tx.query(sql.insertHistory, [
         this.#deps.node,
         int8s(left.map(({ message }) => message)),

@@ -55,6 +55,13 @@ export const ownShardsAmong = `
 export const insertSubscription = `
   insert into subscription (name, owner, settings, created_at, created_by, configured_by, cursor)
   select $1, $2, $3, $4, $5, $6, last from outbox on conflict do nothing returning name`
+/** Takes a subscription of another queue. */
+export const takeSubscription = `
+  insert into subscription (name, owner, settings, created_at, created_by, cursor, state, why, losses)
+  values ($1, 'command', $2, $3, $4, $5, $6, $7, $8)
+  on conflict (name) do update set settings = excluded.settings, cursor = excluded.cursor, state = excluded.state, why = excluded.why,
+    losses = excluded.losses, tries = 0, refusals = 0, due_at = null`
+export const deleteParkedOf = 'delete from parked where subscription = $1'
 export const changeSettings = 'update subscription set settings = $2 where name = $1'
 export const configuredHere = `
   update subscription set settings = $2, configured_by = array_append(array_remove(configured_by, $3), $3) where name = $1`
@@ -76,7 +83,7 @@ export const saveProgress = `
     losses = (select coalesce(json_agg(loss order by number), '[]')::text
       from json_array_elements(losses::json) with ordinality as kept (loss, number)
       where (loss->>'from')::bigint is distinct from $9 or (loss->>'to')::bigint is distinct from $10)
-  where name = $1 and cursor = $2 returning name`
+  where name = $1 and cursor = $2 and state = 'active' returning name`
 export const moveCursor = `
   with s as (update subscription set cursor = least(cursor, $2) where name = $1 returning cursor),
     p as (delete from parked where subscription = $1 and seq > (select cursor from s))

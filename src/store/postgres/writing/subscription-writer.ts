@@ -3,7 +3,16 @@ import { selectedTypes } from '../../../events/event-filter.ts'
 import type { EventSeq, KeptEvent } from '../../../events/kept-event.ts'
 import type { Instant } from '../../../system/clock.ts'
 import { lossOf, prunable, withLoss } from '../../outbox/event-pages.ts'
-import { answerText, lossesIn, settingsIn, toEvent, type EventRow, type SubscriptionRow } from '../../outbox/subscription-row.ts'
+import { takenSubscription, type MovedSubscription } from '../../outbox/moved-subscription.ts'
+import {
+  answerText,
+  lossesIn,
+  settingsIn,
+  toEvent,
+  toSubscription,
+  type EventRow,
+  type SubscriptionRow,
+} from '../../outbox/subscription-row.ts'
 import {
   EVENTS_PRUNED,
   EVENTS_SEARCHED,
@@ -116,6 +125,24 @@ export class SubscriptionWriter {
       }
     }
     return entries.flatMap((entry) => (isFree(entry) ? [] : [entry.name]))
+  }
+}
+
+/** Takes subscriptions of another queue. The nodes of this one write their events when they look for subscriptions the next time. */
+export async function takeSubscriptions(tx: Transaction, moved: readonly MovedSubscription[]): Promise<void> {
+  if (moved.length === 0) return
+  const known = new Map((await tx.query<SubscriptionRow>(sql.lockSubscriptions)).map((row) => [row.name, row]))
+  const [bounds] = await tx.query<{ last: EventSeq }>(sql.boundsOfEvents)
+  for (const one of moved) {
+    const row = known.get(one.name)
+    const before = row === undefined ? undefined : { ...toSubscription(row), losses: lossesIn(row) }
+    const taken = takenSubscription(before, one, bounds?.last ?? 0)
+    if (taken === null) continue
+    const { settings, cursor, state, why, losses, begins } = taken
+    if (begins) await tx.query(sql.deleteParkedOf, [one.name])
+    const text = why === null ? null : storableText(why)
+    const by = storableText(one.createdBy)
+    await tx.query(sql.takeSubscription, [one.name, stored(settings), one.createdAt, by, cursor, state, text, JSON.stringify(losses)])
   }
 }
 

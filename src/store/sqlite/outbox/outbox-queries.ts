@@ -23,13 +23,19 @@ export const subscriptionByName = `${SUBSCRIPTION} where name = ?`
 export const insertSubscription = `
   insert or ignore into subscription (name, owner, settings, created_at, created_by, cursor)
   values (:name, :owner, :settings, :createdAt, :createdBy, coalesce((select max(seq) from event), 0))`
+/** Takes a subscription of another queue. */
+export const takeSubscription = `
+  insert into subscription (name, owner, settings, created_at, created_by, cursor, state, why, losses)
+  values (:name, 'command', :settings, :createdAt, :createdBy, :cursor, :state, :why, :losses)
+  on conflict (name) do update set settings = excluded.settings, cursor = excluded.cursor, state = excluded.state, why = excluded.why,
+    losses = excluded.losses, tries = 0, refusals = 0, due_at = null`
 export const changeSettings = 'update subscription set settings = ? where name = ?'
 export const deleteSubscription = 'delete from subscription where name = ? and owner = ?'
 export const deleteParkedOf = 'delete from parked where subscription = ?'
 export const saveProgress = `
   update subscription set cursor = :cursor, state = :state, why = :why, tries = :tries, refusals = :refusals, due_at = :dueAt,
     last_answer = :lastAnswer
-  where name = :name and cursor = :from`
+  where name = :name and cursor = :from and state = 'active'`
 export const moveCursor = 'update subscription set cursor = :cursor where name = :name'
 /** Enables a subscription, and has its next event tried at once. */
 export const resume = `update subscription set state = 'active', why = null, tries = 0, refusals = 0, due_at = null where name = ?`

@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3'
 import type { EventSeq, KeptEvent } from '../../../events/kept-event.ts'
 import type { Instant } from '../../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss } from '../../outbox/event-pages.ts'
+import { takenSubscription, type MovedSubscription } from '../../outbox/moved-subscription.ts'
 import {
   EVENTS_PRUNED,
   EVENTS_SEARCHED,
@@ -82,6 +83,20 @@ export class SubscriptionRows {
     })
   }
 
+  /** Takes a subscription of another queue. */
+  take(moved: MovedSubscription): void {
+    const { name, createdAt, createdBy } = moved
+    const row = this.#one.get(name)
+    const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
+    const taken = takenSubscription(row === undefined ? undefined : { ...toSubscription(row), losses: lossesIn(row) }, moved, last)
+    if (taken === null) return
+    const { settings, cursor, state, why, losses, begins } = taken
+    this.#events.forgetWanted()
+    if (begins) this.#db.prepare<[string]>(sql.deleteParkedOf).run(name)
+    const stored = { settings: JSON.stringify(settings), losses: JSON.stringify(losses) }
+    this.#db.prepare<object>(sql.takeSubscription).run({ name, createdAt, createdBy, cursor, state, why, ...stored })
+  }
+
   #remove(name: string, owner: Subscription['owner']): boolean {
     this.#events.forgetWanted()
     const isGone = this.#db.prepare<[string, string]>(sql.deleteSubscription).run(name, owner).changes > 0
@@ -116,7 +131,7 @@ export class SubscriptionRows {
 
   saveProgress(name: string, from: EventSeq, { progress, told, parked }: ProgressChange): boolean {
     const row = this.#one.get(name)
-    if (row?.cursor !== from) return false
+    if (row?.cursor !== from || row.state === 'disabled') return false
     const { cursor, state, why, tries, refusals, dueAt } = progress
     this.#db
       .prepare<object>(sql.saveProgress)

@@ -1,0 +1,59 @@
+/** Subscriptions of commands on their way to another queue, and what becomes of them there. */
+import type { LostEvents, EventSeq } from '../../events/kept-event.ts'
+import type { StoredLoss } from './event-pages.ts'
+import type { Progress, Subscription, SubscriptionOwner, SubscriptionSettings } from './subscription.ts'
+
+/** A subscription that a command has added, for another queue. Its position stays behind. */
+export interface MovedSubscription
+  extends Pick<Subscription, 'name' | 'settings' | 'createdAt' | 'createdBy'>, Pick<Progress, 'state' | 'why'> {
+  /** Events of its queue that it will not have had, in the numbers of that queue; null for none. */
+  readonly lost: LostEvents | null
+}
+
+/** Why a subscription is disabled whose queue moves as a whole. */
+export const MOVED_ON = 'the queue moves: its events are sent from the new place'
+
+/** The subscription of the name in the other queue. */
+export interface KnownSubscription {
+  readonly owner: SubscriptionOwner
+  readonly settings: SubscriptionSettings
+  readonly progress: Pick<Progress, 'cursor' | 'state' | 'why'>
+  readonly losses: readonly StoredLoss[]
+}
+
+export interface TakenSubscription extends Pick<Progress, 'cursor' | 'state' | 'why'> {
+  readonly settings: SubscriptionSettings
+  readonly losses: readonly StoredLoss[]
+  /** True when what was parked for a subscription of the name has to be deleted. */
+  readonly begins: boolean
+}
+
+/**
+ * A subscription as the other queue takes it; null to leave what is there. It begins after the newest event (`last`). One that an
+ * earlier call has taken, which has the same secret, keeps its position and gets the further loss.
+ */
+export function takenSubscription(
+  known: KnownSubscription | undefined,
+  moved: MovedSubscription,
+  last: EventSeq,
+): TakenSubscription | null {
+  const { settings, state, why, lost } = moved
+  const losses = lost === null ? [] : [{ ...lost, pulled: false }]
+  // One that is disabled for a move was here before, and comes back.
+  if (known === undefined || (isSame(known, moved) && known.progress.why === MOVED_ON))
+    return { settings, state, why, losses, cursor: last, begins: true }
+  if (!isSame(known, moved)) return null
+  const further = losses.filter(({ from, to }) => !known.losses.some((one) => one.from === from && one.to === to))
+  const { progress } = known
+  return {
+    settings,
+    cursor: progress.cursor,
+    state: progress.state,
+    why: progress.why,
+    losses: [...known.losses, ...further],
+    begins: false,
+  }
+}
+
+const isSame = ({ owner, settings }: KnownSubscription, moved: MovedSubscription): boolean =>
+  owner === 'command' && settings.secrets.some(({ secret }) => moved.settings.secrets.some((one) => one.secret === secret))
