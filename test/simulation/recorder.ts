@@ -23,6 +23,8 @@ export const READS: ReadonlySet<string> = new Set([
   'destinationsDue',
   'nextDeadlines',
   'destinations',
+  'providerMembers',
+  'providers',
   'saveClock',
   // The begin of a scenario with a receiver, and calls of the sender of events that only read.
   'subscribe',
