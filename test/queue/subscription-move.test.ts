@@ -64,7 +64,7 @@ async function movesThereAndBack(source: Place, target: Place): Promise<void> {
     { name: 'table', state: 'active' },
   ])
   await move(target, source, { isFinal: true })
-  // What the program was not told of at the other place.
+  // The loss that the program was not told of at the other place.
   expect(await subscriptionsIn(source)).toMatchObject([{ ...MOVED, lost }, { name: 'table' }])
 }
 

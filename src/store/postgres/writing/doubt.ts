@@ -10,7 +10,7 @@ import { recipientRange } from '../session/id-ranges.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
 import { begunOperation, writtenAudit } from './audit-queries.ts'
-import { endedLeases, newMessages } from './call-traces.ts'
+import { endedLeases, newMessages } from '../session/call-traces.ts'
 import { markedBatch } from './outbox-queries.ts'
 import type { WriteCall } from './write-batch.ts'
 

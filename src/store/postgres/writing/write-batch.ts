@@ -8,7 +8,7 @@ import type { Call, Method, PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fence } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
-import { leavesTrace } from './call-traces.ts'
+import { leavesTrace } from '../session/call-traces.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import { Transaction, type Send, type Sent } from './write-transaction.ts'
 
