@@ -1,9 +1,9 @@
 /**
  * Draws the pictures of docs/page.md into docs/images/page: every screen of the page at three widths, light and dark, from a run of the
  * relay in virtual time. Run it with Chromium after a change of a screen: `node scripts/page-pictures.ts`. The fonts are those of the
- * machine; all else is the same in each run.
+ * machine; all else is the same in each run. With `--check` it writes nothing, and fails when a picture has changed.
  */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { chromium, type Browser, type Route as Intercepted } from 'playwright-core'
@@ -84,6 +84,16 @@ function answers(page: Page): (intercepted: Intercepted) => Promise<void> {
   }
 }
 
+const isCheck = process.argv.includes('--check')
+/** Pictures that differ from the files. */
+const changed: string[] = []
+
+function keep(name: string, picture: Uint8Array): void {
+  const file = join(FOLDER, name)
+  if (!isCheck) return writeFileSync(file, picture)
+  if (!existsSync(file) || !readFileSync(file).equals(picture)) changed.push(name)
+}
+
 async function draw(browser: Browser, page: Page, screens: Readonly<Record<string, string>>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of SIZES) {
@@ -93,7 +103,7 @@ async function draw(browser: Browser, page: Page, screens: Readonly<Record<strin
       const tab = await context.newPage()
       for (const [name, path] of Object.entries(screens)) {
         await tab.goto(`${ORIGIN}/${path}`)
-        writeFileSync(join(FOLDER, `${name}-${viewport.width}-${colorScheme}.png`), withPalette(await tab.screenshot()))
+        keep(`${name}-${viewport.width}-${colorScheme}.png`, withPalette(await tab.screenshot()))
       }
       await context.close()
     }
@@ -114,7 +124,7 @@ const page = new Page({
   light: () => Promise.resolve({ isOk: true, text: 'commits in 1 ms' }),
 })
 const browser = await chromium.launch({ executablePath: BROWSER })
-rmSync(FOLDER, { recursive: true, force: true })
+if (!isCheck) rmSync(FOLDER, { recursive: true, force: true })
 mkdirSync(FOLDER, { recursive: true })
 try {
   await draw(browser, page, {
@@ -133,3 +143,4 @@ try {
   api.close()
   await world.close()
 }
+if (changed.length > 0) throw new Error(`${changed.length} pictures have changed: ${changed.join(', ')}`)

@@ -79,7 +79,7 @@ function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'State of the queue now',
       about:
-        'The members of `deferd status --json`, with the name of the server and the oldest message. Figures are at most some seconds old.',
+        'The members of `deferd status --json`, with the name of the server, the oldest message, and the messages by age. Figures are at most some seconds old; the ages have a time of their own.',
       answers: { 200: { about: 'the state', shape: shapes.now } },
       handler: async ({ requester }) => json(await now.value(requester.destinations)),
     }),

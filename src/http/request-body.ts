@@ -86,10 +86,27 @@ export function invalid(error: z.ZodError): Problem {
   return new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${detail}`, { errors, cause: error })
 }
 
-/** Invalid parts with JSON pointers (RFC 6901). */
-const invalidParts = ({ issues }: z.ZodError): readonly InvalidPart[] =>
+type Issue = z.core.$ZodIssue
+
+/** Invalid parts with JSON pointers (RFC 6901). `above` is the pointer of the value that the issues are about. */
+const invalidParts = ({ issues }: Pick<z.ZodError, 'issues'>, above = ''): readonly InvalidPart[] =>
   issues.flatMap((issue) => {
-    const pointer = issue.path.map((member) => `/${escaped(member)}`).join('')
-    if (issue.code !== 'unrecognized_keys') return [{ pointer, detail: issue.message }]
-    return issue.keys.map((key) => ({ pointer: `${pointer}/${escaped(key)}`, detail: 'unknown member' }))
+    const pointer = above + issue.path.map((member) => `/${escaped(member)}`).join('')
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({ pointer: `${pointer}/${escaped(key)}`, detail: 'unknown member' }))
+    const meant = issue.code === 'invalid_union' ? meantAlternative(issue.errors) : undefined
+    return meant === undefined ? [{ pointer, detail: detailOf(issue) }] : invalidParts({ issues: meant }, pointer)
   })
+
+/** The alternative of a shape that a value was probably meant for: it knows the most members of the value. */
+function meantAlternative(alternatives: readonly Issue[][]): Issue[] | undefined {
+  const unknownIn = (issues: readonly Issue[]): number =>
+    issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
+  return alternatives.toSorted((a, b) => unknownIn(a) - unknownIn(b))[0]
+}
+
+const detailOf = ({ message }: Issue): string => {
+  const [, expected, received] = /^Invalid input: (expected .*), received (undefined|NaN)$/.exec(message) ?? []
+  if (expected === undefined) return message
+  return received === 'NaN' ? expected : `missing, ${expected}`
+}

@@ -117,7 +117,10 @@ function found(match: RouteMatch, method: string, path: string, routes: readonly
     }
     case 'unknown-path': {
       const known = [...new Set(routes.map((route) => route.path))]
-      throw new Problem(HTTP_PROBLEMS.unknownPath, `no such path: ${path}${known.length > LISTED ? '' : `; known: ${known.join(', ')}`}`)
+      const description = known.find((one) => one.endsWith('/openapi.json'))
+      const some = known.length > LISTED ? '' : `; known: ${known.join(', ')}`
+      const rest = description === undefined ? some : `; GET ${description} describes the resources`
+      throw new Problem(HTTP_PROBLEMS.unknownPath, `no such path: ${path}${rest}`)
     }
   }
 }

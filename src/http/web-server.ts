@@ -69,6 +69,7 @@ export class WebServer {
     server.on('request', answering)
     server.on('checkContinue', answering)
     server.on('checkExpectation', (_request, response) => void response.socket?.end(rawProblem(HTTP_PROBLEMS.expectation)))
+    server.on('connect', (_request, socket) => void socket.end(rawProblem(HTTP_PROBLEMS.methodNotAllowed, NO_PROXY)))
     server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
     this.#server = server
     this.#clock = clock
@@ -143,10 +144,17 @@ const PARSE_PROBLEMS: Readonly<Record<string, ProblemKind>> = {
   ERR_HTTP_REQUEST_TIMEOUT: HTTP_PROBLEMS.timeout,
 }
 
+/** Detail and header fields of the answer to CONNECT. */
+const NO_PROXY = { detail: 'method CONNECT not allowed: this server is no proxy', headers: { allow: 'GET, HEAD, POST, DELETE' } }
+
 /** A whole response with a problem, after which the connection is closed. */
-function rawProblem(kind: ProblemKind): string {
-  const body = `${JSON.stringify(problemJson(new Problem(kind, kind.about)))}\n`
+function rawProblem(
+  kind: ProblemKind,
+  { detail, headers }: { detail: string; headers: object } = { detail: kind.about, headers: {} },
+): string {
+  const body = `${JSON.stringify(problemJson(new Problem(kind, detail)))}\n`
   const fields = {
+    ...headers,
     ...WEB_HEADERS,
     'cache-control': 'no-store',
     'content-type': 'application/problem+json',

@@ -228,10 +228,18 @@ function refusalOf(error: unknown): unknown {
   return error
 }
 
+const unknownOperation = (id: number): Problem =>
+  new Problem(
+    UNKNOWN_OPERATION,
+    Number.isSafeInteger(id)
+      ? `there is no operation ${id}: GET /audit has the ids`
+      : 'the id of an operation is a whole number: GET /audit has the ids',
+  )
+
 async function entryOf({ reader }: Pick<QueueView, 'reader'>, id: number): Promise<AuditEntry> {
   const entry = Number.isSafeInteger(id) && id > 0 ? await reader.operation(id) : undefined
   if (entry !== undefined) return entry
-  throw new Problem(UNKNOWN_OPERATION, `there is no operation ${id}`)
+  throw unknownOperation(id)
 }
 
 /** True for an operation that the client may see: with limited destinations, its own. */
@@ -241,7 +249,7 @@ export const seesOperation = ({ who }: AuditEntry, { destinations, name }: Reque
 async function visibleEntry(view: QueueView, id: number, requester: Requester): Promise<AuditEntry> {
   const entry = await entryOf(view, id)
   if (seesOperation(entry, requester)) return entry
-  throw new Problem(UNKNOWN_OPERATION, `there is no operation ${id}`)
+  throw unknownOperation(id)
 }
 
 export const operationState = async (view: QueueView, id: number, requester: Requester): Promise<OperationJson> =>

@@ -1,0 +1,109 @@
+/** Every resource refuses wrong methods, parameters and bodies with problem details that state what failed, why, and what to do. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApiRoute } from '../../src/api/api-route.ts'
+import { BASE } from '../../src/api/api-route.ts'
+import type { Reply } from '../support/api-server.ts'
+import { ApiWorld } from '../support/api-world.ts'
+
+let world: ApiWorld
+let ids: readonly string[]
+beforeAll(async () => {
+  world = await ApiWorld.open('memory')
+  ids = await world.fill(2)
+})
+afterAll(() => world.close())
+
+const as = { as: 'admin' }
+const pathOf = ({ path }: ApiRoute): string =>
+  path
+    .slice(BASE.length)
+    .replace(':id', path.includes('/operations/') ? '1' : (ids[0] ?? ''))
+    .replace(':name', 'a.example.org')
+
+/** Expects a refusal that a person understands. */
+function expectProblem({ status, headers, json, text }: Reply, what: string, statuses: readonly number[]): void {
+  expect(statuses, `${what}: ${text}`).toContain(status)
+  expect(headers.get('content-type'), what).toMatch(/^application\/problem\+json/)
+  expect(json, what).toMatchObject({
+    status,
+    type: expect.stringMatching(/^\/problems\/[a-z-]+$/) as string,
+    title: expect.any(String) as string,
+  })
+  expect(json.detail.length, `${what}: ${json.detail}`).toBeGreaterThan(20)
+  // The words of zod for a shape that fits no alternative, and for an absent member.
+  expect(json.detail, what).not.toMatch(/Invalid input($|;)|received undefined|NaN$/)
+}
+
+const unique = (routes: readonly ApiRoute[]): readonly ApiRoute[] => [...new Map(routes.map((one) => [one.path, one])).values()]
+
+test('other methods get 405 with the permitted ones', async () => {
+  const { routes } = world.api.api
+  for (const route of unique(routes)) {
+    const permitted = routes.filter(({ path }) => path === route.path).map(({ method }) => method)
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'GET'].filter((one) => !permitted.some((known) => known === one))) {
+      const reply = await world.api.ask(method, pathOf(route), as)
+      expectProblem(reply, `${method} ${route.path}`, [405])
+      for (const known of permitted) expect(reply.headers.get('allow')).toContain(known)
+    }
+  }
+})
+
+test('unknown parameters, and values of a wrong kind, are named', async () => {
+  for (const route of world.api.api.routes.filter(({ method }) => method === 'GET')) {
+    const path = pathOf(route)
+    const reply = await world.api.get(`${path}?bogus=1`, as)
+    expectProblem(reply, path, path.includes('operations') ? [404, 422] : [422])
+    for (const wrong of [
+      'limit=0',
+      'limit=1e9',
+      'limit=-1',
+      'limit=x',
+      'limit=',
+      'after=x',
+      'before=x',
+      'older_than=soon',
+      'order=no',
+      'queue=no',
+    ])
+      expectProblem(await world.api.get(`${path}?${wrong}`, as), `${path}?${wrong}`, [400, 404, 422])
+  }
+})
+
+const BODIES: readonly (readonly [body: string, type: string, statuses: readonly number[]])[] = [
+  ['{}', 'text/plain', [415]],
+  ['', 'application/json', [400, 422]],
+  ['{', 'application/json', [400]],
+  ['null', 'application/json', [422]],
+  ['[]', 'application/json', [422]],
+  ['7', 'application/json', [422]],
+  ['{"bogus":1}', 'application/json', [422]],
+  ['{"__proto__":{"bogus":1}}', 'application/json', [422]],
+  ['['.repeat(10_000), 'application/json', [400]],
+]
+
+test('bodies of a wrong type or shape are refused', async () => {
+  for (const route of world.api.api.routes.filter(({ body }) => body !== undefined)) {
+    const path = pathOf(route)
+    for (const [body, type, statuses] of BODIES) {
+      const reply = await world.api.ask('POST', path, { ...as, body, headers: { 'content-type': type } })
+      expectProblem(reply, `POST ${path} ${body.slice(0, 20)}`, statuses)
+    }
+  }
+})
+
+test('an operation of another shape is told what is missing', async () => {
+  const detail = async (body: unknown) => (await world.api.post('/operations', body, as)).json.detail
+  expect(await detail({ operation: 'delete' })).toBe('invalid request: /selection: missing, expected object')
+  expect(await detail({ operation: 'remove', selection: { kind: 'ids', ids: ['x'] } })).toMatch(/^invalid request: \/operation: .*"delete"/)
+  expect(await detail({ operation: 'delete', selection: {} })).toMatch(/^invalid request: \/selection\/kind: .*'ids' \| 'filter'/)
+  expect(await detail({ plan: 5 })).toBe('invalid request: /plan: Invalid input: expected string, received number')
+})
+
+test.each([
+  ['/nothing', 'no such path: /api/v1/nothing; GET /api/v1/openapi.json describes the resources'],
+  ['/operations/0', 'there is no operation 0: GET /audit has the ids'],
+  ['/operations/x', 'the id of an operation is a whole number: GET /audit has the ids'],
+  ['/messages/x', 'there is no message x, neither in the queue nor in its history'],
+])('%s is unknown', async (path, detail) => {
+  expect((await world.api.get(path, as)).json).toMatchObject({ status: 404, detail })
+})
