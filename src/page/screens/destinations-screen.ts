@@ -45,7 +45,10 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
   {
     heading: 'Last reply',
     kind: 'code',
-    cell: (one) => html`<span class="reply">${one.state === 'suspended' ? (one.suspend_reason ?? '') : (one.last_reply ?? '')}</span>`,
+    cell: ({ state, suspend_reason: reason, last_reply: reply }) => {
+      const text = state === 'suspended' ? reason : reply
+      return text === null ? null : html`<span class="reply">${text}</span>`
+    },
   },
 ]
 
