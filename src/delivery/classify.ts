@@ -287,9 +287,12 @@ function verdictFor(transcript: Transcript, position: Position, peer: Peer, poli
 /** First reply to a mail command that refuses mail for lack of a login, with its stage; undefined when none does. */
 function withoutLogin({ mail, rcpt, data, end }: Transcript, policy: Policy): readonly [Stage, ServerReply] | undefined {
   if (!policy.configured) return undefined
-  const replies = [['mail', mail], ...rcpt.map((reply) => ['rcpt', reply] as const), ['data', data], ['end-of-data', end[0]]] as const
-  for (const [stage, reply] of replies) if (reply !== undefined && concernsLogin(reply, policy)) return [stage, reply]
-  return undefined
+  const lacksLogin = (reply: ServerReply | undefined): reply is ServerReply => reply !== undefined && concernsLogin(reply, policy)
+  if (lacksLogin(mail)) return ['mail', mail]
+  const atRcpt = rcpt.find(lacksLogin)
+  if (atRcpt !== undefined) return ['rcpt', atRcpt]
+  if (lacksLogin(data)) return ['data', data]
+  return lacksLogin(end[0]) ? ['end-of-data', end[0]] : undefined
 }
 
 function loginFailure({ failure }: Transcript, refusal: readonly [Stage, ServerReply] | undefined): LoginFailure | undefined {
@@ -322,7 +325,8 @@ export function classify(transcript: Transcript, peer: Peer, policy: Policy): Cl
 
 /** Adds the facts of TLS to the status of every recipient. */
 export function withTls(result: Classification, tls: TlsFacts): Classification {
-  const verdicts = new Map([...result.verdicts].map(([id, verdict]) => [id, { ...verdict, status: { ...verdict.status, tls } }]))
+  const verdicts = new Map<RecipientId, Verdict>()
+  for (const [id, verdict] of result.verdicts) verdicts.set(id, { ...verdict, status: { ...verdict.status, tls } })
   return { ...result, verdicts }
 }
 

@@ -22,7 +22,10 @@ const DIGEST = /^X-Deferd-Digest:/
 export const digestField = ({ bodyHash, signedAt }: NonNullable<StoredSignatures['digest']>): string =>
   `X-Deferd-Digest: t=${signedAt}; bh=${bodyHash}\r\n`
 
+const NONE: StoredSignatures = { signatures: '', digest: null, others: '' }
+
 export function storedSignatures(prependedHeaders: string): StoredSignatures {
+  if (prependedHeaders === '') return NONE
   const fields = prependedHeaders.split(/(?<=\r\n)(?![ \t])/).filter((field) => field !== '')
   const [first] = fields.filter((field) => SIGNATURE.test(field) || DIGEST.test(field))
   const tags = parseTags(first?.slice(first.indexOf(':') + 1) ?? '')

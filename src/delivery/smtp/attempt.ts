@@ -194,7 +194,9 @@ export class Attempt {
       tls: this.#tlsSettings,
       last: recipients.some(({ expiresAt }) => expiresAt <= this.#startedAt),
     }
-    const found = await withTimeout(policyOfHop(facts, this.#deps), clock, this.#endBy - clock.monotonic(), this.#options.signal)
+    const policy = policyOfHop(facts, this.#deps)
+    const found =
+      policy instanceof Promise ? await withTimeout(policy, clock, this.#endBy - clock.monotonic(), this.#options.signal) : policy
     if (found === undefined) this.#lookupTimedOut(hop)
     else if ('sts' in found) return found
     else {

@@ -2,7 +2,7 @@
 import type { Settings } from '../../config/destination-settings.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
 import { asciiName, namesExchanger } from '../sts/sts-record.ts'
-import type { StsPolicies } from '../sts/sts-policies.ts'
+import type { StsPolicies, StsRules } from '../sts/sts-policies.ts'
 import { unmetReason, type TlsPolicyFailure } from '../tls/policy-failure.ts'
 import type { Net } from '../../system/net.ts'
 import { decideDane, type DaneDecision } from '../dane/dane-decision.ts'
@@ -32,14 +32,20 @@ export interface HopPolicyFacts {
 /** The policy that applies, null without one, or why it cannot be known. */
 export type HopPolicy = { readonly sts: AppliedSts | null } | { readonly unreadable: string }
 
-export async function policyOfHop({ hop, lmtp, mode, tls, last }: HopPolicyFacts, deps: HopPolicyDeps): Promise<HopPolicy> {
+/** Returns a promise only when the MTA-STS policy of a domain is looked up. */
+export function policyOfHop({ hop, lmtp, mode, tls, last }: HopPolicyFacts, deps: HopPolicyDeps): Promise<HopPolicy> | HopPolicy {
+  const { sts } = deps
+  if (sts === undefined || mode === 'no' || lmtp || !deps.tls.followsSts(hop, tls)) return NO_STS
   const domain = asciiName(hop.host)
-  const follows = deps.sts !== undefined && mode !== 'no' && !lmtp && domain !== undefined && deps.tls.followsSts(hop, tls)
-  if (!follows) return { sts: null }
-  const rules = await deps.sts.rulesFor(domain, last)
+  return domain === undefined ? NO_STS : sts.rulesFor(domain, last).then((rules) => policyOf(rules, mode))
+}
+
+const NO_STS: HopPolicy = { sts: null }
+
+function policyOf(rules: StsRules, mode: Settings['smtp_tls_mta_sts']): HopPolicy {
   switch (rules.kind) {
     case 'none':
-      return { sts: null }
+      return NO_STS
     case 'unreadable':
       return { unreadable: rules.why }
     case 'policy':

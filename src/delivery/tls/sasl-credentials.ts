@@ -52,6 +52,7 @@ export class SaslCredentials {
 
   /** The login for a next hop; undefined when mail is sent without one. */
   find(hop: NextHop, sender: string): Credentials | undefined {
+    if (this.#logins.size === 0) return undefined
     const bySender = this.#config.smtp_sender_dependent_authentication && sender !== '' ? senderKeys(sender) : []
     const keys = [...bySender, formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
     for (const key of keys) {

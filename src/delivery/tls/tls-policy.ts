@@ -84,6 +84,8 @@ export class TlsPolicies {
   readonly #files: TlsFiles
   /** Digest of smtp_tls_CAfile. */
   readonly #authorities: string
+  /** Digests of the policies of the configuration, each computed once: every delivery attempt needs one. */
+  readonly #digests = new Map<string, string>()
 
   /** Throws an error for the operator when a policy is malformed. */
   constructor(config: Pick<Config, 'smtp_tls_policy_maps'>, files: TlsFiles) {
@@ -181,7 +183,10 @@ export class TlsPolicies {
   }
 
   #digestOf({ level, match }: TlsPolicy, { wrapper }: TlsSettings): string {
-    return digest([level, String(wrapper), ...match, this.#authorities])
+    const key = `${level} ${wrapper} ${match.join(' ')}`
+    let known = this.#digests.get(key)
+    if (known === undefined) this.#digests.set(key, (known = digest([level, String(wrapper), ...match, this.#authorities])))
+    return known
   }
 
   #policyFor(hop: NextHop, level: TlsLevel): TlsPolicy {
@@ -190,6 +195,7 @@ export class TlsPolicies {
 
   /** The entry of smtp_tls_policy_maps that matches; undefined when none does. */
   #entryFor(hop: NextHop): TlsPolicy | undefined {
+    if (this.#policies.size === 0) return undefined
     for (const key of [formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, ...lookupKeys(hop.host)]) {
       const policy = this.#policies.get(key)
       if (policy !== undefined) return policy
