@@ -28,6 +28,14 @@ export class ContentEncoding {
 
   /** Encodes a chunk. A CR at its end is completed with the next chunk. */
   encode(chunk: Uint8Array): Uint8Array {
+    const column = plainColumn(chunk, { last: this.#last, column: this.#column, limit: this.#limit, inserts: this.#inserts })
+    if (column === undefined) return this.#edited(chunk)
+    this.#last = chunk.at(-1) ?? this.#last
+    this.#column = column
+    return chunk
+  }
+
+  #edited(chunk: Uint8Array): Uint8Array {
     const pieces: Uint8Array[] = []
     let from = 0
     let last = this.#last
@@ -61,6 +69,34 @@ export class ContentEncoding {
   lineEnd(): string {
     return this.#last === LF ? '' : this.#last === CR ? '\n' : '\r\n'
   }
+}
+
+interface LineState {
+  readonly last: number
+  readonly column: number
+  readonly limit: number
+  readonly inserts: Inserts
+}
+
+/**
+ * The column after a chunk that needs no insertion, as most do; undefined for any other. Costs a fifth of `#edited`, since few octets
+ * are compared more than once.
+ */
+function plainColumn(chunk: Uint8Array, { last, column, limit, inserts: { dot } }: LineState): number | undefined {
+  const end = chunk.length
+  if (last === CR && chunk[0] !== LF) return undefined
+  let start = last === LF || last === CR ? 0 : -column
+  for (let i = 0; i < end; i++) {
+    const byte = chunk[i] as number
+    if (byte > DOT) continue
+    if (byte === LF) {
+      if ((i === 0 ? last : chunk[i - 1]) !== CR) return undefined
+      start = i + 1
+    } else if (byte === CR) {
+      if (i - start > limit || (i + 1 < end && chunk[i + 1] !== LF)) return undefined
+    } else if (byte === DOT && i === start && dot !== undefined) return undefined
+  }
+  return end - start > limit ? undefined : end - start
 }
 
 const CRLF_LENGTH = 2
