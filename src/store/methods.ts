@@ -50,8 +50,13 @@ type Changes<M extends Method> = (args: Arguments[M], answer: Answers[M]) => rea
 interface Traits<M extends Method> {
   readonly room: Room
   readonly changes: Changes<M>
-  /** Applies a function to each chunk in the arguments; absent when the method takes no chunks. */
-  readonly withChunks?: (args: Arguments[M], change: ChangeChunk) => Arguments[M]
+  /** Absent when the method takes no chunks. */
+  readonly chunks?: {
+    /** Returns the chunks in the arguments. */
+    readonly in: (args: Arguments[M]) => readonly Uint8Array[]
+    /** Applies a function to each chunk in the arguments. */
+    readonly map: (args: Arguments[M], change: ChangeChunk) => Arguments[M]
+  }
 }
 
 const withContent = (entry: NewMessage, change: ChangeChunk): NewMessage => ({
@@ -68,13 +73,16 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   stage: {
     room: 'needs',
     changes: nothing,
-    withChunks: ([content, from, chunks], change) => [content, from, chunks.map((chunk) => change(chunk, true))],
+    chunks: {
+      in: ([, , chunks]) => chunks,
+      map: ([content, from, chunks], change) => [content, from, chunks.map((chunk) => change(chunk, true))],
+    },
   },
   unstage: { room: 'reserve', changes: nothing },
   enqueue: {
     room: 'needs',
     changes: ([{ message }]) => [message.id],
-    withChunks: ([entry], change) => [withContent(entry, change)],
+    chunks: { in: ([{ content }]) => content, map: ([entry], change) => [withContent(entry, change)] },
   },
   maildropFiles: { room: 'neither', changes: nothing },
   forgetMaildropFiles: { room: 'neither', changes: nothing },
@@ -93,7 +101,10 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   report: {
     room: 'reserve',
     changes: ([{ message, notices }]) => [message, ...notices.map((notice) => notice.message.id)],
-    withChunks: ([report], change) => [{ ...report, notices: report.notices.map((notice) => withContent(notice, change)) }],
+    chunks: {
+      in: ([{ notices }]) => notices.flatMap(({ content }) => content),
+      map: ([report], change) => [{ ...report, notices: report.notices.map((notice) => withContent(notice, change)) }],
+    },
   },
   destinationsDue: { room: 'neither', changes: nothing },
   nextDeadlines: { room: 'neither', changes: nothing },
@@ -155,11 +166,14 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   takeMoved: {
     room: 'needs',
     changes: nothing,
-    withChunks: ([source, arrivals, destinations], change) => [
-      source,
-      arrivals.map((arrival) => ({ ...arrival, content: arrival.content.map((chunk) => change(chunk, true)) })),
-      destinations,
-    ],
+    chunks: {
+      in: ([, arrivals]) => arrivals.flatMap(({ content }) => content),
+      map: ([source, arrivals, destinations], change) => [
+        source,
+        arrivals.map((arrival) => ({ ...arrival, content: arrival.content.map((chunk) => change(chunk, true)) })),
+        destinations,
+      ],
+    },
   },
   originsOf: { room: 'neither', changes: nothing },
   admitMoved: { room: 'reserve', changes: (_, { messages }) => messages },
@@ -188,18 +202,22 @@ export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promi
 
 /** Applies a function to each chunk in the arguments of a call. */
 export function mapChunks<M extends Method>(call: Call<M>, change: ChangeChunk): Call<M> {
-  const { withChunks } = METHODS[call.method]
-  return withChunks === undefined ? call : { method: call.method, args: withChunks(call.args, change) }
+  const { chunks } = METHODS[call.method]
+  return chunks === undefined ? call : { method: call.method, args: chunks.map(call.args, change) }
 }
 
+const NO_CHUNKS: readonly Uint8Array[] = []
+
 /** Returns the chunks in the arguments of a call. */
-export function chunksOf(call: Call): readonly Uint8Array[] {
-  const chunks: Uint8Array[] = []
-  mapChunks(call, (chunk) => {
-    chunks.push(chunk)
-    return chunk
-  })
-  return chunks
+export function chunksOf<M extends Method>(call: Call<M>): readonly Uint8Array[] {
+  return METHODS[call.method].chunks?.in(call.args) ?? NO_CHUNKS
+}
+
+/** Bytes of content in the arguments of a call. */
+export function contentBytes(call: Call): number {
+  let bytes = 0
+  for (const chunk of chunksOf(call)) bytes += chunk.byteLength
+  return bytes
 }
 
 /** A call that has no answer yet. */

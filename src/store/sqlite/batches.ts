@@ -6,7 +6,7 @@
 import Database from 'better-sqlite3'
 import { ContentUnreadable } from '../errors.ts'
 import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
-import { METHODS, type Call, type Outcome } from '../methods.ts'
+import { contentBytes, METHODS, type Call, type Outcome } from '../methods.ts'
 import type { FileGuard } from '../file-guard.ts'
 import { Checkpoints, DUE_FROM } from './file/checkpoints.ts'
 import { PAGE, type Room } from './file/room.ts'
@@ -76,7 +76,8 @@ export class Batches {
   #endOfBatch(calls: readonly Call[], from: number): number {
     let bytes = 0
     for (let to = from; to < calls.length && to < from + BATCH; to++) {
-      const added = contentBytes(calls[to])
+      const call = calls[to]
+      const added = call === undefined ? 0 : contentBytes(call)
       bytes += added
       if (bytes > this.#contentLimit && to > from) return to
       this.#sinceLook += 1 + Math.ceil(added / PAGE)
@@ -229,19 +230,6 @@ export class Batches {
       this.#broken ??= new StoreFailed(`I/O error in the queue file: ${error.message} (${error.code})`, { cause: error })
     return STORE_ERRORS.test(error.code) ? 'store' : 'call'
   }
-}
-
-function chunksIn(call: Call | undefined): readonly Uint8Array[] {
-  if (call?.method === 'stage') return call.args[2]
-  if (call?.method === 'enqueue') return call.args[0].content
-  return call?.method === 'takeMoved' ? call.args[1].flatMap(({ content }) => content) : []
-}
-
-/** Bytes of content that a call adds. */
-function contentBytes(call: Call | undefined): number {
-  let bytes = 0
-  for (const chunk of chunksIn(call)) bytes += chunk.byteLength
-  return bytes
 }
 
 const unavailable = (cause: InstanceType<typeof Database.SqliteError>): StoreUnavailable =>

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 import { threadFile, type ThreadFailure } from '../../system/worker-rpc.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
-import { chunksOf, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
+import { chunksOf, contentBytes, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
 import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
 import type { OpenedStore, StoreOptions } from './inline-store.ts'
 import { storeErrorOf, type FromWorker, type ToWorker, type WireOutcome } from './worker-protocol.ts'
@@ -83,7 +83,7 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
     if (this.#failure !== null) return Promise.reject(this.#failure)
     if (this.#closed !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
     return pending(call, (one) => {
-      this.#unsent.push({ pending: one, bytes: bytesOf(one.call) })
+      this.#unsent.push({ pending: one, bytes: contentBytes(one.call) })
       if (this.#scheduled) return
       this.#scheduled = true
       // All calls of one turn of the event loop share one message to the thread and, in most cases, one sync.
@@ -118,8 +118,9 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
     if (count === 0) return
     const sent = this.#unsent.splice(0, count)
     this.#unanswered.push(...sent)
-    const calls = sent.map((one) => movable(one.pending.call))
-    this.#post({ kind: 'calls', calls }, calls.flatMap(chunksOf).filter(isLarge).map(bufferOf))
+    const calls = sent.map(({ pending: { call }, bytes }) => (bytes === 0 ? call : movable(call)))
+    const isAnyLarge = sent.some(({ bytes }) => bytes >= TRANSFER_FROM)
+    this.#post({ kind: 'calls', calls }, isAnyLarge ? calls.flatMap(chunksOf).filter(isLarge).map(bufferOf) : [])
   }
 
   #answered(answers: readonly WireOutcome[]): void {
@@ -162,11 +163,13 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
  * Prepares a call for postMessage. Large chunks are copied to transferable buffers unless the caller has given them away;
  * postMessage clones short chunks.
  */
-const movable = (call: Call): Call => mapChunks(call, (chunk, given) => (given || !isLarge(chunk) ? alone(chunk) : new Uint8Array(chunk)))
+const movable = (call: Call): Call => (chunksOf(call).every(isCloned) ? call : mapChunks(call, moved))
+
+const moved = (chunk: Uint8Array, given: boolean): Uint8Array => (given || !isLarge(chunk) ? alone(chunk) : new Uint8Array(chunk))
 
 /** Returns a chunk in a buffer of its own, so that no other bytes are transferred or cloned. */
-const alone = (chunk: Uint8Array): Uint8Array => (chunk.byteLength === chunk.buffer.byteLength ? chunk : new Uint8Array(chunk))
-
-const bytesOf = (call: Call): number => chunksOf(call).reduce((sum, chunk) => sum + chunk.byteLength, 0)
+const alone = (chunk: Uint8Array): Uint8Array => (isAlone(chunk) ? chunk : new Uint8Array(chunk))
+const isAlone = (chunk: Uint8Array): boolean => chunk.byteLength === chunk.buffer.byteLength
+const isCloned = (chunk: Uint8Array): boolean => isAlone(chunk) && !isLarge(chunk)
 const isLarge = (chunk: Uint8Array): boolean => chunk.byteLength >= TRANSFER_FROM
 const bufferOf = (chunk: Uint8Array): ArrayBuffer => chunk.buffer as ArrayBuffer
