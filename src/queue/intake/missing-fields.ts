@@ -12,8 +12,16 @@ export function missingFields(
   additions: Additions,
   names: ReadonlySet<string>,
 ): { readonly text: string; readonly messageId: string | undefined } {
-  const prefix = [...names].some((name) => name.startsWith('resent-')) ? 'Resent-' : ''
-  const missing = Object.entries(additions).filter(([name]) => !names.has((prefix + name).toLowerCase()))
-  const text = missing.map(([name, value]) => `${prefix}${name}: ${value}\r\n`).join('')
-  return { text, messageId: prefix === '' ? missing.find(([name]) => name === 'Message-Id')?.[1] : undefined }
+  let prefix = ''
+  for (const name of names) if (name.startsWith('resent-')) prefix = 'Resent-'
+  let text = ''
+  let messageId: string | undefined
+  for (const name of FIELDS) {
+    if (names.has((prefix + name).toLowerCase())) continue
+    text += `${prefix}${name}: ${additions[name]}\r\n`
+    if (name === 'Message-Id' && prefix === '') messageId = additions[name]
+  }
+  return { text, messageId }
 }
+
+const FIELDS = ['Message-Id', 'Date', 'From'] as const satisfies readonly (keyof Additions)[]
