@@ -42,6 +42,31 @@ async function countedAtWork(tab: Tab, counted: () => void): Promise<void> {
   await tab.keyboard.press('Escape')
 }
 
+test('the last figures are shown for a minute while new ones are late', async () => {
+  const world = await ApiWorld.open('memory')
+  try {
+    await world.fill(1)
+    const { view } = world.api.api
+    let [passed, isLate] = [0, false]
+    const clock = replaced(systemClock, {
+      now: () => systemClock.now() + passed,
+      monotonic: () => systemClock.monotonic() + passed,
+    })
+    const glance = () => (isLate ? new Promise<never>(() => undefined) : view.live.glance())
+    const now = new Now(replaced(view, { clock, live: replaced(view.live, { glance }) }))
+    const shown = () => now.within(isLate ? 20 : 10_000, null, new AbortController().signal)
+    const first = await shown()
+    expect(first?.queues).toMatchObject([{ queue_name: 'deferred', messages: 1 }])
+    isLate = true
+    passed = 59_000
+    expect(await shown()).toEqual(first)
+    passed = 62_000
+    expect(await shown()).toBeUndefined()
+  } finally {
+    await world.close()
+  }
+})
+
 describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
   let browser: Browser
   let world: ApiWorld
@@ -56,8 +81,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
   })
 
   for (const [path, notice, shown, javaScriptEnabled] of [
-    ['', /has just started and counts its queue/, 'Where it waits', true],
-    ['destinations', /has just started and counts its queue/, 'Waiting', false],
+    ['', /The queue is being counted/, 'Where it waits', true],
+    ['destinations', /The queue is being counted/, 'Waiting', false],
     ['destinations/a.example.org', /causes are being counted/, '450 4.2.1 busy, try later', true],
   ] as const)
     test(`/${path} ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {

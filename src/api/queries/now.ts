@@ -16,6 +16,8 @@ import { wallNow, type QueueView } from './queue-view.ts'
 
 /** Age at which the figures are made again. */
 const AGE: Duration = SECOND
+/** Age up to which the last figures are shown when new ones are late. */
+const LATE: Duration = seconds(60)
 /** Age at which the stored part is read again. */
 const STORED_AGE: Duration = seconds(5)
 
@@ -98,6 +100,8 @@ export class Now {
   readonly #figures: Kept<NowJson>
   /** The last stored part that was read; null before the first. */
   #known: Stored | null = null
+  /** The last figures; null before the first. */
+  #lastFigures: NowJson | null = null
   readonly #subscribers = new Map<Send, Visible>()
   #timer: Timer | null = null
 
@@ -105,16 +109,22 @@ export class Now {
     this.#view = view
     this.#stored = new Kept(view, STORED_AGE, async () => (this.#known = await read(view)))
     const ages = new MessageAges(view)
-    this.#figures = new Kept(view, AGE, async () => figures(view, await this.#storedPart(), await ages.value()))
+    this.#figures = new Kept(view, AGE, async () => (this.#lastFigures = await figures(view, await this.#storedPart(), await ages.value())))
   }
 
   async value(visible: Visible): Promise<NowJson> {
     return seen(await this.#figures.value(), visible)
   }
 
-  /** The same; undefined when it is not known within a time, such as after a start, when a large queue is counted for some seconds. */
-  within(wait: Duration, visible: Visible, signal: AbortSignal): Promise<NowJson | undefined> {
-    return withTimeout(this.value(visible), this.#view.clock, wait, signal)
+  /**
+   * The figures, or the last ones that are not older than LATE when new ones are not known within a time, such as after a deletion of
+   * much mail. Undefined when there are none, such as after a start, when a large queue is counted for some seconds.
+   */
+  async within(wait: Duration, visible: Visible, signal: AbortSignal): Promise<NowJson | undefined> {
+    const value = await withTimeout(this.value(visible), this.#view.clock, wait, signal)
+    if (value !== undefined) return value
+    const last = this.#lastFigures
+    return last === null || wallNow(this.#view) / SECOND - last.time > LATE / SECOND ? undefined : seen(last, visible)
   }
 
   /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */

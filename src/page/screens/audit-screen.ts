@@ -31,7 +31,7 @@ const columnsOf = (view: View): readonly Column<OperationValue>[] => [
   { heading: 'State', cell: ({ state }) => marked(state) },
   { heading: 'Changed', kind: 'number', cell: ({ changed }) => count(changed) },
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
-  { heading: 'Command', kind: 'code', cell: ({ arguments: words }) => html`<span class="reply">${words}</span>` },
+  { heading: 'Arguments', kind: 'code', cell: ({ arguments: words }) => html`<span class="reply">${words}</span>` },
   { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },
 ]
 

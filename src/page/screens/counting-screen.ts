@@ -6,7 +6,7 @@ import { html, type Html } from '../markup/html.ts'
 export const untilCounted = (path: string) => ({ live: { path }, refresh: 2 }) as const satisfies Partial<Screen>
 
 export const QUEUE_COUNTED =
-  'The relay has just started and counts its queue; these figures follow by themselves. Mail is accepted and delivered meanwhile.'
+  'The queue is being counted, as after each start; these figures follow by themselves. Mail is accepted and delivered meanwhile.'
 
 export const countingNotice = (text: string): Html => html`<p class="news" role="status" data-state="counting">${text}</p>`
 

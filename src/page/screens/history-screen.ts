@@ -96,7 +96,8 @@ export function historyScreen(view: View, { page, query, before, problem }: Hist
         page.next !== null
           ? 'Nothing here; the next page may have more.'
           : given(query)
-            ? 'No mail that matches has left the queue.'
+            ? html`No mail that matches has left the queue.
+                <a href="${linkTo(view, 'messages', { sender: query.sender, recipient: query.recipient })}">Look in the queue</a>`
             : 'No mail has left the queue yet.',
     })}
     ${pager(view, 'history', { ...query }, { next: page.next, isFirst: before === '', parameter: 'before' })}

@@ -106,7 +106,7 @@ function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
   return html`<form method="post" action="${linkTo(view, 'operations')}">
     ${hidden({ plan: plan.token, key, again, back })}
     <label class="field"><span>Reason (optional, for the audit log)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
-    ${mustType ? html`<label class="field"><span>Type ${String(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${String(plan.matched)}" autocomplete="off" /></label>` : null}
+    ${mustType ? html`<label class="field"><span>Type ${String(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${String(plan.matched)}" title="The number of messages: ${String(plan.matched)}" autocomplete="off" /></label>` : null}
     <p class="buttons">
       <button type="submit" class="${plan.operation === 'delete' || plan.operation === 'expire' ? 'danger' : 'primary'}">Do it</button>
       <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
@@ -203,7 +203,7 @@ export function operationScreen(view: View, shown: OperationFacts): Screen {
         ['reason', reason],
         ['started', html`${clockTime(view, time)} (${distance(view, time)})`],
         ['undoes', undoes === null ? null : html`<a href="${linkTo(view, `operations/${undoes}`)}">an earlier operation</a>`],
-        ['command', words === '' ? null : html`<code>${words}</code>`],
+        ['arguments', words === '' ? null : html`<code>${words}</code>`, 'wide'],
       ])}
       <p>${back === null ? null : html`<a href="${linkTo(view, back)}">Back</a> · `}<a href="${linkTo(view, 'audit')}">Audit log</a></p>
     </div>`,
