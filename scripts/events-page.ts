@@ -105,7 +105,7 @@ size = "100M" # then the file becomes events.jsonl.1
 keep = 5
 \`\`\`
 
-\`deferd webhook list\` shows what waits for each subscription and the last answer; \`deferd webhook test app\` sends one event of the type \`test\`;
+\`deferd webhook list\`, \`deferd status\` and [the page](page.md) show what waits for each subscription and the last answer; \`deferd webhook test app\` sends one event of the type \`test\`;
 \`deferd webhook secret app\` changes the secret, while the old one signs beside it for a day; \`deferd webhook replay app\` tries at once, and enables a
 subscription that is disabled.
 

@@ -1,7 +1,8 @@
 /**
  * Draws the pictures of docs/page.md into docs/images/page: every screen of the page at three widths, light and dark, from a run of the
  * relay in virtual time. Run it with Chromium after a change of a screen: `node scripts/page-pictures.ts`. The fonts are those of the
- * machine; all else is the same in each run. With `--check` it writes nothing, and fails when a picture has changed.
+ * machine; all else is the same in each run. With names of screens, only their pictures are drawn: `node scripts/page-pictures.ts events`. With
+ * `--check` it writes nothing, and fails when a picture has changed.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,6 +35,7 @@ async function shopWorld(): Promise<World> {
   world.destination('post.example').defers('*', '451 4.7.1 Greylisted, see https://post.example/greylisting')
   world.destination('closed.example').isDown()
   world.destination('full.example').rejects('*', '552 5.2.2 Mailbox full')
+  await subscribe(world)
   const transport = createTransport(world.transport())
   const send = (from: string, to: string, subject: string) =>
     transport.sendMail({
@@ -109,6 +111,18 @@ async function draw(browser: Browser, page: Page, screens: Readonly<Record<strin
     }
 }
 
+/** Programs that are told of the mail: one takes everything, one refuses some events, and one wants no more. */
+async function subscribe(world: World): Promise<void> {
+  await world.webhook('crm', { types: ['recipient.*'] })
+  await world.webhook('billing', {
+    types: ['message.*', 'recipient.bounced'],
+    batch: 20,
+    handler: ({ body }) => (body.includes('order-3') || body.includes('lost8') ? 422 : 204),
+  })
+  const old = await world.webhook('old-shop', { types: ['recipient.bounced'] })
+  old.replies(410)
+}
+
 const world = await shopWorld()
 const held = await idAt(world, 'post.example')
 await world.operate('hold', [held])
@@ -116,7 +130,11 @@ await world.suspend('closed.example')
 const { store, reader, relay, clock } = world
 const loaded = configFrom(SETTINGS, 'relay.example')
 const outbox = { onPublished: () => () => undefined }
-const api = queueApi({ clock, loaded: () => loaded, parts: () => ({ store, reader, relay, outbox, node: null, operations: null }) })
+const api = queueApi({
+  clock,
+  loaded: () => loaded,
+  parts: () => ({ store, reader, relay, outbox, node: null, operations: null, subscriptions: null }),
+})
 const page = new Page({
   view: api.view,
   now: api.now,
@@ -124,10 +142,11 @@ const page = new Page({
   light: () => Promise.resolve({ isOk: true, text: 'commits in 1 ms' }),
 })
 const browser = await chromium.launch({ executablePath: BROWSER })
-if (!isCheck) rmSync(FOLDER, { recursive: true, force: true })
+const wanted = process.argv.slice(2).filter((one) => !one.startsWith('-'))
+if (!isCheck && wanted.length === 0) rmSync(FOLDER, { recursive: true, force: true })
 mkdirSync(FOLDER, { recursive: true })
 try {
-  await draw(browser, page, {
+  const screens = {
     now: '',
     destinations: 'destinations',
     destination: 'destinations/mail.example',
@@ -137,7 +156,12 @@ try {
     history: 'history',
     planner: 'planner?policy=doubling&other=fixed',
     audit: 'audit',
-  })
+    events: 'events',
+    subscription: 'events/billing',
+    replay: 'events/old-shop/replay?events=waiting',
+  }
+  const isWanted = ([name]: readonly [string, string]): boolean => wanted.length === 0 || wanted.includes(name)
+  await draw(browser, page, Object.fromEntries(Object.entries(screens).filter(isWanted)))
 } finally {
   await browser.close()
   api.close()

@@ -9,6 +9,7 @@ import type { QueueView } from './queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { readRoutes } from './read-routes.ts'
 import { submissionRoute } from './submission-routes.ts'
+import { subscriptionRoutes } from './subscription-routes.ts'
 
 export class Api {
   readonly view: QueueView
@@ -28,6 +29,7 @@ export class Api {
       ...clientRoutes(this.#clients),
       ...readRoutes(this),
       ...eventRoutes(this.view),
+      ...subscriptionRoutes(this.view),
       submissionRoute(this.view),
       ...operationRoutes(this.view),
     ]

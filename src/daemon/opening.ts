@@ -108,6 +108,8 @@ export interface OpenParts extends OpenedQueue {
   readonly outbox: OutboxUpkeep
   /** Null until deliveries begin. */
   readonly operations: Operations | null
+  /** Null until deliveries begin. */
+  readonly subscriptions: SubscriptionChanges | null
   readonly accessEntries: AccessEntries
 }
 
@@ -155,7 +157,7 @@ export class Opening {
     await outbox.start()
     this.#closing.push(() => outbox.stop())
     this.#closing.push((grace) => relay.stop(grace))
-    this.#parts = { ...queue, relay, accessEntries, outbox, operations: null }
+    this.#parts = { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null }
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen. */
@@ -166,8 +168,11 @@ export class Opening {
   /** Starts deliveries, and opens the control socket and the maildrop. */
   async start(): Promise<void> {
     await this.parts.relay.start()
-    const operations = await this.#openControl(this.parts)
-    this.#parts = { ...this.parts, operations }
+    const { outbox, store, reader } = this.parts
+    const changed = () => outbox.refresh().then(() => this.#wakeSender())
+    const subscriptions = new SubscriptionChanges({ store, reader, clock: this.#deps.clock, changed })
+    const operations = await this.#openControl(this.parts, subscriptions)
+    this.#parts = { ...this.parts, operations, subscriptions }
     await this.#joinNodes(this.parts, operations)
     this.#sendEvents(this.parts)
     await this.#openMaintenance(this.parts)
@@ -232,8 +237,8 @@ export class Opening {
     this.#closing.push(() => watch.stop())
   }
 
-  async #openControl(parts: OpenParts): Promise<Operations> {
-    const { relay, store, reader, membership, node, accessEntries: access, outbox } = parts
+  async #openControl(parts: OpenParts, subscriptions: SubscriptionChanges): Promise<Operations> {
+    const { relay, store, reader, membership, node, accessEntries: access } = parts
     const { clock, queueDirectory, admin, readFiles } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
@@ -253,8 +258,7 @@ export class Opening {
     })
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
-    const changes = new SubscriptionChanges({ store, reader, clock, changed: () => outbox.refresh().then(() => this.#wakeSender()) })
-    const routes = [...accountRequests({ admin, store, clock }), ...subscriptionRequests(changes)]
+    const routes = [...accountRequests({ admin, store, clock }), ...subscriptionRequests(subscriptions)]
     const removeStsPolicy = async (removal: PolicyRemoval): Promise<boolean> => {
       const isRemoved = await removePolicy(removal, { store, clock })
       relay.sts?.forget(removal.domain)

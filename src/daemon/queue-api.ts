@@ -21,7 +21,7 @@ export interface QueueApiDeps {
 }
 
 /** Parts of an open queue that the API uses. */
-export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations'> & {
+export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions'> & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
 
@@ -40,6 +40,10 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     operations: () => {
       if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
       return parts.operations
+    },
+    subscriptions: () => {
+      if (parts.subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
+      return parts.subscriptions
     },
     plan: (asked) => planOf({ reader, clock, retention: () => relay.config }, asked),
     submissions: () => ({
@@ -79,6 +83,7 @@ export function queueApi(deps: QueueApiDeps): Api {
       return open().live
     },
     operations: () => open().operations(),
+    subscriptions: () => open().subscriptions(),
     plan: (asked) => open().plan(asked),
     submissions: () => open().submissions(),
     policies: () => open().policies(),

@@ -8,6 +8,7 @@ import { actionRoutes } from './action-routes.ts'
 import { screenAnswer, viewOf } from './page-view.ts'
 import { screenRoutes, type ScreenDeps } from './screen-routes.ts'
 import { FILES_FOLDER, fileRoutes } from './static-files.ts'
+import { subscriptionPages } from './subscription-pages.ts'
 
 export class Page {
   readonly #deps: ScreenDeps
@@ -17,7 +18,7 @@ export class Page {
   }
 
   get routes(): readonly Route[] {
-    return [...screenRoutes(this.#deps), ...actionRoutes(this.#deps), ...fileRoutes]
+    return [...screenRoutes(this.#deps), ...actionRoutes(this.#deps), ...subscriptionPages(this.#deps), ...fileRoutes]
   }
 
   /** Shows a problem to a person. */

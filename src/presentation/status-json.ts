@@ -1,6 +1,7 @@
 /** Formats the status of a queue as JSON. */
 import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
 import { healthOf } from './destination-state.ts'
+import { subscriptionJson } from './subscription-json.ts'
 import { epochSeconds } from './text.ts'
 
 const destinationJson = (one: StatusDestination) => {
@@ -23,7 +24,7 @@ const destinationJson = (one: StatusDestination) => {
   }
 }
 
-export const statusJson = ({ at, running, queues, trash, oldestArrival, lastHour, closed, largest, balance }: QueueStatus) => ({
+export const statusJson = ({ at, running, queues, trash, oldestArrival, lastHour, closed, largest, subscriptions, balance }: QueueStatus) => ({
   time: epochSeconds(at),
   running: running !== null,
   version: running?.version ?? null,
@@ -39,6 +40,7 @@ export const statusJson = ({ at, running, queues, trash, oldestArrival, lastHour
   oldest_arrival_time: oldestArrival === null ? null : Math.floor(oldestArrival / 1000),
   closed_destinations: closed.map(destinationJson),
   largest_destinations: largest.map(destinationJson),
+  subscriptions: subscriptions.map(subscriptionJson),
   balance,
 })
 

@@ -17,6 +17,7 @@ export function subscriptionJson({ name, owner, settings, progress, behind, olde
     format: settings.format,
     batch: settings.batch,
     state: progress.state,
+    why: progress.why,
     behind,
     oldest_time: seconds(oldestAt),
     parked,

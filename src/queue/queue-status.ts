@@ -4,6 +4,7 @@
  */
 import type { DestinationName } from '../mail/message.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
+import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { balanceOf, type Balance } from '../store/queue-balance.ts'
@@ -44,6 +45,8 @@ export interface QueueStatus {
   readonly closed: readonly StatusDestination[]
   /** The destinations with the most waiting recipients. */
   readonly largest: readonly StatusDestination[]
+  /** Subscriptions to events, by name. */
+  readonly subscriptions: readonly SubscriptionView[]
   readonly balance: Balance
 }
 
@@ -70,6 +73,8 @@ export interface StoredStatus {
   readonly records: ReadonlyMap<DestinationName, DestinationRecord>
   /** Waiting recipients of the dead and suspended destinations. */
   readonly closedLoads: ReadonlyMap<DestinationName, number>
+  /** Subscriptions to events. */
+  readonly subscriptions: readonly SubscriptionView[]
 }
 
 /** Reads the stored part. Destinations that `counted` has are not counted again. */
@@ -80,7 +85,7 @@ export async function readStored(reader: QueueReader, now: Instant, counted: Rea
   const loads = await Promise.all(
     closed.map(async (name) => [name, counted.get(name) ?? (await reader.destinationLoad(name)).waiting] as const),
   )
-  return { lastHour: sumOfTraffic(minutes), records, closedLoads: new Map(loads) }
+  return { lastHour: sumOfTraffic(minutes), records, closedLoads: new Map(loads), subscriptions: await reader.allSubscriptions() }
 }
 
 const waitingIn = ({ waiting }: QueueTally): ReadonlyMap<DestinationName, number> =>
@@ -96,7 +101,7 @@ export async function readStatus(reader: QueueReader, live: LiveStatus | null, n
 export function statusOf({
   tally,
   live,
-  stored: { lastHour, records, closedLoads },
+  stored: { lastHour, records, closedLoads, subscriptions },
   now,
 }: {
   readonly tally: QueueTally
@@ -123,6 +128,7 @@ export function statusOf({
     lastHour,
     closed: [...closedLoads.keys()].map(named).toSorted((a, b) => b.waiting - a.waiting),
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
+    subscriptions,
     balance: balanceOf(tally),
   }
 }

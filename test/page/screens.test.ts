@@ -53,6 +53,7 @@ const SCREENS = [
   'history',
   'planner',
   'audit',
+  'events',
   'operations/new?operation=hold',
   'destinations/x.example/suspend',
 ]

@@ -38,7 +38,7 @@ let message: string
 let operation: string
 
 beforeAll(async () => {
-  daemon = await PageDaemon.start()
+  daemon = await PageDaemon.start({ events: { app: { types: ['message.accepted'] } } })
   port = Number(new URL(daemon.url).port)
   await daemon.send([{ from: 'news@shop.example', to: 'ann@far.example' }])
   admin = await daemon.cookie('admin')
@@ -72,6 +72,7 @@ async function ask(parts: RequestParts): Promise<RawResponse> {
 const targetOf = ({ path }: Route): string =>
   path.replace(/:\w+/g, (_, at: number) => {
     if (path.slice(0, at).endsWith('/messages/')) return message
+    if (/\/(?:events|subscriptions)\/$/.test(path.slice(0, at))) return 'app'
     return path.slice(0, at).endsWith('/operations/') ? operation : encodeURIComponent(`smtp:${DEAD_HOST}`)
   })
 
@@ -131,6 +132,12 @@ test('every change is refused to a viewer and to pages of other sites, and nothi
   expect(rows()).toEqual(before)
 })
 
+/** Queries of screens that need one. */
+const QUERIES = new Map([
+  ['/operations/new', '?operation=delete&scope=filter&sender=news@shop.example'],
+  ['/events/:name/replay', '?events=waiting'],
+])
+
 test('no GET and no HEAD changes anything, and every response has the header fields', async () => {
   const before = rows()
   const statuses = new Map<string, number>()
@@ -140,8 +147,7 @@ test('no GET and no HEAD changes anything, and every response has the header fie
       ['GET', 'application/x-ndjson'],
       ['HEAD', 'text/html'],
     ] as const) {
-      const query = route.path === '/operations/new' ? '?operation=delete&scope=filter&sender=news@shop.example' : ''
-      const target = `${targetOf(route)}${query}`
+      const target = `${targetOf(route)}${QUERIES.get(route.path) ?? ''}`
       const { status, headers } = await ask({ method, target, fields: { Cookie: admin, Accept: accept } })
       statuses.set(`${method} ${target}`, status)
       for (const [name, value] of Object.entries(WEB_HEADERS)) expect(headers.get(name), `${method} ${target}: ${name}`).toBe(value)

@@ -1,6 +1,7 @@
 /** A queue in virtual time with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
 import { Operations } from '../../src/queue/operations.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
+import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
 import type { Behaviour } from './modelled-remote.ts'
@@ -33,7 +34,8 @@ export class ApiWorld {
       scheduler: relay.schedulerControl,
       throttle: (messages) => this.afterRound(messages),
     })
-    this.api = new ApiServer({ clock, parts: () => ({ relay, store, reader, operations, outbox, node: null }) })
+    const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) })
+    this.api = new ApiServer({ clock, parts: () => ({ relay, store, reader, operations, subscriptions, outbox, node: null }) })
   }
 
   static async open(store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> {

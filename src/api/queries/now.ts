@@ -56,6 +56,7 @@ function seen(now: NowJson, visible: Visible): NowJson {
   return {
     ...now,
     oldest: null,
+    subscriptions: [],
     attention: [],
     ages: null,
     closed_destinations: now.closed_destinations.filter(isShown),

@@ -15,6 +15,7 @@ import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { QueueTally } from '../../store/queue-tally.ts'
+import type { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
 import type { Clock, Instant } from '../../system/clock.ts'
 import type { RecentAttempts } from '../../telemetry/last-outcomes.ts'
 
@@ -53,6 +54,8 @@ export interface QueueView {
   readonly live: LiveQueue
   /** Operations on messages and destinations. Throws while the queue is being opened. */
   readonly operations: () => Operations
+  /** Changes of subscriptions to events. Throws while the queue is being opened. */
+  readonly subscriptions: () => Pick<SubscriptionChanges, 'replay'>
   /** The effect that an operation would have now, with times of the queue's clock. */
   readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort

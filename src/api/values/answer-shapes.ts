@@ -175,6 +175,31 @@ const statusDestination = z.object({
   last_causes: z.array(recentCause).nullable(),
 })
 
+/** A subscription to events. */
+export const subscription = z
+  .object({
+    name: z.string(),
+    owner: z.enum(['configuration', 'command']),
+    to: z.string().describe('target; empty for events that are only read'),
+    types: z.array(z.string()).describe('patterns of types; empty for all'),
+    destinations: z.array(z.string()),
+    senders: z.array(z.string()),
+    format: z.enum(['deferd', 'cloudevents']),
+    batch: count,
+    state: z.enum(['active', 'disabled']),
+    why: textOrNull.describe('why it is disabled'),
+    behind: count.describe('kept events after its position, of any type'),
+    oldest_time: timeOrNull.describe('time of the first of them'),
+    parked: count.describe('events that the target refused'),
+    lost: count.describe('deleted events of which it was not told yet'),
+    tries: count.describe('failed tries of the next event'),
+    next_try_time: timeOrNull,
+    last_answer: textOrNull,
+    last_answer_ok: z.boolean().nullable(),
+    last_answer_time: timeOrNull,
+  })
+  .meta({ id: 'Subscription' })
+
 export const now = z
   .object({
     name: z.string().describe('myhostname'),
@@ -209,6 +234,7 @@ export const now = z
       .describe('conditions that need an operator, beside closed_destinations; empty for a token of some destinations'),
     closed_destinations: z.array(statusDestination),
     largest_destinations: z.array(statusDestination),
+    subscriptions: z.array(subscription).describe('empty for a token of some destinations'),
     balance: z.record(z.string(), z.number()),
   })
   .meta({ id: 'Now' })
@@ -247,6 +273,7 @@ export const configuration = z
     parameters: z.array(z.object({ name: z.string(), value: z.string(), default: z.string(), given: z.boolean() })),
     destinations: z.record(z.string(), z.record(z.string(), z.string())),
     dkim: z.record(z.string(), z.record(z.string(), z.string())),
+    events: z.record(z.string(), z.record(z.string(), z.string())).describe('`[events.NAME]` tables, without secrets'),
   })
   .meta({ id: 'Configuration' })
 
@@ -352,3 +379,30 @@ export const eventPage = z
     as_of: time,
   })
   .meta({ id: 'EventPage' })
+
+export const subscriptionList = z
+  .object({
+    subscriptions: z.array(subscription),
+    kept_types: z.array(z.enum(EVENT_TYPES)).describe('types that somebody has subscribed to; others are not kept'),
+    as_of: time,
+  })
+  .meta({ id: 'Subscriptions' })
+
+export const parkedPage = z
+  .object({
+    events: z.array(event.extend({ number: count, time, tries: count, parked_time: time, next_try_time: timeOrNull, answer: z.string() })),
+    next,
+  })
+  .meta({ id: 'ParkedEvents' })
+
+export const replay = z
+  .object({
+    name: z.string(),
+    replay: z.enum(['waiting', 'parked', 'since']),
+    events: count.describe('events that are sent, or would be, before the filter of the subscription'),
+    command: z.string().describe('the same as arguments of `deferd`'),
+    dry_run: z.boolean(),
+    subscription: subscription.describe('before the replay'),
+    as_of: time,
+  })
+  .meta({ id: 'Replay' })

@@ -1,11 +1,12 @@
 /** The status of a queue as one screen. */
 import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts'
+import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
 import type { Clock } from '../../system/clock.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
-import { clipped, grouped, localTime, maskControls, span } from '../../presentation/text.ts'
+import { clipped, grouped, localTime, maskControls, relative, span } from '../../presentation/text.ts'
 import { wrapped } from './wrapping.ts'
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
@@ -88,6 +89,41 @@ const headed = ([heading = '', ...rows]: readonly string[], display: Display): r
   ...rows,
 ]
 
+/** A subscription on one line, and on more lines why its events are not taken. */
+function subscriptionLines(
+  { name, settings, progress, behind, oldestAt, parked, lost }: SubscriptionView,
+  now: number,
+  { width }: Display,
+) {
+  const { state, why, tries, dueAt, lastAnswer } = progress
+  const missing = lost.reduce((sum, { count }) => sum + count, 0)
+  const retry = `${tries} failed ${tries === 1 ? 'try' : 'tries'}${dueAt === null ? '' : `, the next ${relative(dueAt, now)}`}`
+  const facts = [
+    ...(settings.to === '' ? ['read by programs'] : []),
+    ...(state === 'disabled' ? [`disabled: ${why ?? ''}: deferd webhook replay ${name} enables it`] : []),
+    ...(behind > 0 && oldestAt !== null && settings.to !== '' ? [`oldest ${span(now - oldestAt)}`] : []),
+    ...(parked === 0 ? [] : [`${grouped(parked)} parked: deferd webhook replay ${name} --parked`]),
+    ...(missing === 0 ? [] : [`${grouped(missing)} lost`]),
+    ...(tries === 0 || state === 'disabled' ? [] : [retry]),
+    ...(state === 'disabled'
+      ? []
+      : [lastAnswer === null ? 'no answer yet' : `last answer ${relative(lastAnswer.at, now)}: ${lastAnswer.text}`]),
+  ]
+  const waiting = settings.to === '' ? '-' : grouped(behind)
+  const head = `${cutMiddle(maskControls(name), NAME_WIDTH).padEnd(NAME_WIDTH)}${waiting.padStart(COUNT_WIDTH)}`
+  const indent = ' '.repeat(NAME_WIDTH + COUNT_WIDTH + 2)
+  const [first = '', ...rest] = wrapped(maskControls(facts.join('; ')), width - indent.length)
+  return [`${head}  ${first}`, ...rest.map((line) => `${indent}${line}`)]
+}
+
+function subscriptionTable({ subscriptions, at }: QueueStatus, display: Display): readonly string[] {
+  if (subscriptions.length === 0) return []
+  const title = `${'EVENTS'.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
+  const shown = subscriptions.slice(0, SHOWN)
+  const more = subscriptions.length > SHOWN ? [`and ${grouped(subscriptions.length - SHOWN)} more: deferd webhook list`] : []
+  return ['', painted(title, 'heading', display), ...shown.flatMap((one) => subscriptionLines(one, at, display)), ...more]
+}
+
 /** The screen, of at most the width of the display. */
 export function statusScreen(
   status: QueueStatus,
@@ -105,6 +141,7 @@ export function statusScreen(
     ...headed(queueTable(status), display),
     ...destinationTable('DEAD AND SUSPENDED', closed, at, display),
     ...destinationTable(closed.length === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS', open, at, display),
+    ...subscriptionTable(status, display),
     ...balanceLines(status, width),
   ]
   return `${lines.join('\n')}\n`

@@ -4,7 +4,7 @@
 const LARGEST = 20
 
 /**
- * The member of a value at a path. A segment names a member, or the entry of a list by its position, queue or destination.
+ * The member of a value at a path. A segment names a member, or the entry of a list by its position, queue, destination or name.
  * @param {unknown} value
  * @param {string} path
  * @returns {unknown}
@@ -14,7 +14,8 @@ export function memberAt(value, path) {
   let found = value
   for (const segment of path.split('/').map(decodeURIComponent)) {
     if (Array.isArray(found))
-      found = found[Number(segment)] ?? found.find((one) => one.queue_name === segment || one.destination === segment)
+      found =
+        found[Number(segment)] ?? found.find((one) => one.queue_name === segment || one.destination === segment || one.name === segment)
     else if (typeof found === 'object' && found !== null) found = Reflect.get(found, segment)
     else return undefined
   }

@@ -11,6 +11,7 @@ const PLACES = [
   ['history', 'History'],
   ['planner', 'Planner'],
   ['audit', 'Audit'],
+  ['events', 'Events'],
 ] as const
 
 /** First segment of a screen's path. */

@@ -48,6 +48,8 @@ const MARKS: Readonly<Record<string, Mark>> = {
   running: { tone: 'busy', shape: PLAY },
   done: { tone: 'good', shape: CHECK },
   cancelled: { tone: 'held', shape: SQUARE },
+  failing: { tone: 'warn', shape: TRIANGLE },
+  disabled: { tone: 'bad', shape: SQUARE },
   warning: { tone: 'warn', shape: ALERT },
 }
 

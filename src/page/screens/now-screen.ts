@@ -10,6 +10,7 @@ import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.t
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
 import { count, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson } from '../../presentation/attention-json.ts'
+import { subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
 
 /** Sentence about a destination that is dead or suspended. */
@@ -61,11 +62,16 @@ function reopening(view: View, { destination, state }: StatusDestination): Html 
   return buttonLink(linkTo(view, 'operations/new', { operation: 'flush', destination, back }), 'Flush…')
 }
 
-function attentionList(view: View, { closed_destinations: closed, attention }: NowValue): Html | null {
-  if (closed.length + attention.length === 0) return null
+function attentionList(view: View, { closed_destinations: closed, attention, subscriptions }: NowValue): Html | null {
+  const events = subscriptions.flatMap((one) => {
+    const sentence = trouble(view, one)
+    return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
+  })
+  if (closed.length + attention.length + events.length === 0) return null
   const further = closed.length - SENTENCES
   const items = [
     ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one))),
+    ...events,
     ...closed
       .slice(0, SENTENCES)
       .map((one) =>

@@ -1,0 +1,133 @@
+/** Queries for subscriptions to events, and the replay of their events. Times are of the wall clock. */
+import { ANY_EVENT, selectedTypes, type EventFilter } from '../../events/event-filter.ts'
+import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
+import type { EventSeq } from '../../events/kept-event.ts'
+import { Problem, type ProblemKind } from '../../http/problem-details.ts'
+import { auditName, type Requester } from '../../http/requester.ts'
+import { eventJson, type EventJson } from '../../presentation/event-json.ts'
+import { subscriptionJson } from '../../presentation/subscription-json.ts'
+import { epochSeconds, maskControls } from '../../presentation/text.ts'
+import type { ParkedEvent, SubscriptionView } from '../../store/outbox/subscription.ts'
+import { replayArguments, type Replayed } from '../../subscriptions/subscription-changes.ts'
+import type { Instant } from '../../system/clock.ts'
+import { wallNow, type QueueView } from './queue-view.ts'
+
+export const UNKNOWN_SUBSCRIPTION: ProblemKind = {
+  slug: 'unknown-subscription',
+  status: 404,
+  title: 'Unknown subscription',
+  about: 'No command and no `[events.NAME]` table has a subscription of the name. `GET /subscriptions` has all names.',
+}
+
+export type SubscriptionJson = ReturnType<typeof subscriptionJson>
+
+/** All subscriptions, by name. */
+export async function subscriptionList(view: QueueView) {
+  const all = await view.reader.allSubscriptions()
+  const wanted = new Set(all.flatMap(({ settings }) => selectedTypes(settings.types)))
+  const keptTypes: readonly EventType[] = EVENT_TYPES.filter((type) => wanted.has(type))
+  return { subscriptions: all.map(subscriptionJson), kept_types: keptTypes, as_of: epochSeconds(wallNow(view)) }
+}
+
+async function found(view: QueueView, name: string): Promise<SubscriptionView> {
+  const subscription = (await view.reader.allSubscriptions()).find((one) => one.name === name)
+  if (subscription !== undefined) return subscription
+  throw new Problem(UNKNOWN_SUBSCRIPTION, `there is no subscription ${maskControls(name)}; GET /subscriptions has all names`)
+}
+
+/** One subscription. Throws Problem for an unknown name. */
+export const subscription = async (view: QueueView, name: string): Promise<SubscriptionJson> => subscriptionJson(await found(view, name))
+
+/** Number of the newest event, and the random number of the queue. */
+const bounds = ({ reader }: QueueView) => reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: ANY_EVENT })
+
+const parkedJson = (epoch: number, { event, tries, parkedAt, dueAt, answer }: ParkedEvent) => ({
+  number: event.seq,
+  time: epochSeconds(event.at),
+  ...eventJson(epoch, event),
+  tries,
+  parked_time: epochSeconds(parkedAt),
+  next_try_time: dueAt === null ? null : epochSeconds(dueAt),
+  answer,
+})
+
+export type ParkedJson = ReturnType<typeof parkedJson>
+
+/** Events that a target refused, with numbers above `after`. Throws Problem for an unknown name. */
+export async function parkedPage(
+  view: QueueView,
+  name: string,
+  { after, limit }: { readonly after: EventSeq; readonly limit: number },
+): Promise<{ readonly events: readonly ParkedJson[]; readonly next: string | null }> {
+  await found(view, name)
+  const { epoch } = await bounds(view)
+  const parked = await view.reader.parkedEvents(name, { after, limit: limit + 1 })
+  const events = parked.slice(0, limit).map((one) => parkedJson(epoch, one))
+  return { events, next: parked.length > limit ? String(events.at(-1)?.number ?? after) : null }
+}
+
+/** An event with its time in seconds. */
+export interface TimedEvent extends EventJson {
+  readonly time: number
+}
+
+/** Events that the search for the newest ones compares with a filter. */
+const SEARCHED = 1_000
+
+/** The newest events that a filter selects, the newest first, among the last 1,000. */
+export async function latestEvents(view: QueueView, filter: EventFilter, limit: number): Promise<readonly TimedEvent[]> {
+  const { last } = await bounds(view)
+  const { epoch, events } = await view.reader.eventsAfter({ after: Math.max(0, last - SEARCHED), limit: SEARCHED, filter })
+  return events
+    .slice(-limit)
+    .toReversed()
+    .map((event) => ({ ...eventJson(epoch, event), time: epochSeconds(event.at) }))
+}
+
+/** Number of the last event before a time. Times ascend almost with the numbers. */
+async function lastBefore({ reader }: QueueView, at: Instant, { first, last }: { readonly first: EventSeq; readonly last: EventSeq }) {
+  let [low, high] = [first - 1, last]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const { events } = await reader.eventsAfter({ after: middle, limit: 1, filter: ANY_EVENT })
+    const [event] = events
+    if (event === undefined || event.at >= at) high = middle
+    else low = event.seq
+  }
+  return low
+}
+
+/** Kept events that a replay would have sent. As the replay counts them: of any type, those that the filter leaves out included. */
+async function counted(view: QueueView, { behind, parked, progress }: SubscriptionView, events: Replayed): Promise<number> {
+  switch (events.kind) {
+    case 'waiting':
+      return behind
+    case 'parked':
+      return parked
+    case 'since': {
+      const { first, last } = await bounds(view)
+      return last - Math.min(Math.max(progress.cursor, first - 1), await lastBefore(view, wallNow(view) - events.ago, { first, last }))
+    }
+  }
+}
+
+const replayJson = (view: QueueView, name: string, events: Replayed, count: number) => ({
+  name,
+  replay: events.kind,
+  events: count,
+  command: `webhook replay ${replayArguments(name, events).join(' ')}`,
+  as_of: epochSeconds(wallNow(view)),
+})
+
+/** The dry run of a replay. Throws Problem for an unknown name. */
+export async function replayPlan(view: QueueView, name: string, events: Replayed) {
+  const one = await found(view, name)
+  return { ...replayJson(view, name, events, await counted(view, one, events)), dry_run: true, subscription: subscriptionJson(one) }
+}
+
+/** Has events sent again. Throws Problem for an unknown name. */
+export async function replay(view: QueueView, name: string, events: Replayed, requester: Requester) {
+  const one = await found(view, name)
+  const count = await view.subscriptions().replay({ name, events, who: auditName(requester) })
+  return { ...replayJson(view, name, events, count), dry_run: false, subscription: subscriptionJson(one) }
+}

@@ -1,0 +1,52 @@
+/** Cells about subscriptions to events, which several screens share. */
+import type { SubscriptionJson } from '../../api/queries/subscriptions.ts'
+import { html, type Html, type Part } from '../markup/html.ts'
+import { linkTo } from '../markup/links.ts'
+import { marked } from '../markup/marks.ts'
+import { age, count, distance, due, plural } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export const subscriptionPlace = (name: string): string => `events/${encodeURIComponent(name)}`
+
+export const subscriptionLink = (view: View, name: string): string => linkTo(view, subscriptionPlace(name))
+
+/** `failing` for one whose target did not take the next event yet. */
+export const stateOf = ({ state, tries }: Pick<SubscriptionJson, 'state' | 'tries'>): 'active' | 'failing' | 'disabled' =>
+  state === 'disabled' ? 'disabled' : tries > 0 ? 'failing' : 'active'
+
+export const stateMark = (one: SubscriptionJson): Html => {
+  const state = stateOf(one)
+  return marked(state === 'active' ? 'open' : state, state)
+}
+
+/** `https://…`, or the words for events that are only read. */
+export const targetOf = ({ to }: Pick<SubscriptionJson, 'to'>): Part =>
+  to === '' ? 'read by programs' : html`<span class="reply">${to}</span>`
+
+/** Number of events that wait, and since when the first of them does. */
+export const waitingOf = (view: View, { name, to, behind, oldest_time: oldest }: SubscriptionJson): Part =>
+  to === ''
+    ? '–'
+    : html`<span data-live="subscriptions/${encodeURIComponent(name)}/behind" data-form="count">${count(behind)}</span
+        >${behind === 0 || oldest === null ? null : html` <span class="faint">since ${age(view, oldest)}</span>`}`
+
+export const lastAnswer = (view: View, { last_answer: text, last_answer_time: time }: SubscriptionJson): Part =>
+  text === null
+    ? 'none yet'
+    : html`<span class="reply">${text}</span>${time === null ? null : html` <span class="faint">${distance(view, time)}</span>`}`
+
+/** Failed tries of the next event, and the time of the next one. */
+export const triesOf = (view: View, { tries, next_try_time: next }: SubscriptionJson): Part =>
+  tries === 0
+    ? null
+    : html`${count(tries)} failed ${tries === 1 ? 'try' : 'tries'}${next === null ? null : html`, the next ${due(view, next)}`}`
+
+/** Why a subscription needs an operator; null when it does not. */
+export function trouble(view: View, one: SubscriptionJson): Html | null {
+  const { name, behind, parked } = one
+  const waits = `${plural(behind, 'event')} ${behind === 1 ? 'waits' : 'wait'}`
+  if (one.state === 'disabled') return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${waits}`
+  if (parked > 0) return html`The target of ${name} refused ${plural(parked, 'event')}`
+  if (one.tries > 0) return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${waits}, ${triesOf(view, one)}`
+  return null
+}

@@ -1,0 +1,166 @@
+/** One subscription to events: its state, the events that its target refused, and the replay of events in its steps. */
+import type { ParkedJson, SubscriptionJson } from '../../api/queries/subscriptions.ts'
+import { replayArguments, type Replayed } from '../../subscriptions/subscription-changes.ts'
+import { formatDuration } from '../../system/duration.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { field, hidden } from '../markup/fields.ts'
+import { buttonLink, heading, pager, section, type Screen } from '../markup/frame.ts'
+import { html, type Html, type Part } from '../markup/html.ts'
+import { facts, table, type Column } from '../markup/html-table.ts'
+import { linkTo } from '../markup/links.ts'
+import { shapeOf } from '../markup/marks.ts'
+import { age, count, due, plural } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+import { eventColumns } from './events-screen.ts'
+import { lastAnswer, stateMark, stateOf, subscriptionPlace, targetOf, triesOf, waitingOf } from './subscription-marks.ts'
+
+export interface SubscriptionFacts {
+  readonly subscription: SubscriptionJson
+  readonly parked: { readonly events: readonly ParkedJson[]; readonly next: string | null }
+  /** Cursor of the page of parked events; empty for the first. */
+  readonly after: string
+  /** Number of events that a replay has just begun to send; null for none. */
+  readonly replayed: number | null
+}
+
+const parkedColumns = (view: View): readonly Column<ParkedJson>[] => [
+  ...(eventColumns(view) as readonly Column<ParkedJson>[]),
+  { heading: 'Tries', kind: 'number', cell: ({ tries }) => count(tries) },
+  { heading: 'Answer', kind: 'code', cell: ({ answer }) => html`<span class="reply">${answer}</span>` },
+  { heading: 'Next try', cell: ({ next_try_time: next }) => (next === null ? 'when asked for' : due(view, next)) },
+]
+
+function buttons(view: View, one: SubscriptionJson): readonly Html[] {
+  const { name, to, behind, parked } = one
+  if (!view.requester.mayOperate || to === '') return []
+  const link = (events: string, text: string, kind = ''): Html =>
+    buttonLink(linkTo(view, `${subscriptionPlace(name)}/replay`, { events }), text, kind)
+  const isStopped = stateOf(one) !== 'active'
+  return [
+    ...(isStopped || behind > 0 ? [link('waiting', one.state === 'disabled' ? 'Enable…' : 'Send now…', isStopped ? 'primary' : '')] : []),
+    ...(parked > 0 ? [link('parked', 'Send parked…')] : []),
+  ]
+}
+
+const sinceForm = (view: View, { name, to }: SubscriptionJson): Html | null =>
+  !view.requester.mayOperate || to === ''
+    ? null
+    : html`<form class="filter" action="${linkTo(view, `${subscriptionPlace(name)}/replay`)}" method="get" data-dialog>
+        ${hidden({ events: 'since' })} ${field({ name: 'since', label: 'Events of the last', value: '', example: '2h', isRequired: true })}
+        <button type="submit">Replay…</button>
+      </form>`
+
+const listed = (patterns: readonly string[], otherwise: string): string => (patterns.length === 0 ? otherwise : patterns.join(', '))
+
+export function subscriptionScreen(view: View, { subscription, parked, after, replayed }: SubscriptionFacts): Screen {
+  const { name, owner, to, types, destinations, senders, format, batch, why, lost, oldest_time: oldest } = subscription
+  const place = subscriptionPlace(name)
+  return {
+    title: `Events of ${name}`,
+    place: 'events',
+    main: html`${heading(
+      html`${name} ${stateMark(subscription)}`,
+      owner === 'configuration' ? `Of the table [events.${name}] in the configuration.` : 'Added by deferd webhook add.',
+      buttons(view, subscription),
+    )}
+    ${
+      replayed === null
+        ? null
+        : html`<p class="result" role="status">
+            ${shapeOf('done')} ${plural(replayed, 'event')} to be sent. The <a href="${linkTo(view, 'audit')}">audit log</a> has who asked
+            for it.
+          </p>`
+    }
+    ${facts([
+      ['why', why],
+      ['sent to', targetOf(subscription), 'wide'],
+      ['waiting', waitingOf(view, subscription)],
+      ['oldest event', to === '' || oldest === null ? null : html`${age(view, oldest)}`],
+      ['tries', triesOf(view, subscription)],
+      ['last answer', lastAnswer(view, subscription), 'wide'],
+      ['lost', lost === 0 ? null : `${plural(lost, 'event')}, of which it is told first`],
+      ['types', listed(types, 'all')],
+      ['destinations', listed(destinations, 'all')],
+      ['senders', listed(senders, 'all')],
+      ['format', `${format}${batch > 1 ? `, up to ${count(batch)} events in a request` : ''}`],
+    ])}
+    ${section(
+      'Parked events',
+      html`${table({
+        caption: 'Events that the target refused',
+        columns: parkedColumns(view),
+        rows: parked.events,
+        kind: 'events',
+        empty: 'The target has refused no event.',
+      })}${pager(view, place, {}, { next: parked.next, isFirst: after === '' })}`,
+    )}
+    ${sinceForm(view, subscription) === null ? null : section('Send events again', sinceForm(view, subscription))}
+    ${asCommand(['webhook', 'list', '--json'], { method: 'GET', path: `api/v1/subscriptions/${encodeURIComponent(name)}` })}`,
+  }
+}
+
+export interface ReplayFacts {
+  readonly subscription: SubscriptionJson
+  readonly events: Replayed
+  readonly count: number
+}
+
+const ABOUT: Readonly<Record<Replayed['kind'], string>> = {
+  waiting: 'The next event is tried at once, then those behind it.',
+  parked: 'Each of them is tried once more, with the id that it had.',
+  since: 'They are sent again in their order, with the ids that they had, then those behind them. The program gets events that it has had.',
+}
+
+function titleOf({ subscription: { name, state }, events, count: number }: ReplayFacts): string {
+  const figures = plural(number, 'event')
+  if (events.kind === 'parked') return `Send ${figures} that ${name} refused?`
+  if (events.kind === 'since') return `Send ${figures} to ${name} again?`
+  return state === 'disabled' ? `Enable ${name}, and send ${figures}?` : `Send ${figures} to ${name} now?`
+}
+
+/** The dry run of a replay. Nothing has changed yet. */
+export function replayScreen(view: View, replay: ReplayFacts): Screen {
+  const { subscription, events, count: number } = replay
+  const { name, to, state, types } = subscription
+  const path = `${subscriptionPlace(name)}/replay`
+  const since = events.kind === 'since' ? formatDuration(events.ago) : null
+  return {
+    title: titleOf(replay),
+    place: 'events',
+    main: html`<div class="panel" data-panel>
+      <h1>${titleOf(replay)}</h1>
+      <p>${ABOUT[events.kind]}</p>
+      ${facts([
+        ['events', html`<strong>${count(number)}</strong>`],
+        ['selected', types.length === 0 ? null : `those of the types ${types.join(', ')}`, 'wide'],
+        ['sent to', to, 'wide'],
+        ['state', state === 'disabled' ? 'disabled: it is enabled by this' : null],
+        ['of the last', since],
+        ['undo', html`<strong>not possible</strong>`],
+      ] satisfies readonly (readonly [string, Part, 'wide'?])[])}
+      <form method="post" action="${linkTo(view, path)}">
+        ${hidden({ events: events.kind, since })}
+        <p class="buttons">
+          <button type="submit" class="primary">Do it</button>
+          <a class="button" href="${linkTo(view, subscriptionPlace(name))}" data-close>Cancel</a>
+        </p>
+      </form>
+      ${asCommand(['webhook', 'replay', ...replayArguments(name, events)], {
+        method: 'POST',
+        path: `api/v1/subscriptions/${encodeURIComponent(name)}/replay`,
+        body: { events: events.kind, ...(since === null ? {} : { since }) },
+      })}
+    </div>`,
+  }
+}
+
+/** A replay whose time was not understood. */
+export const replayProblem = (view: View, name: string): Screen => ({
+  title: 'Replay',
+  place: 'events',
+  main: html`<div class="panel" data-panel>
+    <h1>Which events?</h1>
+    <p class="problem" role="alert">${shapeOf('warning')} Expected a time such as 30m, 2h or 1d. Nothing was changed.</p>
+    <p class="buttons"><a class="button" href="${linkTo(view, subscriptionPlace(name))}" data-close>Back</a></p>
+  </div>`,
+})

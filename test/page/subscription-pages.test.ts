@@ -1,0 +1,115 @@
+/** Screens of events over HTTP, without scripts: state of subscriptions, parked events, replays in their steps. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { PageDaemon, type PageRole } from '../support/page-daemon.ts'
+
+let daemon: PageDaemon
+let server: Server
+const cookies = new Map<PageRole, string>()
+/** Statuses by the path of a target. */
+const answers = new Map([
+  ['/refuses', 400],
+  ['/gone', 410],
+  ['/takes', 204],
+])
+const taken: { readonly path: string; readonly id: string }[] = []
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const path = request.url ?? ''
+    const status = answers.get(path) ?? 500
+    request.resume().on('end', () => {
+      if (status === 204) taken.push({ path, id: String(request.headers['webhook-id']) })
+      response.writeHead(status).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const table = (path: string, types: readonly string[]) => ({
+    to: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    allow_private: true,
+    types,
+  })
+  daemon = await PageDaemon.start({
+    events: {
+      gone: table('/gone', ['message.accepted']),
+      takes: table('/takes', ['message.accepted', 'recipient.*']),
+      reads: { types: ['*'] },
+    },
+  })
+  for (const role of ['viewer', 'operator'] as const) cookies.set(role, await daemon.cookie(role))
+  await daemon.send([{ from: '"><img src=x onerror=pwned()>"@shop.example', to: 'ann@far.example' }])
+  await vi.waitFor(() => expect(taken.length).toBeGreaterThan(0), 5_000)
+})
+afterAll(async () => {
+  await daemon.close()
+  server.close()
+  server.closeAllConnections()
+})
+
+const ask = (path: string, role: PageRole = 'operator', init: RequestInit = {}) =>
+  fetch(daemon.url + path, {
+    redirect: 'manual',
+    ...init,
+    headers: { accept: 'text/html', cookie: cookies.get(role) ?? '', ...(init.headers as Record<string, string> | undefined) },
+  })
+const textOf = async (path: string, role?: PageRole): Promise<string> => (await ask(path, role)).text()
+const post = (path: string, body: string, role: PageRole = 'operator') =>
+  ask(path, role, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: daemon.url.slice(0, -1) },
+  })
+
+/** Text of a screen, with one space for each gap. */
+const wordsIn = (page: string): string =>
+  page
+    .slice(page.indexOf('<main'))
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+
+test('the subscriptions are listed with their state, and the newest events with links', async () => {
+  await vi.waitFor(async () => expect(wordsIn(await textOf('events'))).toMatch(/gone disabled \d/), 5_000)
+  const page = await textOf('events')
+  expect(wordsIn(page)).toMatch(/takes active 0 .*204 No Content/)
+  expect(wordsIn(page)).toContain('reads active – 0 0 none yet read by programs')
+  expect(page).toMatch(/href="\.\/messages\/\w+"/)
+  expect(page).not.toContain('<img')
+  expect(wordsIn(await textOf('events?type=recipient.*'))).not.toContain('message.accepted &quot')
+  expect(wordsIn(await textOf('events?type=recipient.*&sender=nobody*'))).toContain('No recent event matches.')
+  expect(wordsIn(await textOf(''))).toContain('The events of gone are not sent: 410 Gone; ')
+})
+
+test('a disabled subscription is enabled in three steps, with a record', async () => {
+  expect(wordsIn(await textOf('events/gone'))).toContain('Enable…')
+  const plan = await textOf('events/gone/replay?events=waiting')
+  expect(wordsIn(plan)).toMatch(/Enable gone, and send \d+ events?\?/)
+  expect(wordsIn(plan)).toContain('deferd webhook replay gone')
+  expect(plan).toContain('action="../../events/gone/replay"')
+  expect(wordsIn(await textOf('events/gone'))).toContain('disabled')
+  answers.set('/gone', 204)
+  const done = await post('events/gone/replay', 'events=waiting')
+  expect([done.status, done.headers.get('location')]).toEqual([303, expect.stringMatching(/^\.\.\/gone\?replayed=\d$/)])
+  await vi.waitFor(() => expect(taken.filter(({ path }) => path === '/gone')).toHaveLength(1), 5_000)
+  expect(wordsIn(await textOf('events/gone?replayed=1'))).toContain('1 event to be sent.')
+  expect(wordsIn(await textOf('audit'))).toMatch(/webhook replay done 1 gone/)
+})
+
+test('events of a time are sent again with their ids', async () => {
+  const before = taken.filter(({ path }) => path === '/takes')
+  const plan = wordsIn(await textOf('events/takes/replay?events=since&since=2h'))
+  expect(plan).toMatch(/Send \d+ events to takes again\?/)
+  expect(plan).toContain('deferd webhook replay takes --since 2h')
+  await post('events/takes/replay', 'events=since&since=2h')
+  await vi.waitFor(() => expect(taken.filter(({ path }) => path === '/takes').length).toBeGreaterThanOrEqual(2 * before.length), 5_000)
+  const ids = taken.filter(({ path }) => path === '/takes').map(({ id }) => id)
+  expect(ids.slice(before.length, 2 * before.length)).toEqual(before.map(({ id }) => id))
+  expect((await ask('events/takes/replay?events=since&since=x')).status).toBe(422)
+})
+
+test('a viewer looks, and replays nothing', async () => {
+  expect(wordsIn(await textOf('events/takes', 'viewer'))).not.toContain('Replay…')
+  expect((await ask('events/takes/replay?events=waiting', 'viewer')).status).toBe(403)
+  expect((await post('events/takes/replay', 'events=waiting', 'viewer')).status).toBe(403)
+  expect((await ask('events/other')).status).toBe(404)
+})
