@@ -24,7 +24,18 @@ const destinationJson = (one: StatusDestination) => {
   }
 }
 
-export const statusJson = ({ at, running, queues, trash, oldestArrival, lastHour, closed, largest, subscriptions, balance }: QueueStatus) => ({
+export const statusJson = ({
+  at,
+  running,
+  queues,
+  trash,
+  oldestArrival,
+  lastHour,
+  closed,
+  largest,
+  subscriptions,
+  balance,
+}: QueueStatus) => ({
   time: epochSeconds(at),
   running: running !== null,
   version: running?.version ?? null,

@@ -60,6 +60,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     'history',
     'planner',
     'audit',
+    'events',
     'operations/new?operation=hold',
   ]
 

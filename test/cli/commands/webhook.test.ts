@@ -123,7 +123,9 @@ describe('with a daemon', () => {
       await mail('ann@there.example')
       await vi.waitFor(async () => expect(await state()).toBe('disabled'), 5_000)
       expect((await operator.run(['webhook', 'list'])).out).toContain('disabled: 410 Gone')
-      expect((await operator.run(['status'])).out).toMatch(/^EVENTS +waiting\napp +1 +disabled: 410 Gone: deferd webhook\s+replay app enables it; oldest/m)
+      expect((await operator.run(['status'])).out).toMatch(
+        /^EVENTS +waiting\napp +1 +disabled: 410 Gone: deferd webhook\s+replay app enables it; oldest/m,
+      )
       expect(JSON.parse((await operator.run(['status', '--json'])).out)).toMatchObject({ subscriptions: [{ name: 'app', behind: 1 }] })
       status = 200
       expect((await operator.run(['webhook', 'replay', 'app'])).out).toBe('app: 1 event to be sent now\n')
