@@ -33,6 +33,14 @@ interface Parts {
   readonly bare: string | null
 }
 
+interface Key {
+  readonly text: string
+  /** The extension of the address that the key does not have, with its delimiter. */
+  readonly extension: string
+  /** The address, for tables of patterns, which see no part of it alone (Postfix regexp_table(5)). */
+  readonly whole: string | undefined
+}
+
 /** A source route before a local part, which is ignored (RFC 5321 appendix C). */
 const SOURCE_ROUTE = /^@[^:]*:/
 
@@ -57,22 +65,11 @@ export class AddressMap {
 
   /** Looks up user+extension@domain, user@domain, local users by user+extension and user, then @domain. */
   find(address: string): Found | null {
-    const { local, domain, bare } = partsOf(address, this.#rules)
-    const isLocal = domain !== '' && this.#rules.localDomains.has(domain.slice(1))
-    const [user, bareUser] = [keyOf(local, domain), bare === null ? null : keyOf(bare, domain)]
-    return (
-      this.#found(user + domain, '', address) ??
-      (bareUser === null ? null : this.#found(bareUser + domain, local.slice(bare?.length))) ??
-      (isLocal ? this.#found(user) : null) ??
-      (isLocal && bareUser !== null ? this.#found(bareUser, local.slice(bare?.length)) : null) ??
-      (domain === '' ? null : this.#found(domain))
-    )
-  }
-
-  /** `whole` is the address, for tables of patterns, which see no part of it alone (Postfix regexp_table(5)). */
-  #found(key: string, extension = '', whole?: string): Found | null {
-    const value = this.#table.find(key, whole)
-    return value === undefined ? null : { value, extension }
+    for (const { text, extension, whole } of lastKeys(address, this.#rules)) {
+      const value = this.#table.find(text, whole)
+      if (value !== undefined) return { value, extension }
+    }
+    return null
   }
 
   /** The addresses to which an address is mapped; null when no key matches. Throws LookupFailed when the value has none. */
@@ -127,6 +124,29 @@ export class AddressMap {
   #failed(address: string, value: string): LookupFailed {
     return new LookupFailed(`${this.name}: the value ${JSON.stringify(value)} for ${address} is not an address; correct the table`)
   }
+}
+
+/** The keys of the address that was looked up last, by relay: the maps of a message look up the same address one after the other. */
+const LAST = new WeakMap<AddressRules, { readonly address: string; readonly keys: readonly Key[] }>()
+
+function lastKeys(address: string, rules: AddressRules): readonly Key[] {
+  const last = LAST.get(rules)
+  if (last?.address === address) return last.keys
+  const keys = keysOf(address, rules)
+  LAST.set(rules, { address, keys })
+  return keys
+}
+
+/** The keys of an address, in the order in which they are looked up. */
+function keysOf(address: string, rules: AddressRules): readonly Key[] {
+  const { local, domain, bare } = partsOf(address, rules)
+  const users = [{ text: keyOf(local, domain), extension: '' }]
+  if (bare !== null) users.push({ text: keyOf(bare, domain), extension: local.slice(bare.length) })
+  const keys: Key[] = users.map(({ text, extension }, i) => ({ text: text + domain, extension, whole: i === 0 ? address : undefined }))
+  const isLocal = domain !== '' && rules.localDomains.has(domain.slice(1))
+  if (isLocal) keys.push(...users.map((user) => ({ ...user, whole: undefined })))
+  if (domain !== '') keys.push({ text: domain, extension: '', whole: undefined })
+  return keys
 }
 
 function partsOf(address: string, { delimiters, whole }: AddressRules): Parts {
