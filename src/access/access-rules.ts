@@ -103,7 +103,8 @@ export class AccessRules {
   /** Applies the entry of commands and then the restrictions of a list. Returns the reply that refuses. */
   async #list(name: ListName, request: AccessRequest, course: Course): Promise<SmtpReply | undefined> {
     const subject = SUBJECT_OF[name]
-    const entry = this.#deps.entries.find(subject, this.#forms(subject, request))
+    const { entries } = this.#deps
+    const entry = entries.isEmpty ? undefined : entries.find(subject, this.#forms(subject, request))
     const first = entry === undefined ? 'next' : take(entry, { about: describeSubject(subject, request), warnsOnly: false }, course)
     if (first !== 'next') return first === 'end' ? undefined : first
     for (const restriction of this.#deps.tables.lists[name]) {
