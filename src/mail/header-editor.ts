@@ -46,6 +46,8 @@ export class HeaderEditor {
   #kept = 0
   /** Offset of the colon of the current field, from its start; -1 before the first field and in a line of an mbox file. */
   #colon = -1
+  /** Lower-case name of the current field. */
+  #name = ''
   /** Start of the lines that are removed from the current field, because the field is too long; -1 when there are none. */
   #cutAt = -1
   /** True after the first field. Lines of an mbox file are recognized only before that field. */
@@ -118,6 +120,7 @@ export class HeaderEditor {
     if (found === undefined) return false
     this.#sawField = true
     this.#colon = found.colon - start
+    this.#name = found.name
     this.names.add(found.name)
     if (found.name === 'received') this.hops++
     return true
@@ -153,7 +156,7 @@ export class HeaderEditor {
 
   /** Passes on the current field, which ends at `end`. */
   #endField(end: number): void {
-    if (end <= this.#start || this.#colon < 0) return
+    if (end <= this.#start || this.#colon < 0 || this.#isKept(end)) return
     const field = this.#bytes.toString('latin1', this.#start, this.#cutAt < 0 ? end : this.#cutAt)
     const name = field.slice(0, this.#colon).trimEnd()
     const key = name.toLowerCase()
@@ -164,6 +167,15 @@ export class HeaderEditor {
     if (edited === field && this.#cutAt < 0) return
     this.#pass(this.#start, end)
     this.#take(Buffer.from(edited, 'latin1'))
+  }
+
+  /** True for a field that stays as it is, whatever its value, as most do. Spares the copy of its text. */
+  #isKept(end: number): boolean {
+    const { dropped, fieldLimit } = this.#rules
+    const name = this.#name
+    const hasBlanks = this.#colon !== name.length
+    const isWhole = this.#cutAt < 0 && end - this.#start <= fieldLimit && this.#bytes[end - 1] === LF && this.#bytes[end - 2] === CR
+    return isWhole && !hasBlanks && !dropped.has(name) && name !== 'message-id' && roleOf(name) === undefined
   }
 
   #edited(name: string, value: string, role: AddressRole | undefined): string {
