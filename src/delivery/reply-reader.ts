@@ -20,7 +20,7 @@ export const MAX_REPLY = 65_536
 const MAX_RAW = 4_096
 const MAX_SHOWN = 200
 
-const LINE = /^([2-5]\d\d)(?:([ -])|$)/
+const LINE = /^[2-5]\d\d(?:[ -]|$)/
 
 /** Decodes a server's text, which has no charset (RFC 5321 §4.2.1): as UTF-8 when it is valid, else as ISO 8859-1. */
 function decoded(bytes: string): string {
@@ -60,13 +60,12 @@ export class ReplyReader {
       const line = this.#bytes.slice(0, this.#bytes[end - 1] === '\r' ? end - 1 : end)
       this.#bytes = this.#bytes.slice(end + 1)
       this.#length = length
-      const match = LINE.exec(line)
       const [first] = this.#lines
-      if (match === null || (first !== undefined && !line.startsWith(first.slice(0, 3)))) {
+      if (!LINE.test(line) || (first !== undefined && !line.startsWith(first.slice(0, 3)))) {
         return { kind: 'protocol-error', what: truncated(maskControls(decoded(line)), MAX_SHOWN) }
       }
       this.#lines.push(line)
-      if (match[2] !== '-') return this.#complete()
+      if (line[3] !== '-') return this.#complete()
     }
   }
 
