@@ -238,6 +238,31 @@ create table provider (
   effects text not null -- JSON
 ) strict, without rowid;
 
+-- Sessions of TLS by day, for reports to domains (RFC 8460). Counts are those of one process (source), and only grow.
+create table tls_result (
+  day          text not null, -- UTC, 2026-11-23
+  domain       text not null, -- whose TLSRPT record asks for the report
+  source       text not null,
+  key          text not null, -- digest of the columns from policy to reason
+  policy       text not null, -- JSON object as in the report
+  type         text not null, -- success, or the type of failure
+  mx           text not null,
+  receiving_ip text not null,
+  sending_ip   text not null,
+  reason       text not null,
+  sessions     integer not null,
+  primary key (day, domain, source, key)
+) strict, without rowid;
+
+-- Reports about a day. A claim keeps other nodes from the same report.
+create table tls_report (
+  day           text not null,
+  domain        text not null,
+  claimed_until integer not null,
+  ended         text check (ended is null or ended = 'sent' or ended = 'unwanted'),
+  primary key (day, domain)
+) strict, without rowid;
+
 -- Events that programs subscribe to, written with what happened. Numbers have no gaps, and the newest row is never deleted, so that no
 -- number is used twice. Without row numbers, because a salvage could not tell the rows from those of `history`.
 create table event (

@@ -25,7 +25,8 @@ export {
 } from './telemetry/events.ts'
 export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice } from './bounce/dsn-parser.ts'
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from './delivery/delivery-agent.ts'
-export type { TlsConnection } from './delivery/tls/tls-connection.ts'
+export type { PeerCertificate, TlsConnection } from './delivery/tls/tls-connection.ts'
+export type { SigningResult } from './dkim/message-signing.ts'
 export type { TlsPolicyFailure } from './delivery/tls/policy-failure.ts'
 export type { Notify, Ret } from './mail/envelope.ts'
 export type {

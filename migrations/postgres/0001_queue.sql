@@ -280,6 +280,31 @@ create table provider (
   effects text not null -- JSON
 );
 
+-- Sessions of TLS by day, for reports to domains (RFC 8460). Counts are those of one process (source), and only grow.
+create table tls_result (
+  day          text collate "C" not null, -- UTC, 2026-11-23
+  domain       text collate "C" not null, -- whose TLSRPT record asks for the report
+  source       text collate "C" not null,
+  key          text collate "C" not null, -- digest of the columns from policy to reason
+  policy       text not null, -- JSON object as in the report
+  type         text not null, -- success, or the type of failure
+  mx           text not null,
+  receiving_ip text not null,
+  sending_ip   text not null,
+  reason       text not null,
+  sessions     bigint not null,
+  primary key (day, domain, source, key)
+);
+
+-- Reports about a day. A claim keeps other nodes from the same report.
+create table tls_report (
+  day           text collate "C" not null,
+  domain        text collate "C" not null,
+  claimed_until bigint not null,
+  ended         text check (ended in ('sent', 'unwanted')),
+  primary key (day, domain)
+);
+
 -- Events that programs subscribe to, written with what happened. An event has a number after its commit, so that no event with a lower
 -- number is committed later. Numbers have no gaps.
 create table event (

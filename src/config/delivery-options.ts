@@ -43,7 +43,7 @@ export const DELIVERY_OPTIONS = {
   ),
   dkim_sign_headers: option(
     is.list,
-    'Sender, Auto-Submitted, List-*, Resent-*',
+    'Sender, Auto-Submitted, List-*, Resent-*, TLS-Report-*',
     'Further header fields that signatures cover; NAME-* stands for all that begin so.',
   ),
   smtp_discard_ehlo_keywords: perDestination(
@@ -112,6 +112,14 @@ export const DELIVERY_OPTIONS = {
     is.flag,
     'yes',
     'Log tls= with each delivery attempt: the level that applied and what became of it (docs/monitoring.md).',
+  ),
+  smtp_tlsrpt_enable: option(is.flag, 'no', 'Send daily reports about TLS to the domains that ask for them (RFC 8460); docs/tls.md.'),
+  smtp_tlsrpt_sender: option(is.text, 'tlsrpt@$myorigin', 'Sender of reports about TLS, whose domain needs a [dkim."…"] table.'),
+  smtp_tlsrpt_skip_reused_handshakes: option(is.flag, 'no', 'Count full TLS handshakes only in reports, not those that resume a session.'),
+  tlsrpt_no_policy: option(
+    is.flag,
+    'no',
+    'Count sessions with domains that have neither an MTA-STS policy nor TLSA records in reports, too.',
   ),
   smtp_tls_policy_maps: option(is.lines, '', 'Levels of single next hops, a list of "NEXTHOP LEVEL [match=NAME:NAME]".'),
   smtp_tls_dane_insecure_mx_policy: option(

@@ -14,8 +14,19 @@ export class HeaderChoice {
     this.#named = new Set([...oversigned, ...oversignedWhenPresent, ...signed].map((name) => name.toLowerCase()))
   }
 
+  /** The prefix of a lower-case name, as it is written in the parameter; undefined without one. */
+  #prefixOf(name: string): string | undefined {
+    return this.#fields.prefixes.find((prefix) => name.length > prefix.length && name.startsWith(prefix.toLowerCase()))
+  }
+
   #isSigned(name: string): boolean {
-    return this.#named.has(name) || this.#fields.prefixes.some((prefix) => name.length > prefix.length && name.startsWith(prefix))
+    return this.#named.has(name) || this.#prefixOf(name) !== undefined
+  }
+
+  /** A name that a prefix has chosen, as it is written in `h=`. */
+  #written(name: string): string {
+    const prefix = this.#prefixOf(name) ?? ''
+    return prefix + capitalized(name.slice(prefix.length))
   }
 
   /** The names of the tag `h=`, in the order of the parameters. */
@@ -24,7 +35,7 @@ export class HeaderChoice {
     const counts = new Map<string, number>()
     for (const { name } of fields) if (this.#isSigned(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
     const present = (name: string): number => counts.get(name.toLowerCase()) ?? 0
-    const prefixed = [...counts.keys()].filter((name) => !this.#named.has(name)).map(capitalized)
+    const prefixed = [...counts.keys()].filter((name) => !this.#named.has(name)).map((name) => this.#written(name))
     return [
       ...oversigned.flatMap((name) => repeated(name, present(name) + 1)),
       ...oversignedWhenPresent.flatMap((name) => (present(name) === 0 ? [] : repeated(name, present(name) + 1))),

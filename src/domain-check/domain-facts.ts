@@ -8,7 +8,7 @@ import { announcementIn, recordName, type StsAnnouncement } from '../delivery/st
 import { tlsrptName, tlsrptRecord, type TlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
 import { domainOf } from '../mail/address.ts'
 import type { KnownDestination } from '../presentation/destination-state.ts'
-import type { StsPolicy, StsPolicyReader } from '../store/sts-policy.ts'
+import type { StsPolicy, StsPolicyReader } from '../store/tls/sts-policy.ts'
 import type { Clock, Instant } from '../system/clock.ts'
 import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../system/net.ts'
 import type { Random } from '../system/random.ts'

@@ -146,6 +146,12 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   keepStsPolicy: { room: 'neither', changes: nothing },
   noteStsPolicy: { room: 'neither', changes: nothing },
   forgetStsPolicy: { room: 'neither', changes: nothing },
+  keepTlsResults: { room: 'neither', changes: nothing },
+  tlsReportsDue: { room: 'neither', changes: nothing },
+  claimTlsReport: { room: 'neither', changes: nothing },
+  tlsResults: { room: 'neither', changes: nothing },
+  endTlsReport: { room: 'neither', changes: nothing },
+  pruneTlsReports: { room: 'reserve', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
-import type { StsPolicy } from '../../src/store/sts-policy.ts'
+import type { StsPolicy } from '../../src/store/tls/sts-policy.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { Operator } from '../support/operator.ts'
 

@@ -6,7 +6,7 @@ import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/a
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import type { Operation } from '../../src/store/queue-store.ts'
 import { claim, mail, MIN, queue, T0, type Subject } from './mail.ts'
-import type { StsPolicy } from '../../src/store/sts-policy.ts'
+import type { StsPolicy } from '../../src/store/tls/sts-policy.ts'
 import { DAY } from '../../src/system/clock.ts'
 
 /** An operation that begins. */

@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
+import { tlsReporting } from './tls-reports.ts'
 import { comingIn } from './enqueue.ts'
 import { newestFirst } from './newest-first.ts'
 import { noticesDue } from './notices-due.ts'
@@ -58,6 +59,7 @@ export function describeQueueStore(
     describe('notices due', () => noticesDue(subject))
     describe('operations', () => operators(subject))
     describe('audit log', () => auditing(subject))
+    describe('reports about TLS', () => tlsReporting(subject))
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))

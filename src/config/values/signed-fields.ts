@@ -7,7 +7,7 @@ export interface SignedFields {
   readonly oversignedWhenPresent: readonly string[]
   /** Named as often as present. */
   readonly signed: readonly string[]
-  /** Beginnings of names in lower case, such as `list-`; named as often as present. */
+  /** Beginnings of names, such as `List-`; named as often as present. */
   readonly prefixes: readonly string[]
 }
 
@@ -40,6 +40,6 @@ export function parseSignedFields(lists: Lists): SignedFields {
     oversigned: lists.dkim_oversign_headers.filter((name) => !name.endsWith('?')),
     oversignedWhenPresent: lists.dkim_oversign_headers.flatMap((name) => (name.endsWith('?') ? [name.slice(0, -1)] : [])),
     signed: lists.dkim_sign_headers.filter((name) => !name.endsWith('*')),
-    prefixes: lists.dkim_sign_headers.flatMap((name) => (name.endsWith('*') ? [name.slice(0, -1).toLowerCase()] : [])),
+    prefixes: lists.dkim_sign_headers.flatMap((name) => (name.endsWith('*') ? [name.slice(0, -1)] : [])),
   }
 }

@@ -40,7 +40,9 @@ import { openTables, type Tables } from '../../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
 import type { Shard } from '../../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../store/membership/membership.ts'
-import type { StsPolicyReader } from '../../store/sts-policy.ts'
+import type { StsPolicyReader } from '../../store/tls/sts-policy.ts'
+import { TlsReports, type TlsReportSettings } from '../../tls-reports/tls-reports.ts'
+import { queueReport } from './report-entry.ts'
 import { StsPolicies } from '../../delivery/sts/sts-policies.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { StoreHealth } from '../../store/store-health.ts'
@@ -114,6 +116,7 @@ export class Relay {
   readonly matching: Matching
   /** MTA-STS policies; undefined without a reader. */
   readonly sts: StsPolicies | undefined
+  readonly #tlsReports: TlsReports
   /** Makes the events that programs get. */
   readonly recorder: EventRecorder
   readonly status: RelayStatus
@@ -199,6 +202,7 @@ export class Relay {
       roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
       closed: (destination) => this.scheduler.isClosed(destination),
     })
+    this.#tlsReports = this.#openTlsReports(deps)
     this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
     membership.attach({
@@ -287,6 +291,7 @@ export class Relay {
         events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
       sts: this.sts,
       policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
+      ...(config.smtp_tlsrpt_enable ? { tlsEnded: this.#tlsReports.count } : {}),
     })
     return {
       config,
@@ -326,6 +331,21 @@ export class Relay {
     })
   }
 
+  #openTlsReports({ net, clock, store, random, events, membership = SOLE_MEMBERSHIP }: RelayDeps): TlsReports {
+    const entry = { intake: this.intake, clock, sender: () => this.config.smtp_tlsrpt_sender, signing: () => this.#rules.signing }
+    return new TlsReports({
+      net,
+      clock,
+      store,
+      source: `${store.leaseTerms().owner} ${clock.now()}`,
+      settings: () => tlsReportSettings(this.config),
+      owns: (domain) => membership.owns(domain),
+      draw: (key) => random.draw(key),
+      mail: (report, recipient) => queueReport(report, recipient, entry),
+      note: (text, level) => events.emit({ kind: 'note', level, text }),
+    })
+  }
+
   /** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
   #signing(config: Config, loaded: DkimKeys | undefined): MessageSigning | null {
     const keys = loaded ?? loadDkimKeys(config)
@@ -350,6 +370,7 @@ export class Relay {
     }
     this.#rules = rules
     this.scheduler.reconfigure()
+    this.#tlsReports.start()
     await old.agent.close()
   }
 
@@ -367,6 +388,7 @@ export class Relay {
     await this.scheduler.start()
     this.#mailerDaemon.start()
     await this.sts?.start()
+    this.#tlsReports.start()
   }
 
   /** Addresses of the SMTP ports; empty before `listen`. */
@@ -408,6 +430,7 @@ export class Relay {
   async stop(grace: Duration): Promise<void> {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
+    await this.#tlsReports.close()
     this.sts?.close()
     await this.#rules.agent.close()
     await this.matching.close()
@@ -415,3 +438,13 @@ export class Relay {
 }
 
 const accessOf = ({ config, access }: RelaySettings): AccessTables => access ?? openAccess(config).access
+
+const tlsReportSettings = (config: Config): TlsReportSettings => ({
+  enabled: config.smtp_tlsrpt_enable,
+  sender: config.smtp_tlsrpt_sender,
+  organization: config.myorigin,
+  hostname: config.myhostname,
+  allowPrivate: config.smtp_allow_private_addresses,
+  skipsResumed: config.smtp_tlsrpt_skip_reused_handshakes,
+  noPolicy: config.tlsrpt_no_policy,
+})

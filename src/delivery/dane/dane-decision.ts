@@ -40,9 +40,9 @@ export type DaneDecision =
   /** DANE does not apply: the level is `may`, and an MTA-STS policy may raise it. */
   | { readonly kind: 'inapplicable' }
   /** No mail is sent to the host. */
-  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly reason: string; readonly fault: 'lookup' | 'required' | 'unusable' }
   /** TLS is required, with any certificate. */
-  | { readonly kind: 'encrypt' }
+  | { readonly kind: 'encrypt'; readonly base: string; readonly records: readonly TlsaRecord[] }
   /** TLS is required, with a certificate that fits. `half`: the MX records are not authentic, so that the host is only trusted. */
   | { readonly kind: 'verify'; readonly base: string; readonly records: readonly TlsaRecord[]; readonly half: boolean }
 
@@ -58,12 +58,16 @@ export interface DaneFacts {
 }
 
 export function decideDane({ level, host, port, dns, insecureMx, digests, tlsa }: DaneFacts): DaneDecision {
-  const without = (reason: string): DaneDecision => (level === 'dane' ? { kind: 'inapplicable' } : { kind: 'refused', reason })
+  const without = (reason: string): DaneDecision =>
+    level === 'dane' ? { kind: 'inapplicable' } : { kind: 'refused', reason, fault: 'required' }
   if (!dns.mxSecure && (level === 'dane-only' || insecureMx === 'may')) return without('non DNSSEC destination')
-  if (tlsa.kind === 'failed') return { kind: 'refused', reason: `TLSA lookup error for ${host}:${port}` }
+  if (tlsa.kind === 'failed') return { kind: 'refused', reason: `TLSA lookup error for ${host}:${port}`, fault: 'lookup' }
   if (tlsa.kind === 'none') return without('no TLSA records found')
   const records = usableRecords(tlsa.records, digests)
-  if (records.length === 0) return level === 'dane' ? { kind: 'encrypt' } : { kind: 'refused', reason: 'TLSA records unusable' }
-  if (!dns.mxSecure && insecureMx === 'encrypt') return { kind: 'encrypt' }
+  if (records.length === 0)
+    return level === 'dane'
+      ? { kind: 'encrypt', base: tlsa.base, records: tlsa.records }
+      : { kind: 'refused', reason: 'TLSA records unusable', fault: 'unusable' }
+  if (!dns.mxSecure && insecureMx === 'encrypt') return { kind: 'encrypt', base: tlsa.base, records }
   return { kind: 'verify', base: tlsa.base, records, half: !dns.mxSecure }
 }

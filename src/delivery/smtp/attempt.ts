@@ -9,6 +9,7 @@ import { SECOND, withTimeout, type Duration, type Instant } from '../../system/c
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { hard, classify, classifyFailure, withTls, type Policy, type Verdict } from '../classify.ts'
+import { asciiName, namesExchanger } from '../sts/sts-record.ts'
 import type { ConnectionCache } from './connection-cache.ts'
 import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
@@ -26,8 +27,9 @@ import { readyForMail, type Rehearsal } from './rehearsal.ts'
 import { failedSession, openHostSession, relayName, type OpeningDeps } from './host-session.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
+import { isTlsOptional, type TlsStage, type UnfetchedPolicy } from '../tls/tls-stage.ts'
 import { NO_TLS, type AppliedSts, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
-import { failureReport, policyOfHop, termsOfHost, type HopPolicyDeps } from './hop-policy.ts'
+import { failureReport, policyOfHop, termsOfHost, type HopPolicy, type HopPolicyDeps, type HostTerms } from './hop-policy.ts'
 import type { Transcript } from '../transcript.ts'
 
 /** Dependencies that all attempts share. */
@@ -37,6 +39,8 @@ export interface AttemptDeps extends OpeningDeps, HopPolicyDeps {
   readonly cache: ConnectionCache
   /** Called when a host does not meet the TLS policy of a domain. */
   readonly policyFailed: (failure: TlsPolicyFailure) => void
+  /** Called at the end of the TLS stage of each session with a mail exchanger; absent where no reports about TLS are made. */
+  readonly tlsEnded?: ((stage: TlsStage) => void) | undefined
   /** smtp_generic_maps; null without. */
   readonly generic: GenericMaps | null
   /** Null without DKIM tables. */
@@ -65,6 +69,7 @@ interface HopContext {
   readonly hop: NextHop
   readonly key: string
   readonly sts: AppliedSts | null
+  readonly unfetched: UnfetchedPolicy | undefined
   /** True when the terms of TLS depend on the host, so that its kept connections are looked for under them. */
   readonly perHost: boolean
 }
@@ -84,6 +89,8 @@ export class Attempt {
   readonly #request: DeliveryRequest
   readonly #options: DeliveryOptions
   readonly #outcomes: OutcomeTracker
+  /** True for mail that is sent even where the policy of the domain forbids it. */
+  readonly #isOptional: boolean
   readonly #startedAt: Instant
   readonly #endBy: Duration
   /** Number of sessions with hosts of the current next hop that completed the handshake (smtp_mx_session_limit). */
@@ -97,6 +104,8 @@ export class Attempt {
   /** True when no connection or mail transaction may begin: the lease of this node has ended, or the delivery belongs to another provider. */
   #mayNotBegin = false
   #relay: string | null = null
+  /** Address from which the last connection was made. */
+  #localAddress: string | undefined
   #connectionUse = 1
   #transmittingAt: Instant | undefined
   #possiblySent = false
@@ -109,6 +118,7 @@ export class Attempt {
     this.#request = request
     this.#options = options
     this.#outcomes = new OutcomeTracker(request.recipients)
+    this.#isOptional = isTlsOptional(request.message)
     this.#startedAt = deps.clock.now()
     const time = this.#settings.smtp_attempt_time_limit + (request.message.size / MIN_DATA_RATE) * SECOND
     this.#endBy = deps.clock.monotonic() + Math.ceil(time)
@@ -161,7 +171,7 @@ export class Attempt {
     if (search.kind === 'failed') return this.#lookupFailed(hop, search)
     if (!this.#isAdmitted(hop, search.hosts)) return
     this.#relayIsListed ||= search.relayIsListed && hop.origin === 'recipient'
-    const context = { hop, key, sts: policy.sts, perHost }
+    const context = { hop, key, sts: policy.sts, unfetched: policy.unfetched, perHost }
     for (const host of search.hosts) {
       if (this.#ended || this.#sessionsUsedUp) await this.#lookAt(host, context)
       // A cached connection may already have used this host.
@@ -169,12 +179,16 @@ export class Attempt {
     }
   }
 
+  #termsOf(host: Host, { hop, sts }: HopContext): Promise<HostTerms> {
+    const facts = { hop, host, lmtp: this.#route.transport === 'lmtp', tls: this.#tlsSettings, sts, optional: this.#isOptional }
+    return termsOfHost(facts, this.#deps)
+  }
+
   /** Opens a session with a host to which a delivery does not come, in a rehearsal only. */
   async #lookAt(host: Host, context: HopContext): Promise<void> {
     const { rehearsal } = this.#deps
     if (rehearsal === undefined || this.#options.signal.aborted) return
-    const { hop, sts } = context
-    const found = await termsOfHost({ hop, host, lmtp: this.#route.transport === 'lmtp', tls: this.#tlsSettings, sts }, this.#deps)
+    const found = await this.#termsOf(host, context)
     const relay = this.#relay
     const session = 'failure' in found ? failedSession(found.failure, found.terms) : await this.#open(host, context, found.terms)
     this.#relay = relay
@@ -184,13 +198,13 @@ export class Attempt {
   }
 
   /** The TLS policy of a next hop. Undefined, with the outcome recorded, when it is not known. */
-  async #policyOf(hop: NextHop): Promise<{ readonly sts: AppliedSts | null } | undefined> {
+  async #policyOf(hop: NextHop): Promise<Extract<HopPolicy, { readonly sts: unknown }> | undefined> {
     const { clock } = this.#deps
     const { recipients } = this.#request
     const facts = {
       hop,
       lmtp: this.#route.transport === 'lmtp',
-      mode: this.#settings.smtp_tls_mta_sts,
+      mode: this.#isOptional ? 'no' : this.#settings.smtp_tls_mta_sts,
       tls: this.#tlsSettings,
       last: recipients.some(({ expiresAt }) => expiresAt <= this.#startedAt),
     }
@@ -243,16 +257,20 @@ export class Attempt {
   async #tryHost(host: Host, context: HopContext): Promise<void> {
     this.#logReasons()
     const { hop } = context
-    const facts = { hop, host, lmtp: this.#route.transport === 'lmtp', tls: this.#tlsSettings, sts: context.sts }
     const { clock } = this.#deps
-    const found = await withTimeout(termsOfHost(facts, this.#deps), clock, this.#endBy - clock.monotonic(), this.#options.signal)
+    const found = await withTimeout(this.#termsOf(host, context), clock, this.#endBy - clock.monotonic(), this.#options.signal)
     if (found === undefined) return this.#lookupTimedOut(hop)
     const { terms: tls } = found
-    if ('failure' in found) return this.#refused(host, failedSession(found.failure, found.terms), found.terms, context.sts)
+    if ('failure' in found) {
+      const refused = failedSession(found.failure, found.terms)
+      this.#noteStage(host, context, found, refused)
+      return this.#refused(host, refused, found.terms, context.sts)
+    }
     const key = context.perHost ? `${context.key} ${relayName(host)} ${found.terms.digest}` : context.key
     if (context.perHost && (await this.#useKept(key))) return
     const session = await this.#openOrRetry(host, { ...context, key }, found.terms)
     if (session === undefined) return
+    this.#noteStage(host, context, found, session)
     if ('failure' in session) return this.#refused(host, session, tls, found.sts)
     this.#report(host, session, found.sts)
     const { rehearsal } = this.#deps
@@ -260,6 +278,26 @@ export class Attempt {
     rehearsal.tried(host, session, true)
     this.#outcomes.recordAll(readyForMail(session), undefined)
     session.quit()
+  }
+
+  /** Reports the end of a TLS stage, except for mail that is itself a report. */
+  #noteStage(host: Host, { hop, sts, unfetched }: HopContext, { dane }: HostTerms, session: SmtpSession | FailedSession): void {
+    const { tlsEnded } = this.#deps
+    const domain = tlsEnded === undefined || !hop.mx || this.#isOptional ? undefined : asciiName(hop.host)
+    if (tlsEnded === undefined || domain === undefined || this.#route.transport === 'lmtp') return
+    const failed = 'failure' in session
+    tlsEnded({
+      domain,
+      host,
+      localAddress: this.#localAddress,
+      tls: session.tls,
+      failure: failed ? session.failure : undefined,
+      connection: failed ? undefined : session.tlsConnection,
+      sts: sts?.policy ?? null,
+      named: sts === null || namesExchanger(sts.policy.mx, host.name),
+      dane: dane ?? null,
+      unfetched: unfetched ?? null,
+    })
   }
 
   #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>, sts: AppliedSts | null): void {
@@ -306,7 +344,7 @@ export class Attempt {
     const { message } = this.#request
     const age = this.#startedAt - message.arrivedAt
     const waited = age >= this.#settings.minimal_backoff_time
-    return !tls.required && waited && this.#deps.passwords.find(hop, message.sender) === undefined
+    return !tls.required && (waited || this.#isOptional) && this.#deps.passwords.find(hop, message.sender) === undefined
   }
 
   /** Returns undefined when the lease of this node has ended. */
@@ -325,7 +363,10 @@ export class Attempt {
       ticketKey: key,
       endBy: this.#endBy,
       signal: this.#options.signal,
-      connected: () => (this.#relay = relayName(host)),
+      connected: (localAddress) => {
+        this.#relay = relayName(host)
+        this.#localAddress = localAddress
+      },
     })
   }
 

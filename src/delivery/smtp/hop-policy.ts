@@ -9,6 +9,7 @@ import { decideDane, type DaneDecision } from '../dane/dane-decision.ts'
 import { daneProblem, type DaneConfig } from '../dane/dane-problem.ts'
 import { lookUpTlsa } from '../dane/dane-lookup.ts'
 import type { AppliedSts, TlsPolicies, TlsSettings, TlsTerms } from '../tls/tls-policy.ts'
+import type { DaneStage, UnfetchedPolicy } from '../tls/tls-stage.ts'
 import type { SessionFailure } from '../transcript.ts'
 import type { Host } from '../routing/host-order.ts'
 import { relayName } from './host-session.ts'
@@ -29,8 +30,10 @@ export interface HopPolicyFacts {
   readonly last: boolean
 }
 
-/** The policy that applies, null without one, or why it cannot be known. */
-export type HopPolicy = { readonly sts: AppliedSts | null } | { readonly unreadable: string }
+/** The policy that applies, null without one, or why it cannot be known. `unfetched` tells why an announced one is missing. */
+export type HopPolicy =
+  | { readonly sts: AppliedSts | null; readonly unfetched?: UnfetchedPolicy | undefined }
+  | { readonly unreadable: string }
 
 /** Returns a promise only when the MTA-STS policy of a domain is looked up. */
 export function policyOfHop({ hop, lmtp, mode, tls, last }: HopPolicyFacts, deps: HopPolicyDeps): Promise<HopPolicy> | HopPolicy {
@@ -45,7 +48,7 @@ const NO_STS: HopPolicy = { sts: null }
 function policyOf(rules: StsRules, mode: Settings['smtp_tls_mta_sts']): HopPolicy {
   switch (rules.kind) {
     case 'none':
-      return NO_STS
+      return { sts: null, unfetched: rules.unfetched }
     case 'unreadable':
       return { unreadable: rules.why }
     case 'policy':
@@ -82,33 +85,51 @@ export interface HostTermsFacts {
   readonly lmtp: boolean
   readonly tls: TlsSettings
   readonly sts: AppliedSts | null
+  /** True for mail that is sent even where the policy of the domain forbids it. */
+  readonly optional?: boolean | undefined
 }
 
 /** Terms for a host, with the MTA-STS policy that they come from, or the failure of a host that gets no mail. */
-export type HostTerms =
+export type HostTerms = { readonly dane?: DaneStage | undefined } & (
   | { readonly terms: TlsTerms; readonly sts: AppliedSts | null }
   | { readonly failure: SessionFailure; readonly terms: Pick<TlsTerms, 'stated' | 'required'> }
+)
 
 export async function termsOfHost(facts: HostTermsFacts, deps: HopPolicyDeps & DaneDeps): Promise<HostTerms> {
   const { hop, host, tls, sts } = facts
   const level = deps.tls.levelFor(hop, tls)
   if (level !== 'dane' && level !== 'dane-only') return byStsOrConfig(facts, deps, tls)
+  if (facts.optional === true) return { terms: deps.tls.termsFor(hop, host.name, { ...tls, level: 'may' }), sts: null }
   const decision = await daneDecision(facts, level, deps)
   switch (decision.kind) {
     case 'refused':
-      return { failure: { kind: 'dane', why: decision.reason }, terms: { stated: { level, policy: 'dane' }, required: true } }
+      return {
+        failure: { kind: 'dane', why: decision.reason },
+        terms: { stated: { level, policy: 'dane' }, required: true },
+        dane: { base: host.name, refused: decision.fault },
+      }
     case 'inapplicable':
       return byStsOrConfig(facts, deps, { ...tls, level: 'may' })
     case 'encrypt':
       // TLSA records that cannot be used leave the MTA-STS policy in effect.
       if (sts?.enforced === true) return byStsOrConfig(facts, deps, tls)
-      return { terms: deps.tls.daneTerms(decision, { level, names: [], wrapper: tls.wrapper }), sts: null }
+      return {
+        terms: deps.tls.daneTerms(decision, { level, names: [], wrapper: tls.wrapper }),
+        sts: null,
+        dane: daneStage(decision, false),
+      }
     case 'verify': {
       const names = [...new Set([decision.base, host.name, asciiName(hop.host) ?? hop.host])]
-      return { terms: deps.tls.daneTerms(decision, { level, names, wrapper: tls.wrapper }), sts: null }
+      return { terms: deps.tls.daneTerms(decision, { level, names, wrapper: tls.wrapper }), sts: null, dane: daneStage(decision, true) }
     }
   }
 }
+
+const daneStage = ({ base, records }: Extract<DaneDecision, { kind: 'verify' | 'encrypt' }>, usable: boolean): DaneStage => ({
+  base,
+  records,
+  usable,
+})
 
 export interface DaneDeps {
   readonly config: DaneConfig
@@ -118,7 +139,9 @@ export interface DaneDeps {
 async function daneDecision({ host, lmtp }: HostTermsFacts, level: 'dane' | 'dane-only', { config, net }: DaneDeps): Promise<DaneDecision> {
   const problem = lmtp ? 'DANE is for SMTP only' : daneProblem(config)
   if (problem !== undefined)
-    return level === 'dane' ? { kind: 'inapplicable' } : { kind: 'refused', reason: `${level} is configured, but ${problem}` }
+    return level === 'dane'
+      ? { kind: 'inapplicable' }
+      : { kind: 'refused', reason: `${level} is configured, but ${problem}`, fault: 'required' }
   return decideDane({
     level,
     host: host.name,

@@ -42,8 +42,8 @@ export interface Opening {
   /** End of the attempt on the monotonic clock. */
   readonly endBy: Duration
   readonly signal: AbortSignal
-  /** Called when the connection is open. */
-  readonly connected: () => void
+  /** Called when the connection is open, with its local address. */
+  readonly connected: (localAddress: string | undefined) => void
 }
 
 /** Name of a host for the log: `mx.example[192.0.2.1]:25`. */
@@ -88,7 +88,7 @@ async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promis
   if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
   const socket = await dial(host, deps, opening)
   if ('kind' in socket) return failedSession(socket, tls)
-  opening.connected()
+  opening.connected(socket.localAddress)
   const relay = relayName(host)
   const key = `${ticketKey} ${relay} ${tls.digest}`
   const options = {

@@ -28,6 +28,7 @@ import type { TlsConnection } from '../tls/tls-connection.ts'
 import { TlsPolicies, type TlsFiles } from '../tls/tls-policy.ts'
 import { TlsSessionCache } from '../tls/tls-session-cache.ts'
 import type { StsPolicies } from '../sts/sts-policies.ts'
+import type { TlsStage } from '../tls/tls-stage.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
 
 /** Contents of files named in the configuration. daemon/delivery-secrets.ts reads them. */
@@ -57,6 +58,8 @@ export interface SmtpAgentDeps {
   readonly sts?: Pick<StsPolicies, 'rulesFor'> | undefined
   /** Called when a host does not meet the TLS policy of a domain. */
   readonly policyFailed?: ((failure: TlsPolicyFailure) => void) | undefined
+  /** Called at the end of the TLS stage of each session with a mail exchanger. */
+  readonly tlsEnded?: ((stage: TlsStage) => void) | undefined
   /** smtp_generic_maps; null or absent without. */
   readonly generic?: GenericMaps | null | undefined
   /** Signs again where smtp_generic_maps change the header; null or absent without DKIM tables. */
@@ -95,6 +98,7 @@ export class SmtpAgent implements DeliveryAgent {
     headerChecks = null,
     sts,
     policyFailed = () => undefined,
+    tlsEnded,
     note,
     secured,
     rehearsal,
@@ -124,6 +128,7 @@ export class SmtpAgent implements DeliveryAgent {
       headerChecks,
       sts,
       policyFailed,
+      tlsEnded,
       readChunk,
       holds,
       cachedContent,

@@ -27,9 +27,12 @@ export interface FetchDeps {
   readonly allowPrivate: boolean
 }
 
-export type Fetched = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'failed'; readonly reason: string }
+export type Fetched =
+  | { readonly kind: 'text'; readonly text: string }
+  /** `webpki` is true when the certificate of the policy host is not valid. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly webpki: boolean }
 
-const failed = (reason: string): Fetched => ({ kind: 'failed', reason })
+const failed = (reason: string, webpki = false): Fetched => ({ kind: 'failed', reason, webpki })
 
 /** Limits the time of the steps of one fetch, and of the whole fetch. At a limit it closes the socket of the current step. */
 class StepLimit {
@@ -110,7 +113,8 @@ function overSocket(plain: Socket, host: string, { clock, ca }: FetchDeps): Prom
     }
     const limit = new StepLimit(clock, (why) => end(failed(`${host}: ${why}`)))
     plain.on('error', (error) => end(failed(`${host}: ${error.message}`)))
-    secure.on('error', (error) => end(failed(`${host}: ${error.message}`)))
+    // Node sets `authorizationError` of a socket that it then destroys for its certificate.
+    secure.on('error', (error) => end(failed(`${host}: ${error.message}`, isUnauthorized(secure))))
     secure.once('secureConnect', () => {
       limit.next()
       const asked = request({ createConnection: () => secure, host, path: PATH, headers: { Connection: 'close', Accept: 'text/plain' } })
@@ -123,6 +127,8 @@ function overSocket(plain: Socket, host: string, { clock, ca }: FetchDeps): Prom
     })
   })
 }
+
+const isUnauthorized = (socket: TLSSocket): boolean => (socket.authorizationError as Error | string | null | undefined) != null
 
 async function readPolicy(response: IncomingMessage, limit: StepLimit): Promise<Fetched> {
   const { statusCode, headers } = response

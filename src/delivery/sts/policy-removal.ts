@@ -1,6 +1,6 @@
 /** Removes the kept MTA-STS policy of a domain by order of an operator, with a record in the audit log. */
 import type { AuditLog } from '../../store/audit-log.ts'
-import type { StsPolicyStore } from '../../store/sts-policy.ts'
+import type { StsPolicyStore } from '../../store/tls/sts-policy.ts'
 import type { Clock } from '../../system/clock.ts'
 
 export interface PolicyRemoval {

@@ -4,8 +4,9 @@
  */
 import { errorMessage } from '../../system/caught-error.ts'
 import { DAY, HOUR, MINUTE, SECOND, sleep, withTimeout, type Duration, type Instant, type Timer } from '../../system/clock.ts'
-import type { StsPolicy, StsPolicyReader, StsPolicyStore } from '../../store/sts-policy.ts'
+import type { StsPolicy, StsPolicyReader, StsPolicyStore } from '../../store/tls/sts-policy.ts'
 import { fetchPolicy, type FetchDeps, type Fetched } from './policy-fetch.ts'
+import type { UnfetchedPolicy } from '../tls/tls-stage.ts'
 import { decideSts, isExpired, refreshOf } from './sts-decision.ts'
 import { announcementIn, InvalidPolicy, parsePolicy, recordName, type StsAnnouncement } from './sts-record.ts'
 
@@ -25,7 +26,8 @@ export interface StsDeps extends Pick<FetchDeps, 'net' | 'clock'> {
 
 /** Rules for one delivery. `unreadable`: the queue cannot be read, so that no policy may be taken as absent. */
 export type StsRules =
-  | { readonly kind: 'none' }
+  /** `unfetched` is the failure to get the policy that the domain announces; absent when it announces none. */
+  | { readonly kind: 'none'; readonly unfetched?: UnfetchedPolicy | undefined }
   | { readonly kind: 'policy'; readonly policy: StsPolicy }
   | { readonly kind: 'unreadable'; readonly why: string }
 
@@ -54,8 +56,8 @@ export class StsPolicies {
   readonly #known = new Map<string, Known>()
   readonly #asking = new Map<string, Promise<Known>>()
   readonly #fetching = new Map<string, Promise<StsPolicy | undefined>>()
-  /** Times of failed fetches, by domain. */
-  readonly #failures = new Map<string, Instant>()
+  /** Failed fetches, by domain. */
+  readonly #failures = new Map<string, UnfetchedPolicy & { readonly at: Instant }>()
   #refresh: Timer | undefined
   #closed = false
 
@@ -83,11 +85,13 @@ export class StsPolicies {
     } catch (error) {
       return { kind: 'unreadable', why: `the MTA-STS policy of ${domain} cannot be read: ${errorMessage(error)}` }
     }
-    const failedAt = this.#failures.get(domain) ?? null
+    const failedAt = this.#failures.get(domain)?.at ?? null
     const { applies, fetch } = decideSts({ kept: known.kept, announced: known.announced, now: clock.now(), failedAt, last })
     const fetched = fetch === undefined ? undefined : await this.#waitFor(this.#fetch(domain, fetch, clock.now()), endBy)
     const policy = fetched ?? applies
-    if (policy === undefined || policy.mode === 'none' || isExpired(policy, clock.now())) return { kind: 'none' }
+    if (policy === undefined || isExpired(policy, clock.now()))
+      return { kind: 'none', unfetched: known.announced.kind === 'id' ? this.#failures.get(domain) : undefined }
+    if (policy.mode === 'none') return { kind: 'none' }
     await this.#noteUse(policy)
     return { kind: 'policy', policy }
   }
@@ -141,9 +145,11 @@ export class StsPolicies {
 
   async #fetchAnew(domain: string, id: string, usedAt: Instant): Promise<StsPolicy | undefined> {
     const { net, clock, terms, fetch = fetchPolicy } = this.#deps
-    const policy = policyFrom(await fetch(domain, { ...terms(), net, clock }), { domain, id, usedAt, now: clock.now() })
+    const fetched = await fetch(domain, { ...terms(), net, clock })
+    const policy = policyFrom(fetched, { domain, id, usedAt, now: clock.now() })
     if ('reason' in policy) {
-      await this.#failed(domain, id, policy.reason)
+      const type = fetched.kind === 'text' ? 'sts-policy-invalid' : fetched.webpki ? 'sts-webpki-invalid' : 'sts-policy-fetch-error'
+      await this.#failed(domain, id, { type, reason: policy.reason })
       return undefined
     }
     this.#failures.delete(domain)
@@ -154,11 +160,11 @@ export class StsPolicies {
     return policy
   }
 
-  async #failed(domain: string, id: string, reason: string): Promise<void> {
+  async #failed(domain: string, id: string, { type, reason }: UnfetchedPolicy): Promise<void> {
     const { clock, note } = this.#deps
     const failedAt = clock.now()
     this.#failures.delete(domain)
-    this.#failures.set(domain, failedAt)
+    this.#failures.set(domain, { type, reason, at: failedAt })
     const [oldest] = this.#failures.keys()
     if (this.#failures.size > MOST && oldest !== undefined) this.#failures.delete(oldest)
     note(`MTA-STS policy of ${domain} (id ${id}) cannot be fetched: ${reason}`, 'warning')

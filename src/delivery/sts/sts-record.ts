@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url'
 import { SECOND, type Duration } from '../../system/clock.ts'
 import type { Lookup } from '../../system/net.ts'
-import type { StsPolicy } from '../../store/sts-policy.ts'
+import type { StsPolicy } from '../../store/tls/sts-policy.ts'
 
 /** Id that a domain publishes, or why there is none. */
 export type StsAnnouncement =

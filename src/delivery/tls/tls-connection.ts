@@ -24,6 +24,7 @@ export interface TlsConnection {
   readonly certificate?: PeerCertificate | undefined
 }
 
+/** The certificate of a server. */
 export interface PeerCertificate {
   /** Subject alternative names as OpenSSL prints them: `DNS:mx.example, DNS:*.example`. */
   readonly names: string

@@ -11,7 +11,7 @@ import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
-import type { StsPolicy } from '../sts-policy.ts'
+import type { StsPolicy } from '../tls/sts-policy.ts'
 import type { EventPage, OutboxReader } from '../outbox/outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
 import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'

@@ -26,7 +26,8 @@ import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperation
 import type { AccessEntry, AccessSubject } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { ProviderRecord } from '../provider-state.ts'
-import type { StsNote, StsPolicy } from '../sts-policy.ts'
+import type { StsNote, StsPolicy } from '../tls/sts-policy.ts'
+import type { CountedResult, Day, ReportClaim, TlsResult } from '../tls/tls-report.ts'
 import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
 import { isMethod } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
@@ -461,6 +462,30 @@ class MemoryStore extends MemoryEvents implements QueueStore {
 
   async providers() {
     return providersOf(this.#queue)
+  }
+
+  async keepTlsResults(source: string, results: readonly CountedResult[]): Promise<void> {
+    this.#queue.tlsReports.keepTlsResults(source, results)
+  }
+
+  async tlsReportsDue(day: Day): Promise<readonly string[]> {
+    return this.#queue.tlsReports.tlsReportsDue(day)
+  }
+
+  async claimTlsReport(claim: ReportClaim): Promise<boolean> {
+    return this.#queue.tlsReports.claimTlsReport(claim)
+  }
+
+  async tlsResults(day: Day, domain: string): Promise<readonly TlsResult[]> {
+    return this.#queue.tlsReports.tlsResults(day, domain)
+  }
+
+  async endTlsReport(report: Parameters<QueueStore['endTlsReport']>[0]): Promise<void> {
+    this.#queue.tlsReports.endTlsReport(report)
+  }
+
+  async pruneTlsReports(before: Day): Promise<void> {
+    this.#queue.tlsReports.pruneTlsReports(before)
   }
 
   async tokenUsed(name: string, hour: Instant): Promise<void> {

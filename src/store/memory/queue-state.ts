@@ -17,8 +17,9 @@ import type { MessageDetails } from '../queue-reader.ts'
 import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
-import type { StsPolicy } from '../sts-policy.ts'
+import type { StsPolicy } from '../tls/sts-policy.ts'
 import type { AuditEntry, KeptRequest } from '../audit-log.ts'
+import { MemoryTlsReports } from './memory-tls-reports.ts'
 import { MemoryOutbox } from './memory-outbox.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import type { Arrivals, NodeState } from '../membership/node-table.ts'
@@ -96,6 +97,7 @@ export interface MemoryQueue {
   readonly providerMembers: Map<DestinationName, string>
   /** Effects of reply rules by provider. */
   readonly providers: Map<string, ProviderRecord>
+  readonly tlsReports: MemoryTlsReports
   readonly outbox: MemoryOutbox
   readonly identity: QueueIdentity
   movedTo: string | null
@@ -147,6 +149,7 @@ export const emptyQueue = (): MemoryQueue => ({
   providers: new Map(),
   accessEntries: new Map(),
   stsPolicies: new Map(),
+  tlsReports: new MemoryTlsReports(),
   outbox: new MemoryOutbox(),
   identity: `memory ${++queues}`,
   movedTo: null,

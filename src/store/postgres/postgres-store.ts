@@ -10,6 +10,7 @@ import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
 import { joinProvider, providerMembers, providerRecords, saveProvider } from './provider-rows.ts'
+import { claimTlsReport, endTlsReport, keepTlsResults, pruneTlsReports, tlsReportsDue, tlsResults } from './tls-report-rows.ts'
 import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './writing/sts-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
 import { assertEntry, Intake } from './writing/enqueue.ts'
@@ -173,6 +174,10 @@ const writersOf = ({
     forgetStsPolicy,
     joinProvider,
     saveProvider,
+    keepTlsResults,
+    claimTlsReport,
+    endTlsReport,
+    pruneTlsReports,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
     claimMoves: claims.claimMoves,
@@ -222,5 +227,7 @@ const readersOf = (
   subscriptions: () => ownSubscriptions(reading, node),
   wantedTypes: () => wanted.read(reading),
   pullEvents: (name, limit) => pullEvents(reading, name, limit),
+  tlsReportsDue: (day) => tlsReportsDue(reading, day),
+  tlsResults: (day, domain) => tlsResults(reading, day, domain),
   parkedDue: (name, now, limit) => parkedDue(reading, name, now, limit),
 })

@@ -22,7 +22,7 @@ import type {
 } from '../queue-reader.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import { accessEntries } from './audit/access-rows.ts'
-import type { StsPolicy } from '../sts-policy.ts'
+import type { StsPolicy } from '../tls/sts-policy.ts'
 import { providerMembers, providerOf, providerRecords } from './audit/provider-rows.ts'
 import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
 import { stsPolicies, stsPolicy } from './audit/sts-rows.ts'

@@ -9,6 +9,7 @@ import { RequestRows } from './audit/request-rows.ts'
 import { AccessRows } from './audit/access-rows.ts'
 import { ProviderRows } from './audit/provider-rows.ts'
 import { StsRows } from './audit/sts-rows.ts'
+import { TlsReportRows } from './audit/tls-report-rows.ts'
 import { TokenRows } from './audit/token-rows.ts'
 import { Contents, Intake } from './enqueue.ts'
 import { HistoryWriter } from './history.ts'
@@ -78,6 +79,7 @@ function openParts(db: Database, terms: LeaseTerms) {
     access,
     sts: new StsRows(db),
     providers: new ProviderRows(db),
+    tlsReports: new TlsReportRows(db),
     housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, events, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
@@ -99,6 +101,7 @@ const handlersOf = (
     access,
     sts,
     providers,
+    tlsReports,
     housekeeping,
     contents,
     leases,
@@ -181,6 +184,12 @@ const handlersOf = (
   providerMembers: () => providers.providerMembers(),
   saveProvider: (record) => providers.saveProvider(record),
   providers: () => providers.providers(),
+  keepTlsResults: (source, results) => tlsReports.keepTlsResults(source, results),
+  tlsReportsDue: (day) => tlsReports.tlsReportsDue(day),
+  claimTlsReport: (claim) => tlsReports.claimTlsReport(claim),
+  tlsResults: (day, domain) => tlsReports.tlsResults(day, domain),
+  endTlsReport: (report) => tlsReports.endTlsReport(report),
+  pruneTlsReports: (before) => tlsReports.pruneTlsReports(before),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
   verify: (after) => housekeeping.verify(after),

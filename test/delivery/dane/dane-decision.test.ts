@@ -16,7 +16,11 @@ const facts: DaneFacts = {
   tlsa: records(usable),
 }
 const verify = { kind: 'verify', base: 'mx.far.example', records: [usable], half: false }
-const refused = (reason: string) => ({ kind: 'refused', reason })
+const refused = (reason: string) => ({
+  kind: 'refused',
+  reason,
+  fault: reason.startsWith('TLSA lookup') ? 'lookup' : reason.endsWith('unusable') ? 'unusable' : 'required',
+})
 
 describe('names of TLSA records', () => {
   test.each([
@@ -46,7 +50,12 @@ describe('an answer', () => {
 describe('rows', () => {
   test.each<[string, Partial<DaneFacts>, object, object]>([
     ['usable records', {}, verify, verify],
-    ['records, none usable', { tlsa: records(unusable) }, { kind: 'encrypt' }, refused('TLSA records unusable')],
+    [
+      'records, none usable',
+      { tlsa: records(unusable) },
+      { kind: 'encrypt', base: 'mx.far.example', records: [unusable] },
+      refused('TLSA records unusable'),
+    ],
     ['no records', { tlsa: { kind: 'none' } }, { kind: 'inapplicable' }, refused('no TLSA records found')],
     [
       'the look-up failed',
@@ -80,7 +89,7 @@ describe('rows', () => {
       refused('non DNSSEC destination'),
     ],
   ])('%s', (_, changed, dane, daneOnly) => {
-    expect(decideDane({ ...facts, ...changed })).toEqual(dane)
-    expect(decideDane({ ...facts, ...changed, level: 'dane-only' })).toEqual(daneOnly)
+    expect(decideDane({ ...facts, ...changed })).toMatchObject(dane)
+    expect(decideDane({ ...facts, ...changed, level: 'dane-only' })).toMatchObject(daneOnly)
   })
 })

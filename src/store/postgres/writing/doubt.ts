@@ -112,5 +112,8 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'joinProvider',
   'saveProvider',
   'recordEvents',
+  'keepTlsResults',
+  'endTlsReport',
+  'pruneTlsReports',
   'ping',
 ])

@@ -1,5 +1,5 @@
 /** Writes MTA-STS policies, and the statements that read them. */
-import type { StsPolicy } from '../../sts-policy.ts'
+import type { StsPolicy } from '../../tls/sts-policy.ts'
 import { storableText } from '../session/arrays.ts'
 import { sent, type Send } from './write-transaction.ts'
 

@@ -39,6 +39,8 @@ export type ReadMethod =
   | 'providers'
   | 'pullEvents'
   | 'parkedDue'
+  | 'tlsReportsDue'
+  | 'tlsResults'
 
 export type WriteMethod = Exclude<Method, ReadMethod>
 
@@ -105,6 +107,12 @@ function keysOf(call: WriteCall): readonly string[] {
       return [`h${call.args[0].provider}`]
     case 'forgetStsPolicy':
       return [`p${call.args[0]}`]
+    case 'claimTlsReport':
+    case 'endTlsReport':
+      return [`r${call.args[0].day} ${call.args[0].domain}`]
+    case 'keepTlsResults':
+    case 'pruneTlsReports':
+      return ['tls results']
     case 'addToken':
       return [`t${call.args[0].name}`]
     case 'removeToken':

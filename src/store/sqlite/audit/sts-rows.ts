@@ -1,6 +1,6 @@
 /** Rows of MTA-STS policies. */
 import type { Database } from 'better-sqlite3'
-import type { StsNote, StsPolicy } from '../../sts-policy.ts'
+import type { StsNote, StsPolicy } from '../../tls/sts-policy.ts'
 
 export type StsRow = Omit<StsPolicy, 'mx'> & { readonly mx: string }
 

@@ -1,5 +1,5 @@
 /** MTA-STS policies of recipient domains (RFC 8461), as the queue keeps them for all its nodes. They outlive restarts and failed look-ups. */
-import type { Instant } from '../system/clock.ts'
+import type { Instant } from '../../system/clock.ts'
 
 export interface StsPolicy {
   /** Recipient domain in lower case, as A-labels. */

@@ -1,0 +1,123 @@
+/**
+ * Sends the reports about the day before to the domains that ask for them (RFC 8460 §3, §5): each at a time of its own in the first hours of the
+ * UTC day, and again every hour until the end of that day while it fails. A claim in the queue keeps other nodes from the same report.
+ */
+import { tlsrptName, tlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
+import { errorMessage } from '../system/caught-error.ts'
+import { DAY, HOUR, MINUTE, type Clock, type Duration, type Instant, type Timer } from '../system/clock.ts'
+import type { Net } from '../system/net.ts'
+import type { Day, ReportEnd, TlsReportStore } from '../store/tls/tls-report.ts'
+import { compressed, type ReportFacts } from './report-json.ts'
+import { mailtoAddress } from './report-mail.ts'
+import { postReport } from './report-post.ts'
+import { dayOf, midnightOf } from './result-counts.ts'
+
+export interface ReportSettings {
+  readonly enabled: boolean
+  /** smtp_tlsrpt_sender */
+  readonly sender: string
+  readonly organization: string
+  readonly hostname: string
+  readonly allowPrivate: boolean
+}
+
+export interface ReportSenderDeps {
+  readonly store: Omit<TlsReportStore, 'keepTlsResults'>
+  readonly net: Net
+  readonly clock: Clock
+  readonly settings: () => ReportSettings
+  /** True when this node sends the reports of the domain. */
+  readonly owns: (domain: string) => boolean
+  /** Returns a number in [0, 1) that depends only on the name; see Random.draw. */
+  readonly draw: (key: string) => number
+  /** Queues the mail of a report, signed. Resolves with the reason of a failure; undefined when the mail is queued. */
+  readonly mail: (report: ReportFacts, recipient: string) => Promise<string | undefined>
+  readonly note: (text: string, level: 'info' | 'warning') => void
+}
+
+const INTERVAL: Duration = 5 * MINUTE
+/** Time after midnight at which all nodes have kept their counts. */
+const SETTLED: Duration = 5 * MINUTE
+/** Time over which the reports of a day are spread. */
+const SPREAD: Duration = 4 * HOUR
+/** Time after which a report that failed is tried again. */
+const RETRY: Duration = HOUR
+/** Number of days that are kept. */
+const KEPT = 3
+
+export class ReportSender {
+  readonly #deps: ReportSenderDeps
+  #timer: Timer | undefined
+  #closed = false
+  #running = false
+
+  constructor(deps: ReportSenderDeps) {
+    this.#deps = deps
+  }
+
+  /** Begins to look for reports that are due; called again after a change of the settings. */
+  start(): void {
+    if (!this.#closed && this.#timer === undefined && !this.#running && this.#deps.settings().enabled) this.#arm()
+  }
+
+  /** Ends the search for due reports. A report that is being sent may fail then, and is sent by the next process. */
+  close(): void {
+    this.#closed = true
+    this.#timer?.cancel()
+  }
+
+  #arm(): void {
+    this.#timer = this.#deps.clock.after(INTERVAL, () => {
+      this.#timer = undefined
+      this.#running = true
+      void this.#sendDue()
+        .catch((error: unknown) => this.#closed || this.#deps.note(`TLSRPT: reports cannot be sent: ${errorMessage(error)}`, 'warning'))
+        .finally(() => {
+          this.#running = false
+          this.start()
+        })
+    })
+  }
+
+  async #sendDue(): Promise<void> {
+    const { store, clock, owns, draw } = this.#deps
+    const wall = clock.now() - clock.wallOffset()
+    const midnight = midnightOf(wall)
+    const day = dayOf(midnight - DAY)
+    await store.pruneTlsReports(dayOf(midnight - KEPT * DAY))
+    for (const domain of await store.tlsReportsDue(day)) {
+      const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
+      if (this.#closed || wall < dueAt || !owns(domain)) continue
+      const at = clock.now()
+      if (await store.claimTlsReport({ day, domain, at, until: at + RETRY })) await this.#send(day, domain, midnight - DAY)
+    }
+  }
+
+  async #send(day: Day, domain: string, from: Instant): Promise<void> {
+    const { store, net, note, settings } = this.#deps
+    const end = (how: ReportEnd): Promise<void> => store.endTlsReport({ day, domain, end: how })
+    const record = tlsrptRecord(await net.lookupTxt(tlsrptName(domain)))
+    if (record.kind === 'failed') return
+    if (record.kind !== 'found') return end('unwanted')
+    const { organization, sender, hostname } = settings()
+    const id = `${day}.${domain}.tlsrpt@${hostname}`
+    const facts = { domain, from, results: await store.tlsResults(day, domain), organization, contact: sender, id }
+    const sentTo: string[] = []
+    for (const uri of record.rua) {
+      const failure = await this.#sendTo(uri, facts)
+      if (failure === undefined) sentTo.push(uri)
+      else note(`TLSRPT: the report of ${day} for ${domain} cannot be sent to ${uri}: ${failure}`, 'warning')
+    }
+    // A report that has arrived somewhere is not repeated, because its receivers would count it twice.
+    if (sentTo.length === 0) return
+    await end('sent')
+    note(`TLSRPT: report of ${day} for ${domain} sent to ${sentTo.join(', ')}`, 'info')
+  }
+
+  async #sendTo(uri: string, facts: ReportFacts): Promise<string | undefined> {
+    const { net, clock, settings, mail } = this.#deps
+    if (/^https:/i.test(uri)) return postReport(uri, compressed(facts), { net, clock, allowPrivate: settings().allowPrivate })
+    const recipient = mailtoAddress(uri)
+    return recipient === undefined ? 'its address is not valid' : mail(facts, recipient)
+  }
+}

@@ -1,0 +1,54 @@
+/** Reports about TLS (RFC 8460): counts the results of sessions, and sends the reports of each day. */
+import type { TlsStage } from '../delivery/tls/tls-stage.ts'
+import { ReportSender, type ReportSenderDeps, type ReportSettings } from './report-sender.ts'
+import { ResultCounts, type ResultCountsDeps } from './result-counts.ts'
+import { stageResults, type StageResult } from './stage-results.ts'
+
+export interface TlsReportSettings extends ReportSettings {
+  /** smtp_tlsrpt_skip_reused_handshakes */
+  readonly skipsResumed: boolean
+  /** tlsrpt_no_policy */
+  readonly noPolicy: boolean
+}
+
+export interface TlsReportsDeps extends ResultCountsDeps, ReportSenderDeps {
+  readonly store: ResultCountsDeps['store'] & ReportSenderDeps['store']
+  readonly settings: () => TlsReportSettings
+}
+
+export class TlsReports {
+  readonly #deps: TlsReportsDeps
+  readonly #counts: ResultCounts
+  readonly #sender: ReportSender
+
+  constructor(deps: TlsReportsDeps) {
+    this.#deps = deps
+    this.#counts = new ResultCounts(deps)
+    this.#sender = new ReportSender(deps)
+  }
+
+  /** Begins to send reports while they are enabled; called again after a reload. */
+  start(): void {
+    this.#sender.start()
+  }
+
+  async close(): Promise<void> {
+    this.#sender.close()
+    await this.#counts.close()
+  }
+
+  /** Counts the end of a TLS stage. */
+  readonly count = (stage: TlsStage): void => {
+    const { settings, note } = this.#deps
+    const { skipsResumed, noPolicy } = settings()
+    if (skipsResumed && stage.connection?.reused === true) return
+    const results = stageResults(stage, { noPolicy })
+    for (const result of results) this.#counts.add(result)
+    const [first] = results
+    if (first !== undefined && first.type !== 'success') note(failureLine(first), 'info')
+  }
+}
+
+/** As Postfix logs it (TLSRPT_README). */
+const failureLine = ({ domain, mx, type, reason }: StageResult): string =>
+  `TLSRPT: status=failure, domain=${domain}, receiving_mx=${mx}, failure_type=${type.replaceAll('-', '_')}, failure_reason=${reason}`

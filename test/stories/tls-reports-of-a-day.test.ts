@@ -1,0 +1,214 @@
+/** Reports about TLS (RFC 8460) in a world: a day of sessions, and the reports of the next morning. */
+import { createHash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import type { Mail, WorldConfig } from '../../src/testkit/index.ts'
+import { makeCertificate } from '../support/certificate-maker.ts'
+import { BOTH_KEYS } from '../support/dkim/dkim-keys.ts'
+import { assertReport, type Report } from '../support/tls-report-schema.ts'
+import { TlsWorld } from '../support/tls-world.ts'
+
+const CONFIG: WorldConfig = {
+  smtp_tlsrpt_enable: true,
+  myorigin: 'us.example',
+  dkim: { 'us.example': { keys: BOTH_KEYS } },
+  smtp_tls_security_level: 'dane',
+  smtp_dns_support_level: 'dnssec',
+}
+
+/** Asks for reports about a domain. */
+const ask = ({ world }: TlsWorld, domain: string, rua = `mailto:tls@reports.example`): void =>
+  world.remote.setZone(`_smtp._tls.${domain}`, { mx: [], a: [], aaaa: [], txt: [`v=TLSRPTv1; rua=${rua}`] })
+
+/** The report in a mail. */
+function reportIn(mail: Mail): Report {
+  const [, body = ''] = /application\/tlsrpt\+gzip\r\n[^]*?\r\n\r\n([^]*?)\r\n--/.exec(mail.content) ?? []
+  const report: unknown = JSON.parse(gunzipSync(Buffer.from(body, 'base64')).toString())
+  return assertReport(report)
+}
+
+const reports = ({ world }: TlsWorld): readonly Report[] => world.mailbox('tls@reports.example').mails().map(reportIn)
+
+/** Domains of the reports in mails. */
+const domainsOf = (mails: readonly Mail[]): readonly string[] => mails.map((mail) => mail.header('TLS-Report-Domain') ?? '').toSorted()
+
+/** A signed zone whose exchanger has the TLSA record of one certificate, and presents another one. */
+function signed({ world }: TlsWorld, domain: string, published: string, presented: string): void {
+  const mx = `mx.${domain}`
+  const none = { mx: [], a: [], aaaa: [] }
+  const data = createHash('sha256')
+    .update(makeCertificate({ seed: published }).spki)
+    .digest()
+  world.remote.setZone(domain, { ...none, secure: true, mx: [{ preference: 10, exchange: mx }] })
+  world.remote.setZone(mx, { ...none, a: ['203.0.113.77'] })
+  world.remote.setZone(`_25._tcp.${mx}`, { ...none, tlsa: [{ usage: 3, selector: 1, matchingType: 1, data }] })
+  world.remote.setIdentity(mx, makeCertificate({ seed: presented }))
+}
+
+test('a day of sessions is one signed report for each domain that asks for it, and none about the reports', async () => {
+  await using far = await TlsWorld.open(CONFIG)
+  const { world } = far
+  far.secure('mx.good.example').publish('good.example', { id: 'one' })
+  far.secure('mx.bad.example', { until: new Date(Date.UTC(2021, 0, 1)) }).publish('bad.example', { id: 'two' })
+  far.secure('mx.silent.example').publish('silent.example', { id: 'three' })
+  signed(far, 'dane.example', 'one', 'other')
+  for (const domain of ['good.example', 'bad.example', 'dane.example', 'plain.example']) ask(far, domain)
+  // The domain of the reports has a policy that its host does not meet, and wants reports about it.
+  far.unsecure('mx.reports.example').publish('reports.example', { id: 'four' })
+  ask(far, 'reports.example')
+  await far.send('ann@good.example')
+  await far.send('bob@good.example')
+  await world.advance('10m')
+  for (const to of ['ann@bad.example', 'ann@silent.example', 'ann@dane.example', 'ann@plain.example']) await far.send(to)
+  await world.advance('29h')
+  const mails = world.mailbox('tls@reports.example').mails()
+  expect(domainsOf(mails)).toEqual(['bad.example', 'dane.example', 'good.example'])
+  for (const mail of mails) {
+    expect(mail.tls).toBe(false)
+    expect(mail.signatures.map(({ verified }) => verified)).toEqual([true, true])
+    expect(mail.header('DKIM-Signature')).toMatch(/:TLS-Report-Domain: ?TLS-Report-Submitter/)
+    expect(mail.header('From')).toBe('tlsrpt@us.example')
+    expect(mail.header('TLS-Required')).toBe('No')
+    expect(mail.header('TLS-Report-Submitter')).toBe('us.example')
+    expect(mail.header('Content-Type')).toMatch(/^multipart\/report; report-type="tlsrpt";/)
+  }
+  const of = (domain: string): Report =>
+    reports(far).find(({ policies }) => policies[0]?.policy['policy-domain'].endsWith(domain)) as Report
+  expect(of('good.example')).toEqual({
+    'organization-name': 'us.example',
+    'date-range': { 'start-datetime': '2026-01-01T00:00:00Z', 'end-datetime': '2026-01-01T23:59:59Z' },
+    'contact-info': 'tlsrpt@us.example',
+    'report-id': '2026-01-01.good.example.tlsrpt@deferd.example',
+    policies: [
+      {
+        policy: {
+          'policy-type': 'sts',
+          'policy-string': ['version: STSv1', 'mode: enforce', 'mx: mx.good.example', 'max_age: 604800'],
+          'policy-domain': 'good.example',
+          'mx-host': ['mx.good.example'],
+        },
+        summary: { 'total-successful-session-count': 2, 'total-failure-session-count': 0 },
+      },
+    ],
+  })
+  const attempts = world.attempts('ann@bad.example').filter(({ at }) => at < 86_400 - 600).length
+  expect(attempts).toBeGreaterThan(5)
+  expect(of('bad.example').policies[0]?.summary).toEqual({
+    'total-successful-session-count': 0,
+    'total-failure-session-count': attempts,
+  })
+  expect(of('bad.example').policies[0]?.['failure-details']).toMatchObject([
+    {
+      'result-type': 'certificate-expired',
+      'receiving-mx-hostname': 'mx.bad.example',
+      'sending-mta-ip': '127.0.0.1',
+      'failed-session-count': attempts,
+    },
+  ])
+  expect(of('dane.example').policies[0]).toMatchObject({
+    policy: { 'policy-type': 'tlsa', 'policy-domain': 'mx.dane.example', 'policy-string': [expect.stringMatching(/^3 1 1 [0-9a-f]{64}$/)] },
+    'failure-details': [{ 'result-type': 'validation-failure', 'failure-reason-code': 'no TLSA record matches its certificates' }],
+  })
+  // The next day has other reports, none of them about the host that took the reports without TLS.
+  await world.advance('1d')
+  const later = world.mailbox('tls@reports.example').mails().slice(3)
+  expect(domainsOf(later)).toEqual(['bad.example', 'dane.example'])
+  expect(
+    new Set(
+      world
+        .mailbox('tls@reports.example')
+        .mails()
+        .map((mail) => mail.header('Message-ID')),
+    ).size,
+  ).toBe(5)
+})
+
+describe('reports over https', () => {
+  const posted: { readonly path: string; readonly type: string; readonly report: Report }[] = []
+  const serve = (far: TlsWorld, status = 200): void =>
+    far.world.remote.setPolicyHost('tls.good.example', {
+      // The certificate is of another name: it is not verified.
+      identity: makeCertificate({ seed: 'collector', names: ['other.example'] }),
+      answer: () => null,
+      receive: (path, body, type) => {
+        posted.push({ path, type, report: assertReport(JSON.parse(gunzipSync(body).toString())) })
+        return { status, body: '' }
+      },
+    })
+
+  test('are posted once, and tried again each hour while the server fails', async () => {
+    await using far = await TlsWorld.open(CONFIG)
+    far.secure('mx.good.example').publish('good.example', { id: 'one' })
+    ask(far, 'good.example', 'https://tls.good.example/v1/report?x=1')
+    serve(far, 503)
+    await far.send('ann@good.example')
+    await far.world.advance('1d')
+    await far.world.advance('7h')
+    expect(posted.length).toBeGreaterThan(2)
+    expect(posted.length).toBeLessThan(9)
+    expect(far.warnings.join('\n')).toMatch(/the report of 2026-01-01 for good\.example cannot be sent to https:.*: status 503/)
+    posted.length = 0
+    serve(far)
+    await far.world.advance('12h')
+    expect(posted).toMatchObject([{ path: '/v1/report?x=1', type: 'application/tlsrpt+gzip' }])
+    expect(posted[0]?.report.policies[0]?.summary['total-successful-session-count']).toBe(1)
+  })
+})
+
+test('counts survive a crash, and a record that cannot be looked up is asked for again', async () => {
+  await using far = await TlsWorld.open(CONFIG)
+  far.secure('mx.good.example').publish('good.example', { id: 'one' })
+  far.world.rule({ domain: '_smtp._tls.good.example', dns: 'servfail' }, 'no DNS')
+  ask(far, 'good.example')
+  await far.send('ann@good.example')
+  await far.world.advance('2m')
+  await far.world.crash()
+  await far.world.restart()
+  await far.world.advance('10m')
+  await far.send('ann@good.example')
+  await far.world.advance('23h')
+  await far.world.advance('7h')
+  expect(reports(far)).toEqual([])
+  far.world.remote.removeRules(({ name }) => name === 'no DNS')
+  await far.world.advance('2h')
+  expect(reports(far).map(({ policies }) => policies[0]?.summary['total-successful-session-count'])).toEqual([2])
+})
+
+test('nothing is sent unsigned, and a report that is given up owes no notice', async () => {
+  await using far = await TlsWorld.open({ ...CONFIG, dkim: {} })
+  far.secure('mx.good.example').publish('good.example', { id: 'one' })
+  ask(far, 'good.example')
+  await far.send('ann@good.example')
+  await far.world.advance('30h')
+  expect(reports(far)).toEqual([])
+  expect(far.warnings.join('\n')).toMatch(/such mail must be signed, and no \[dkim\] table has keys for us\.example/)
+  await using other = await TlsWorld.open(CONFIG)
+  other.secure('mx.good.example').publish('good.example', { id: 'one' })
+  ask(other, 'good.example')
+  other.world.destination('reports.example').rejects('*', '550 5.1.1 no such user')
+  await other.send('ann@good.example')
+  await other.world.advance('30h')
+  expect(other.world.attempts('tls@reports.example')).toMatchObject([{ outcome: 'bounced' }])
+  expect(other.world.mailbox('tlsrpt@us.example').mails()).toEqual([])
+})
+
+test('sessions without a policy are counted as configured', async () => {
+  const sessions = async (config: WorldConfig): Promise<readonly string[]> => {
+    await using far = await TlsWorld.open({ ...CONFIG, ...config })
+    far.secure('mx.good.example').publish('good.example', { id: 'one' })
+    ask(far, 'good.example')
+    ask(far, 'plain.example')
+    for (let n = 0; n < 3; n++) {
+      await far.send('ann@good.example', 'ann@plain.example')
+      await far.world.advance('10m')
+    }
+    await far.world.advance('30h')
+    return reports(far)
+      .flatMap(({ policies }) => policies)
+      .map(({ policy, summary }) => `${policy['policy-type']} ${Object.values(summary).join(' ')}`)
+      .toSorted()
+  }
+  expect(await sessions({})).toEqual(['sts 3 0'])
+  expect(await sessions({ tlsrpt_no_policy: true })).toEqual(['no-policy-found 0 3', 'sts 3 0'])
+  expect(await sessions({ smtp_tlsrpt_enable: false })).toEqual([])
+})

@@ -1,0 +1,270 @@
+/** Results of TLS stages for reports: the policy, the type of failure, and who gets the report. */
+import { describe, expect, test } from 'vitest'
+import type { TlsStage } from '../../src/delivery/tls/tls-stage.ts'
+import type { SessionFailure } from '../../src/delivery/transcript.ts'
+import type { TlsFacts } from '../../src/mail/tls-facts.ts'
+import type { StsPolicy } from '../../src/store/tls/sts-policy.ts'
+import { certificateFailure, stageResults } from '../../src/tls-reports/stage-results.ts'
+import { mailtoAddress } from '../../src/tls-reports/report-mail.ts'
+import { ReportSender } from '../../src/tls-reports/report-sender.ts'
+import { HOUR, MINUTE } from '../../src/system/clock.ts'
+import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
+import { TlsReports } from '../../src/tls-reports/tls-reports.ts'
+import type { CountedResult } from '../../src/store/tls/tls-report.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { emptyQueue } from '../../src/store/memory/queue-state.ts'
+import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+
+const STS: StsPolicy = {
+  domain: 'far.example',
+  id: 'one',
+  mode: 'enforce',
+  mx: ['mx.far.example'],
+  text: 'version: STSv1\nmode: enforce\n',
+  fetchedAt: 0,
+  expiresAt: 1,
+  usedAt: 0,
+  failedAt: null,
+  failure: null,
+}
+const VERIFIED: TlsFacts = { level: 'secure', policy: 'sts', state: 'verified', protocol: 'TLSv1.3', cipher: 'x' }
+const CONNECTION = { trust: 'Verified', reused: false, protocol: 'TLSv1.3', cipher: 'x', bits: 256 } as const
+const RECORD = { usage: 3, selector: 1, matchingType: 1, data: Buffer.alloc(32, 1) }
+
+const stage = (more: Partial<TlsStage>): TlsStage => ({
+  domain: 'far.example',
+  host: { name: 'mx.far.example', address: '192.0.2.1' },
+  localAddress: '198.51.100.1',
+  tls: VERIFIED,
+  failure: undefined,
+  connection: CONNECTION,
+  sts: null,
+  named: true,
+  dane: null,
+  unfetched: null,
+  ...more,
+})
+
+/** A session that failed. */
+const failed = (failure: SessionFailure, tls: Partial<TlsFacts>): Partial<TlsStage> => ({
+  failure,
+  connection: undefined,
+  tls: { level: 'secure', policy: 'sts', state: 'refused', ...tls },
+})
+
+const summary = (more: Partial<TlsStage>, noPolicy = false): readonly string[] =>
+  stageResults(stage(more), { noPolicy }).map(({ domain, policy, type }) => {
+    const known = JSON.parse(policy) as { 'policy-type': string; 'policy-domain': string }
+    return `${domain}: ${known['policy-type']} of ${known['policy-domain']}: ${type}`
+  })
+
+const STS_OF = 'far.example: sts of far.example:'
+
+describe('MTA-STS', () => {
+  test.each<[string, Partial<TlsStage>, readonly string[]]>([
+    ['met', {}, [`${STS_OF} success`]],
+    ['no STARTTLS', failed({ kind: 'tls-not-offered' }, { state: 'not-offered' }), [`${STS_OF} starttls-not-supported`]],
+    ['expired', failed({ kind: 'certificate', why: 'certificate has expired' }, {}), [`${STS_OF} certificate-expired`]],
+    [
+      'handshake',
+      failed({ kind: 'tls', why: 'wrong version' }, { state: 'undecided', reason: 'wrong version' }),
+      [`${STS_OF} validation-failure`],
+    ],
+    [
+      'not named',
+      { named: false, ...failed({ kind: 'sts-mismatch', domain: 'far.example', id: 'one' }, {}) },
+      [`${STS_OF} validation-failure`],
+    ],
+    [
+      'tested, another name',
+      { connection: { ...CONNECTION, problem: 'ERR_TLS_CERT_ALTNAME_INVALID' } },
+      [`${STS_OF} certificate-host-mismatch`],
+    ],
+    [
+      'tested, in clear',
+      { connection: undefined, tls: { level: 'may', policy: 'none', state: 'clear' } },
+      [`${STS_OF} starttls-not-supported`],
+    ],
+    ['no connection', failed({ kind: 'unreachable', why: 'x' }, { state: 'undecided' }), []],
+  ])('%s', (_, more, expected) => {
+    expect(summary({ sts: STS, ...more })).toEqual(expected)
+  })
+
+  test.each(['sts-policy-fetch-error', 'sts-policy-invalid', 'sts-webpki-invalid'] as const)('%s', (type) => {
+    expect(summary({ unfetched: { type, reason: 'x' } })).toEqual([`${STS_OF} ${type}`])
+  })
+
+  test('a policy is listed by lines, and a long one is cut', () => {
+    const [result] = stageResults(stage({ sts: { ...STS, text: `version: STSv1\r\n\r\n${'x'.repeat(9_000)}` } }), { noPolicy: false })
+    const policy = JSON.parse(result?.policy ?? '') as { 'policy-string': string[] }
+    expect(policy['policy-string'][0]).toBe('version: STSv1')
+    expect(result?.policy.length).toBeLessThan(5_000)
+  })
+})
+
+describe('DANE', () => {
+  const base = 'mx.far.example'
+  const both = (type: string): readonly string[] => [`far.example: tlsa of ${base}: ${type}`, `${base}: tlsa of ${base}: ${type}`]
+  test.each<[string, Partial<TlsStage>, readonly string[]]>([
+    ['met', {}, both('success')],
+    ['does not match', failed({ kind: 'certificate', why: 'no TLSA record matches its certificates' }, {}), both('validation-failure')],
+    ['another issuer', failed({ kind: 'anchor', pem: '' }, {}), both('certificate-not-trusted')],
+    ['no STARTTLS', failed({ kind: 'tls-not-offered' }, { state: 'not-offered' }), both('starttls-not-supported')],
+    ['unusable', { dane: { base, records: [RECORD], usable: false } }, both('tlsa-invalid')],
+    ['look-up', { dane: { base, refused: 'lookup' } }, both('dnssec-invalid')],
+    ['required', { dane: { base, refused: 'required' } }, both('dane-required')],
+    ['required and unusable', { dane: { base, refused: 'unusable' } }, both('tlsa-invalid')],
+  ])('%s', (_, more, expected) => {
+    expect(summary({ dane: { base, records: [RECORD], usable: true }, sts: STS, ...more })).toEqual(expected)
+  })
+})
+
+test('domains without a policy are counted when asked', () => {
+  const clear: Partial<TlsStage> = { connection: undefined, tls: { level: 'may', policy: 'none', state: 'clear' } }
+  expect(summary({})).toEqual([])
+  expect(summary({}, true)).toEqual(['far.example: no-policy-found of far.example: success'])
+  expect(summary(clear, true)).toEqual(['far.example: no-policy-found of far.example: starttls-not-supported'])
+})
+
+test.each([
+  ['certificate has expired', 'certificate-expired'],
+  ['CERT_HAS_EXPIRED', 'certificate-expired'],
+  ['the certificate does not name mx.far.example', 'certificate-host-mismatch'],
+  ['self-signed certificate', 'certificate-not-trusted'],
+  ['self signed certificate in certificate chain', 'certificate-not-trusted'],
+  ['unable to verify the first certificate', 'certificate-not-trusted'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'certificate-not-trusted'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate-not-trusted'],
+  ['certificate is not yet valid', 'validation-failure'],
+])('%s: %s', (text, type) => expect(certificateFailure(text)).toBe(type))
+
+test.each([
+  ['mailto:tls@far.example', 'tls@far.example'],
+  ['MAILTO:a%21b@far.example?subject=x', 'a!b@far.example'],
+  ['mailto:a%0d%0ab@far.example', undefined],
+  ['mailto:%', undefined],
+  ['https://far.example', undefined],
+])('%s is the address %s', (uri, address) => expect(mailtoAddress(uri)).toBe(address))
+
+describe('counting', () => {
+  const SETTINGS = {
+    enabled: true,
+    sender: 'a@us.example',
+    organization: 'us.example',
+    hostname: 'relay',
+    allowPrivate: true,
+    noPolicy: false,
+  }
+
+  function reports(clock: VirtualClock, more: { readonly skipsResumed?: boolean } = {}) {
+    const { store } = openMemoryStore(emptyQueue())
+    const notes: string[] = []
+    const made = new TlsReports({
+      store,
+      clock,
+      net: new MemoryNet(clock, {
+        lookupMx: () => ({ kind: 'none', nxdomain: true }),
+        lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
+        dial: () => ({ kind: 'silent' }),
+      }),
+      source: 'one',
+      settings: () => ({ ...SETTINGS, skipsResumed: more.skipsResumed ?? false }),
+      owns: () => true,
+      draw: () => 0,
+      mail: async () => undefined,
+      note: (text) => notes.push(text),
+    })
+    return { store, made, notes }
+  }
+  const sessions = async (store: ReturnType<typeof reports>['store'], day: string) =>
+    (await store.tlsResults(day, 'far.example')).map((result) => result.sessions)
+
+  test('resumed handshakes are left out when asked', async () => {
+    for (const [skipsResumed, expected] of [
+      [false, [2]],
+      [true, [1]],
+    ] as const) {
+      const { store, made } = reports(new VirtualClock(), { skipsResumed })
+      made.count(stage({ sts: STS }))
+      made.count(stage({ sts: STS, connection: { ...CONNECTION, reused: true } }))
+      await made.close()
+      expect(await sessions(store, '2026-01-01')).toEqual(expected)
+    }
+  })
+
+  test('each UTC day has counts of its own', async () => {
+    const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 1, 23, 59, 59, 999) })
+    const { store, made, notes } = reports(clock)
+    made.count(stage({ sts: STS }))
+    made.count(stage({ sts: STS }))
+    clock.step(1)
+    made.count(stage({ sts: STS, named: false }))
+    await made.close()
+    expect([await sessions(store, '2026-01-01'), await sessions(store, '2026-01-02')]).toEqual([[2], [1]])
+    expect(notes).toEqual([
+      'TLSRPT: status=failure, domain=far.example, receiving_mx=mx.far.example, failure_type=validation_failure, failure_reason=mtasts-policy-mx-mismatch',
+    ])
+  })
+
+  test('counts that cannot be stored are stored later', async () => {
+    const { store, made, notes } = reports(new VirtualClock())
+    const keep = store.keepTlsResults.bind(store)
+    const kept: CountedResult[] = []
+    store.keepTlsResults = () => Promise.reject(new Error('full disk'))
+    made.count(stage({ sts: STS }))
+    await made.close()
+    store.keepTlsResults = (source, results) => {
+      kept.push(...results)
+      return keep(source, results)
+    }
+    await made.close()
+    expect(kept.map((result) => result.sessions)).toEqual([1])
+    expect(notes).toEqual(['TLSRPT: results cannot be stored: full disk'])
+  })
+})
+
+describe('several nodes', () => {
+  test('send one report, and another node sends it when the first one has ended before', async () => {
+    const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 2, 0, 0, 0) })
+    const { store } = openMemoryStore(emptyQueue())
+    const result = { day: '2026-01-01', domain: 'far.example', policy: '{"policy-type":"sts","policy-domain":"far.example"}' }
+    await store.keepTlsResults('p', [
+      { ...result, key: 'k', type: 'success', mx: '', receivingIp: '', sendingIp: '', reason: '', sessions: 4 },
+    ])
+    const net = new MemoryNet(clock, {
+      lookupMx: () => ({ kind: 'none', nxdomain: true }),
+      lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
+      lookupTxt: () => ({ kind: 'found', records: ['v=TLSRPTv1; rua=mailto:a@far.example'] }),
+      dial: () => ({ kind: 'silent' }),
+    })
+    const sent: string[] = []
+    const node = (name: string, mail: () => Promise<string | undefined>) =>
+      new ReportSender({
+        store,
+        clock,
+        net,
+        settings: () => ({ enabled: true, sender: 'tlsrpt@us.example', organization: 'us.example', hostname: name, allowPrivate: true }),
+        owns: () => true,
+        draw: () => 0,
+        mail: (report) => {
+          sent.push(`${name}: ${report.results[0]?.sessions}`)
+          return mail()
+        },
+        note: () => undefined,
+      })
+    const driver = new TimeDriver(clock, { net })
+    // The first node never ends with the report, as if it had been killed.
+    for (const one of [
+      node('n1', () => new Promise(() => undefined)),
+      node('n2', async () => undefined),
+      node('n3', async () => undefined),
+    ])
+      one.start()
+    await driver.runUntil(clock.now() + 50 * MINUTE)
+    expect(sent).toEqual(['n1: 4'])
+    await driver.runUntil(clock.now() + 5 * HOUR)
+    expect(sent).toEqual(['n1: 4', 'n2: 4'])
+    expect(await store.tlsReportsDue('2026-01-01')).toEqual([])
+  })
+})
