@@ -7,7 +7,8 @@ create table queue (
   id             uuid not null default gen_random_uuid(),
   version        int  not null, -- number of the last migration
   oldest_known   int  not null, -- a deferd that does not know this migration may not use the queue
-  shards         int  not null
+  shards         int  not null,
+  keys           bigint not null default 0 -- number of changes in provider_member
 );
 
 create sequence node_id; -- a number per life of a process, never used twice
@@ -21,7 +22,8 @@ create table node (
   knows     int  not null,             -- number of the last migration that it knows
   settings  text not null,             -- hash of the settings that must be equal on all nodes
   joined_at timestamptz not null default now(),
-  draining  boolean not null default false
+  draining  boolean not null default false,
+  keys      bigint not null default 0 -- as in queue; a transaction of a node that has not seen the last change fails
 );
 
 -- Beats. Lost in a crash of the server and written again by the next beats.
@@ -87,7 +89,7 @@ create table recipient (
   steps       int      not null default 0 check (steps >= 0),
   attempts    int      not null default 0 check (attempts >= 0),
   delivery_starts int  not null default 0 check (delivery_starts >= 0), -- number of deliveries started since the last attempt that ended
-  shard       smallint not null,     -- shard of `destination`
+  shard       smallint not null,     -- shard of `destination`, or of its provider
   home        smallint not null,     -- as in message
   suspect     boolean  not null default false, -- true when waiting after two deliveries whose node failed
   parks       boolean  not null default false, -- true when its message is held, corrupt or deleted: parked when the lease ends
@@ -271,8 +273,10 @@ create table sts_policy (
 -- Destinations whose mail exchangers belong to a provider.
 create table provider_member (
   destination text collate "C" primary key,
-  provider    text not null
+  provider    text,           -- null when it left its provider
+  keys        bigint not null -- number of the change
 );
+create index provider_member_keys on provider_member (keys);
 
 -- Providers with effects of reply rules.
 create table provider (

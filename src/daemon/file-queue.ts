@@ -44,7 +44,7 @@ async function examined({ store, reader, recovery, close }: OwnedStore, { direct
   if (incomplete > 0) events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${INCOMPLETE}` })
   const membership = new QueueHandover(SOLE_MEMBERSHIP)
   const movable = { name: directory, moves: store, giveAway: () => membership.giveAway(), takeBack: () => membership.takeBack() }
-  return { store, reader, membership, node: null, movable, close }
+  return { store, reader, providers: null, membership, node: null, movable, close }
 }
 
 const INCOMPLETE = 'are between this queue and another one, because deferd queue move was interrupted: repeat that command'

@@ -17,6 +17,7 @@ import type { QuestionTable } from '../store/membership/questions.ts'
 import type { MoveStore } from '../store/move-store.ts'
 import type { DatabaseState } from '../store/postgres/database-state.ts'
 import type { QueueStore } from '../store/queue-store.ts'
+import { ProviderDirectory } from '../config/provider-directory.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
@@ -81,6 +82,8 @@ export interface MovableSource {
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
+  /** Providers of destinations as a shared queue has them; null for a queue with one owner, whose scheduler reads them. */
+  readonly providers: ProviderDirectory | null
   readonly membership: Membership
   /** Null for a queue with one owner. */
   readonly node: SharingNode | null
@@ -145,13 +148,26 @@ export class Opening {
     const queue = await openQueue()
     this.#closing.push(queue.close)
     const { store, reader, membership, node } = queue
+    const providers = queue.providers ?? new ProviderDirectory()
     const watch = new ClockWatch({ clock, store, events })
     watch.start(clock.resume(await reader.clockRecord(), config().maximal_backoff_time))
     this.#closing.push(() => watch.stop())
     const isDraining = () => node?.isDraining() ?? false
     const accessEntries = new AccessEntries({ store, reader, clock })
     await accessEntries.load()
-    const relay = new Relay({ accessEntries, ...settings, clock, random: systemRandom, net, store, reader, membership, events, isDraining })
+    const relay = new Relay({
+      accessEntries,
+      ...settings,
+      clock,
+      random: systemRandom,
+      net,
+      store,
+      reader,
+      providers,
+      membership,
+      events,
+      isDraining,
+    })
     const { recorder } = relay
     const outbox = new OutboxUpkeep({ store, recorder, clock, config, events, isShared: node !== null })
     await outbox.start()

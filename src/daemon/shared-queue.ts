@@ -62,10 +62,10 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     const joined = await openPostgresStore({ ...databaseOf(config), labels, clock, recent: deps.recent, onEvent: onWriting })
     if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
     const name = databaseName(config.queue_database)
-    const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock })
+    const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock, keys: joined.keys })
     const shards = new ShardReport(clock, events)
     const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
-    const member = new Member({ nodes, clock, lease: config.node_lease, onEvent })
+    const member = new Member({ nodes, clock, keys: joined.keys, lease: config.node_lease, onEvent })
     const reports = (): boolean => member.view?.mine.includes(0) === true
     const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
     joined.watch((state) => database.seen(state))
@@ -107,7 +107,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       database: () => database.state,
     }
     const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
-    return { store: joined.store, reader, membership, node, movable, close }
+    return { store: joined.store, reader, providers: joined.keys.providers, membership, node, movable, close }
   } catch (error) {
     ownership.release()
     throw error

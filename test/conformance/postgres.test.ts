@@ -45,14 +45,14 @@ async function opened(url: DatabaseUrl, before?: OwnerId): Promise<Subject> {
 }
 
 async function join(url: DatabaseUrl, name: string): Promise<SharedNode & { readonly store: MovableStore; destroy(): Promise<void> }> {
-  const { node, store, reader, close, destroy } = await openPostgresStore({
+  const { node, store, reader, keys, close, destroy } = await openPostgresStore({
     url,
     durability: 'primary',
     labels: { ...LABELS, name },
     clock: systemClock,
     tallyKeptFor: 0,
   })
-  const nodes = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock })
+  const nodes = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock, keys })
   return {
     store,
     reader,

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { recipientId, type MessageId } from '../../src/mail/message.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { NO_ARRIVALS, type NodesView, type NodeTable } from '../../src/store/membership/node-table.ts'
+import { shardUnder } from '../../src/store/membership/shard-keys.ts'
 import { SHARDS, shardOf } from '../../src/store/membership/shards.ts'
 import { Fenced, type DestinationRecord, type QueueStore } from '../../src/store/queue-store.ts'
 import { operate } from '../support/operate.ts'
@@ -103,6 +104,52 @@ export function twoOwners(subject: () => Subject): void {
     expect(await b.store.nextDeadlines()).toEqual({ expiresAt: null, warnAt: null })
     expect(await b.store.claimExpired(T0 + LIFETIME, 10)).toEqual([])
     expect(messagesIn(await a.store.claimExpired(T0 + LIFETIME, 10))).toEqual([near])
+  })
+
+  test('a destination of a provider belongs to the owner of the provider, with all its live mail', async () => {
+    const { a, b, stateOf } = await both()
+    const c = await join()
+    // A provider whose shard is that of far.example, so that node B owns it.
+    const big = Array.from({ length: 100_000 }, (_, n) => `p${n}`).find((name) => shardUnder('near.example', name) === FAR) ?? ''
+    const to = [{ address: 'ann@near.example' }]
+    const due = await queue(a.store, { to })
+    const held = await queue(a.store, { to })
+    await operate(a.store, held, { kind: 'hold' })
+    const leased = await queue(a.store, { to, leased: true })
+    await a.store.saveDestination({ ...dead('near.example'), suspension: { by: 'root', until: null, reason: null } })
+    await b.nodes.arrivals()
+    await a.store.joinProvider('near.example', big)
+    // The next owner is told of the mail and of the saved state.
+    const { due: told, destinations } = await b.nodes.arrivals()
+    expect(told).toEqual([{ destination: 'near.example', dueAt: T0, revive: false }])
+    expect(destinations).toMatchObject([{ name: 'near.example', suspension: { by: 'root' } }])
+    expect((await b.store.destinations()).map(({ name }) => name)).toEqual(['near.example'])
+    expect(await a.store.destinations()).toEqual([])
+    // Claims, expiry and due times are those of B now, also of mail that was in delivery or on hold, or is queued later, at any node.
+    expect((await claim(a.store, T0, { destination: 'near.example' })).requests).toEqual([])
+    expect(await a.store.destinationsDue()).toEqual([])
+    await settleOne(a.store, leased, deferred(first(leased), T0 + MIN))
+    await operate(a.store, held, { kind: 'release' })
+    const later = await queue(c.store, { to })
+    expect((await b.nodes.arrivals()).due.length).toBeGreaterThan(0)
+    const { requests, nextDueAt } = await claim(b.store, T0, { destination: 'near.example' })
+    expect(messagesIn(requests).toSorted((x, y) => x - y)).toEqual([due, held, later])
+    expect(nextDueAt).toBe(T0 + MIN)
+    expect(await b.reader.destinationLoad('near.example')).toMatchObject({ waiting: 1, leased: 3 })
+    expect(await stateOf(due)).toEqual(['leased'])
+    // It leaves the provider again.
+    await b.store.joinProvider('near.example', null)
+    expect(await a.store.destinationsDue()).toEqual([{ destination: 'near.example', dueAt: T0 + MIN }])
+    expect((await claim(b.store, T0 + MIN, { destination: 'near.example' })).requests).toEqual([])
+    expect(messagesIn((await claim(a.store, T0 + MIN, { destination: 'near.example' })).requests)).toEqual([leased])
+  })
+
+  test('providers that two nodes change at once', async () => {
+    const { a, b } = await both()
+    const names = Array.from({ length: 20 }, (_, n) => `d${n}.example`)
+    await Promise.all(names.map((name, n) => (n % 2 === 0 ? a : b).store.joinProvider(name, `p${n % 3}`)))
+    const members = new Map((await a.store.providerMembers()).map(({ destination, provider }) => [destination, provider]))
+    expect(names.map((name) => members.get(name))).toEqual(names.map((_, n) => `p${n % 3}`))
   })
 
   test('the owner hears of mail that another node queues, moves or wakes, once', async () => {

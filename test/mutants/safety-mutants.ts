@@ -361,8 +361,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'a fence without a lock',
     'store/postgres/session/node-queries.ts',
-    'id = $1 and session = $2 for share) fence',
-    'id = $1 and session = $2) fence',
+    'session = $2 and keys = $3 for share) fence',
+    'session = $2 and keys = $3) fence',
     'store/postgres/node',
   ),
   safety(
@@ -414,5 +414,19 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'if (matches.length < count) this',
     'if (matches.length < 1) this',
     'stories/providers',
+  ),
+  safety(
+    'a destination joins a provider without its mail',
+    'store/postgres/provider-members.ts',
+    'if (from === to) return',
+    'if (from >= 0) return',
+    'conformance/postgres',
+  ),
+  safety(
+    'a node that has missed a change of the providers goes on',
+    'store/postgres/session/node-queries.ts',
+    'and keys = $3 for share',
+    'and keys <= $3 + 1000000 for share',
+    'conformance/postgres',
   ),
 ]

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
 import { sharedScheduler } from '../../src/queue/stored-scheduler.ts'
+import { shardOf } from '../../src/store/membership/shards.ts'
 import { QueueHandover } from '../../src/store/membership/queue-handover.ts'
 
 function recorder(name: string, calls: string[]): SchedulerControl {
@@ -15,7 +16,7 @@ function recorder(name: string, calls: string[]): SchedulerControl {
 
 test('each destination is changed where it is scheduled, also at a node that can give its queue away', async () => {
   const calls: string[] = []
-  const membership = new QueueHandover({ holds: () => true, owns: (name) => name === 'own.example', attach: () => undefined })
+  const membership = new QueueHandover({ holds: () => true, shardOf, owns: (name) => name === 'own.example', attach: () => undefined })
   const control = sharedScheduler(recorder('own', calls), recorder('stored', calls), membership)
   const due = ['own.example', 'far.example'].map((destination) => ({ destination, dueAt: 0 }))
   control.workAdded(due, { revive: true })

@@ -73,6 +73,7 @@ export class NodeCluster {
     settings: Readonly<Record<string, string>> = {},
     server: ServerOptions = {},
     destinations = DESTINATIONS,
+    tables = '',
   ): Promise<NodeCluster> {
     const far = Array.from({ length: destinations }, () => new RemoteLedger())
     const ports = await Promise.all(far.map((one) => one.listen()))
@@ -85,7 +86,7 @@ export class NodeCluster {
     cluster.#config = join(folder.path, 'deferd.toml')
     const routes = cluster.destinations.map((destination, n) => `"d${n}.example" = "${destination}"`)
     routes.push(`"us.example" = "smtp:[127.0.0.1]:${await cluster.home.listen()}"`)
-    writeFileSync(cluster.#config, `[transport_maps]\n${routes.join('\n')}\n`)
+    writeFileSync(cluster.#config, `[transport_maps]\n${routes.join('\n')}\n${tables}`)
     return cluster
   }
 

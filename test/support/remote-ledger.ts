@@ -51,8 +51,8 @@ export class RemoteLedger {
     this.#server = this.#newServer()
   }
 
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve) => void this.#server.listen(this.#port, '127.0.0.1', resolve))
+  async listen(address = '127.0.0.1'): Promise<number> {
+    await new Promise<void>((resolve) => void this.#server.listen(this.#port, address, resolve))
     return (this.#port = (this.#server.address() as AddressInfo).port)
   }
 

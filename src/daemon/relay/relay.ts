@@ -83,6 +83,8 @@ export interface RelayDeps extends RelaySettings {
   /** Membership among the nodes that share the queue; SOLE_MEMBERSHIP when absent. */
   readonly membership?: Membership | undefined
   readonly events: Events
+  /** Providers of destinations that a shared queue has read; an empty directory when absent. */
+  readonly providers?: ProviderDirectory | undefined
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
   /** True while mail is refused because the node is drained; never when absent. */
@@ -122,7 +124,7 @@ export class Relay {
   readonly status: RelayStatus
   readonly #deps: RelayDeps
   /** Providers of destinations. They outlive a reload. */
-  readonly #providers = new ProviderDirectory()
+  readonly #providers: ProviderDirectory
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
   readonly #submissions: SubmissionReturner
@@ -132,6 +134,7 @@ export class Relay {
   constructor(deps: RelayDeps) {
     const { clock, random, store, membership = SOLE_MEMBERSHIP, events, watchAgent = (agent) => agent } = deps
     this.#deps = deps
+    this.#providers = deps.providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
     this.sts = this.#openStsPolicies(deps)
     this.status = new RelayStatus({ store, clock, events, scheduler: () => this.scheduler })

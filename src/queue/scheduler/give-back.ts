@@ -23,7 +23,7 @@ export interface GiveBackDeps {
   readonly due: DueQueue
   readonly expiry: Expiry
   readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'dispatch'>
+  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'schedules'>
   /** Called when a request of the message was removed from memory. */
   readonly returned: (message: Message) => void
 }
@@ -82,11 +82,14 @@ export class GiveBack {
   }
 
   /**
-   * Returns the jobs of a dead, suspended or released destination that entered memory after its state changed. A probe is kept.
+   * Returns the jobs of a dead, suspended or released destination that entered memory after its state changed, and those of one that another
+   * node schedules. A probe is kept.
    */
   whereClosed(destination: Destination): void {
-    const { access, waitingJobs, isReleased } = destination
-    if ((access.kind === 'open' && !isReleased) || waitingJobs === 0) return
+    const { access, waitingJobs, name } = destination
+    if (waitingJobs === 0) return
+    const isReleased = destination.isReleased || !this.#deps.scheduler.schedules(name)
+    if (access.kind === 'open' && !isReleased) return
     if (access.kind === 'dead' && !isReleased && access.probing && waitingJobs === 1) return
     this.#deps.tasks.add(this.waiting(destination))
   }

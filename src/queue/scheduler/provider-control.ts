@@ -2,7 +2,7 @@
  * Changes of providers: which destinations belong to them, and which reply rules apply. Both are committed, so that they survive a
  * restart. Suspensions and limits by rules end by themselves, at the latest at the next start after their end.
  */
-import type { ProviderDirectory } from '../../config/provider-directory.ts'
+import { nameOfProvider, type ProviderDirectory } from '../../config/provider-directory.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { ruleLabel, type RuleEffect } from '../../store/provider-state.ts'
@@ -31,7 +31,7 @@ export interface ProviderControlDeps {
   readonly due: DueQueue
   readonly tasks: TaskSet
   readonly shards: Pick<ShardTransfer, 'rejoin'>
-  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting'>
+  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting' | 'schedules'>
 }
 
 /** Minimum time between two changes of the provider of a destination, whose MX records may have different answers in turn. */
@@ -148,7 +148,8 @@ export class ProviderControl {
     const { table, due, tasks, store, storeHealth, scheduler } = this.#deps
     provider.apply(effects)
     const record = provider.record()
-    tasks.add(storeHealth.retryUntilCommitted(() => store.saveProvider(record)))
+    // The state of a provider whose shard another node has taken is that node's.
+    if (scheduler.schedules(nameOfProvider(provider.name))) tasks.add(storeHealth.retryUntilCommitted(() => store.saveProvider(record)))
     for (const { until } of record.effects) this.#ends.expect(until)
     for (const destination of table.all) {
       if (destination.provider !== provider) continue

@@ -13,7 +13,7 @@ import type { DeliveryRequest, DestinationName, Message, MessageId } from '../..
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { Membership } from '../../store/membership/membership.ts'
 import type { Arrivals } from '../../store/membership/node-table.ts'
-import { shardOf, type Shard } from '../../store/membership/shards.ts'
+import type { Shard } from '../../store/membership/shards.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
@@ -147,7 +147,8 @@ export class Scheduler {
   admit(message: MessageId, name: DestinationName, recipients: number): boolean {
     if (!this.#started || this.#stopping || !this.#shards.schedules(name)) return false
     const destination = this.#table.get(name)
-    if (destination.access.kind !== 'open') return false
+    // A destination whose provider is being changed may be that of another node in a moment.
+    if (destination.access.kind !== 'open' || destination.isReleased) return false
     if (this.#table.room(destination, true) < recipients) return false
     this.#active.reserve(message, recipients)
     destination.beginCommit()
@@ -243,7 +244,7 @@ export class Scheduler {
     if (request.forcedExpire) return this.#enter([request])
     const { clock, storeHealth } = this.#deps
     const destination = this.#table.get(request.destination)
-    const isOpen = destination.access.kind === 'open' && destination.provider?.hasRoom !== false
+    const isOpen = destination.access.kind === 'open' && !destination.isReleased && destination.provider?.hasRoom !== false
     const mayStart = isOpen && this.#shards.schedules(destination.name) && !storeHealth.unavailable
     if (!mayStart) return this.#giveBack.requests(destination, [request])
     await this.#deliver(this.#table.beginAlone({ request, activatedAt: clock.now() }, clock.monotonic()))
@@ -399,7 +400,7 @@ export class Scheduler {
   /** Calls `given` for each shard when no mail of it is in memory, or after 10 s when only deliveries in progress are left. */
   async releaseShards(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void> {
     const isReleased = new Set(shards)
-    for (const request of this.#forcedExpiry.drain(({ destination }) => isReleased.has(shardOf(destination)))) {
+    for (const request of this.#forcedExpiry.drain(({ destination }) => isReleased.has(this.#deps.membership.shardOf(destination)))) {
       this.#tasks.add(this.#giveBackForced(request))
     }
     await this.#shards.release(shards, given)

@@ -4,7 +4,7 @@
  */
 import type { DestinationName } from '../../mail/message.ts'
 import type { Membership } from '../../store/membership/membership.ts'
-import { shardOf, type Shard } from '../../store/membership/shards.ts'
+import type { Shard } from '../../store/membership/shards.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
@@ -46,7 +46,7 @@ export class ShardTransfer {
   }
 
   #isLoading(name: DestinationName): boolean {
-    return this.#loading.size > 0 && this.#loading.has(shardOf(name))
+    return this.#loading.size > 0 && this.#loading.has(this.#deps.membership.shardOf(name))
   }
 
   /** Resolves when the saved state of the destination is not being loaded, or when calls of the store are abandoned. */
@@ -58,7 +58,7 @@ export class ShardTransfer {
   /** Loads the saved destinations of the shards, then schedules their mail. */
   async take(shards: readonly Shard[]): Promise<void> {
     const { store, storeHealth, table, due, control, recallProviders } = this.#deps
-    const isTaken = within(shards)
+    const isTaken = this.#within(shards)
     for (const shard of shards) this.#loading.add(shard)
     for (const destination of this.#among(isTaken)) if (destination.isSettled) table.forget(destination)
     await storeHealth.retryUntilCommitted(recallProviders)
@@ -74,7 +74,7 @@ export class ShardTransfer {
    * each shard at the end of its own.
    */
   async release(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void> {
-    const leaving = Map.groupBy(this.#among(within(shards)), ({ name }) => shardOf(name))
+    const leaving = Map.groupBy(this.#among(this.#within(shards)), ({ name }) => this.#deps.membership.shardOf(name))
     const releasing = [...leaving].map(([shard, destinations]) => this.#empty(destinations).then(() => given(shard)))
     for (const shard of shards) if (!leaving.has(shard)) given(shard)
     await Promise.all(releasing)
@@ -112,9 +112,9 @@ export class ShardTransfer {
   #among(wanted: (name: DestinationName) => boolean): readonly Destination[] {
     return [...this.#deps.table.all].filter(({ name }) => wanted(name))
   }
-}
 
-function within(shards: readonly Shard[]): (name: DestinationName) => boolean {
-  const wanted = new Set(shards)
-  return (name) => wanted.has(shardOf(name))
+  #within(shards: readonly Shard[]): (name: DestinationName) => boolean {
+    const wanted = new Set(shards)
+    return (name) => wanted.has(this.#deps.membership.shardOf(name))
+  }
 }

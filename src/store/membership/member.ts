@@ -11,7 +11,8 @@ import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './n
 import { NO_OBSERVATIONS, nextSilence, observed, silentNodes, type Observations } from './node-observations.ts'
 import type { NodesView, NodeTable, Takeover } from './node-table.ts'
 import { balance } from './shard-balance.ts'
-import { shardOf, type Shard } from './shards.ts'
+import type { ShardKeys } from './shard-keys.ts'
+import type { Shard } from './shards.ts'
 
 /** Difference of the clocks of this node and of the database from which no delivery begins. */
 const CLOCKS_APART: Duration = 30 * SECOND
@@ -27,6 +28,7 @@ export type MembershipEvent =
 export interface MemberDeps {
   readonly nodes: NodeTable
   readonly clock: Clock
+  readonly keys: Pick<ShardKeys, 'shardOf'>
   /** Parameter `node_lease`. */
   readonly lease: Duration
   readonly onEvent: (event: MembershipEvent) => void
@@ -76,7 +78,11 @@ export class Member implements Membership {
   }
 
   owns(destination: DestinationName): boolean {
-    return this.#held.has(shardOf(destination))
+    return this.#held.has(this.shardOf(destination))
+  }
+
+  shardOf(destination: DestinationName): Shard {
+    return this.#deps.keys.shardOf(destination)
   }
 
   attach(listener: MembershipListener): void {

@@ -4,7 +4,7 @@
  */
 import type { DestinationName } from '../../mail/message.ts'
 import type { Arrivals } from './node-table.ts'
-import type { Shard } from './shards.ts'
+import { shardOf, type Shard } from './shards.ts'
 
 /** Receives changes. Calls for different shards may overlap. */
 export interface MembershipListener {
@@ -31,9 +31,11 @@ export interface Membership {
   holds(): boolean
   /** True when this node schedules the destination. */
   owns(destination: DestinationName): boolean
+  /** Shard of a destination, which is that of its provider once that is known. */
+  shardOf(destination: DestinationName): Shard
   /** Sets the listener. Called once, before the first shard is taken. */
   attach(listener: MembershipListener): void
 }
 
 /** Membership of a relay whose queue has one owner at a time. */
-export const SOLE_MEMBERSHIP: Membership = { holds: () => true, owns: () => true, attach: () => undefined }
+export const SOLE_MEMBERSHIP: Membership = { holds: () => true, owns: () => true, shardOf, attach: () => undefined }

@@ -25,6 +25,10 @@ export class QueueHandover implements Membership {
     return !this.#isGiven && this.#membership.owns(destination)
   }
 
+  shardOf(destination: DestinationName): Shard {
+    return this.#membership.shardOf(destination)
+  }
+
   attach(listener: MembershipListener): void {
     this.#listener = listener
     this.#membership.attach(listener)

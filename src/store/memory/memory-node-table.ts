@@ -1,5 +1,6 @@
 /** NodeTable over a queue in memory, which several nodes of one process share. */
 import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
+import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { Instant } from '../../system/clock.ts'
 import { NO_ARRIVALS, type Arrivals, type NodesView, type NodeState, type NodeTable, type Takeover } from '../membership/node-table.ts'
 import { SHARDS, type Shard } from '../membership/shards.ts'
@@ -14,6 +15,8 @@ export interface JoiningNode {
   readonly program?: string | undefined
   readonly settings?: string | undefined
   readonly draining?: boolean | undefined
+  /** Providers of destinations, which arrivals refresh. */
+  readonly providers?: ProviderDirectory | undefined
   /** Clock of the database. */
   readonly now: () => Instant
 }
@@ -21,22 +24,24 @@ export interface JoiningNode {
 /** Opens a queue as one more node, which owns no shard yet. */
 export function joinMemoryQueue(
   queue: MemoryQueue,
-  { name, program = '', settings = '', draining = false, now }: JoiningNode,
+  { name, program = '', settings = '', draining = false, providers, now }: JoiningNode,
 ): { readonly store: QueueStore; readonly reader: QueueReader; readonly nodes: NodeTable } {
   const id = ++queue.openings
   queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, beatAt: now(), joinedAt: now(), hint: () => undefined })
-  return { ...openShared(queue, id), nodes: new MemoryNodeTable(queue, id, now) }
+  return { ...openShared(queue, id), nodes: new MemoryNodeTable(queue, id, { now, providers }) }
 }
 
 class MemoryNodeTable implements NodeTable {
   readonly me: OwnerId
   readonly #queue: MemoryQueue
   readonly #now: () => Instant
+  readonly #providers: ProviderDirectory | undefined
 
-  constructor(queue: MemoryQueue, me: OwnerId, now: () => Instant) {
+  constructor(queue: MemoryQueue, me: OwnerId, { now, providers }: Pick<JoiningNode, 'now' | 'providers'>) {
     this.me = me
     this.#queue = queue
     this.#now = now
+    this.#providers = providers
   }
 
   async beat(): Promise<NodesView | null> {
@@ -73,6 +78,7 @@ class MemoryNodeTable implements NodeTable {
 
   async arrivals(): Promise<Arrivals> {
     const { id } = this.#own()
+    for (const [destination, provider] of this.#queue.providerMembers) this.#providers?.set(destination, provider)
     const isMine = ({ shard }: { readonly shard: Shard }) => this.#queue.shards[shard] === id
     const mine = this.#queue.arrivals.filter(isMine)
     if (mine.length === 0) return NO_ARRIVALS

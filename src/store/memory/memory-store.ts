@@ -449,6 +449,13 @@ class MemoryStore extends MemoryEvents implements QueueStore {
   async joinProvider(destination: DestinationName, provider: string | null): Promise<void> {
     if (provider === null) this.#queue.providerMembers.delete(destination)
     else this.#queue.providerMembers.set(destination, provider)
+    // The mail may be that of another owner now.
+    const waiting = [...this.#queue.messages.values()].flatMap(({ recipients }) =>
+      recipients.filter((one) => one.destination === destination && one.state === 'waiting').map(({ dueAt }) => dueAt),
+    )
+    if (waiting.length > 0) this.#owner.due({ destination, dueAt: Math.min(...waiting), revive: false })
+    const record = this.#queue.destinations.get(destination)
+    if (record !== undefined) this.#owner.destination(record)
   }
 
   async providerMembers() {

@@ -4,7 +4,8 @@
  */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { DueArrival } from '../membership/node-table.ts'
-import { shardOf, type Shard } from '../membership/shards.ts'
+import { shardUnder } from '../membership/shard-keys.ts'
+import type { Shard } from '../membership/shards.ts'
 import type { DestinationRecord, RecipientsElsewhere } from '../queue-store.ts'
 import { isLive } from '../../mail/message.ts'
 import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
@@ -31,7 +32,11 @@ export class QueueOwner {
   }
 
   owns(destination: DestinationName): boolean {
-    return this.ownsShard(shardOf(destination))
+    return this.ownsShard(this.shardOf(destination))
+  }
+
+  shardOf(destination: DestinationName): Shard {
+    return shardUnder(destination, this.#queue.providerMembers.get(destination) ?? null)
   }
 
   ownsShard(shard: Shard): boolean {
@@ -61,7 +66,7 @@ export class QueueOwner {
   // --- messages to other owners
 
   due(arrival: DueArrival): void {
-    if (!this.owns(arrival.destination)) this.#send({ shard: shardOf(arrival.destination), kind: 'due', of: arrival })
+    if (!this.owns(arrival.destination)) this.#send({ shard: this.shardOf(arrival.destination), kind: 'due', of: arrival })
   }
 
   notice(held: HeldMessage): void {
@@ -69,7 +74,7 @@ export class QueueOwner {
   }
 
   destination(record: DestinationRecord): void {
-    if (!this.owns(record.name)) this.#send({ shard: shardOf(record.name), kind: 'destinations', of: record })
+    if (!this.owns(record.name)) this.#send({ shard: this.shardOf(record.name), kind: 'destinations', of: record })
   }
 
   #send(arrival: Arrival): void {

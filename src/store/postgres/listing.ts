@@ -4,7 +4,6 @@
  */
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type RecipientId, type RecipientState } from '../../mail/message.ts'
-import { shardOf } from '../membership/shards.ts'
 import {
   conditionsIn,
   exactDestination,
@@ -18,6 +17,7 @@ import {
 import { toListedMessage, toListedRecipient, type ListedRecipientColumns } from '../listed-rows.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
+import { shardAt } from './provider-rows.ts'
 import * as sql from './reader-queries.ts'
 import type { ListedRow } from './writing/rows.ts'
 
@@ -126,7 +126,11 @@ export class Listing {
   async #isFew(destination: DestinationName, { after, through, newestFirst = false }: ListPage): Promise<boolean> {
     const isFirst = newestFirst ? through === undefined : after === 0
     if (isFirst || destination !== this.#known.destination) {
-      const [count] = await this.#reading.query<{ found: number }>(sql.countAt, [shardOf(destination), destination, FEW])
+      const [count] = await this.#reading.query<{ found: number }>(sql.countAt, [
+        await shardAt(this.#reading, destination),
+        destination,
+        FEW,
+      ])
       this.#known = { destination, isFew: (count?.found ?? 0) < FEW }
     }
     return this.#known.isFew
@@ -135,7 +139,7 @@ export class Listing {
   /** Messages with a live recipient at a destination, from the first `size` recipients. */
   async #candidates(destination: DestinationName, { after, through }: Ids, size: number, newestFirst = false): Promise<Candidates> {
     const statement = newestFirst ? sql.newestRecipientsAt : sql.recipientsAt
-    const parameters = [shardOf(destination), destination, after, through, size]
+    const parameters = [await shardAt(this.#reading, destination), destination, after, through, size]
     const recipients = await this.#reading.query<{ id: RecipientId }>(statement, parameters)
     return { messages: [...new Set(recipients.map(({ id }) => messageOf(id)))], isLast: recipients.length < size }
   }

@@ -5,7 +5,8 @@
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
 import { sleep, type Clock, type Duration, type Instant } from '../../system/clock.ts'
 import type { Takeover } from '../membership/node-table.ts'
-import { shardOf } from '../membership/shards.ts'
+import { shardUnder } from '../membership/shard-keys.ts'
+import { providerMembers } from './provider-rows.ts'
 import type { AuditRecord } from '../audit-log.ts'
 import { int8s } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
@@ -57,7 +58,8 @@ export class NodeDirectory {
   /** Returns a function that names the node of a destination; null for a destination that no node schedules now. */
   async owners(): Promise<(destination: DestinationName) => string | null> {
     const [row] = await this.#connection.query<{ names: readonly (string | null)[] }>(sql.shardOwners)
-    return (destination) => row?.names[shardOf(destination)] ?? null
+    const members = new Map((await providerMembers(this.#connection)).map(({ destination, provider }) => [destination, provider]))
+    return (destination) => row?.names[shardUnder(destination, members.get(destination) ?? null)] ?? null
   }
 
   /** Sets whether a node gives its shards away and refuses mail. False when it is gone. */

@@ -5,6 +5,12 @@
 import type { DatabaseUrl } from '../../config/values/database-url.ts'
 import type { OwnerId } from '../../mail/message.ts'
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import { ProviderDirectory } from '../../config/provider-directory.ts'
+import { seconds } from '../../system/clock.ts'
+import { ShardKeys } from '../membership/shard-keys.ts'
+import { ProviderMembers } from './provider-members.ts'
+import { LastingSession } from './session/lasting-session.ts'
+import { refreshKeys } from './session/key-changes.ts'
 import type { Shard } from '../membership/shards.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { MovableStore } from '../move-store.ts'
@@ -50,6 +56,8 @@ export interface PostgresQueue {
   readonly node: OwnerId
   readonly store: MovableStore
   readonly reader: QueueReader
+  /** Shards of destinations, as the node knows them. */
+  readonly keys: ShardKeys
   /** True when the tables were created by this opening. */
   readonly created: boolean
   /** Reads the state of the database from now on, every 15 s. */
@@ -61,6 +69,9 @@ export interface PostgresQueue {
   /** Closes the sessions at once, like the end of the process. */
   readonly destroy: () => Promise<void>
 }
+
+/** Time limit of a change of providers, which waits for the transactions of all nodes. */
+const LIMIT: Duration = seconds(5)
 
 const databaseTime = 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now'
 
@@ -90,12 +101,31 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       // A hint in a transaction of its own: one with a change would hold a lock of the whole server during its commit.
       reading.query('select pg_notify($1, $2)', [ARRIVALS_CHANNEL, shards.join()]).catch(() => undefined)
     }
+    const keys = new ShardKeys(new ProviderDirectory(), -1)
+    await refreshKeys(writing, node, keys)
+    const members = new ProviderMembers({
+      node,
+      clock,
+      wake,
+      session: new LastingSession({ terms: { url, durability, application: `deferd ${node} p` }, clock, limit: LIMIT }),
+    })
     const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
-    const { store, destroy } = await createStore(writing, { ...base, wake, recent, onFenced, onEvent, queuesMail, tallyKeptFor })
+    const { store, destroy } = await createStore(writing, {
+      ...base,
+      wake,
+      recent,
+      onFenced,
+      onEvent,
+      queuesMail,
+      tallyKeptFor,
+      keys,
+      members,
+    })
     const reader = createPostgresReader(reading, async () => undefined)
     const vacuum = new Vacuum({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
     let watch: DatabaseWatch | null = null
     const closeReading = async () => {
+      await members.close()
       await Promise.all([vacuum.stop(), watch?.stop()])
       await reading.close()
     }
@@ -103,6 +133,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       node,
       store,
       reader,
+      keys,
       created,
       time: async () => (await reading.query<{ now: Instant }>(databaseTime))[0]?.now ?? clock.now(),
       watch: (seen) => {

@@ -7,7 +7,9 @@ import type { OwnerId } from '../../mail/message.ts'
 import { seconds, type Clock, type Duration } from '../../system/clock.ts'
 import type { Arrivals, NodeState, NodesView, NodeTable, Takeover } from '../membership/node-table.ts'
 import type { Question, QuestionTable } from '../membership/questions.ts'
+import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
+import { refreshKeys } from './session/key-changes.ts'
 import { Fenced } from '../queue-store.ts'
 import { int2s } from './session/arrays.ts'
 import { ArrivalQueue } from './arrivals.ts'
@@ -38,6 +40,8 @@ export interface NodeTableDeps {
   readonly me: OwnerId
   readonly terms: Omit<SessionTerms, 'application'>
   readonly clock: Clock
+  /** Shards of destinations, which arrivals refresh. */
+  readonly keys: ShardKeys
 }
 
 export class PostgresNodeTable implements NodeTable, QuestionTable {
@@ -45,12 +49,14 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
   readonly #control: LastingSession
   readonly #taker: LastingSession
   readonly #arrivals: ArrivalQueue
+  readonly #keys: ShardKeys
   #mine: ReadonlySet<Shard> = new Set()
   #hint: () => void = () => undefined
   #asked: () => void = () => undefined
 
-  constructor({ me, terms, clock }: NodeTableDeps) {
+  constructor({ me, terms, clock, keys }: NodeTableDeps) {
     this.me = me
+    this.#keys = keys
     this.#arrivals = new ArrivalQueue(me)
     this.#control = new LastingSession({
       terms: { ...terms, application: `deferd ${me} c` },
@@ -104,7 +110,10 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
   arrivals(): Promise<Arrivals> {
     return this.#control.run(async (connection) => {
       if ((await connection.query(nodeSql.nodeExists, [this.me])).length === 0) throw new Fenced(`node ${this.me} was taken over`)
-      return this.#arrivals.take(connection)
+      const arrivals = await this.#arrivals.take(connection)
+      // Mail of a destination that has moved to an own shard would be ignored before that change is known.
+      await refreshKeys(connection, this.me, this.#keys)
+      return arrivals
     })
   }
 

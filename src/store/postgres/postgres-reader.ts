@@ -4,7 +4,6 @@ import type { DestinationName, MessageId, QueueName, RecipientId } from '../../m
 import type { Instant } from '../../system/clock.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import { decodeHistory } from '../history-record.ts'
-import { shardOf } from '../membership/shards.ts'
 import { withSuspendedProviders } from '../provider-state.ts'
 import { freshRecord, type DestinationRecord } from '../queue-store.ts'
 import {
@@ -28,7 +27,7 @@ import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { FEW, Listing } from './listing.ts'
 import * as sql from './reader-queries.ts'
-import { providerMembers, providerRecords } from './provider-rows.ts'
+import { providerMembers, providerRecords, shardAt } from './provider-rows.ts'
 import {
   toAttempt,
   toDestination,
@@ -133,7 +132,7 @@ async function destinationLoads(
 }
 
 async function destinationLoad(reading: Statements, destination: DestinationName): Promise<DestinationLoad> {
-  const [load] = await reading.query<Omit<DestinationLoad, 'destination'>>(sql.loadOf, [shardOf(destination), destination])
+  const [load] = await reading.query<Omit<DestinationLoad, 'destination'>>(sql.loadOf, [await shardAt(reading, destination), destination])
   return { destination, ...(load ?? { waiting: 0, leased: 0, nextDueAt: null }) }
 }
 
@@ -148,13 +147,18 @@ async function causes(reading: Statements, page: CausePage): Promise<CauseSlice>
 }
 
 async function isFew(reading: Statements, destination: DestinationName): Promise<boolean> {
-  const [count] = await reading.query<{ found: number }>(sql.countAt, [shardOf(destination), destination, FEW])
+  const [count] = await reading.query<{ found: number }>(sql.countAt, [await shardAt(reading, destination), destination, FEW])
   return (count?.found ?? 0) < FEW
 }
 
 /** The slice of a destination with few recipients, which are found by its index. */
 async function causesAt(reading: Statements, destination: DestinationName, { after, size }: CausePage): Promise<CauseSlice> {
-  const found = await reading.query<{ id: RecipientId }>(sql.recipientsAfter, [shardOf(destination), destination, after, size])
+  const found = await reading.query<{ id: RecipientId }>(sql.recipientsAfter, [
+    await shardAt(reading, destination),
+    destination,
+    after,
+    size,
+  ])
   const ids = found.map(({ id }) => id)
   const groups = new CauseGroups()
   for (const row of await reading.query<FailureRow>(sql.failuresOf, [int8s(ids)])) groups.count(toFailure(row))

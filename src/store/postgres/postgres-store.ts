@@ -9,7 +9,9 @@ import type { MovableStore } from '../move-store.ts'
 import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
-import { joinProvider, providerMembers, providerRecords, saveProvider } from './provider-rows.ts'
+import type { ShardKeys } from '../membership/shard-keys.ts'
+import type { ProviderMembers } from './provider-members.ts'
+import { providerMembers, providerRecords, saveProvider } from './provider-rows.ts'
 import { claimTlsReport, endTlsReport, keepTlsResults, pruneTlsReports, tlsReportsDue, tlsResults } from './tls-report-rows.ts'
 import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './writing/sts-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
@@ -47,6 +49,8 @@ export interface PostgresStoreDeps {
   /** Time for which a tally is used again. */
   readonly tallyKeptFor: Duration
   readonly recent: RecentMail
+  readonly keys: ShardKeys
+  readonly members: ProviderMembers
   readonly onEvent: (event: WritingEvent) => void
 }
 
@@ -172,7 +176,6 @@ const writersOf = ({
     keepStsPolicy,
     noteStsPolicy,
     forgetStsPolicy,
-    joinProvider,
     saveProvider,
     keepTlsResults,
     claimTlsReport,
@@ -203,7 +206,7 @@ interface Kept {
 
 const readersOf = (
   { noticesDue, housekeeping }: Parts,
-  { node, reading }: PostgresStoreDeps,
+  { node, reading, members }: PostgresStoreDeps,
   { tally, contents, wanted }: Kept,
 ): Readers => ({
   maildropFiles: () => housekeeping.maildropFiles(reading),
@@ -214,6 +217,7 @@ const readersOf = (
   destinationsDue: () => housekeeping.destinationsDue(reading),
   nextDeadlines: () => housekeeping.nextDeadlines(reading),
   destinations: () => housekeeping.destinations(reading),
+  joinProvider: (destination, provider) => members.join(destination, provider),
   providerMembers: () => providerMembers(reading),
   providers: () => providerRecords(reading),
   tally: (largest) => tally.tally(reading, largest),

@@ -1,27 +1,17 @@
-/** Writes providers: their destinations, and the effects of reply rules; and the statements that read them. */
+/** Writes the effects of reply rules on providers, and reads them and the destinations of providers. */
 import type { ProviderMember, ProviderRecord, RuleEffect } from '../provider-state.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { shardUnder } from '../membership/shard-keys.ts'
+import type { Shard } from '../membership/shards.ts'
 import { storableText } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import { sent, type Send } from './writing/write-transaction.ts'
 
-const join = `insert into provider_member (destination, provider) values ($1, $2)
-  on conflict (destination) do update set provider = excluded.provider`
-const leave = 'delete from provider_member where destination = $1'
-const providerOfOne = 'select provider from provider_member where destination = $1'
-const allMembers = 'select destination, provider from provider_member order by destination'
+const providerOfOne = 'select provider from provider_member where destination = $1 and provider is not null'
+const allMembers = 'select destination, provider from provider_member where provider is not null order by destination'
 const save = 'insert into provider (name, effects) values ($1, $2) on conflict (name) do update set effects = excluded.effects'
 const forget = 'delete from provider where name = $1'
 const allProviders = 'select name, effects from provider order by name'
-
-export const joinProvider: Send<'joinProvider'> = (tx, calls) =>
-  sent(
-    Promise.all(
-      calls.map(async ([destination, provider]) => {
-        if (provider === null) await tx.query(leave, [destination])
-        else await tx.query(join, [destination, provider])
-      }),
-    ),
-  )
 
 export const saveProvider: Send<'saveProvider'> = (tx, calls) =>
   sent(
@@ -37,6 +27,10 @@ export const providerMembers = (reading: Statements): Promise<readonly ProviderM
 
 export const providerOf = async (reading: Statements, destination: string): Promise<string | null> =>
   (await reading.query<{ provider: string }>(providerOfOne, [destination]))[0]?.provider ?? null
+
+/** Shard of a destination, as its mail in the tables has it. */
+export const shardAt = async (reading: Statements, destination: DestinationName): Promise<Shard> =>
+  shardUnder(destination, await providerOf(reading, destination))
 
 export const providerRecords = async (reading: Statements): Promise<readonly ProviderRecord[]> =>
   (await reading.query<{ name: string; effects: string }>(allProviders)).map(({ name, effects }) => ({

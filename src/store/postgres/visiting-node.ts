@@ -45,10 +45,11 @@ export interface VisitDeps {
 export async function visitQueue({ database, name, lease, machine, queuesMail }: VisitDeps): Promise<VisitingNode> {
   const clock = new QueueClock(machine)
   const labels = { name, program: VERSION, settings: '', draining: true }
-  const { store, reader, node, time, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
+  const { store, reader, keys, node, time, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
   const member = new Member({
-    nodes: new PostgresNodeTable({ me: node, terms: database, clock }),
+    nodes: new PostgresNodeTable({ me: node, terms: database, clock, keys }),
     clock,
+    keys,
     lease,
     onEvent: () => undefined,
   })

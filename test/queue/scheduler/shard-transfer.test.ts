@@ -6,8 +6,8 @@ import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
 import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
-import type { Delivery } from '../../../src/delivery/delivery-agent.ts'
-import type { DeliveryRequest, MessageId } from '../../../src/mail/message.ts'
+import type { Delivery, DeliveryOptions } from '../../../src/delivery/delivery-agent.ts'
+import { recipientId, type DeliveryRequest, type MessageId } from '../../../src/mail/message.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../../../src/store/membership/shards.ts'
@@ -44,7 +44,11 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
   const [own, other] = [joinMemoryQueue(shared, { name: 'a', now: () => T0 }), joinMemoryQueue(shared, { name: 'b', now: () => T0 })]
   await other.nodes.takeShards(SHARDS)
   const membership = { held: false, holds: true }
-  const deliveries: { readonly request: DeliveryRequest; end(outcome?: 'delivered' | 'deferred' | 'not-begun'): void }[] = []
+  const deliveries: {
+    readonly request: DeliveryRequest
+    readonly options: DeliveryOptions
+    end(outcome?: 'delivered' | 'deferred' | 'not-begun'): void
+  }[] = []
   const seen: QueueEvent[] = []
   const events = new Events(() => clock.now())
   events.listen((event) => seen.push(event))
@@ -56,13 +60,16 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
     events,
     membership: {
       holds: () => membership.holds,
+      shardOf,
       owns: (name) => membership.held && shardOf(name) === FAR,
       attach: () => undefined,
     },
     storeHealth,
     agent: {
-      deliver: (request) =>
-        new Promise((resolve) => deliveries.push({ request, end: (outcome = 'delivered') => resolve(result(request, outcome, clock)) })),
+      deliver: (request, options) =>
+        new Promise((resolve) =>
+          deliveries.push({ request, options, end: (outcome = 'delivered') => resolve(result(request, outcome, clock)) }),
+        ),
       close: () => Promise.resolve(),
     },
     limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
@@ -182,6 +189,36 @@ test('a delivery longer than 10 s ends after its shard has another owner, and do
   expect(leasesOf()).toEqual([])
   expect(await other.store.destinations()).toEqual([])
   expect(await other.nodes.arrivals()).toMatchObject({ due: [{ destination: 'far.example' }] })
+})
+
+test('a destination whose provider is being changed accepts no lease, and mail that was leased for it is given back', async () => {
+  const { store, scheduler, membership, other, take, tried, deliveries, advance, leasesOf } = await twoNodes()
+  const joins: { readonly end: () => void }[] = []
+  store.joinProvider = async () => {
+    await new Promise<void>((end) => joins.push({ end }))
+    // The provider is one of the other node.
+    membership.held = false
+  }
+  const id = await queue(other.store)
+  await take()
+  const [running] = deliveries
+  if (running === undefined) throw new Error('nothing was delivered')
+  expect(running.options.admits?.('big')).toBe(false)
+  running.end('not-begun')
+  await advance(SECOND)
+  expect([joins.length, leasesOf()]).toEqual([1, []])
+  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+  joins[0]?.end()
+  await advance(SECOND)
+  // Mail that was committed with a lease meanwhile is the other node's.
+  const late = await queue(store, { leased: true })
+  const [recipient] = running.request.recipients
+  if (recipient === undefined) throw new Error('a request has recipients')
+  const message = { ...running.request.message, id: late }
+  scheduler.admitFurther(late)
+  scheduler.offer([{ ...running.request, message, recipients: [{ ...recipient, id: recipientId(late, 0) }] }])
+  await advance(SECOND)
+  expect([tried(), leasesOf()]).toEqual([[id], []])
 })
 
 test('a shard is not released while new mail for it is being committed, and that mail is then given back', async () => {

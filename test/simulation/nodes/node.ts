@@ -1,4 +1,6 @@
 /** One node of a simulated cluster, through its lives: each life joins the queue under a new number. */
+import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
+import { ShardKeys } from '../../../src/store/membership/shard-keys.ts'
 import type { Duration } from '../../../src/system/clock.ts'
 import type { OwnerId } from '../../../src/mail/message.ts'
 import { EVENT_TYPES } from '../../../src/events/event-types.ts'
@@ -105,7 +107,8 @@ export class SimulatedNode {
   #assemble(): Life {
     const { index, seed, lease, clock, net, database, settings, onEvent, recorded, recordedTable, watched, did } = this.#deps
     const now = () => BEGINNING + clock.monotonic()
-    const joined = joinMemoryQueue(database.queue, { name: `n${index}`, now })
+    const providers = new ProviderDirectory()
+    const joined = joinMemoryQueue(database.queue, { name: `n${index}`, providers, now })
     const id = joined.nodes.me
     const freezer = new Freezer(clock, new WatchedNet(net, (what) => did(what, id)))
     const [data, control] = [database.connect(`${id} data`), database.connect(`${id} control`)]
@@ -123,6 +126,7 @@ export class SimulatedNode {
     const member = new Member({
       nodes: table,
       clock: queueClock,
+      keys: new ShardKeys(providers),
       lease,
       onEvent: ({ kind }) => {
         if (kind === 'fenced') this.#end(0)
@@ -133,6 +137,7 @@ export class SimulatedNode {
       clock: queueClock,
       net: incarnation.net,
       store,
+      providers,
       membership: member,
       events,
       random: seededRandom(seed + index),

@@ -38,6 +38,7 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
     const member = new Member({
       nodes: table,
       clock,
+      keys: { shardOf },
       lease: 5 * SECOND,
       onEvent: (event) => events.push({ at: seconds(), event }),
     })

@@ -25,8 +25,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     closing.push(queue.close)
     return queue
   }
-  const tableOf = (url: DatabaseUrl, { node }: PostgresQueue): PostgresNodeTable => {
-    const table = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock })
+  const tableOf = (url: DatabaseUrl, { node, keys }: PostgresQueue): PostgresNodeTable => {
+    const table = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock, keys })
     closing.push(() => table.close())
     return table
   }

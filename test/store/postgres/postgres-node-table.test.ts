@@ -1,4 +1,6 @@
 /** The node table in PostgreSQL: beats, shards, arrivals and takeovers, also after failures of its sessions. */
+import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
+import { ShardKeys } from '../../../src/store/membership/shard-keys.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { Fenced, StoreUnavailable } from '../../../src/store/queue-store.ts'
@@ -26,7 +28,12 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
 
   async function join(name: string, draining = false): Promise<PostgresNodeTable> {
     const me = await joinNode(session, { name, program: '1.2.0', settings: 'abc', draining })
-    const table = new PostgresNodeTable({ me, terms: { url, durability: 'primary' }, clock: systemClock })
+    const table = new PostgresNodeTable({
+      me,
+      terms: { url, durability: 'primary' },
+      clock: systemClock,
+      keys: new ShardKeys(new ProviderDirectory()),
+    })
     tables.push(table)
     return table
   }
@@ -95,7 +102,12 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     await a.takeShards(1)
     await addArrival(0, 'near.example')
     const { due } = await a.arrivals()
-    const again = new PostgresNodeTable({ me: a.me, terms: { url, durability: 'primary' }, clock: systemClock })
+    const again = new PostgresNodeTable({
+      me: a.me,
+      terms: { url, durability: 'primary' },
+      clock: systemClock,
+      keys: new ShardKeys(new ProviderDirectory()),
+    })
     tables.push(again)
     expect((await again.arrivals()).due).toEqual(due)
     expect((await again.arrivals()).due).toEqual([])

@@ -13,6 +13,7 @@ import * as moving from '../../../src/store/postgres/moving/move-queries.ts'
 import * as auditing from '../../../src/store/postgres/writing/audit-queries.ts'
 import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
 import * as outbox from '../../../src/store/postgres/writing/outbox-queries.ts'
+import * as providing from '../../../src/store/postgres/provider-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -29,6 +30,7 @@ interface Plan {
 
 /** Statements that may read without a condition on an index. Each has its reason. */
 const WALKS: Record<string, string> = {
+  'moveLeased: recipient by recipient_leased': 'as large as all active queues',
   'nodes: recipient by recipient_leased': 'as large as all active queues',
   'listed active: recipient by recipient_leased': 'as large as all active queues',
   'recipientsAt: recipient by recipient_leased': 'as large as all active queues',
@@ -73,6 +75,11 @@ const INDEXES: Record<string, readonly string[]> = {
   destinationsDue: ['recipient_due'],
   nextDeadlines: ['recipient_expiry', 'message_warning', 'recipient_pkey'],
   wake: ['recipient_due'],
+  moveWaiting: ['recipient_due', 'recipient_pkey'],
+  moveSuspect: ['recipient_suspect', 'recipient_pkey'],
+  moveParked: ['recipient_parked', 'recipient_pkey'],
+  moveLeased: ['recipient_leased', 'recipient_pkey'],
+  tellOfMail: ['recipient_due'],
   endLeasesOf: ['recipient_leased'],
   newestRecipientsAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
   recipientsAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
@@ -103,7 +110,7 @@ const AT_DESTINATION = { ...ANY_MESSAGE, destination: 'far.example', sender: 'a@
 const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, operating, auditing, outbox, moving, nodes, membership, reading, { knownMessages, stateAfter }].flatMap((texts) =>
+  ...[writing, operating, auditing, outbox, moving, nodes, membership, providing, reading, { knownMessages, stateAfter }].flatMap((texts) =>
     Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
   ),
   ...FILTERS.flatMap((filter) => {

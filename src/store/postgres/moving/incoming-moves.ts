@@ -7,7 +7,7 @@ import type { AccessToken } from '../../access-token.ts'
 import { takenEntry } from '../../audit-log.ts'
 import { encodeHistory } from '../../history-record.ts'
 import { ID_BLOCK } from '../../id-buffer.ts'
-import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { Shard } from '../../membership/shards.ts'
 import {
   renumbered,
   type Admitted,
@@ -224,7 +224,7 @@ async function addDestinations(tx: Transaction, destinations: readonly Destinati
       const { by = null, until = null, reason = null } = suspension ?? {}
       const record = storableText(JSON.stringify({ name, deadUntil, probeInterval, suspension, siteStatus, ...rest }))
       const values = [deadUntil, probeInterval, by, until, reason === null ? null : storableText(reason), fromStatus(siteStatus)]
-      return tx.query<{ shard: Shard }>(sql.addDestination, [name, shardOf(name), record, ...values])
+      return tx.query<{ shard: Shard }>(sql.addDestination, [name, tx.shardOf(name), record, ...values])
     }),
   )
   tx.told(added.flat())

@@ -105,7 +105,7 @@ function restoreRecipients(tx: Transaction, entering: readonly MovedMessage[]): 
     int4s(all.map(({ steps }) => steps)),
     int4s(all.map(({ attempts }) => attempts)),
     int4s(all.map(({ deliveryStarts }) => deliveryStarts)),
-    int2s(all.map(({ destination }) => shardOf(destination))),
+    int2s(all.map(({ destination }) => tx.shardOf(destination))),
     int2s(all.map(({ home }) => home)),
     booleans(all.map(({ state, deliveryStarts }) => state === 'waiting' && deliveryStarts >= STARTS_UNTIL_SUSPECT)),
     booleans(all.map(({ parks }) => parks)),

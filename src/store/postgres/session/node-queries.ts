@@ -7,10 +7,17 @@ import { recipientRange } from './id-ranges.ts'
 /** Fails with a division by zero when the node was taken over or its session is over. */
 export const fence = 'select 1 / count(*) from (select 1 from node where id = $1 and session = $2 for share) fence'
 
+/** The same, and fails when the node has missed a change of the providers ($3 is the last one that it has seen). */
+export const fenceWithKeys = `
+  select 1 / count(*) from (select 1 from node where id = $1 and session = $2 and keys = $3 for share) fence`
+
+/** Number of the last change of the providers. No row when the node was taken over. */
+export const keysOf = 'select keys from node where id = $1'
+
 /** No row when an upgrade to a migration that the node does not know was finished meanwhile. */
 export const joinNode = `
-  insert into node (id, name, program, settings, draining, knows)
-  select nextval('node_id'), $1, $2, $3, $4, $5::int from (select 1 from queue where oldest_known <= $5::int for share) allowed
+  insert into node (id, name, program, settings, draining, knows, keys)
+  select nextval('node_id'), $1, $2, $3, $4, $5::int, keys from (select keys from queue where oldest_known <= $5::int for share) allowed
   returning id`
 
 /** Begins a new session of a node, after the transactions of the former. No row when the node was taken over. */

@@ -109,7 +109,6 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'setAccess',
   'keepStsPolicy',
   'noteStsPolicy',
-  'joinProvider',
   'saveProvider',
   'recordEvents',
   'keepTlsResults',

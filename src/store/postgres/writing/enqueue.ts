@@ -68,7 +68,7 @@ export class Intake {
   /** Sends the statements that queue messages. */
   async enter(tx: Transaction, entries: readonly NewMessage[]): Promise<void> {
     const all = entries.map((entry) => this.#prepared(entry))
-    const recipients = all.flatMap(recipientsOf)
+    const recipients = all.flatMap((entered) => recipientsOf(tx, entered))
     for (const { entry } of all) tx.traffic.note('accepted', entry.message.createdAt, entry.recipients.length)
     for (const { events } of entries) tx.events.note(events)
     tx.onCommit(() => this.#committed(all, recipients))
@@ -163,11 +163,11 @@ export class Intake {
 const requestsOf = (entries: readonly NewMessage[]) =>
   entries.flatMap(({ message, request }) => (request === undefined ? [] : [{ ...request, at: message.createdAt }]))
 
-function recipientsOf({ entry: { message, recipients, hold = false }, home }: Entered): readonly EnteredRecipient[] {
+function recipientsOf(tx: Transaction, { entry: { message, recipients, hold = false }, home }: Entered): readonly EnteredRecipient[] {
   return recipients.map((one, position) => ({
     ...one,
     id: recipientId(message.id, position),
-    shard: position === 0 ? home : shardOf(one.destination),
+    shard: tx.shardOf(one.destination),
     home,
     state: hold ? 'parked' : one.leased ? 'leased' : 'waiting',
   }))

@@ -1,7 +1,7 @@
 /** Queue state other than mail, and maintenance: ids, saved destinations, deadlines, the audit log, and pruning. */
 import type { DestinationName, LeaseTerms, MessageId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
-import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { Shard } from '../../membership/shards.ts'
 import type { DestinationDue, DestinationRecord, QueueStore } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
 import { storableText } from '../session/arrays.ts'
@@ -73,7 +73,12 @@ export class Housekeeping {
 
   async #save(tx: Transaction, record: DestinationRecord): Promise<void> {
     const { name, deadUntil, probeInterval, suspension, siteStatus } = record
-    const place: readonly [number, Shard, string, DestinationName] = [this.#deps.terms.owner, shardOf(name), JSON.stringify(record), name]
+    const place: readonly [number, Shard, string, DestinationName] = [
+      this.#deps.terms.owner,
+      tx.shardOf(name),
+      JSON.stringify(record),
+      name,
+    ]
     const isOrdinary = deadUntil === null && probeInterval === null && suspension === null
     const { by = null, until = null, reason = null } = suspension ?? {}
     const values = [deadUntil, probeInterval, by, until, reason === null ? null : storableText(reason), fromStatus(siteStatus)]

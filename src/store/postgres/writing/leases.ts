@@ -1,7 +1,7 @@
 /** Leases of recipients: claims of due mail for the scheduler, and the return of recipients that were not attempted. */
 import { packRequests, type DeliveryRequest, type LeasedMail, type LeaseTerms, type Recipient } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
-import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { Shard } from '../../membership/shards.ts'
 import type { Claim, Claimed } from '../../queue-store.ts'
 import { int8s, texts } from '../session/arrays.ts'
 import type { OwnLeases, WholeMessage } from './own-leases.ts'
@@ -40,7 +40,7 @@ export class Leases {
   }
 
   async #claimDue(tx: Transaction, { destination, now, limit, recipientLimit }: Claim): Promise<Claimed> {
-    const place = [this.#terms.owner, shardOf(destination), destination]
+    const place = [this.#terms.owner, tx.shardOf(destination), destination]
     const [rows, [next]] = await Promise.all([
       tx.query<LeasedRow>(sql.claimDue, [...place, now, limit]),
       tx.query<{ dueAt: Instant }>(sql.nextDueAt, place),

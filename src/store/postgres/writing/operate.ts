@@ -3,7 +3,7 @@
  * (`parks`).
  */
 import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId, type Placement } from '../../../mail/message.ts'
-import { shardOf, type Shard } from '../../membership/shards.ts'
+import type { Shard } from '../../membership/shards.ts'
 import type { OperationRound } from '../../audit-log.ts'
 import type { DestinationDue, MessageOperation, Move, OperationResult } from '../../queue-store.ts'
 import { int2s, int8s, storableText, texts } from '../session/arrays.ts'
@@ -126,7 +126,7 @@ export class Operating {
   async #wake(tx: Transaction, destinations: readonly DestinationName[], revive: boolean) {
     const names = [...new Set(destinations)]
     if (names.length === 0) return []
-    const parameters = [this.#owner, int2s(names.map(shardOf)), texts(names), revive]
+    const parameters = [this.#owner, int2s(names.map((name) => tx.shardOf(name))), texts(names), revive]
     const rows = await tx.query<DestinationDue & { isForeign: boolean; told: readonly Shard[] }>(sql.wake, parameters)
     tx.told((rows[0]?.told ?? []).map((shard) => ({ shard })))
     return rows.map(({ destination, dueAt, isForeign }) => ({ destination, dueAt, isForeign }))
@@ -148,7 +148,7 @@ export class Operating {
     await tx.query(sql.move, [
       int8s(moved.map(({ recipient }) => recipient)),
       texts(moved.map(({ destination }) => destination)),
-      int2s(moved.map(({ destination }) => shardOf(destination))),
+      int2s(moved.map(({ destination }) => tx.shardOf(destination))),
       int8s(moved.map(({ expiresAt }) => expiresAt)),
     ])
     return this.wakeOwn(

@@ -3,10 +3,11 @@
  * round trip: `begin`, the fence, the statements of each method, `commit`.
  */
 import { messageOf } from '../../../mail/message.ts'
+import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Call, Method, PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
-import { fence } from '../session/node-queries.ts'
+import { fenceWithKeys } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
 import { leavesTrace } from '../session/call-traces.ts'
 import type { WantedTypes } from './transaction-events.ts'
@@ -37,6 +38,7 @@ export type ReadMethod =
   | 'wantedTypes'
   | 'providerMembers'
   | 'providers'
+  | 'joinProvider'
   | 'pullEvents'
   | 'parkedDue'
   | 'tlsReportsDue'
@@ -101,8 +103,6 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'keepStsPolicy':
     case 'noteStsPolicy':
       return [`p${call.args[0].domain}`]
-    case 'joinProvider':
-      return [`g${call.args[0]}`]
     case 'saveProvider':
       return [`h${call.args[0].provider}`]
     case 'forgetStsPolicy':
@@ -201,6 +201,7 @@ export interface BatchTerms {
   readonly number: number
   readonly writers: Writers
   readonly wanted: WantedTypes
+  readonly keys: ShardKeys
 }
 
 interface Group {
@@ -210,11 +211,14 @@ interface Group {
 
 /** Runs calls in one transaction. */
 export async function tryBatch(connection: Connection, calls: readonly WriteCall[], terms: BatchTerms): Promise<Tried> {
-  const tx = new Transaction(connection, terms.wanted)
+  const tx = new Transaction(connection, terms)
   if (!calls.some(leavesTrace)) tx.events.markBatch(terms)
   connection.takeWarning()
   const begun = connection.together(() => {
-    const opened = Promise.all([connection.command('begin'), connection.query(fence, [terms.node, terms.session])])
+    const opened = Promise.all([
+      connection.command('begin'),
+      connection.query(fenceWithKeys, [terms.node, terms.session, terms.keys.version]),
+    ])
     const groups = send(tx, calls, terms.writers)
     const isLast = groups.every(({ sent }) => sent.isLast)
     return { opened, groups, commit: isLast ? commit(connection, tx, terms) : null }

@@ -1,6 +1,8 @@
 /**
  * One transaction of the writing session: what a group of calls sends, counts and does after the commit.
  */
+import type { DestinationName } from '../../../mail/message.ts'
+import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Answers, Arguments, Method } from '../../methods.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -26,12 +28,20 @@ export class Transaction implements Statements {
   readonly traffic = new TrafficCounts()
   readonly events: TransactionEvents
 
-  constructor(statements: Statements, wanted: WantedTypes) {
+  readonly #keys: Pick<ShardKeys, 'shardOf'>
+
+  constructor(statements: Statements, { wanted, keys }: { readonly wanted: WantedTypes; readonly keys: Pick<ShardKeys, 'shardOf'> }) {
+    this.#keys = keys
     this.events = new TransactionEvents(wanted)
     this.#statements = statements
   }
 
   query: Statements['query'] = (text, parameters) => this.#statements.query(text, parameters)
+
+  /** Shard of a destination, as of the last change that the node has seen. */
+  shardOf(destination: DestinationName): Shard {
+    return this.#keys.shardOf(destination)
+  }
 
   /** Calls `action` when the transaction is committed. */
   onCommit(action: () => void): void {

@@ -5,6 +5,7 @@
  */
 import { eventLoopTurn } from '../../../system/event-loop.ts'
 import { seconds, sleep, type Duration } from '../../../system/clock.ts'
+import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Outcome } from '../../methods.ts'
 import { Fenced, OutcomeUnknown, StoreUnavailable } from '../../queue-store.ts'
@@ -17,6 +18,7 @@ import type { OwnLeases } from './own-leases.ts'
 import type { RecentMail } from './recent-mail.ts'
 import type { WritingEvent } from './writing-events.ts'
 import type { WantedTypes } from './transaction-events.ts'
+import { refreshKeys } from '../session/key-changes.ts'
 import * as sql from './queries.ts'
 import { RequestRepeated } from '../../audit-log.ts'
 import { databaseAway, failureKind, isRepetition, LOCK_HELD, rejected } from '../session/sql-errors.ts'
@@ -49,6 +51,7 @@ export interface WriterDeps extends WritingSessionDeps {
   readonly writers: Writers
   readonly leases: OwnLeases
   readonly wanted: WantedTypes
+  readonly keys: ShardKeys
   /** Called after a commit with shards whose owners find messages. */
   readonly wake: (shards: readonly Shard[]) => void
   /** Called once, when another node has taken this one over. */
@@ -130,13 +133,35 @@ export class Writer {
   }
 
   async #try(batch: readonly PendingWrite[]): Promise<Tried> {
-    const { node, writers, wanted, clock, onEvent } = this.#deps
-    const terms = { node, session: this.#session.number, number: ++this.#number, writers, wanted }
+    const { node, writers, wanted, keys, clock, onEvent } = this.#deps
+    const terms = { node, session: this.#session.number, number: ++this.#number, writers, wanted, keys }
     const calls = batch.map(({ call }) => call)
     const begun = clock.monotonic()
-    const tried = await this.#session.limited((connection) => tryBatch(connection, calls, terms))
+    const run = (): Promise<Tried> => this.#session.limited((connection) => tryBatch(connection, calls, terms))
+    let version = keys.version
+    let tried = await run()
+    // A change of the providers that this node has not seen fails its transactions too.
+    while (tried.outcome === 'fenced') {
+      const failure = await this.#refreshed()
+      if (failure !== null) return { outcome: 'lost', error: failure }
+      if (keys.version === version) break
+      version = keys.version
+      tried = await run()
+    }
     if (tried.outcome === 'committed') onEvent({ kind: 'committed', took: clock.monotonic() - begun })
     return tried
+  }
+
+  /** Reads the changes of the providers. Returns the failure that has ended the session; null without. */
+  async #refreshed(): Promise<unknown> {
+    const { node, keys } = this.#deps
+    try {
+      await this.#session.limited((connection) => refreshKeys(connection, node, keys))
+      return null
+    } catch (error) {
+      this.#session.connection.destroy()
+      return error
+    }
   }
 
   /**
