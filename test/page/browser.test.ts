@@ -150,6 +150,33 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.getByText(/^paused at/).waitFor()
   })
 
+  test('Now tells that a destination was suspended, and moves nothing', async () => {
+    const page = await loggedIn()
+    await page.getByText('live', { exact: true }).waitFor()
+    const table = page.locator('table.where')
+    const before = await table.boundingBox()
+    const other = await page.context().newPage()
+    await other.goto(`${daemon.url}destinations/${encodeURIComponent('smtp:[127.0.0.1]:9')}/suspend`)
+    await other.getByRole('button', { name: 'Do it' }).click()
+    const changed = page.getByText('What needs attention has changed.')
+    await changed.waitFor()
+    expect(await table.boundingBox()).toEqual(before)
+    // The destination may have died before, which is a change too.
+    await expect
+      .poll(
+        async () => {
+          if (await changed.isVisible()) await page.getByRole('link', { name: 'Show it' }).click()
+          return page.getByText('is suspended by page:alice').isVisible()
+        },
+        { timeout: 20_000 },
+      )
+      .toBe(true)
+    expect(await changed.isVisible()).toBe(false)
+    await page.getByRole('link', { name: 'Resume…' }).click()
+    await page.getByRole('button', { name: 'Do it' }).click()
+    await page.getByRole('link', { name: 'Suspend…' }).waitFor()
+  })
+
   test('the audit log tells of newer actions, and leaves its rows where they are', async () => {
     const page = await loggedIn()
     await page.goto(`${daemon.url}audit`)
@@ -232,6 +259,22 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await tabTo(page, 'form[action*="undo"] button')
     await page.keyboard.press('Enter')
     await page.getByText('1 message was released.').waitFor()
+  })
+
+  test('the page of an empty queue shows mail that comes', async () => {
+    const empty = await PageDaemon.start()
+    const context = await browser.newContext()
+    contexts.push(context)
+    try {
+      const page = await context.newPage()
+      await page.goto(`${empty.url}login#${await empty.code()}`)
+      await page.getByText('Mail queue is empty').waitFor()
+      await empty.send([{ from: 'new@example.org', to: 'ann@far.example' }])
+      await page.getByRole('heading', { name: 'Where it waits' }).waitFor()
+    } finally {
+      await context.close()
+      await empty.close()
+    }
   })
 
   test('the key / leads to the search', async () => {

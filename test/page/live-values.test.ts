@@ -35,3 +35,16 @@ test('a value that is no number changes nothing', () => {
   expect(browser.liveNumber(now([destination('a.example', 1, null)]), 'largest_destinations/a.example/in_flight')).toBeNull()
   for (const value of [null, 'text', [], {}]) expect(browser.liveNumber(value, 'rates/last_10s/accepted')).toBeNull()
 })
+
+test('conditions are the same in any order, and differ by state and kind', () => {
+  const [first, second] = [
+    { destination: 'a.example', state: 'dead' },
+    { destination: 'b.example', state: 'suspended' },
+  ]
+  const conditions = (closed: readonly object[], attention: readonly object[] = []) =>
+    browser.conditionsOf({ ...now([], closed), attention })
+  expect(conditions([first, second])).toBe(conditions([second, first]))
+  expect(conditions([first])).not.toBe(conditions([{ ...first, state: 'suspended' }]))
+  expect(conditions([], [{ kind: 'warnings', count: 1 }])).toBe(conditions([], [{ kind: 'warnings', count: 2 }]))
+  expect(conditions([], [{ kind: 'warnings' }])).not.toBe(conditions([]))
+})

@@ -23,6 +23,22 @@ export function memberAt(value, path) {
 }
 
 /**
+ * The conditions that need attention, in order: destinations that are dead or suspended, and others by their kind. The page of Now has
+ * those that it shows in the same form.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function conditionsOf(value) {
+  const list = (/** @type {string} */ name) => {
+    const found = memberAt(value, name)
+    return Array.isArray(found) ? found : []
+  }
+  const closed = list('closed_destinations').map(({ destination, state }) => `${destination} ${state}`)
+  const kinds = list('attention').map(({ kind }) => String(kind))
+  return JSON.stringify([...closed, ...kinds].toSorted())
+}
+
+/**
  * The number at a path; null when the value does not tell it, so that the shown one stays. A queue or destination without mail is
  * absent from the lists.
  * @param {unknown} value

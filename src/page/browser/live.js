@@ -2,7 +2,7 @@
  * Live values: replaces the texts of elements with `data-live` by members of the JSON that a stream or a repeated request brings, and
  * keeps relative times current. Elements never move, appear or vanish. A hidden tab holds no connection.
  */
-import { liveNumber, memberAt } from './live-values.js'
+import { conditionsOf, liveNumber, memberAt } from './live-values.js'
 import { listenShared } from './shared-stream.js'
 import { count, rate, relative } from './text-forms.js'
 
@@ -41,13 +41,16 @@ function show(value) {
 }
 
 /**
- * Tells of records that are newer than the first one of the list. The list itself does not change under the pointer.
+ * Tells of records that are newer than the first one of the list, and of other conditions than those that are shown. The lists
+ * themselves do not change under the pointer.
  * @param {unknown} value
  */
 function showNews(value) {
   const news = document.querySelector('[data-newest]')
   const newest = memberAt(value, 'records/0/id')
   if (news instanceof HTMLElement && typeof newest === 'number') news.hidden = newest <= Number(news.dataset['newest'])
+  const changed = document.querySelector('[data-conditions]')
+  if (changed instanceof HTMLElement) changed.hidden = conditionsOf(value) === changed.dataset['conditions']
 }
 
 /** A screen that is loaded again when what it waits for has come. */
@@ -58,12 +61,14 @@ const isAtWork = () =>
   document.querySelector('dialog, [data-loading]') !== null || document.activeElement?.matches('input, select') === true
 
 /**
- * Loads the page of an operation again when it has ended, and a page without counts when these are known. It waits for a person who is
- * at work on the screen.
+ * Loads the page of an operation again when it has ended, a page without counts when these are known, and that of an empty queue when
+ * mail has come. It waits for a person who is at work on the screen.
  * @param {unknown} value
  */
 function reloadAtEnd(value) {
   if (isAtWork()) return
+  const queues = memberAt(value, 'queues')
+  if (document.querySelector('[data-state=empty]') !== null && Array.isArray(queues) && queues.length > 0) location.reload()
   const state = waitsFor()?.getAttribute('data-state')
   const ended = memberAt(value, 'state')
   if (state === 'counting' || (state === 'running' && typeof ended === 'string' && ended !== 'running')) location.reload()

@@ -137,7 +137,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
 ]
 
 const emptyQueue = (view: View, { last_hour: hour }: NowValue): Html =>
-  html`<div class="calm">
+  html`<div class="calm" data-state="empty">
     ${shapeOf('done')}
     <p class="title">Mail queue is empty</p>
     <p>
@@ -167,6 +167,14 @@ function whereItWaits(view: View, now: NowValue): Html {
   )
 }
 
+/** Appears when other conditions need attention than those that are shown. `conditionsOf` of the browser makes the same text. */
+function changedConditions(view: View, { closed_destinations: closed, attention }: NowValue): Html {
+  const conditions = [...closed.map(({ destination, state }) => `${destination} ${state}`), ...attention.map(({ kind }) => kind)]
+  return html`<p class="news below" role="status" data-conditions="${JSON.stringify(conditions.toSorted())}" hidden>
+    What needs attention has changed. <a href="${linkTo(view, '')}">Show it</a>
+  </p>`
+}
+
 export function nowScreen(view: View, facts: NowFacts): Screen {
   const { now } = facts
   const top = html`<h1 class="unseen">Now</h1>
@@ -183,7 +191,7 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
-    main: html`${top} ${attentionList(view, now)}
+    main: html`${top} ${changedConditions(view, now)} ${attentionList(view, now)}
     ${queued === 0 ? emptyQueue(view, now) : html`${whereItWaits(view, now)} ${howOld(view, now)}`}`,
   }
 }
