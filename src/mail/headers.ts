@@ -8,6 +8,7 @@ const CR = 0x0d
 const SPACE = 0x20
 const TAB = 0x09
 const COLON = 0x3a
+const DEL = 0x7f
 
 /** Maximum length of a field name, which is the maximum line length (RFC 5322 §2.1.1). */
 export const LINE_LENGTH_LIMIT = 998
@@ -134,9 +135,15 @@ export function fieldName(bytes: Buffer, start: number, end: number): { readonly
   return colon < 0 ? undefined : { name: bytes.toString('latin1', start, colon).trimEnd().toLowerCase(), colon }
 }
 
+/** True for printable ASCII except the colon (RFC 5322 §3.6.8). */
+const isNameOctet = (octet = 0): boolean => octet > SPACE && octet < DEL && octet !== COLON
+
 /** Offset of the colon after a valid field name; -1 when there is none. Blanks before the colon are accepted. */
 function nameEnd(bytes: Buffer, start: number, end: number): number {
-  const line = bytes.subarray(start, Math.min(end, start + LINE_LENGTH_LIMIT))
-  const colon = line.indexOf(COLON)
-  return colon > 0 && /^[!-9;-~]+[ \t]*$/.test(line.toString('latin1', 0, colon)) ? start + colon : -1
+  const limit = Math.min(end, start + LINE_LENGTH_LIMIT)
+  let at = start
+  while (at < limit && isNameOctet(bytes[at])) at++
+  if (at === start) return -1
+  while (at < limit && (bytes[at] === SPACE || bytes[at] === TAB)) at++
+  return at < limit && bytes[at] === COLON ? at : -1
 }

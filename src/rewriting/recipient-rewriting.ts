@@ -111,9 +111,9 @@ export class RewrittenRecipients {
   #keep(recipient: EnvelopeRecipient, from: string, orcpt: string): void {
     const { address, notify, alias } = recipient
     const isSame = this.#rules.settings.enable_original_recipient
-    const key = isSame || alias !== undefined ? [orcpt, notify, from, address, alias].join('\n') : address
-    if (this.#keys.has(key.toLowerCase())) return
-    this.#keys.add(key.toLowerCase())
+    const key = (isSame || alias !== undefined ? [orcpt, notify, from, address, alias].join('\n') : address).toLowerCase()
+    if (this.#keys.has(key)) return
+    this.#keys.add(key)
     this.#list.push(recipient)
     if (this.#list.length > RECIPIENTS_PER_MESSAGE)
       throw new ExpansionFailed(`more than ${RECIPIENTS_PER_MESSAGE} recipients; send to fewer aliases`)

@@ -11,7 +11,11 @@ export class TaskSet {
   }
 
   add(task: Promise<void>): void {
-    const tracked = task.catch(this.#failed).finally(() => this.#tasks.delete(tracked))
+    const ended = (): void => void this.#tasks.delete(tracked)
+    const tracked = task.then(ended, (error: unknown) => {
+      ended()
+      this.#failed(error)
+    })
     this.#tasks.add(tracked)
   }
 

@@ -218,10 +218,14 @@ export class Scheduler {
 
   /** Emits one event per message, with the number of recipients that enter the active queue. */
   #emitActivated(requests: readonly DeliveryRequest[]): void {
+    const { events } = this.#deps
+    const [only] = requests
+    if (only !== undefined && requests.length === 1)
+      return events.emit({ kind: 'activated', message: only.message, recipientCount: only.recipients.length })
     for (const ofMessage of Map.groupBy(requests, (request) => request.message.id).values()) {
       const recipientCount = ofMessage.reduce((sum, { recipients }) => sum + recipients.length, 0)
       const [first] = ofMessage
-      if (first !== undefined) this.#deps.events.emit({ kind: 'activated', message: first.message, recipientCount })
+      if (first !== undefined) events.emit({ kind: 'activated', message: first.message, recipientCount })
     }
   }
 
