@@ -162,10 +162,21 @@ export class Daemon {
     await this.#admin.apply(this.#loaded.config)
     account?.assume()
     if (process.getuid?.() === 0) events.emit({ kind: 'note', level: 'warning', text: STAYS_ROOT })
-    await opening.start()
+    await this.#startOf(opening)
     await this.#admin.openSocket()
     this.#isOpen = true
     spare.prepare()
+  }
+
+  /** Starts the first opening of the queue. When another node takes this one over meanwhile, waits until it has joined again. */
+  async #startOf(opening: Opening): Promise<void> {
+    try {
+      await opening.start()
+    } catch (error) {
+      if (this.#rejoining === null) throw error
+      await opening.stop(0)
+      await this.#rejoining
+    }
   }
 
   #newOpening(): Opening {
