@@ -5,10 +5,12 @@
  *   npm run bench -- postgres               the queue in PostgreSQL beside the one in SQLite
  *   npm run bench -- page                   a daemon with the page open beside one without
  *   npm run bench -- dkim                   signed mail beside unsigned mail
+ *   npm run bench -- events                 mail with webhooks beside mail without
  */
 import { existsSync } from 'node:fs'
 import { runSubject } from './bench/figures/subject.ts'
 import { DKIM } from './bench/dkim/dkim-subject.ts'
+import { EVENTS } from './bench/events/events-subject.ts'
 import { UsageError } from './bench/options.ts'
 import { PAGE } from './bench/page/page-subject.ts'
 import { POSTGRES } from './bench/postgres/postgres-subject.ts'
@@ -38,7 +40,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...others] = args
-  const subject = [POSTGRES, PAGE, DKIM].find((one) => one.name === name)
+  const subject = [POSTGRES, PAGE, DKIM, EVENTS].find((one) => one.name === name)
   return subject === undefined ? runRelays(args, { signal, say }) : runSubject(subject, others, { signal, say })
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { figureUsage, parseFigureOptions } from '../../../../scripts/bench/figures/figure-options.ts'
 import { UsageError } from '../../../../scripts/bench/options.ts'
 import { DKIM } from '../../../../scripts/bench/dkim/dkim-subject.ts'
+import { EVENTS } from '../../../../scripts/bench/events/events-subject.ts'
 import { PAGE } from '../../../../scripts/bench/page/page-subject.ts'
 import { POSTGRES } from '../../../../scripts/bench/postgres/postgres-subject.ts'
 
@@ -28,7 +29,7 @@ test.each([
   expect(() => parseFigureOptions(args, PARTS)).toThrow(new UsageError(sentence))
 })
 
-test.each([POSTGRES, PAGE, DKIM])('the usage of $name lists its parts', ({ name, about, parts }) => {
+test.each([POSTGRES, PAGE, DKIM, EVENTS])('the usage of $name lists its parts', ({ name, about, parts }) => {
   const usage = figureUsage(name, about, parts)
   for (const part of parts) expect(usage).toContain(`  ${part.name} `)
 })
