@@ -1,6 +1,6 @@
 /** Events as the queue keeps them: numbered, with their data as JSON text. */
 import type { RecipientId } from '../mail/message.ts'
-import type { Instant } from '../system/clock.ts'
+import { SECOND, type Duration, type Instant } from '../system/clock.ts'
 import { isEventType, type EventType } from './event-types.ts'
 
 /** Number of an event: 1, 2, 3 … without gaps, in the order in which they are read. Never used twice. */
@@ -32,6 +32,12 @@ export interface LostEvents {
 
 /** Id of an event, equal each time it is sent. `epoch` is a random number of the queue, so that another queue has other ids. */
 export const eventId = (epoch: number, seq: EventSeq): string => `evt_${epoch.toString(36)}_${seq}`
+
+/**
+ * Time of an event on the wall clock, for an offset of the queue's clock from it. An offset is measured anew by each process, and is
+ * rounded to seconds: an event then has the same time whoever sends it, unless the wall clock was set meanwhile.
+ */
+export const eventTime = (at: Instant, offset: Duration): Instant => at - Math.round(offset / SECOND) * SECOND
 
 /** Id of the event that tells of a loss. */
 export const lostEventId = (epoch: number, { from, to }: LostEvents): string => `evt_${epoch.toString(36)}_${from}-${to}`

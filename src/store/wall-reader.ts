@@ -2,6 +2,7 @@
  * A QueueReader whose results have wall clock times instead of times of the queue's clock. The two differ after the wall clock was
  * set. `createdAt` is not converted, because the queue id is derived from it.
  */
+import { eventTime, type KeptEvent } from '../events/kept-event.ts'
 import type { Duration, Instant, MachineClock } from '../system/clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import type { MessageSummary, Recipient } from '../mail/message.ts'
@@ -56,9 +57,10 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     dueAt: wallOrNull(one.dueAt),
     lastAnswer: one.lastAnswer === null ? null : { ...one.lastAnswer, at: wall(one.lastAnswer.at) },
   })
+  const event = (one: KeptEvent): KeptEvent => ({ ...one, at: eventTime(one.at, offset()) })
   const parked = (one: ParkedEvent): ParkedEvent => ({
     ...one,
-    event: { ...one.event, at: wall(one.event.at) },
+    event: event(one.event),
     parkedAt: wall(one.parkedAt),
     dueAt: wallOrNull(one.dueAt),
   })
@@ -134,7 +136,7 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     parkedEvents: async (name, page) => (await reader.parkedEvents(name, page)).map(parked),
     eventsAfter: async (page) => {
       const found = await reader.eventsAfter(page)
-      return { ...found, events: found.events.map((one) => ({ ...one, at: wall(one.at) })) }
+      return { ...found, events: found.events.map(event) }
     },
     tokenByHash: async (hash) => {
       const found = await reader.tokenByHash(hash)

@@ -3,7 +3,7 @@
  * target has them. Mail never waits for it. A crash repeats at most the events of one read, with the ids that they had.
  */
 import { eventJson, lostJson, type EventJson } from '../presentation/event-json.ts'
-import type { KeptEvent } from '../events/kept-event.ts'
+import { eventTime, type KeptEvent } from '../events/kept-event.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
 import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
@@ -261,8 +261,10 @@ export class EventSender {
     return send({ events, settings, secrets: secretsOf(subscription), name, signal: this.#stopping.signal })
   }
 
-  /** An event with its time on the wall clock. */
+  /** An event with its time, which is equal at each try. */
   #json(epoch: number, event: KeptEvent): EventJson {
-    return eventJson(epoch, { ...event, at: event.at - this.#deps.clock.wallOffset() })
+    const { clock, isShared } = this.#deps
+    // Nodes follow the clock of the database, whatever their own wall clocks are.
+    return eventJson(epoch, { ...event, at: isShared ? event.at : eventTime(event.at, clock.wallOffset()) })
   }
 }

@@ -16,7 +16,7 @@ const OK: TargetAnswer = { kind: 'response', code: 200, retryAfter: null, text: 
 const DOWN: TargetAnswer = { kind: 'failed', text: 'connection refused' }
 
 /** A sender of one subscription, whose target gives `answers` and then 200. */
-async function senderOf({ answers = [] as TargetAnswer[], obstacle = null as string | null } = {}) {
+async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)[], obstacle = null as string | null } = {}) {
   const machine = new VirtualClock({})
   const clock = new QueueClock(machine)
   const driver = new TimeDriver(machine, {})
@@ -104,4 +104,22 @@ test('nothing is sent that this node must not send, and the log says why once', 
   sender.wake()
   await advance(SECOND)
   expect(sent.map(({ type }) => type)).toEqual(['store.trouble'])
+})
+
+test('a target that hangs holds up no event of mail, and is told how many it missed', async () => {
+  const hanging = Promise.withResolvers<TargetAnswer>()
+  const { sender, sent, record, lose, advance, store } = await senderOf({ answers: [hanging.promise] })
+  await record('message.accepted')
+  sender.start()
+  await advance(SECOND)
+  // The next events are kept while the first one is being sent, up to the limit.
+  for (let n = 0; n < 30; n++) await record('message.removed')
+  await lose(10)
+  expect(sent).toHaveLength(1)
+  hanging.resolve(OK)
+  await advance(SECOND)
+  expect(sent.map(({ type }) => type)).toEqual(['message.accepted', 'events.lost', ...Array.from({ length: 10 }, () => 'message.removed')])
+  // The event that was being sent was deleted, too.
+  expect(sent[1]?.data).toEqual({ from: 1, to: 21, count: 21 })
+  expect((await store.subscriptions())[0]?.progress.cursor).toBe(31)
 })
