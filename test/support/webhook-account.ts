@@ -2,7 +2,7 @@
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import type { WorldEvent } from '../../src/testkit/index.ts'
 import { eventsTellTheHistory } from '../simulation/invariants/events.ts'
-import type { Scene, SimulatedEvent } from '../simulation/replay.ts'
+import type { Scene } from '../simulation/replay.ts'
 import { storiesIn } from '../simulation/run.ts'
 import type { WebhookLedger } from './webhook-ledger.ts'
 
@@ -24,7 +24,7 @@ export async function webhookAccount(ledger: WebhookLedger, reader: QueueReader)
   const events = taken.toSorted((a, b) => a.seq - b.seq).map(({ seq, type, data }) => ({ seq, type, at: 0, data }) as unknown as WorldEvent)
   const stories = await storiesIn(reader)
   const told = { at: 0, where: 'test', event: { did: 'told', events, stories } } as const
-  eventsTellTheHistory((text) => void faults.push(text)).see(told as SimulatedEvent, {} as Scene)
+  eventsTellTheHistory((text) => void faults.push(text)).see(told, {} as Scene)
   let [last, outOfOrder] = [0, 0]
   for (const { seq } of taken) {
     if (seq < last) outOfOrder++
