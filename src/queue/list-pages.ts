@@ -1,4 +1,4 @@
-/** Reads the queue page by page. At most one page is in memory. */
+/** Reads the queue page by page. At most two pages are in memory: the next one is read while the caller handles one. */
 import type { MessageId } from '../mail/message.ts'
 import type { ListedMessage, QueueFilter, QueueReader } from '../store/queue-reader.ts'
 
@@ -21,13 +21,20 @@ export async function* pages(
   reader: QueueReader,
   { filter, limit = Infinity, after: from = 0, through, size: most = PAGE }: ListOrder,
 ): AsyncGenerator<readonly ListedMessage[]> {
-  let after = from
-  for (let left = limit; left > 0;) {
-    const size = Math.min(most, left)
-    const page = await reader.list(filter, { after, through, limit: size })
-    if (page.length > 0) yield page
-    if (page.length < size) return
+  let left = limit
+  const read = (after: MessageId, size: number): Promise<readonly ListedMessage[]> => {
+    const page = reader.list(filter, { after, through, limit: size })
+    // A caller that stops does not ask for the page.
+    page.catch(() => undefined)
+    return page
+  }
+  let size = Math.min(most, left)
+  for (let reading = left > 0 ? read(from, size) : null; reading !== null;) {
+    const page = await reading
     left -= page.length
-    after = page.at(-1)?.message.id ?? after
+    const isLast = page.length < size || left <= 0
+    size = Math.min(most, left)
+    reading = isLast ? null : read(page.at(-1)?.message.id ?? from, size)
+    if (page.length > 0) yield page
   }
 }

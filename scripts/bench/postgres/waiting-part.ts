@@ -11,6 +11,7 @@ import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
 import type { Part, Setting } from '../figures/subject.ts'
+import { pages } from '../../../src/queue/list-pages.ts'
 import { send } from '../own-source.ts'
 import { rotated } from '../statistics.ts'
 import { startNode } from './bench-node.ts'
@@ -26,7 +27,6 @@ const LARGE = 'dead.example'
 const DUE_IN = 12 * 3_600_000
 const HOUR = 3_600_000
 const CLAIMS = 50
-const PAGE = 1_000
 const START_LIMIT = 30_000
 
 /** A filled queue: its folder or URL, a daemon on it, and a reader. */
@@ -34,7 +34,7 @@ interface Filled {
   readonly name: 'sqlite' | 'postgres'
   readonly place: string
   readonly start: (setting: Setting) => Promise<BenchDaemon>
-  readonly read: () => Promise<Pick<QueueReader, 'list' | 'close'>>
+  readonly read: () => Promise<QueueReader>
 }
 
 interface Times {
@@ -115,10 +115,7 @@ async function listing({ read }: Filled): Promise<number> {
   const reader = await read()
   const began = performance.now()
   try {
-    for (let after: number | null = 0; after !== null;) {
-      const page: Awaited<ReturnType<QueueReader['list']>> = await reader.list(ANY_MESSAGE, { after, limit: PAGE })
-      after = page.length < PAGE ? null : (page.at(-1)?.message.id ?? null)
-    }
+    for await (const page of pages(reader, { filter: ANY_MESSAGE })) if (page.length === 0) throw new Error('an empty page')
     return (performance.now() - began) / 1_000
   } finally {
     await reader.close()

@@ -40,9 +40,6 @@ type LiveEntry = readonly [
   last: string | null,
 ]
 
-/** A row of `listedWhole`: the members of the recipient are null for a message without a live one. */
-type JoinedRow = ListedRow & (ListedRecipientColumns | { readonly id: null })
-
 type Row = ListedRow & {
   /** Live recipients; null when there are none. */
   readonly live: readonly ListedRecipient[] | null
@@ -201,6 +198,22 @@ export class Listing {
     return found
   }
 
+  /** Reads messages and recipients with two statements. A message that is settled between them has no live recipient. */
+  async #whole(ids: sql.IdRange, form: sql.ListedForm): Promise<readonly Row[]> {
+    const { messages, recipients } = sql.listedWhole(ids, form)
+    const [rows, found] = await Promise.all([this.#asked<ListedRow>(messages), this.#asked<ListedRecipientColumns>(recipients)])
+    // Recipients are in the order of their ids, whatever that of the messages is.
+    const ascending = form.newestFirst ? rows.toReversed() : rows
+    let next = 0
+    const listed = ascending.map((row): Row => {
+      const live: ListedRecipient[] = []
+      for (let one = found[next]; one !== undefined && messageOf(one.id) <= row.message; one = found[++next])
+        if (messageOf(one.id) === row.message) live.push(toListedRecipient(one))
+      return Object.assign(row, { live: live.length === 0 ? null : live })
+    })
+    return form.newestFirst ? listed.toReversed() : listed
+  }
+
   /** Returns the rows, and the messages among them that have live recipients and are in the queue of the filter. */
   async #page(
     filter: QueueFilter,
@@ -211,7 +224,7 @@ export class Listing {
     const form = { limit, newestFirst, recipients: most }
     const [rows, names] = await Promise.all([
       'after' in ids && most === undefined && conditionsIn(filter).length === 0
-        ? this.#asked<JoinedRow>(sql.listedWhole(ids, form)).then(joined)
+        ? this.#whole(ids, form)
         : this.#asked<AggregatedRow>(sql.listedBy(filter, ids, form)).then((all) => all.map(withLive)),
       most === undefined ? this.#reading.query<{ name: DestinationName }>(sql.closedDestinations) : [],
     ])
@@ -227,18 +240,6 @@ export class Listing {
     })
     return { rows, listed }
   }
-}
-
-/** Puts the rows of each message together, which follow each other. */
-function joined(rows: readonly JoinedRow[]): readonly Row[] {
-  const messages: (Row & { readonly live: ListedRecipient[] | null })[] = []
-  for (const row of rows) {
-    const live = row.id === null ? null : toListedRecipient(row)
-    const last = messages.at(-1)
-    if (live !== null && last?.message === row.message && last.live !== null) last.live.push(live)
-    else messages.push({ ...row, live: live === null ? null : [live] })
-  }
-  return messages
 }
 
 const withLive = ({ live, ...row }: AggregatedRow): Row => ({ ...row, live: live === null ? null : live.map(toLive) })

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { pages } from '../../src/queue/list-pages.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { ANY_MESSAGE, type ListPage, type QueueReader } from '../../src/store/queue-reader.ts'
+import { queue } from '../conformance/mail.ts'
+
+/** A queue with seven messages, whose reader notes the pages that are asked for. */
+async function sevenMessages() {
+  const { store, reader } = openMemoryStore()
+  const ids: number[] = []
+  for (let n = 0; n < 7; n++) ids.push(await queue(store))
+  const asked: ListPage[] = []
+  const state = { fails: false }
+  const list: QueueReader['list'] = (filter, page) => {
+    asked.push(page)
+    return state.fails ? Promise.reject(new Error('the database is away')) : reader.list(filter, page)
+  }
+  return { ids, asked, state, reader: { ...reader, list } }
+}
+
+test('the next page is read while the caller handles one', async () => {
+  const { ids, asked, reader } = await sevenMessages()
+  const seen: number[] = []
+  const ahead: number[] = []
+  for await (const page of pages(reader, { filter: ANY_MESSAGE, size: 3 })) {
+    seen.push(...page.map(({ message }) => message.id))
+    ahead.push(asked.length)
+  }
+  expect(seen).toEqual(ids)
+  expect(ahead).toEqual([2, 3, 3])
+})
+
+test.each([
+  [0, 0],
+  [2, 1],
+  [3, 1],
+  [5, 2],
+  [7, 3],
+])('of %i messages at most, no more are asked for', async (limit, requests) => {
+  const { ids, asked, reader } = await sevenMessages()
+  const seen: number[] = []
+  for await (const page of pages(reader, { filter: ANY_MESSAGE, size: 3, limit })) seen.push(...page.map(({ message }) => message.id))
+  expect(seen).toEqual(ids.slice(0, limit))
+  expect(asked).toHaveLength(requests)
+})
+
+test('a failure is reported with the page that it concerns, and to no caller that has stopped', async () => {
+  const { state, reader } = await sevenMessages()
+  const listing = pages(reader, { filter: ANY_MESSAGE, size: 3 })
+  state.fails = true
+  await expect(listing.next()).rejects.toThrow('the database is away')
+  state.fails = false
+  for await (const page of pages(reader, { filter: ANY_MESSAGE, size: 3 })) {
+    expect(page).toHaveLength(3)
+    state.fails = true
+    break
+  }
+})
