@@ -108,7 +108,10 @@ create table recipient (
     or (notice_due = 'delay' and settled_at is null)
     or (notice_due = 'failure' and state in ('bounced', 'expired'))
     or (notice_due = 'success' and state = 'delivered'))
-) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
+) with (
+  -- Room for the new version of a row beside the old one: an update to another page writes half as much log again.
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 
 -- A flush makes thousands of recipients due at one time, so the order of claims ends with the id.
 create index recipient_due on recipient (shard, destination, due_at, id) where state = 'waiting' and not suspect;

@@ -119,6 +119,11 @@ export interface Claim {
   readonly limit: number
   /** Maximum number of recipients in one delivery request; 0 for no limit. */
   readonly recipientLimit: number
+  /**
+   * The earliest due time that the caller was told of: by earlier claims, and by those who made recipients due since. A store may leave
+   * recipients alone that are due earlier, so that it need not read past what earlier claims have taken. Absent: all.
+   */
+  readonly from?: Instant | undefined
 }
 
 export interface Claimed {

@@ -85,8 +85,11 @@ export async function queue(store: QueueStore, options: Mail = {}): Promise<Mess
 
 export const first = (message: MessageId): RecipientId => recipientId(message, 0)
 
-export const claim = (store: QueueStore, now: number, options: { destination?: string; limit?: number; recipientLimit?: number } = {}) =>
-  store.claimDue({ destination: 'far.example', now, limit: 100, recipientLimit: 50, ...options })
+export const claim = (
+  store: QueueStore,
+  now: number,
+  options: { destination?: string; limit?: number; recipientLimit?: number; readonly from?: number } = {},
+) => store.claimDue({ destination: 'far.example', now, limit: 100, recipientLimit: 50, ...options })
 
 /** The ids of the messages in requests. */
 export const messagesIn = (requests: readonly DeliveryRequest[]): MessageId[] => requests.map((request) => request.message.id)

@@ -42,6 +42,7 @@ export function outcomes(subject: () => Subject): void {
     const id = await queue(store, { leased: true })
     expect(await settleOne(store, id, deferred(first(id), T0 + 5 * MIN), T0)).toEqual({ removed: false, noticeDue: false })
     expect((await claim(store, T0 + 5 * MIN - 1)).nextDueAt).toBe(T0 + 5 * MIN)
+    expect(await claim(store, T0 + 5 * MIN - 1, { from: T0 + 5 * MIN })).toEqual({ requests: [], nextDueAt: T0 + 5 * MIN })
     expect(await reader.details(formatQueueId(T0, id))).toMatchObject({
       queue: 'deferred',
       recipients: [{ state: 'waiting', steps: 1, attempts: 1, deliveryStarts: 0, last: BUSY }],

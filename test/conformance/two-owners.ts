@@ -187,6 +187,17 @@ export function twoOwners(subject: () => Subject): void {
     expect(messagesIn((await claim(a.store, T0 + MIN)).requests)).toEqual([back, again])
   })
 
+  test('the owner of a shard hears of mail there that a node which is taken over had leased', async () => {
+    const { a, b } = await both()
+    const [gone, own] = [await queue(b.store, { leased: true }), await queue(b.store)]
+    await b.nodes.releaseShards([FAR])
+    await a.nodes.takeShards(1)
+    expect(messagesIn((await claim(a.store, T0)).requests)).toEqual([own])
+    expect(await a.nodes.takeOver(b.nodes.me, beatOf(await beat(a.nodes), b))).toMatchObject({ leases: 1 })
+    expect((await a.nodes.arrivals()).due).toEqual([{ destination: 'far.example', dueAt: T0, revive: false }])
+    expect(messagesIn((await claim(a.store, T0)).requests)).toEqual([gone])
+  })
+
   test('messages to the owner of a shard wait for the next owner', async () => {
     const { a, b } = await both()
     await b.nodes.releaseShards([FAR])

@@ -150,8 +150,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'mail is claimed late',
     'queue/scheduler/due-queue.ts',
-    'const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit })',
-    'const answer = await store.claimDue({ destination: destination.name, now: now - 30_000, limit, recipientLimit })',
+    'const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit, from })',
+    'const answer = await store.claimDue({ destination: destination.name, now: now - 30_000, limit, recipientLimit, from })',
   ),
 
   // operators

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DeliveryStatus } from '../../../src/mail/smtp-reply.ts'
 import { recipientId, type DeliveryRequest, type DestinationName, type MessageId } from '../../../src/mail/message.ts'
-import type { QueueStore } from '../../../src/store/queue-store.ts'
+import type { DestinationDue, QueueStore } from '../../../src/store/queue-store.ts'
 
 export const LIVES = ['born leased', 'claimed'] as const
 export type Life = (typeof LIVES)[number]
@@ -40,20 +40,20 @@ export async function liveThrough(store: QueueStore, traffic: Traffic): Promise<
     while (left > 0) {
       left--
       const destination = destinations[next++ % destinations.length] ?? ''
-      const id = await queue(store, destination, traffic.life)
-      await (deliver(id, destination) ?? settle(store, id))
+      const { id, dueAt } = await queue(store, destination, traffic.life)
+      await (deliver(id, { destination, dueAt }) ?? settle(store, id))
     }
   }
   await Promise.all(Array.from({ length: Math.min(callers, messages) }, caller))
 }
 
-async function queue(store: QueueStore, destination: DestinationName, life: Life, dueIn = 0): Promise<MessageId> {
+async function queue(store: QueueStore, destination: DestinationName, life: Life, dueIn = 0) {
   const [id, now] = [store.nextId(), Date.now()]
   const message = { id, createdAt: now, arrivedAt: now, sender: 'app@us.example', size: BYTES, contentId: id, smtputf8: false }
   const schedule = { dueAt: now + dueIn, expiresAt: now + LIFETIME, leased: life === 'born leased' }
   const recipient = { address: `user${id}@${destination}`, destination, ...schedule }
   await store.enqueue({ message, recipients: [recipient], content: [contentOf(id)] })
-  return id
+  return { id, dueAt: schedule.dueAt }
 }
 
 /** Incompressible bytes, as of encoded attachments: a part of one random text that differs for each message. */
@@ -78,8 +78,10 @@ async function settle(store: QueueStore, id: MessageId): Promise<void> {
  * Claims the mail of a destination while some is due, one claim at a time, as the scheduler does: a claim covers all mail of the commits
  * before it. The result resolves when a message is delivered.
  */
-function claimer(store: QueueStore): (id: MessageId, destination: DestinationName) => Promise<void> {
+function claimer(store: QueueStore): (id: MessageId, due: DestinationDue) => Promise<void> {
   const waiting = new Map<MessageId, () => void>()
+  /** The earliest due time that each destination is expected to have. */
+  const expected = new Map<DestinationName, number>()
   const claiming = new Map<DestinationName, 'planned' | 'sent' | 'sent, with more'>()
 
   async function deliver({ message }: DeliveryRequest): Promise<void> {
@@ -89,6 +91,9 @@ function claimer(store: QueueStore): (id: MessageId, destination: DestinationNam
     waiting.delete(message.id)
   }
 
+  const expect = ({ destination, dueAt }: DestinationDue): void =>
+    void expected.set(destination, Math.min(dueAt, expected.get(destination) ?? Infinity))
+
   async function claim(destination: DestinationName): Promise<void> {
     const state = claiming.get(destination)
     if (state === 'sent') claiming.set(destination, 'sent, with more')
@@ -97,16 +102,20 @@ function claimer(store: QueueStore): (id: MessageId, destination: DestinationNam
     // The other messages of a commit are reported in the same turn of the event loop.
     await nextTurn()
     claiming.set(destination, 'sent')
-    const { requests } = await store.claimDue({ destination, now: Date.now(), limit: CLAIM, recipientLimit: 1 })
+    const from = expected.get(destination)
+    expected.delete(destination)
+    const { requests, nextDueAt } = await store.claimDue({ destination, now: Date.now(), limit: CLAIM, recipientLimit: 1, from })
+    if (nextDueAt !== null) expect({ destination, dueAt: nextDueAt })
     const isWanted = claiming.get(destination) === 'sent, with more' || requests.length === CLAIM
     claiming.delete(destination)
     await Promise.all([...requests.map(deliver), ...(isWanted ? [claim(destination)] : [])])
   }
 
-  return (id, destination) =>
+  return (id, due) =>
     new Promise((resolve, reject) => {
       waiting.set(id, resolve)
-      claim(destination).catch(reject)
+      expect(due)
+      claim(due.destination).catch(reject)
     })
 }
 

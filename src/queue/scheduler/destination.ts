@@ -186,13 +186,15 @@ export class Destination {
   }
 
   /**
-   * Marks the start of a claim and forgets the due time. The answer of the claim sets a new one; due times reported meanwhile are
-   * kept.
+   * Marks the start of a claim, and returns and forgets the due time. The answer of the claim sets a new one; due times reported
+   * meanwhile are kept.
    */
-  beginClaim(): void {
+  beginClaim(): Instant | null {
+    const from = this.#nextDueAt
     this.#claiming = true
     this.probing(true)
     this.#nextDueAt = null
+    return from
   }
 
   endClaim(): void {

@@ -104,16 +104,16 @@ export class DueQueue {
 
   async #claim(destination: Destination, now: Instant, limit: number): Promise<void> {
     const { store, storeHealth, active, scheduler } = this.#deps
-    destination.beginClaim()
+    const from = destination.beginClaim() ?? undefined
     let requests: readonly DeliveryRequest[] = []
     try {
       const recipientLimit = destination.settings.destination_recipient_limit
-      const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit })
+      const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit, from })
       if (answer.nextDueAt !== null) destination.expect(answer.nextDueAt)
       requests = answer.requests
     } catch (error) {
       // The claim is repeated when the store has recovered.
-      destination.expect(now)
+      destination.expect(from ?? now)
       storeHealth.failed(error)
     }
     destination.endClaim()

@@ -47,7 +47,8 @@ export class GiveBack {
       destination.endCommit()
     }
     for (const { message, recipients } of requests) {
-      for (const recipient of recipients) destination.expect(recipient.dueAt)
+      // A flush has made the recipient due, at a time that is not known here.
+      for (const { flushed, dueAt } of recipients) destination.expect(flushed ? Math.min(dueAt, message.arrivedAt) : dueAt)
       returned(message)
     }
     due.schedule(destination)

@@ -3,11 +3,12 @@ import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts
 import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { Instant } from '../../system/clock.ts'
 import { NO_ARRIVALS, type Arrivals, type NodesView, type NodeState, type NodeTable, type Takeover } from '../membership/node-table.ts'
+import { shardUnder } from '../membership/shard-keys.ts'
 import { SHARDS, type Shard } from '../membership/shards.ts'
 import { Fenced, type QueueStore } from '../queue-store.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { openShared } from './memory-store.ts'
-import type { HeldNode, MemoryQueue } from './queue-state.ts'
+import type { HeldNode, HeldRecipient, MemoryQueue } from './queue-state.ts'
 import { removeOwner } from './recovery.ts'
 
 export interface JoiningNode {
@@ -115,23 +116,33 @@ class MemoryNodeTable implements NodeTable {
 
   #stateOf(held: HeldNode, shards: number): NodeState {
     const { hint: _, beatAt, ...node } = held
-    return { ...node, beatAge: this.#now() - beatAt, shards, leased: this.#leasedBy(node.id) }
+    return { ...node, beatAge: this.#now() - beatAt, shards, leased: this.#leasedBy(node.id).length }
   }
 
   #remove(node: OwnerId): Takeover {
-    const [shards, leases] = [this.#shardsOf(node), this.#leasedBy(node)]
+    const [shards, leased] = [this.#shardsOf(node), this.#leasedBy(node)]
     const { quarantined } = removeOwner(this.#queue, node, SHARED_STARTS_UNTIL_CORRUPT)
     for (const shard of shards) this.#queue.shards[shard] = null
     this.#queue.nodes.delete(node)
-    return { shards: shards.length, leases, corrupt: quarantined.map(({ queueId }) => queueId) }
+    for (const one of leased) this.#tellOwner(one)
+    return { shards: shards.length, leases: leased.length, corrupt: quarantined.map(({ queueId }) => queueId) }
   }
 
   #shardsOf(owner: OwnerId | null): readonly Shard[] {
     return Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => this.#queue.shards[shard] === owner)
   }
 
-  #leasedBy(owner: OwnerId): number {
+  #leasedBy(owner: OwnerId): readonly HeldRecipient[] {
     const all = [...this.#queue.messages.values()].flatMap(({ recipients }) => recipients)
-    return all.filter(({ leasedBy }) => leasedBy === owner).length
+    return all.filter(({ leasedBy }) => leasedBy === owner)
+  }
+
+  /** Tells the owner of the shard of a waiting recipient. One without an owner is read anew by the node that takes it. */
+  #tellOwner({ state, destination, dueAt }: HeldRecipient): void {
+    const shard = shardUnder(destination, this.#queue.providerMembers.get(destination) ?? null)
+    const owner = this.#queue.shards[shard] ?? null
+    if (state !== 'waiting' || owner === null) return
+    this.#queue.arrivals = [...this.#queue.arrivals, { shard, kind: 'due', of: { destination, dueAt, revive: false } }]
+    this.#queue.nodes.get(owner)?.hint()
   }
 }

@@ -176,9 +176,9 @@ class MemoryStore extends MemoryEvents implements QueueStore {
 
   // --- leases
 
-  async claimDue({ destination, now, limit, recipientLimit }: Claim) {
+  async claimDue({ destination, now, limit, recipientLimit, from = 0 }: Claim) {
     this.#queue.outbox.passed(now)
-    const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT)
+    const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT && one.dueAt >= from)
     const due = there.filter((one) => one.dueAt <= now).slice(0, limit)
     const requests = packRequests(
       due.map((one) => this.#lease(one)),

@@ -102,7 +102,7 @@ function assertCall(call: Call): void {
   if (call.method === 'takeMoved') for (const { content } of call.args[1]) assertChunks(content)
 }
 
-function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases, wanted: WantedTypes) {
+function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases, wanted: WantedTypes) {
   const audit = new AuditWriter({ owner: node, name })
   const intake = new Intake({ owner: node, name, leases, audit })
   const operating = new Operating(node, leases, audit)
@@ -115,7 +115,7 @@ function partsOf({ node, name }: PostgresStoreDeps, terms: LeaseTerms, leases: O
     subscriptions: new SubscriptionWriter(wanted, name),
     outgoing: new OutgoingMoves({ node, claims, operating }),
     incoming: new IncomingMoves({ node, name, claims, operating, intake }),
-    leases: new Leases(terms, leases),
+    leases: new Leases(terms, leases, clock),
     outcomes: new Outcomes(node, leases),
     noticesDue: new NoticesDue(node, intake),
     housekeeping: new Housekeeping({ terms, name, operating, audit }),

@@ -10,6 +10,13 @@ import type { Connection, Statements } from './session/database-connection.ts'
 /** Number of dead rows from which a vacuum is worth its reads. */
 export const VACUUM_FROM = 50_000
 const LOOK_EVERY: Duration = seconds(5)
+/** Most of the time that vacuums may take: one in ten parts. */
+const REST = 10
+
+/**
+ * Time until the next look after one that took `took`. While somebody holds an old snapshot, a vacuum reads ever more rows and removes none.
+ */
+export const pauseAfter = (took: Duration): Duration => Math.max(LOOK_EVERY, REST * took)
 
 /** The tables with many dead rows; none unless this node owns shard 0. */
 export const tablesToVacuum = `
@@ -33,7 +40,7 @@ export class Vacuum {
 
   constructor(deps: VacuumDeps) {
     this.#deps = deps
-    this.#lookLater()
+    this.#lookLater(LOOK_EVERY)
   }
 
   /** Stops after the vacuum under way. */
@@ -43,10 +50,12 @@ export class Vacuum {
     await this.#running
   }
 
-  #lookLater(): void {
+  #lookLater(pause: Duration): void {
     if (this.#isStopped) return
-    this.#timer = this.#deps.clock.after(LOOK_EVERY, () => {
-      this.#running = this.#look().then(() => this.#lookLater())
+    const { clock } = this.#deps
+    this.#timer = clock.after(pause, () => {
+      const begun = clock.monotonic()
+      this.#running = this.#look().then(() => this.#lookLater(pauseAfter(clock.monotonic() - begun)))
     })
   }
 

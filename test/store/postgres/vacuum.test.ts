@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
+import { pauseAfter } from '../../../src/store/postgres/vacuum.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import type { Clock } from '../../../src/system/clock.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
@@ -17,6 +18,10 @@ const HURRIED: Clock = {
   alarm: (at, action) => systemClock.alarm(at, action),
   zone: (at) => systemClock.zone(at),
 }
+
+test('the next look comes after 5 s, or after ten times the time of a long vacuum', () => {
+  expect([0, 400, 500, 3_000].map(pauseAfter)).toEqual([5_000, 5_000, 5_000, 30_000])
+})
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`vacuum${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()

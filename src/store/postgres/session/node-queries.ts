@@ -50,10 +50,15 @@ export const releaseShards = `
 export const freeShardsOf = 'update shard set owner = null, epoch = epoch + 1 where owner = $1 returning id'
 
 /** Ends the leases of a node that is gone. The count of delivery starts is kept, because the delivery may have ended the process. */
+/** Tells the other owners of shards in which the node had leases. Its own shards are read anew by those who take them. */
 export const endLeasesOf = `
-  update recipient set leased_by = null, suspect = delivery_starts >= $2 and not parks,
-    state = case when parks then 'parked' else 'waiting' end
-  where leased_by = $1 returning id, delivery_starts as starts`
+  with u as (update recipient set leased_by = null, suspect = delivery_starts >= $2 and not parks,
+      state = case when parks then 'parked' else 'waiting' end
+    where leased_by = $1 returning id, delivery_starts, shard, destination, due_at, state),
+  told as (insert into arrival (shard, kind, destination, due_at)
+    select shard, 'due', destination, min(due_at) from u
+    where state = 'waiting' and (select owner from shard where shard.id = u.shard) <> $1 group by shard, destination)
+  select id, delivery_starts as starts from u`
 
 /** Moves a message to `corrupt`, except for recipients that another node has in delivery. */
 export const parkRecipientsOf = `

@@ -1,24 +1,64 @@
 /** Leases of recipients: claims of due mail for the scheduler, and the return of recipients that were not attempted. */
-import { packRequests, type DeliveryRequest, type LeasedMail, type LeaseTerms, type Recipient } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import {
+  packRequests,
+  type DeliveryRequest,
+  type DestinationName,
+  type LeasedMail,
+  type LeaseTerms,
+  type Recipient,
+} from '../../../mail/message.ts'
+import { seconds, type Clock, type Duration, type Instant } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Claim, Claimed } from '../../queue-store.ts'
-import { int8s, texts } from '../session/arrays.ts'
+import { int2s, int4s, int8s, texts } from '../session/arrays.ts'
 import type { OwnLeases, WholeMessage } from './own-leases.ts'
 import * as sql from './queries.ts'
 import { toAttempt, toLeased, toMessage, type LeasedRow, type MessageRow } from './rows.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
 
+/** Time after which a claim covers all due mail of its destination again, whatever its caller was told. */
+const WHOLE_EVERY: Duration = seconds(60)
+/** Maximum number of destinations whose last such claim is remembered. */
+const REMEMBERED = 10_000
+
+/** The last claims without a lower limit of due times. */
+class WholeClaims {
+  readonly #clock: Clock
+  readonly #last = new Map<DestinationName, Duration>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Whether the next claim covers all due mail of the destination. Then another one does so after WHOLE_EVERY. */
+  isDue(destination: DestinationName): boolean {
+    const now = this.#clock.monotonic()
+    if (now - (this.#last.get(destination) ?? -Infinity) < WHOLE_EVERY) return false
+    if (this.#last.size >= REMEMBERED) this.#last.clear()
+    this.#last.set(destination, now)
+    return true
+  }
+}
+
 export class Leases {
   readonly #terms: LeaseTerms
   readonly #own: OwnLeases
+  readonly #wholeClaims: WholeClaims
 
-  constructor(terms: LeaseTerms, own: OwnLeases) {
+  constructor(terms: LeaseTerms, own: OwnLeases, clock: Clock) {
     this.#terms = terms
     this.#own = own
+    this.#wholeClaims = new WholeClaims(clock)
   }
 
-  claimDue: Send<'claimDue'> = (tx, calls) => sent(Promise.all(calls.map(([claim]) => this.#claimDue(tx, claim))))
+  /** The claims of a transaction are for different destinations. */
+  claimDue: Send<'claimDue'> = (tx, calls) =>
+    sent(
+      this.#claimDue(
+        tx,
+        calls.map(([claim]) => claim),
+      ),
+    )
 
   claimSuspect: Send<'claimSuspect'> = (tx, calls) => sent(Promise.all(calls.map(([now]) => this.#claimSuspect(tx, now))))
 
@@ -39,13 +79,21 @@ export class Leases {
     return sent(Promise.resolve(ended).then((told) => (tx.told(told), calls.map(() => undefined))))
   }
 
-  async #claimDue(tx: Transaction, { destination, now, limit, recipientLimit }: Claim): Promise<Claimed> {
-    const place = [this.#terms.owner, tx.shardOf(destination), destination]
-    const [rows, [next]] = await Promise.all([
-      tx.query<LeasedRow>(sql.claimDue, [...place, now, limit]),
-      tx.query<{ dueAt: Instant }>(sql.nextDueAt, place),
+  async #claimDue(tx: Transaction, claims: readonly Claim[]): Promise<readonly Claimed[]> {
+    const destinations = claims.map(({ destination }) => destination)
+    const since = int8s(claims.map(({ destination, from = 0 }) => (this.#wholeClaims.isDue(destination) ? 0 : from)))
+    const asked = [this.#terms.owner, int2s(destinations.map((name) => tx.shardOf(name))), texts(destinations), since]
+    const [limits, times] = [int4s(claims.map(({ limit }) => limit)), int8s(claims.map(({ now }) => now))]
+    const [rows, next] = await Promise.all([
+      tx.query<LeasedRow>(sql.claimDue, [...asked, times, limits]),
+      tx.query<{ destination: DestinationName; dueAt: Instant }>(sql.nextDueAt, asked),
     ])
-    return { requests: packRequests(this.#leased(tx, rows), this.#terms, recipientLimit), nextDueAt: next?.dueAt ?? null }
+    const leased = Map.groupBy(this.#leased(tx, rows), ({ destination }) => destination)
+    const due = new Map(next.map(({ destination, dueAt }) => [destination, dueAt]))
+    return claims.map(({ destination, recipientLimit }) => ({
+      requests: packRequests(leased.get(destination) ?? [], this.#terms, recipientLimit),
+      nextDueAt: due.get(destination) ?? null,
+    }))
   }
 
   async #claimSuspect(tx: Transaction, now: Instant): Promise<DeliveryRequest | undefined> {

@@ -115,17 +115,22 @@ const lease = (ids: string, order: string): string => `
   from l cross join lateral (select ${MESSAGE_COLUMNS} from message where message.id = ${messageIdOf('l.id')} offset 0) m
   order by l.${order}, l.id`
 
+/** Waiting recipients of a destination that is asked for, in an own shard. The entries of leased rows stay in the index while somebody
+ * holds an old snapshot; those before the due time `since` are not read. */
+const DUE_OF_ASKED = `recipient where shard = asked.shard and destination = asked.destination collate "C" and ${DUE_INDEX}
+      and due_at >= asked.since and exists (select 1 from shard where shard.id = asked.shard and (shard.owner = $1) is true)`
+
 /** Rows that an operation of another node has locked are passed over, so that no claim waits. */
 export const claimDue = lease(
-  `select id from recipient where shard = $2 and destination = $3 and ${DUE_INDEX} and due_at <= $4
-      and exists (select 1 from shard where shard.id = $2 and (shard.owner = $1) is true)
-    order by due_at, id limit $5 for update skip locked`,
+  `select r.id from unnest($2::smallint[], $3::text[], $4::bigint[], $5::bigint[], $6::int[]) as asked (shard, destination, since, now, most)
+    cross join lateral (select id from ${DUE_OF_ASKED} and due_at <= asked.now
+      order by due_at, id limit asked.most for update skip locked) r`,
   'due_at',
 )
 
 export const nextDueAt = `
-  select due_at as "dueAt" from recipient where shard = $2 and destination = $3 and ${DUE_INDEX}
-    and exists (select 1 from shard where shard.id = $2 and (shard.owner = $1) is true) order by due_at limit 1`
+  select asked.destination, r.due_at as "dueAt" from unnest($2::smallint[], $3::text[], $4::bigint[]) as asked (shard, destination, since)
+    cross join lateral (select due_at from ${DUE_OF_ASKED} order by due_at limit 1) r`
 
 /** The first rows of every own shard in the order of an index, and of these the first $3. */
 const firstOfShards = (condition: string, order: string, limit: string): string => `

@@ -1,0 +1,62 @@
+/** Claims of several destinations in one statement, and claims that pass over what the caller was not told of. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { SHARDS } from '../../../src/store/membership/shards.ts'
+import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
+import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
+import { MINUTE, type Clock } from '../../../src/system/clock.ts'
+import { systemClock } from '../../../src/system/system-clock.ts'
+import { claim, messagesIn, MIN, queue, T0 } from '../../conformance/mail.ts'
+import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
+
+const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+
+describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
+  const { emptyQueue } = usePostgres()
+  let opened: PostgresQueue | null = null
+  afterEach(() => opened?.destroy())
+
+  /** A store whose time a test may advance. */
+  async function open() {
+    const time = { ahead: 0 }
+    const clock: Clock = {
+      now: () => systemClock.now(),
+      wallOffset: () => 0,
+      monotonic: () => systemClock.monotonic() + time.ahead,
+      after: (delay, action) => systemClock.after(delay, action),
+      alarm: (at, action) => systemClock.alarm(at, action),
+      zone: (at) => systemClock.zone(at),
+    }
+    const url = await emptyQueue()
+    opened = await openPostgresStore({ url, durability: 'primary', labels, clock })
+    const direct = await connectTo(url)
+    await direct.query(takeShards, [opened.node, SHARDS])
+    await direct.end()
+    return { store: opened.store, time }
+  }
+
+  test('mail before the time that the caller was told of is claimed within a minute', async () => {
+    const { store, time } = await open()
+    expect(await claim(store, T0 + MIN)).toEqual({ requests: [], nextDueAt: null })
+    const [early, late] = [await queue(store, { at: T0 }), await queue(store, { at: T0 + MIN })]
+    const { requests, nextDueAt } = await claim(store, T0 + MIN, { from: T0 + MIN })
+    expect([messagesIn(requests), nextDueAt]).toEqual([[late], null])
+    expect(await claim(store, T0 + MIN, { from: T0 + MIN })).toEqual({ requests: [], nextDueAt: null })
+    time.ahead = MINUTE
+    expect(messagesIn((await claim(store, T0 + MIN, { from: T0 + MIN })).requests)).toEqual([early])
+  })
+
+  test('claims of one transaction have their own limits, times and next due times', async () => {
+    const { store } = await open()
+    const queued = async (name: string, at: number) => queue(store, { to: [{ address: `ann@${name}.example` }], at })
+    const a = [await queued('a', T0), await queued('a', T0 + 1), await queued('a', T0 + 2)]
+    const b = [await queued('b', T0), await queued('b', T0 + 2 * MIN)]
+    const [ofA, ofB, ofC] = await Promise.all([
+      claim(store, T0 + MIN, { destination: 'a.example', limit: 2 }),
+      claim(store, T0, { destination: 'b.example' }),
+      claim(store, T0, { destination: 'c.example' }),
+    ])
+    expect([messagesIn(ofA.requests), ofA.nextDueAt]).toEqual([a.slice(0, 2), T0 + 2])
+    expect([messagesIn(ofB.requests), ofB.nextDueAt]).toEqual([b.slice(0, 1), T0 + 2 * MIN])
+    expect(ofC).toEqual({ requests: [], nextDueAt: null })
+  })
+})
