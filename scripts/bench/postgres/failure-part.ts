@@ -39,6 +39,8 @@ export const DATABASE_AWAY: Part = {
     const found = await inTurn(rounds, () => absentDatabase(sized(60)))
     return [
       figure('return of the database → first 250', 'ms', { most: 2_000, each: true }, ...found.map(({ accepted }) => accepted)),
+      figure('the same, of the last of three nodes', 'ms', { most: 2_000, each: true }, ...found.map(({ acceptedByAll }) => acceptedByAll)),
+      figure('nodes that deferred mail which they could not read', '', NONE, ...found.map(({ postponed }) => postponed)),
       figure('takeovers', '', NONE, ...found.map(({ takeovers }) => takeovers)),
       figure('repeated deliveries', '', NONE, ...found.map(({ repeated }) => repeated)),
     ]

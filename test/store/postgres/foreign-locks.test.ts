@@ -1,5 +1,5 @@
 /** Sessions of others that hold locks: VACUUM FULL or LOCK TABLE on a table, and a transaction on a row. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
@@ -17,7 +17,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`foreign locks${WITHOUT_POSTGRES.why}`, (
   const { emptyQueue } = usePostgres()
   let opened: { readonly queue: PostgresQueue; readonly other: Connection }[] = []
 
-  afterEach(async () => {
+  afterAll(async () => {
     for (const { queue: one, other } of opened) await Promise.all([one.destroy(), other.end()])
     opened = []
   })
@@ -41,7 +41,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`foreign locks${WITHOUT_POSTGRES.why}`, (
     )
   }
 
-  test('calls are rejected in bounded time while a table is locked, without effect, and accepted after it', async () => {
+  test.concurrent('calls are rejected in bounded time while a table is locked, without effect, and accepted after it', async () => {
     const { store, other, count } = await open('tables')
     const id = await queue(store, { leased: true })
     await other.command('begin')
@@ -60,7 +60,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`foreign locks${WITHOUT_POSTGRES.why}`, (
     expect([await count('message'), await count('history')]).toEqual([40, 1])
   })
 
-  test('a locked row delays its own call only', async () => {
+  test.concurrent('a locked row delays its own call only', async () => {
     const { store, other, count } = await open('rows')
     const [locked, free] = [await queue(store, { leased: true }), await queue(store, { leased: true })]
     await other.command('begin')
