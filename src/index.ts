@@ -27,6 +27,8 @@ export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from './delivery/delivery-agent.ts'
 export type { PeerCertificate, TlsConnection } from './delivery/tls/tls-connection.ts'
 export type { SigningResult } from './dkim/message-signing.ts'
+export type { ProviderTable, ReplyRule, RuleAction } from './config/values/provider-table.ts'
+export type { Expression, Groups, Pattern, PatternType } from './patterns/pattern.ts'
 export type { TlsPolicyFailure } from './delivery/tls/policy-failure.ts'
 export type { Notify, Ret } from './mail/envelope.ts'
 export type {

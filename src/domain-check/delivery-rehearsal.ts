@@ -3,6 +3,7 @@
  * them, which end before MAIL. Its outcome is therefore that of a delivery that the hosts would accept.
  */
 import { DestinationPolicies } from '../config/destination-policies.ts'
+import type { Settings } from '../config/destination-settings.ts'
 import type { NextHop } from '../config/values/next-hop.ts'
 import type { Config } from '../config/options.ts'
 import { verdictOfFailure } from '../delivery/classify.ts'
@@ -38,6 +39,8 @@ export interface RehearsalDeps extends DeliverySettings {
   readonly clock: Clock
   readonly random: Random
   readonly sts: Pick<StsPolicies, 'rulesFor'>
+  /** Provider of a destination that the queue keeps; null for none. */
+  readonly providerOf: (destination: string) => Promise<string | null>
 }
 
 /** A session with one host, or why there was none. */
@@ -65,6 +68,10 @@ export interface HopFacts {
 
 export interface RehearsedDelivery {
   readonly route: Route
+  /** Provider of the mail exchangers; null for none. */
+  readonly provider: string | null
+  /** Settings of the destination. */
+  readonly settings: Settings
   readonly hops: readonly HopFacts[]
   readonly outcome: RecipientOutcome['outcome']
   readonly status: DeliveryStatus
@@ -117,14 +124,37 @@ function requestFor(
 }
 
 export async function rehearse(domain: string, sender: string, deps: RehearsalDeps): Promise<RehearsedDelivery> {
-  const { config, secrets, routingTables, net, clock, random, sts } = deps
-  const router = new Router(config, routingTables)
+  const router = new Router(deps.config, deps.routingTables)
   const route = router.route(`${POSTMASTER}@${domain}`, sender)
+  const known = await deps.providerOf(route.destination)
+  const first = await rehearseUnder(known, { domain, sender, router, route }, deps)
+  // A delivery begins anew under the settings of the provider that its mail exchangers show.
+  const second = 'other' in first ? await rehearseUnder(first.other, { domain, sender, router, route }, deps) : first
+  if ('other' in second) throw new Error(`the mail exchangers of ${domain} changed during the check: repeat it`)
+  return second
+}
+
+interface Addressed {
+  readonly domain: string
+  readonly sender: string
+  readonly router: Router
+  readonly route: Route
+}
+
+/** Rehearses with the settings of a provider; `other` is the provider that the mail exchangers show in its place. */
+async function rehearseUnder(
+  provider: string | null,
+  { domain, sender, router, route }: Addressed,
+  deps: RehearsalDeps,
+): Promise<RehearsedDelivery | { readonly other: string | null }> {
+  const { config, secrets, net, clock, random, sts } = deps
+  const policies = new DestinationPolicies(config, { of: () => provider })
   const hops: Hop[] = []
+  let shown = provider
   const agent = new SmtpAgent({
     config,
     router,
-    policies: new DestinationPolicies(config),
+    policies,
     net,
     clock,
     random,
@@ -140,24 +170,32 @@ export async function rehearse(domain: string, sender: string, deps: RehearsalDe
   })
   try {
     const request = requestFor(domain, sender, { clock, destination: route.destination })
-    const result = await agent.deliver(request, { keepConnection: false, signal: new AbortController().signal })
-    const outcome = result === 'not-begun' ? undefined : result.outcomes.get(RECIPIENT)
-    if (result === 'not-begun' || outcome === undefined) throw new Error(`the delivery to ${domain} had no outcome`)
-    const facts = await Promise.all(hops.map((hop) => hopFacts(hop, route, deps)))
-    return { route, hops: facts, outcome: outcome.outcome, status: outcome.status, relay: result.relay }
+    const admits = (found: string | null): boolean => (shown = found) === provider
+    const result = await agent.deliver(request, { keepConnection: false, signal: new AbortController().signal, admits })
+    if (result === 'not-begun') return { other: shown }
+    const outcome = result.outcomes.get(RECIPIENT)
+    if (outcome === undefined) throw new Error(`the delivery to ${domain} had no outcome`)
+    const { settings } = policies.for(route.destination)
+    const facts = await Promise.all(hops.map((hop) => hopFacts(hop, { route, settings }, deps)))
+    return { route, provider, settings, hops: facts, outcome: outcome.outcome, status: outcome.status, relay: result.relay }
   } finally {
     await agent.close()
   }
 }
 
-async function hopFacts({ sessions, ...hop }: Hop, route: Route, deps: RehearsalDeps): Promise<HopFacts> {
-  return { ...hop, hosts: await Promise.all(sessions.map((session) => hostFacts(session, hop.hop, route, deps))) }
+interface Under {
+  readonly route: Route
+  readonly settings: Settings
+}
+
+async function hopFacts({ sessions, ...hop }: Hop, under: Under, deps: RehearsalDeps): Promise<HopFacts> {
+  return { ...hop, hosts: await Promise.all(sessions.map((session) => hostFacts(session, hop.hop, under, deps))) }
 }
 
 async function hostFacts(
   { host, session, inTurn }: Session,
   hop: NextHop,
-  route: Route,
+  { route, settings }: Under,
   { config, net }: RehearsalDeps,
 ): Promise<HostFacts> {
   const tlsa = route.transport === 'smtp' && daneProblem(config) === undefined ? await lookUpTlsa(host, net) : null
@@ -166,9 +204,7 @@ async function hostFacts(
     const { problem, certificate } = session.tlsConnection ?? {}
     return { ...common, problem, certificate }
   }
-  const { smtp_skip_5xx_greeting: skip5xxGreeting, smtp_sasl_auth_soft_bounce: softAuth } = new DestinationPolicies(config).for(
-    route.destination,
-  ).settings
+  const { smtp_skip_5xx_greeting: skip5xxGreeting, smtp_sasl_auth_soft_bounce: softAuth } = settings
   const terms = { softBounce: config.soft_bounce, skip5xxGreeting, softAuth, tlsOptional: false }
   const policy = { ...terms, configured: hop.origin !== 'recipient', domain: route.domain, best: host.best }
   return { ...common, failure: verdictOfFailure(session.failure, host, policy).status }

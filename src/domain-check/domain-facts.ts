@@ -1,6 +1,4 @@
 /** Gathers the facts of `deferd check domain` about one recipient domain. It changes nothing: no mail is sent, and no policy is kept. */
-import { DestinationPolicies } from '../config/destination-policies.ts'
-import type { Settings } from '../config/destination-settings.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import { fetchPolicy, type Fetched } from '../delivery/sts/policy-fetch.ts'
 import { policyFrom, StsPolicies } from '../delivery/sts/sts-policies.ts'
@@ -8,6 +6,8 @@ import { announcementIn, recordName, type StsAnnouncement } from '../delivery/st
 import { tlsrptName, tlsrptRecord, type TlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
 import { domainOf } from '../mail/address.ts'
 import type { KnownDestination } from '../presentation/destination-state.ts'
+import type { ProviderTable } from '../config/values/provider-table.ts'
+import type { RuleEffect } from '../store/provider-state.ts'
 import type { StsPolicy, StsPolicyReader } from '../store/tls/sts-policy.ts'
 import type { Clock, Instant } from '../system/clock.ts'
 import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../system/net.ts'
@@ -24,8 +24,18 @@ export interface DomainCheckDeps extends DeliverySettings {
   readonly random: Random
   /** Policies that the queue keeps. */
   readonly reader: Pick<StsPolicyReader, 'stsPolicy'>
+  /** Provider of a destination that the queue keeps; null for none. */
+  readonly providerOf: (destination: string) => Promise<string | null>
+  /** Reply rules that apply to a provider. */
+  readonly effectsOf: (provider: string) => Promise<readonly RuleEffect[]>
   /** State of a destination in the queue. */
   readonly destination: (name: string) => Promise<KnownDestination>
+}
+
+/** A provider with the limits that all its destinations share; 0 for none. */
+export interface ProviderFacts extends Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'> {
+  readonly name: string
+  readonly effects: readonly RuleEffect[]
 }
 
 /** MTA-STS of the next hop. */
@@ -52,7 +62,8 @@ export interface DomainFacts {
   /** Null when no mail exchangers are looked up. */
   readonly exchangers: ExchangerFacts | null
   readonly destination: KnownDestination
-  readonly settings: Settings
+  /** Null for a destination without a provider. */
+  readonly provider: ProviderFacts | null
   readonly us: OurFacts
   readonly sender: SenderFacts
 }
@@ -102,10 +113,20 @@ export async function gatherFacts(domain: string, from: string, deps: DomainChec
     delivery,
     exchangers: await exchangerFacts(delivery, { net, clock, reader, fetch, dnssec: config.smtp_dns_support_level === 'dnssec' }),
     destination: await deps.destination(destination),
-    settings: new DestinationPolicies(config).for(destination).settings,
+    provider: await providerFacts(delivery, deps),
     us,
     sender: await gatherSender({ domain: domainOf(sender), addresses, keys: deps.dkimKeys }, net),
   }
+}
+
+async function providerFacts(
+  { provider: name }: RehearsedDelivery,
+  { config, effectsOf }: Pick<DomainCheckDeps, 'config' | 'effectsOf'>,
+): Promise<ProviderFacts | null> {
+  const table = name === null ? undefined : config.provider.get(name)
+  if (name === null || table === undefined) return null
+  const { concurrencyLimit, messageRateLimit } = table
+  return { name, concurrencyLimit, messageRateLimit, effects: await effectsOf(name) }
 }
 
 interface ExchangerDeps extends Pick<DomainCheckDeps, 'net' | 'clock' | 'reader'> {

@@ -1,5 +1,6 @@
 /** The report of `deferd check domain`: findings, what happens to mail now, and all facts as JSON. Pure. */
 import type { Config } from '../config/options.ts'
+import { actionText } from '../config/values/provider-table.ts'
 import { formatNextHop } from '../config/values/next-hop.ts'
 import { tlsaText } from '../delivery/dane/tlsa.ts'
 import { relayName } from '../delivery/smtp/host-session.ts'
@@ -98,7 +99,7 @@ function exchangersJson({ domain, mx, sts, tlsrpt }: ExchangerFacts) {
 
 const policyJson = ({ id, mode, mx, expiresAt }: StsPolicy) => ({ id, mode, mx, expire_time: epochSeconds(expiresAt) })
 
-function limitsJson({ settings, destination }: DomainFacts) {
+function limitsJson({ delivery: { settings }, destination, provider }: DomainFacts) {
   const { live } = destination
   return {
     state: healthOf(destination).state,
@@ -108,6 +109,20 @@ function limitsJson({ settings, destination }: DomainFacts) {
     rate_delay: epochSeconds(settings.destination_rate_delay),
     message_rate_limit: settings.destination_message_rate_limit,
     message_rate: live?.messageRate ?? null,
+    provider:
+      provider === null
+        ? null
+        : {
+            name: provider.name,
+            concurrency_limit: provider.concurrencyLimit,
+            message_rate_limit: provider.messageRateLimit,
+            rules: provider.effects.map(({ rule, action, until, reply }) => ({
+              rule,
+              action: actionText(action),
+              until: epochSeconds(until),
+              reply,
+            })),
+          },
   }
 }
 

@@ -44,8 +44,8 @@ function outcomeVerdict({ delivery }: DomainFacts): Verdict {
   return isLookUp ? 'unknown' : 'wrong'
 }
 
-function outcomeText({ delivery, settings }: DomainFacts): string {
-  const { outcome, status, route, relay } = delivery
+function outcomeText({ delivery }: DomainFacts): string {
+  const { outcome, status, route, relay, settings } = delivery
   const { status: code, reason, tls } = status
   if (route.transport === 'discard') return `discarded: ${reason}`
   switch (outcome) {

@@ -1,14 +1,15 @@
 /** Findings about the way of mail to a domain: MX records, hosts with their handshakes, TLSA records, MTA-STS, TLS-RPT, limits. Pure. */
+import { actionText } from '../config/values/provider-table.ts'
 import { tlsaText, usableRecords, type DaneDigest } from '../delivery/dane/tlsa.ts'
 import { isExpired } from '../delivery/sts/sts-decision.ts'
 import { namesExchanger } from '../delivery/sts/sts-record.ts'
 import { relayName } from '../delivery/smtp/host-session.ts'
 import { healthOf, rateText, stateText } from '../presentation/destination-state.ts'
-import { span } from '../presentation/text.ts'
+import { relative, span } from '../presentation/text.ts'
 import type { StsPolicy } from '../store/tls/sts-policy.ts'
 import { DAY, type Instant } from '../system/clock.ts'
 import type { HostFacts } from './delivery-rehearsal.ts'
-import type { DomainFacts, ExchangerFacts } from './domain-facts.ts'
+import type { DomainFacts, ExchangerFacts, ProviderFacts } from './domain-facts.ts'
 import { note, ok, unknown, wrong, type Finding } from './finding.ts'
 import { tlsText, wayOut } from './mail-now.ts'
 
@@ -33,6 +34,7 @@ export function routeFindings(facts: DomainFacts, digests: readonly DaneDigest[]
     ]),
     ...(exchangers === null ? [] : [stsFinding(exchangers, facts), tlsrptFinding(exchangers)]),
     limitsFinding(facts),
+    ...(facts.provider === null ? [] : [providerFinding(facts.provider, checkedAt)]),
   ]
 }
 
@@ -97,7 +99,7 @@ function tlsaFindings({ host, tls, tlsa }: HostFacts, port: number, digests: rea
   }
 }
 
-function stsFinding({ sts, mx }: ExchangerFacts, { settings, checkedAt, delivery }: DomainFacts): Finding {
+function stsFinding({ sts, mx }: ExchangerFacts, { checkedAt, delivery }: DomainFacts): Finding {
   const { announced, kept, published } = sts
   const alive = kept !== undefined && !isExpired(kept, checkedAt)
   const left = kept === undefined ? 0 : kept.expiresAt - checkedAt
@@ -114,7 +116,7 @@ function stsFinding({ sts, mx }: ExchangerFacts, { settings, checkedAt, delivery
   if (published === undefined || 'reason' in published)
     return wrong('MTA-STS', `id ${announced.id} is announced, but its policy cannot be fetched: ${published?.reason ?? ''}${keptText}`)
   const isFollowed = published.mode === 'none' || delivery.hops.some((hop) => hop.sts !== null)
-  const text = `${policyText(published)}${isFollowed ? '' : `; not followed (smtp_tls_mta_sts = ${settings.smtp_tls_mta_sts})`}`
+  const text = `${policyText(published)}${isFollowed ? '' : `; not followed (smtp_tls_mta_sts = ${delivery.settings.smtp_tls_mta_sts})`}`
   const unnamed =
     mx.kind === 'found' ? mx.records.map(({ exchange }) => exchange).filter((name) => !namesExchanger(published.mx, name)) : []
   if (published.mode === 'none') return note('MTA-STS', text)
@@ -137,7 +139,18 @@ function tlsrptFinding({ tlsrpt }: ExchangerFacts): Finding {
   }
 }
 
-function limitsFinding({ settings, destination, checkedAt }: DomainFacts): Finding {
+function providerFinding({ name, concurrencyLimit, messageRateLimit, effects }: ProviderFacts, now: Instant): Finding {
+  const limits = [
+    `${concurrencyLimit === 0 ? 'any number of' : concurrencyLimit} deliveries at once to all its destinations`,
+    ...(messageRateLimit > 0 ? [`at most ${messageRateLimit} a minute`] : []),
+  ]
+  const rules = effects.map(
+    ({ rule, action, until, reply }) => `; rule ${rule}: ${actionText(action)}, ends ${relative(until, now)}: ${reply}`,
+  )
+  return (effects.length === 0 ? ok : note)('provider', `${name}: ${limits.join(', ')}${rules.join('')}`)
+}
+
+function limitsFinding({ delivery: { settings }, destination, checkedAt }: DomainFacts): Finding {
   const { destination_concurrency_limit: most, destination_recipient_limit: recipients } = settings
   const { destination_message_rate_limit: rate, destination_rate_delay: delay } = settings
   const { live } = destination

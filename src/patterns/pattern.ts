@@ -5,6 +5,7 @@ import { UnsupportedSyntax } from './octet-class.ts'
 import { translatePcre } from './pcre-syntax.ts'
 import { translatePosix } from './posix-syntax.ts'
 
+/** Type of the table that a pattern is from (regexp_table(5), pcre_table(5)). */
 export type PatternType = 'regexp' | 'pcre'
 
 /** Octets of the groups of a match by number; the whole match is 0. A group that matched nothing is empty. */
@@ -26,6 +27,7 @@ const KNOWN: Readonly<Record<PatternType, { readonly defaults: string; readonly 
   pcre: { defaults: 'is', flags: 'imsxAEU' },
 }
 
+/** A compiled pattern. */
 export class Pattern {
   readonly expression: Expression
   readonly #compiled: RE2JS

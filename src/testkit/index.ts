@@ -36,6 +36,8 @@ export type { OptionName } from '../config/options.ts'
 export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from '../delivery/delivery-agent.ts'
 export type { PeerCertificate, TlsConnection } from '../delivery/tls/tls-connection.ts'
 export type { SigningResult } from '../dkim/message-signing.ts'
+export type { RuleAction } from '../config/values/provider-table.ts'
+export type { LiveProvider, RuleEffect } from '../store/provider-state.ts'
 export type { TlsPolicyFailure } from '../delivery/tls/policy-failure.ts'
 export type { Notify, Ret } from '../mail/envelope.ts'
 export type {

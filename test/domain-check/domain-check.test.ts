@@ -193,6 +193,8 @@ async function check(domain: string): Promise<DomainReport> {
     clock: world.clock,
     random: seededRandom(7),
     reader: world.reader,
+    providerOf: (name) => world.reader.providerOf(name),
+    effectsOf: async (provider) => (await world.reader.providerRecords()).find((one) => one.provider === provider)?.effects ?? [],
     destination: async (name) => ({ live: live.find(({ destination }) => destination === name), record: undefined }),
   }).finally(() => (progress.done = true))
   while (!progress.done) await world.advance(1)
@@ -212,6 +214,7 @@ beforeAll(async () => {
     smtp_bind_address: OURS,
     smtp_helo_name: 'relay.us.example',
     smtp_skip_5xx_greeting: false,
+    provider: { big: { mx: ['.mail.provider.example'], provider_concurrency_limit: 5, provider_message_rate_limit: 600 } },
     destination: { 'provider.example': { destination_concurrency_limit: 5, destination_message_rate_limit: 100 } },
     dkim: { 'us.example': { keys: [`e1:${key}`] } },
     transport_maps: {

@@ -36,7 +36,9 @@ async function openedReader(shell: Shell, loaded: LoadedConfig): Promise<QueueRe
   }
 }
 
-function settingsOf(loaded: LoadedConfig): Omit<DomainCheckDeps, 'net' | 'clock' | 'random' | 'reader' | 'destination'> {
+function settingsOf(
+  loaded: LoadedConfig,
+): Omit<DomainCheckDeps, 'net' | 'clock' | 'random' | 'reader' | 'destination' | 'providerOf' | 'effectsOf'> {
   const { config } = loaded
   const preparation = prepare(loaded, null)
   if (preparation.kind === 'refused') throw new CommandError(EX.config, preparation.problems.map(problemLine).join('\n'))
@@ -69,6 +71,8 @@ async function check(shell: Shell, given: string, { from, json }: DomainOptions,
       clock: shell.clock,
       random: shell.random,
       reader: reader ?? { stsPolicy: () => Promise.resolve(undefined) },
+      providerOf: async (name) => (await reader?.providerOf(name)) ?? null,
+      effectsOf: async (provider) => (await reader?.providerRecords())?.find((one) => one.provider === provider)?.effects ?? [],
       destination: (name) => stateOf(shell, loaded, reader, name),
     })
     const report = domainReport(facts, config)
