@@ -40,6 +40,11 @@ export class StoreUnavailable extends Error {
   readonly exitCode: number = 75
 }
 
+/** An I/O error or damage kept the store from reading what was asked for. Other calls may succeed. */
+export class ReadFailed extends StoreUnavailable {
+  override readonly name = 'ReadFailed'
+}
+
 /** Another node has taken this one over: its leases have ended, and it cannot change the queue any more. */
 export class Fenced extends StoreUnavailable {
   override readonly name = 'Fenced'

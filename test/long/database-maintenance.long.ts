@@ -16,10 +16,15 @@ const MEASURED = 30_000
 /** Two nodes whose clients submit as fast as they can. */
 async function busyCluster(clients: number): Promise<{ readonly cluster: NodeCluster; readonly nodes: readonly ClusterNode[] }> {
   const cluster = await NodeCluster.open({ node_lease: '10s', default_destination_concurrency_limit: '20' })
-  const nodes = await cluster.startAll('n1', 'n2')
-  await cluster.shared('n1', 'n2')
-  for (const { load } of nodes) load.start(clients, recipientOf)
-  return { cluster, nodes }
+  try {
+    const nodes = await cluster.startAll('n1', 'n2')
+    await cluster.shared('n1', 'n2')
+    for (const { load } of nodes) load.start(clients, recipientOf)
+    return { cluster, nodes }
+  } catch (error) {
+    await cluster.close()
+    throw error
+  }
 }
 
 const deliveredBy = (cluster: NodeCluster): number => cluster.far.reduce((sum, { delivered }) => sum + delivered.size, 0)

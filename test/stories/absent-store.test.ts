@@ -5,7 +5,7 @@
 import { createTransport } from 'nodemailer'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
-import { StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
+import { ReadFailed, StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
 import { createObservedWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldConfig } from '../../src/testkit/world-options.ts'
 
@@ -17,8 +17,8 @@ interface Trouble {
   readonly kind: 'memory' | 'sqlite'
   /** Index of the chunk whose first read begins the trouble. */
   readonly chunk?: number
-  /** True when only this chunk cannot be read, for ever; else the whole store is away for a minute. */
-  readonly isDamage?: boolean
+  /** `all` calls fail for a minute; `reads` of contents do; or only this chunk cannot be read, for ever. */
+  readonly what?: 'all' | 'reads' | 'damage'
   readonly config?: WorldConfig
   readonly text?: string
 }
@@ -33,7 +33,7 @@ afterEach(async () => {
 const CALLS: ReadonlySet<string> = new Set<keyof QueueStore>(['readChunk', 'ping', 'settle', 'giveBack', 'claimDue', 'enqueue', 'stage'])
 
 /** A store without trouble until a chunk is read, and the number of these reads. */
-function troubled(store: QueueStore, now: () => number, { chunk = 0, isDamage = false }: Trouble) {
+function troubled(store: QueueStore, now: () => number, { chunk = 0, what = 'all' }: Trouble) {
   const state = { reads: 0, backAt: 0 }
   const failing = new Proxy(store, {
     get(target, name: keyof QueueStore) {
@@ -42,8 +42,10 @@ function troubled(store: QueueStore, now: () => number, { chunk = 0, isDamage = 
       if (!CALLS.has(name)) return method.bind(target) as unknown
       return (...args: readonly unknown[]): unknown => {
         const isRead = name === 'readChunk' && args[1] === chunk
-        if (isRead && ++state.reads === 1 && !isDamage) state.backAt = now() + MINUTE
-        if (now() < state.backAt || (isRead && isDamage)) return Promise.reject(new StoreUnavailable('the database cannot be reached'))
+        if (isRead && ++state.reads === 1 && what !== 'damage') state.backAt = now() + MINUTE
+        if (isRead && what === 'damage') return Promise.reject(new ReadFailed('I/O error'))
+        if (now() < state.backAt && (what === 'all' || name === 'readChunk'))
+          return Promise.reject(new StoreUnavailable('the database cannot be reached'))
         return Reflect.apply(method, target, args)
       }
     },
@@ -73,8 +75,8 @@ async function waitingMail(trouble: Trouble) {
 }
 
 describe.each(['memory', 'sqlite'] as const)('a queue in %s', (kind) => {
-  test('that is away for a minute delivers the mail when it is back', async () => {
-    const { world, outcomes } = await waitingMail({ kind })
+  test.each(['all', 'reads'] as const)('that refuses %s for a minute delivers the mail after it', async (what) => {
+    const { world, outcomes } = await waitingMail({ kind, what })
     await world.advance('358s')
     expect(outcomes(ANN)).toEqual([[0, 'deferred', '4.2.1']])
     await world.advance('2s')
@@ -109,7 +111,7 @@ describe.each(['memory', 'sqlite'] as const)('a queue in %s', (kind) => {
   })
 
   test('that commits but cannot return one content defers this message, with growing waits, and accepts mail', async () => {
-    const { world, outcomes, reads } = await waitingMail({ kind, isDamage: true })
+    const { world, outcomes, reads } = await waitingMail({ kind, what: 'damage' })
     await world.advance('1h')
     const unread = outcomes(ANN).slice(1)
     expect(unread.map(([at]) => at)).toEqual([300, 900, 2100])

@@ -4,7 +4,7 @@
  */
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, LeasedRecipient } from '../../mail/message.ts'
-import { StoreUnavailable, type QueueStore } from '../../store/queue-store.ts'
+import { ReadFailed, StoreUnavailable, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
 
@@ -14,13 +14,13 @@ export interface UnreadContentDeps {
   readonly storeHealth: StoreHealth
 }
 
-/** Number of reads, and the pause between them, after which a store that commits has an unreadable content. */
+/** Number of reads that fail with ReadFailed after which a content is unreadable, and the pause between two reads. */
 const READS = 3
 const PAUSE: Duration = SECOND
 
 /**
- * Recipients without an outcome, because the content could not be read for a while. Resolves when the store commits again. Empty when a
- * store that commits still cannot return the content: then the outcome is a deferral, whose waits grow. Rejects as retryUntilCommitted.
+ * Recipients without an outcome, because the content could not be read for a while. Resolves when the store commits and reads again. Empty
+ * when only this content stays unreadable: then the outcome is a deferral, whose waits grow. Rejects as retryUntilCommitted.
  */
 export async function unreadRecipients(
   deps: UnreadContentDeps,
@@ -31,8 +31,7 @@ export async function unreadRecipients(
   const unread = recipients.filter(({ id }) => outcomes.get(id)?.unreadChunk !== undefined)
   const [chunk] = unread.map(({ id }) => outcomes.get(id)?.unreadChunk)
   if (chunk === undefined) return []
-  for (let n = 1; n <= READS; n++) {
-    if (n > 1) await sleep(clock, PAUSE, storeHealth.abandoned)
+  for (let failures = 0; failures < READS;) {
     await storeHealth.retryUntilCommitted(() => store.ping())
     try {
       await store.readChunk(message.contentId, chunk)
@@ -40,7 +39,10 @@ export async function unreadRecipients(
     } catch (error) {
       // The next delivery reports a content that is damaged for good.
       if (!(error instanceof StoreUnavailable)) return unread
+      if (storeHealth.abandoned.aborted) throw error
+      if (error instanceof ReadFailed) failures++
     }
+    await sleep(clock, PAUSE, storeHealth.abandoned)
   }
   return []
 }

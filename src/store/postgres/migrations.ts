@@ -45,11 +45,13 @@ export interface Schema {
   readonly oldestKnown: number
 }
 
-/** Runs `work` in a transaction that one process at a time runs. */
+/** Runs `work` in a transaction that one process at a time runs, however long the others take. */
 async function alone<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
   await connection.command('begin')
   try {
+    await connection.command('set local lock_timeout = 0')
     await connection.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await connection.command('set local lock_timeout to default')
     const result = await work()
     await connection.command('commit')
     return result

@@ -27,6 +27,20 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => 
   })
   afterAll(() => rmSync(next, { recursive: true, force: true }))
 
+  test('a node that starts waits for one that creates the tables', async () => {
+    const url = urlOf(await server().createDatabase('created'))
+    const creating = await connectTo(url)
+    onTestFinished(() => creating.end())
+    await creating.command('begin')
+    await creating.query('select pg_advisory_xact_lock($1)', [0x64656664])
+    const opening = openPostgresStore({ url, durability: 'primary', labels: labels('n1', '1.0.0'), clock: systemClock })
+    onTestFinished(async () => (await opening).destroy())
+    // Longer than lock_timeout.
+    await new Promise((resolve) => void setTimeout(resolve, 2_000))
+    await creating.command('commit')
+    expect(await opening).toMatchObject({ created: true })
+  })
+
   test('old and new nodes share the queue until the upgrade is finished, which waits for the last old node', async () => {
     const url = urlOf(await server().createDatabase('upgraded'))
     const direct = await connectTo(url)

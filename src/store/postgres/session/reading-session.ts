@@ -1,7 +1,7 @@
 /** The session of reads that need no transaction. It is opened at its first use, and again after a loss. Reads overlap. */
 import type { Connection, Parameter, Statements } from './database-connection.ts'
 import { DatabaseAway } from './database-errors.ts'
-import { databaseAway, failureKind } from './sql-errors.ts'
+import { failureKind, readFailed } from './sql-errors.ts'
 
 export class ReadingSession implements Statements {
   readonly #connect: () => Promise<Connection>
@@ -20,7 +20,7 @@ export class ReadingSession implements Statements {
     } catch (error) {
       const kind = failureKind(error)
       if (kind === 'lost') connection.destroy()
-      throw kind === 'call' ? error : databaseAway(error)
+      throw kind === 'call' ? error : readFailed(error)
     }
   }
 

@@ -2,7 +2,7 @@
 import { DatabaseError } from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
 import { MOVED_AWAY } from '../../move-store.ts'
-import { StoreUnavailable } from '../../queue-store.ts'
+import { ReadFailed, StoreUnavailable } from '../../queue-store.ts'
 import { DatabaseAway } from './database-errors.ts'
 
 /**
@@ -54,6 +54,15 @@ export const rejected = (cause: unknown): Error => {
 
 export const LOCK_HELD =
   'the queue cannot be written: another session of the database holds a lock on its tables or rows (pg_locks lists them): end that session, or wait'
+
+/** Classes: I/O error of the system, and damaged data or indexes. */
+const UNREADABLE = /^(58|XX)/
+
+/** The error for the callers of a read that failed. */
+export const readFailed = (cause: unknown): StoreUnavailable =>
+  cause instanceof DatabaseError && UNREADABLE.test(cause.code ?? '')
+    ? new ReadFailed(`the queue cannot be read: ${errorMessage(cause)}`, { cause })
+    : databaseAway(cause)
 
 /** The error for the callers of the store, when the database cannot commit. */
 export const databaseAway = (cause: unknown): DatabaseAway => {
