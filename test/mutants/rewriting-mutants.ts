@@ -16,7 +16,7 @@ export const REWRITING_MUTANTS: readonly Mutant[] = [
     "if (address !== '') this.#addCopy(address, 'always_bcc')",
     "if (address === '') this.#addCopy(address, 'always_bcc')",
   ),
-  mutant('duplicates are kept', RECIPIENTS, 'if (this.#keys.has(key.toLowerCase())) return\n', ''),
+  mutant('duplicates are kept', RECIPIENTS, 'if (this.#keys.has(key)) return\n', ''),
   mutant(
     'an alias of an alias stays',
     'rewriting/virtual-aliases.ts',

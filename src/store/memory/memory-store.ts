@@ -3,11 +3,8 @@
  * event loop, so it is atomic as the port requires.
  */
 import type { Instant } from '../../system/clock.ts'
-import type { ClockRecord } from '../../system/queue-clock.ts'
 import { applyOperation, depart } from './operate.ts'
 import {
-  accessId,
-  addToken,
   emptyQueue,
   isKept,
   newMessage,
@@ -17,18 +14,11 @@ import {
   type HeldMessage,
   type HeldRecipient,
   type MemoryQueue,
-  membersOf,
-  providersOf,
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
-import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
-import type { AccessEntry, AccessSubject } from '../access-entry.ts'
-import type { AccessToken } from '../access-token.ts'
-import type { ProviderRecord } from '../provider-state.ts'
-import type { StsNote, StsPolicy } from '../tls/sts-policy.ts'
-import type { CountedResult, Day, ReportClaim, TlsResult } from '../tls/tls-report.ts'
-import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
+import { keepRequest, noteOperated, pruneOperations } from './held-operations.ts'
+import type { OperationRound } from '../audit-log.ts'
 import { isMethod } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
 import { enter, lease, settleOne } from './recipient-states.ts'
@@ -47,7 +37,7 @@ import {
   type RecipientId,
 } from '../../mail/message.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
-import { MemoryEvents } from './memory-events.ts'
+import { MemoryRecords } from './memory-records.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
@@ -102,7 +92,7 @@ function fenced(store: QueueStore, owner: QueueOwner): QueueStore {
   })
 }
 
-class MemoryStore extends MemoryEvents implements QueueStore {
+class MemoryStore extends MemoryRecords implements QueueStore {
   readonly #queue: MemoryQueue
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
@@ -358,10 +348,6 @@ class MemoryStore extends MemoryEvents implements QueueStore {
     this.#owner.destination(record)
   }
 
-  async saveClock(record: ClockRecord): Promise<void> {
-    this.#queue.clock = record
-  }
-
   // --- operators and housekeeping
 
   async operate(operations: readonly MessageOperation[], round?: OperationRound) {
@@ -396,108 +382,6 @@ class MemoryStore extends MemoryEvents implements QueueStore {
 
   async tally(largest: number): Promise<QueueTally> {
     return tallyOf(this.#queue, largest)
-  }
-
-  async audit(record: AuditRecord): Promise<AuditId> {
-    return recordAction(this.#queue, this.#owner.id, record)
-  }
-
-  async beginOperation(operation: NewOperation): Promise<AuditId> {
-    return beginOperation(this.#queue, this.#owner.id, operation)
-  }
-
-  async endOperation(id: AuditId, end: OperationEnd): Promise<boolean> {
-    return endOperation(this.#queue, id, end)
-  }
-
-  async addToken(token: AccessToken): Promise<boolean> {
-    return addToken(this.#queue, token)
-  }
-
-  async removeToken(name: string): Promise<boolean> {
-    return this.#queue.tokens.delete(name)
-  }
-
-  async setAccess(entry: AccessEntry): Promise<void> {
-    const { accessEntries } = this.#queue
-    for (const [key, { expiresAt }] of accessEntries) if (expiresAt !== null && expiresAt < entry.addedAt) accessEntries.delete(key)
-    accessEntries.set(accessId(entry), entry)
-  }
-
-  async removeAccess(subject: AccessSubject, key: string): Promise<boolean> {
-    return this.#queue.accessEntries.delete(accessId({ subject, key }))
-  }
-
-  async keepStsPolicy(policy: StsPolicy): Promise<void> {
-    const { stsPolicies } = this.#queue
-    const known = stsPolicies.get(policy.domain)
-    if (known !== undefined && known.fetchedAt > policy.fetchedAt) return
-    stsPolicies.set(policy.domain, { ...policy, usedAt: Math.max(policy.usedAt, known?.usedAt ?? 0) })
-  }
-
-  async noteStsPolicy(note: StsNote): Promise<void> {
-    const { stsPolicies } = this.#queue
-    const known = stsPolicies.get(note.domain)
-    if (known === undefined) return
-    stsPolicies.set(note.domain, { ...known, ...note, usedAt: Math.max(known.usedAt, 'usedAt' in note ? note.usedAt : 0) })
-  }
-
-  async forgetStsPolicy(domain: string): Promise<boolean> {
-    return this.#queue.stsPolicies.delete(domain)
-  }
-
-  async joinProvider(destination: DestinationName, provider: string | null): Promise<void> {
-    if (provider === null) this.#queue.providerMembers.delete(destination)
-    else this.#queue.providerMembers.set(destination, provider)
-    // The mail may be that of another owner now.
-    const waiting = [...this.#queue.messages.values()].flatMap(({ recipients }) =>
-      recipients.filter((one) => one.destination === destination && one.state === 'waiting').map(({ dueAt }) => dueAt),
-    )
-    if (waiting.length > 0) this.#owner.due({ destination, dueAt: Math.min(...waiting), revive: false })
-    const record = this.#queue.destinations.get(destination)
-    if (record !== undefined) this.#owner.destination(record)
-  }
-
-  async providerMembers() {
-    return membersOf(this.#queue)
-  }
-
-  async saveProvider(record: ProviderRecord): Promise<void> {
-    if (record.effects.length === 0) this.#queue.providers.delete(record.provider)
-    else this.#queue.providers.set(record.provider, record)
-  }
-
-  async providers() {
-    return providersOf(this.#queue)
-  }
-
-  async keepTlsResults(source: string, results: readonly CountedResult[]): Promise<void> {
-    this.#queue.tlsReports.keepTlsResults(source, results)
-  }
-
-  async tlsReportsDue(day: Day): Promise<readonly string[]> {
-    return this.#queue.tlsReports.tlsReportsDue(day)
-  }
-
-  async claimTlsReport(claim: ReportClaim): Promise<boolean> {
-    return this.#queue.tlsReports.claimTlsReport(claim)
-  }
-
-  async tlsResults(day: Day, domain: string): Promise<readonly TlsResult[]> {
-    return this.#queue.tlsReports.tlsResults(day, domain)
-  }
-
-  async endTlsReport(report: Parameters<QueueStore['endTlsReport']>[0]): Promise<void> {
-    this.#queue.tlsReports.endTlsReport(report)
-  }
-
-  async pruneTlsReports(before: Day): Promise<void> {
-    this.#queue.tlsReports.pruneTlsReports(before)
-  }
-
-  async tokenUsed(name: string, hour: Instant): Promise<void> {
-    const token = this.#queue.tokens.get(name)
-    if (token !== undefined) this.#queue.tokens.set(name, { ...token, lastUsedAt: Math.max(token.lastUsedAt ?? 0, hour) })
   }
 
   async prune({ historyBefore, historyCount, trashBefore, requestsBefore }: Parameters<QueueStore['prune']>[0]) {
