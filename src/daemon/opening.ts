@@ -224,7 +224,7 @@ export class Opening {
       isShared: node !== null,
     })
     this.#wakeSender = () => sender.wake()
-    const ignore = outbox.onPublished(this.#wakeSender)
+    const ignore = outbox.onPublished((isChange) => (isChange ? sender.wake() : sender.published()))
     sender.start()
     this.#closing.push(async () => {
       ignore()

@@ -24,8 +24,9 @@ export interface OutboxUpkeepDeps {
   readonly isShared: boolean
 }
 
-/** Time in which events are collected before subscribers are told of them. */
+/** Time in which events are collected before subscribers are told of them: of the first ones, and under load. */
 const COLLECTED: Duration = 10
+const COLLECTED_UNDER_LOAD: Duration = 100
 /** Interval at which a node looks for subscriptions and events of other nodes. */
 const LOOK_EVERY: Duration = SECOND
 /** Number of new events after which the limits are applied at once. */
@@ -36,7 +37,9 @@ export class OutboxUpkeep {
   readonly #tasks = new TaskSet((error) => {
     throw error
   })
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<(isChange: boolean) => void>()
+  /** Time of the last publication, on the monotonic clock. */
+  #publishedAt: Duration = -COLLECTED_UNDER_LOAD
   #collecting: Timer | null = null
   #looking: Timer | null = null
   #pruning: Timer | null = null
@@ -79,7 +82,7 @@ export class OutboxUpkeep {
     }
     await this.refresh()
     this.#isConfigured = true
-    this.#tell()
+    this.#tell(true)
   }
 
   /** Enables the subscriptions that the final step of a move had disabled when its process ended. */
@@ -94,8 +97,11 @@ export class OutboxUpkeep {
     await this.#deps.recorder.refresh(this.#deps.store)
   }
 
-  /** Adds a listener, called when events can be pulled, or subscriptions have changed. Returns a function that removes it. */
-  onPublished(listener: () => void): () => void {
+  /**
+   * Adds a listener, called when events can be pulled, and with true when subscriptions have changed. Returns a function that removes
+   * it.
+   */
+  onPublished(listener: (isChange: boolean) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -109,8 +115,12 @@ export class OutboxUpkeep {
   #recorded(): void {
     if (this.#isStopped) return
     if (++this.#sincePruning === PRUNE_AFTER) this.#run(() => this.#prune())
-    this.#collecting ??= this.#deps.clock.after(COLLECTED, () => {
+    if (this.#collecting !== null) return
+    const { clock } = this.#deps
+    const rest = this.#publishedAt + COLLECTED_UNDER_LOAD - clock.monotonic()
+    this.#collecting = clock.after(Math.max(COLLECTED, rest), () => {
       this.#collecting = null
+      this.#publishedAt = clock.monotonic()
       this.#run(() => this.#publish())
     })
   }
@@ -118,11 +128,11 @@ export class OutboxUpkeep {
   /** The store answers after the commit of the calls before, so that readers see the events. */
   async #publish(): Promise<void> {
     while (!this.#isStopped && (await this.#deps.store.numberEvents())) await this.#pause()
-    this.#tell()
+    this.#tell(false)
   }
 
-  #tell(): void {
-    for (const listener of this.#listeners) listener()
+  #tell(isChange: boolean): void {
+    for (const listener of this.#listeners) listener(isChange)
   }
 
   /** Lets another node that numbers events finish. */

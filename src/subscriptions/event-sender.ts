@@ -47,6 +47,10 @@ export class EventSender {
   readonly #busy = new Set<string>()
   /** Obstacles that were logged, by name. */
   readonly #obstacles = new Map<string, string>()
+  /** Names of those that wait for their next try. */
+  readonly #waiting = new Set<string>()
+  /** Number of subscriptions that are sent from here, as last read. */
+  #active = 0
   /** Names of those that were to be sent meanwhile. */
   readonly #again = new Set<string>()
   /** Fires at the next try of a subscription that waits. */
@@ -73,7 +77,13 @@ export class EventSender {
     await this.#tasks.settled()
   }
 
-  /** Sends what can be sent now. Called when there may be new events. */
+  /** Sends new events. Costs nothing while no subscription can take them: each is being sent, or waits for its next try. */
+  published(): void {
+    for (const name of this.#busy) this.#again.add(name)
+    if (this.#isLooking || this.#busy.size + this.#waiting.size < this.#active) this.wake()
+  }
+
+  /** Sends what can be sent now. Called when subscriptions may have changed. */
   wake(): void {
     if (this.#isStopping) return
     if (this.#isLooking) this.#isAsked = true
@@ -96,7 +106,9 @@ export class EventSender {
     try {
       do {
         this.#isAsked = false
-        for (const subscription of await this.#deps.store.subscriptions()) this.#begin(subscription)
+        const subscriptions = await this.#deps.store.subscriptions()
+        this.#active = 0
+        for (const subscription of subscriptions) this.#begin(subscription)
       } while (this.#isAsked && !this.#isStopping)
     } finally {
       this.#isLooking = false
@@ -109,6 +121,7 @@ export class EventSender {
     const obstacle = this.#deps.obstacle(subscription)
     this.#tellObstacle(name, obstacle)
     if (obstacle !== null) return
+    this.#active++
     if (this.#busy.has(name)) return void this.#again.add(name)
     this.#busy.add(name)
     const ended = (): void => {
@@ -127,9 +140,13 @@ export class EventSender {
   }
 
   async #work(subscription: Subscription): Promise<void> {
+    this.#waiting.delete(subscription.name)
     await this.#sendParked(subscription)
     for (let { progress } = subscription; !this.#isStopping;) {
-      if (progress.dueAt !== null && progress.dueAt > this.#deps.clock.now()) return this.#alarm.expect(progress.dueAt)
+      if (progress.dueAt !== null && progress.dueAt > this.#deps.clock.now()) {
+        this.#waiting.add(subscription.name)
+        return this.#alarm.expect(progress.dueAt)
+      }
       const pulled = await this.#deps.store.pullEvents(subscription.name, READ_AT_ONCE)
       if (pulled === null) return
       const next = pulled.cursor === progress.cursor ? await this.#sendPulled(subscription, progress, pulled) : undefined

@@ -86,6 +86,20 @@ test('listeners are called once for events that are recorded together, when they
   expect(published).toHaveLength(1)
 })
 
+test('under load, listeners are called ten times a second', async () => {
+  const { outbox, record, advance } = upkeepOf({ events: { app: {} } })
+  await outbox.start()
+  let published = 0
+  outbox.onPublished(() => published++)
+  for (let n = 0; n < 100; n++) {
+    await record()
+    await advance(10)
+  }
+  await advance(100)
+  expect(published).toBeGreaterThanOrEqual(10)
+  expect(published).toBeLessThanOrEqual(12)
+})
+
 test('events beyond their age and number are deleted', async () => {
   const { outbox, record, kept, advance } = upkeepOf({ events: { app: {} }, limit: 3 })
   await outbox.start()

@@ -20,7 +20,9 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   const machine = new VirtualClock({})
   const clock = new QueueClock(machine)
   const driver = new TimeDriver(machine, {})
-  const { store, reader } = openMemoryStore()
+  const { store: queue, reader } = openMemoryStore()
+  let looks = 0
+  const store = Object.assign(Object.create(queue) as typeof queue, { subscriptions: () => (looks++, queue.subscriptions()) })
   await store.subscribe({ name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
   const sent: { readonly at: number; readonly type: string; readonly id: string; readonly data: unknown }[] = []
   const notes: string[] = []
@@ -44,7 +46,18 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   onTestFinished(() => sender.stop())
   const record = (...types: readonly EventType[]) => store.recordEvents(types.map((type) => ({ type, at: clock.now(), data: '{}' })))
   const lose = (count: number) => store.pruneEvents({ before: 0, count })
-  return { sender, store, reader, sent, notes, state, record, lose, advance: (time: number) => driver.runUntil(machine.now() + time) }
+  return {
+    sender,
+    store,
+    reader,
+    looks: () => looks,
+    sent,
+    notes,
+    state,
+    record,
+    lose,
+    advance: (time: number) => driver.runUntil(machine.now() + time),
+  }
 }
 
 test('the events behind a loss are sent at once', async () => {
@@ -122,4 +135,29 @@ test('a target that hangs holds up no event of mail, and is told how many it mis
   // The event that was being sent was deleted, too.
   expect(sent[1]?.data).toEqual({ from: 1, to: 21, count: 21 })
   expect((await store.subscriptions())[0]?.progress.cursor).toBe(31)
+})
+
+test('new events lead to no call of the store while the target hangs, or is tried later', async () => {
+  const hanging = Promise.withResolvers<TargetAnswer>()
+  const { sender, sent, looks, record, advance } = await senderOf({ answers: [hanging.promise, DOWN] })
+  const publish = async (times: number) => {
+    const before = looks()
+    for (let n = 0; n < times; n++) {
+      await record('message.accepted')
+      sender.published()
+      await advance(10)
+    }
+    return looks() - before
+  }
+  sender.start()
+  await advance(SECOND)
+  expect(await publish(1)).toBe(1)
+  expect(await publish(50)).toBe(0)
+  hanging.resolve(OK)
+  await advance(10)
+  // The next try has failed.
+  expect(await publish(50)).toBeLessThan(3)
+  await advance(MINUTE)
+  expect(sent.filter(({ type }) => type === 'message.accepted').length).toBeGreaterThan(100)
+  expect(await publish(2)).toBe(2)
 })

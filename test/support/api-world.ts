@@ -22,7 +22,7 @@ export class ApiWorld {
     const { relay, store, reader, clock } = queue
     const events = new Events(() => clock.now())
     const { recorder } = relay
-    const outbox = { onPublished: (listener: () => void) => this.published?.onPublished(listener) ?? (() => undefined) }
+    const outbox = { onPublished: (listener: (isChange: boolean) => void) => this.published?.onPublished(listener) ?? (() => undefined) }
     const operations = new Operations({
       recorder,
       store,

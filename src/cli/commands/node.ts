@@ -143,6 +143,9 @@ recipients in its active queue, BEAT the time since its last sign of life, NUMBE
     withNodes(shell, command, (opened) => undrain(shell, name, opened)),
   )
   subcommand(parent, 'forget <name>', 'remove a node that has failed, when no other node runs that would do it')
-    .addHelpText('after', '\nWatches the node for node_lease first, and refuses while it beats (exit code 75).')
+    .addHelpText(
+      'after',
+      '\nWatches the node for node_lease first, and refuses while it beats (exit code 75). Its [events] tables count no more: a\nsubscription that no other node has in its configuration is removed.',
+    )
     .action((name: string, _options: unknown, command: Command) => withNodes(shell, command, (opened) => forget(shell, name, opened)))
 }

@@ -1,5 +1,7 @@
 /** One subscription to events: its state, the events that its target refused, and the replay of events in its steps. */
 import type { ParkedJson, SubscriptionJson } from '../../api/queries/subscriptions.ts'
+import { EVENT_TYPES } from '../../events/event-types.ts'
+import { selectedTypes } from '../../events/event-filter.ts'
 import { replayArguments, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { formatDuration } from '../../system/duration.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -50,6 +52,8 @@ const sinceForm = (view: View, { name, to }: SubscriptionJson): Html | null =>
         <button type="submit">Replay…</button>
       </form>`
 
+const allTypes = (types: readonly string[]): boolean => selectedTypes(types).length === EVENT_TYPES.length
+
 const listed = (patterns: readonly string[], otherwise: string): string => (patterns.length === 0 ? otherwise : patterns.join(', '))
 
 export function subscriptionScreen(view: View, { subscription, parked, after, replayed }: SubscriptionFacts): Screen {
@@ -79,7 +83,7 @@ export function subscriptionScreen(view: View, { subscription, parked, after, re
       ['tries', triesOf(view, subscription)],
       ['last answer', lastAnswer(view, subscription), 'wide'],
       ['lost', lost === 0 ? null : `${plural(lost, 'event')}, of which it is told first`],
-      ['types', listed(types, 'all')],
+      ['types', allTypes(types) ? 'all' : types.join(', ')],
       ['destinations', listed(destinations, 'all')],
       ['senders', listed(senders, 'all')],
       ['format', `${format}${batch > 1 ? `, up to ${count(batch)} events in a request` : ''}`],
@@ -132,7 +136,7 @@ export function replayScreen(view: View, replay: ReplayFacts): Screen {
       <p>${ABOUT[events.kind]}</p>
       ${facts([
         ['events', html`<strong>${count(number)}</strong>`],
-        ['selected', types.length === 0 ? null : `those of the types ${types.join(', ')}`, 'wide'],
+        ['selected', allTypes(types) ? null : `those of the types ${types.join(', ')}`, 'wide'],
         ['sent to', to, 'wide'],
         ['state', state === 'disabled' ? 'disabled: it is enabled by this' : null],
         ['of the last', since],

@@ -1,7 +1,7 @@
 /** Writes events, in the transaction of what happened. Only types that a subscription wants are written. */
 import type { Database } from 'better-sqlite3'
 import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
-import type { NewEvent } from '../../../events/kept-event.ts'
+import type { EventSeq, NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type MessageId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
 import { typesWanted, type SubscriptionRow } from '../../outbox/subscription-row.ts'
@@ -16,6 +16,9 @@ interface AboutMessage {
 
 export class EventRows {
   readonly #insert
+  readonly #newest
+  /** Number of the newest event; null when it has to be read. */
+  #last: EventSeq | null = null
   readonly #subscriptions
   /** Null when they have to be read. */
   #wanted: ReadonlySet<EventType> | null = null
@@ -23,7 +26,8 @@ export class EventRows {
   #latest: Instant
 
   constructor(db: Database) {
-    this.#insert = db.prepare<[Instant, string, string]>(sql.insertEvent)
+    this.#insert = db.prepare<[EventSeq, Instant, string, string]>(sql.insertEvent)
+    this.#newest = db.prepare<[], EventSeq | null>(sql.lastEvent).pluck()
     this.#subscriptions = db.prepare<[], SubscriptionRow>(sql.subscriptions)
     this.#latest = db.prepare<[], Instant>(sql.timeOfClock).pluck().get() ?? 0
   }
@@ -33,9 +37,10 @@ export class EventRows {
     return this.#wanted
   }
 
-  /** Called when subscriptions were changed, or such a change may have been rolled back. */
+  /** Called when subscriptions were changed, or changes may have been rolled back. */
   forgetWanted(): void {
     this.#wanted = null
+    this.#last = null
   }
 
   /** Notes that the queue was used at a time, for events without a time of their own. */
@@ -47,8 +52,14 @@ export class EventRows {
     if (events === undefined) return
     for (const { type, at, data } of events) {
       this.passed(at)
-      if (this.wanted.has(type)) this.#insert.run(at, type, data)
+      if (this.wanted.has(type)) this.#add(at, type, data)
     }
+  }
+
+  #add(at: Instant, type: EventType, data: string): void {
+    const seq = (this.#last ?? this.#newest.get() ?? 0) + 1
+    this.#insert.run(seq, at, type, data)
+    this.#last = seq
   }
 
   removed(message: AboutMessage, leftAt: Instant): void {
@@ -66,7 +77,7 @@ export class EventRows {
     members: Omit<EventData[T], 'queue_id' | 'sender'>,
   ): void {
     const data = { queue_id: queueIdOf({ id, createdAt }), sender, ...members }
-    this.#insert.run(Math.max(earliest, this.#latest), type, JSON.stringify(data))
+    this.#add(Math.max(earliest, this.#latest), type, JSON.stringify(data))
   }
 
   wantedTypes(): EventType[] {

@@ -1,7 +1,6 @@
 /** SQL statements of the outbox: events, subscriptions, and events that targets refused. */
 
-export const insertEvent = `
-  insert into event (seq, at, type, data) values ((select coalesce(max(seq), 0) + 1 from event), ?, ?, ?)`
+export const insertEvent = 'insert into event (seq, at, type, data) values (?, ?, ?, ?)'
 const EVENT = 'select seq, at, type, data from event'
 export const eventsAfter = `${EVENT} where seq > :after order by seq limit :limit`
 export const oldestEvents = 'select seq, at from event order by seq limit :limit'
