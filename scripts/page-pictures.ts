@@ -7,7 +7,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
-import { chromium, type Browser, type Route as Intercepted } from 'playwright-core'
+import { chromium, type Browser, type Page as Tab, type Route as Intercepted } from 'playwright-core'
 import { configFrom } from '../src/config/load.ts'
 import { queueApi } from '../src/daemon/queue-api.ts'
 import { matchRoute } from '../src/http/route-table.ts'
@@ -21,6 +21,15 @@ const FOLDER = join(import.meta.dirname, '../docs/images/page')
 const BROWSER = process.env['DEFERD_TEST_BROWSER'] ?? '/usr/bin/chromium-headless-shell'
 /** Any origin: the browser asks this process, not a network. */
 const ORIGIN = 'http://page.example'
+/** Options of Chromium without which edges of letters and lines differ from run to run on a busy machine. */
+const EXACT = [
+  '--disable-gpu',
+  '--num-raster-threads=1',
+  '--disable-partial-raster',
+  '--disable-checker-imaging',
+  '--disable-lcd-text',
+  '--force-color-profile=srgb',
+]
 const SIZES = [
   { width: 360, height: 740 },
   { width: 1024, height: 768 },
@@ -96,6 +105,15 @@ function keep(name: string, picture: Uint8Array): void {
   if (!existsSync(file) || !readFileSync(file).equals(picture)) changed.push(name)
 }
 
+/** A picture that was the same twice in a row: a busy browser may not have drawn all of a screen yet. */
+async function stablePicture(tab: Tab): Promise<Buffer> {
+  for (let last = await tab.screenshot(); ;) {
+    const next = await tab.screenshot()
+    if (next.equals(last)) return next
+    last = next
+  }
+}
+
 async function draw(browser: Browser, page: Page, screens: Readonly<Record<string, string>>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of SIZES) {
@@ -105,7 +123,7 @@ async function draw(browser: Browser, page: Page, screens: Readonly<Record<strin
       const tab = await context.newPage()
       for (const [name, path] of Object.entries(screens)) {
         await tab.goto(`${ORIGIN}/${path}`)
-        keep(`${name}-${viewport.width}-${colorScheme}.png`, withPalette(await tab.screenshot()))
+        keep(`${name}-${viewport.width}-${colorScheme}.png`, withPalette(await stablePicture(tab)))
       }
       await context.close()
     }
@@ -141,7 +159,7 @@ const page = new Page({
   causes: api.causes,
   light: () => Promise.resolve({ isOk: true, text: 'commits in 1 ms' }),
 })
-const browser = await chromium.launch({ executablePath: BROWSER })
+const browser = await chromium.launch({ executablePath: BROWSER, args: EXACT })
 const wanted = process.argv.slice(2).filter((one) => !one.startsWith('-'))
 if (!isCheck && wanted.length === 0) rmSync(FOLDER, { recursive: true, force: true })
 mkdirSync(FOLDER, { recursive: true })

@@ -26,6 +26,10 @@ export function nextOf(
   return next === null || waiting === 0 ? '–' : due(view, next)
 }
 
+/** The reason of a suspension, or the reply for which a destination is closed; null for neither. */
+const wordOf = ({ state, suspend_reason: reason, last_reply: reply }: DestinationValue): string | null =>
+  state === 'suspended' ? reason : reply
+
 const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[] => [
   {
     heading: 'Destination',
@@ -42,15 +46,17 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
   },
   { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
   { heading: 'Next', cell: (one) => nextOf(view, one) },
-  {
-    heading: 'Last reply',
-    kind: 'code',
-    cell: ({ state, suspend_reason: reason, last_reply: reply }) => {
-      const text = state === 'suspended' ? reason : reply
-      return text === null ? null : html`<span class="reply">${text}</span>`
-    },
-  },
 ]
+
+/** Shown when a destination of the page has such a text. */
+const WORDS: Column<DestinationValue> = {
+  heading: 'Last reply',
+  kind: 'code',
+  cell: (one) => {
+    const text = wordOf(one)
+    return text === null ? null : html`<span class="reply">${text}</span>`
+  },
+}
 
 const filterForm = (view: View, { name, order }: DestinationsFacts['query']): Html =>
   html`<form class="filter" action="${linkTo(view, 'destinations')}" method="get">
@@ -72,7 +78,7 @@ export function destinationsScreen(view: View, { destinations, next, query }: De
     ${filterForm(view, query)}
     ${table({
       caption: 'Destinations',
-      columns: columnsOf(view, most),
+      columns: [...columnsOf(view, most), ...(destinations.some((one) => wordOf(one) !== null) ? [WORDS] : [])],
       rows: destinations,
       kind: 'where',
       empty: isFiltered ? 'No destination matches.' : 'No destination has mail, and none is dead or suspended.',
