@@ -50,6 +50,8 @@ export class ReportSender {
   #timer: Timer | undefined
   #closed = false
   #running = false
+  /** The day for which old results were deleted. */
+  #pruned: Day = ''
 
   constructor(deps: ReportSenderDeps) {
     this.#deps = deps
@@ -84,7 +86,8 @@ export class ReportSender {
     const wall = clock.now() - clock.wallOffset()
     const midnight = midnightOf(wall)
     const day = dayOf(midnight - DAY)
-    await store.pruneTlsReports(dayOf(midnight - KEPT * DAY))
+    if (this.#pruned !== day) await store.pruneTlsReports(dayOf(midnight - KEPT * DAY))
+    this.#pruned = day
     for (const domain of await store.tlsReportsDue(day)) {
       const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
       if (this.#closed || wall < dueAt || !owns(domain)) continue

@@ -212,3 +212,38 @@ test('sessions without a policy are counted as configured', async () => {
   expect(await sessions({ tlsrpt_no_policy: true })).toEqual(['no-policy-found 0 3', 'sts 3 0'])
   expect(await sessions({ smtp_tlsrpt_enable: false })).toEqual([])
 })
+
+test('a report reaches a domain whose TLSA records its host does not meet', async () => {
+  await using far = await TlsWorld.open(CONFIG)
+  far.secure('mx.good.example').publish('good.example', { id: 'one' })
+  ask(far, 'good.example')
+  signed(far, 'reports.example', 'one', 'other')
+  await far.send('ann@good.example')
+  await far.send('ann@reports.example')
+  await far.world.advance('30h')
+  expect(reports(far)).toHaveLength(1)
+  expect(far.world.mailbox('ann@reports.example').mails()).toEqual([])
+})
+
+test('a policy that cannot be fetched, is not valid, or has a host with a wrong certificate', async () => {
+  await using far = await TlsWorld.open(CONFIG)
+  const domains = ['down.example', 'invalid.example', 'misnamed.example']
+  for (const domain of domains) {
+    far.secure(`mx.${domain}`).publish(domain, { id: 'one' })
+    ask(far, domain)
+  }
+  far.unserve('down.example').serve('invalid.example', () => ({ body: 'version: STSv2' }))
+  far.serve('misnamed.example', () => ({ body: '' }), ['www.example'])
+  await far.send(...domains.map((domain) => `ann@${domain}`))
+  await far.world.advance('30h')
+  const types = reports(far).flatMap(({ policies }) =>
+    policies.flatMap(({ policy, 'failure-details': details = [] }) =>
+      details.map((one) => `${policy['policy-domain']} ${one['result-type']}`),
+    ),
+  )
+  expect(types.toSorted()).toEqual([
+    'down.example sts-policy-fetch-error',
+    'invalid.example sts-policy-invalid',
+    'misnamed.example sts-webpki-invalid',
+  ])
+})

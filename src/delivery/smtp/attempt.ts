@@ -9,7 +9,6 @@ import { SECOND, withTimeout, type Duration, type Instant } from '../../system/c
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { hard, classify, classifyFailure, withTls, type Policy, type Verdict } from '../classify.ts'
-import { asciiName, namesExchanger } from '../sts/sts-record.ts'
 import type { ConnectionCache } from './connection-cache.ts'
 import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
 import { isSendable } from './envelope-commands.ts'
@@ -25,6 +24,7 @@ import { OutcomeTracker } from '../outcome-tracker.ts'
 import type { Route } from '../routing/router.ts'
 import { readyForMail, type Rehearsal } from './rehearsal.ts'
 import { failedSession, openHostSession, relayName, type OpeningDeps } from './host-session.ts'
+import { stageOf } from './session-stage.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
 import { isTlsOptional, type TlsStage, type UnfetchedPolicy } from '../tls/tls-stage.ts'
@@ -283,21 +283,9 @@ export class Attempt {
   /** Reports the end of a TLS stage, except for mail that is itself a report. */
   #noteStage(host: Host, { hop, sts, unfetched }: HopContext, { dane }: HostTerms, session: SmtpSession | FailedSession): void {
     const { tlsEnded } = this.#deps
-    const domain = tlsEnded === undefined || !hop.mx || this.#isOptional ? undefined : asciiName(hop.host)
-    if (tlsEnded === undefined || domain === undefined || this.#route.transport === 'lmtp') return
-    const failed = 'failure' in session
-    tlsEnded({
-      domain,
-      host,
-      localAddress: this.#localAddress,
-      tls: session.tls,
-      failure: failed ? session.failure : undefined,
-      connection: failed ? undefined : session.tlsConnection,
-      sts: sts?.policy ?? null,
-      named: sts === null || namesExchanger(sts.policy.mx, host.name),
-      dane: dane ?? null,
-      unfetched: unfetched ?? null,
-    })
+    if (tlsEnded === undefined || this.#isOptional || this.#route.transport === 'lmtp') return
+    const stage = stageOf({ hop, host, session, sts, unfetched, dane, localAddress: this.#localAddress })
+    if (stage !== undefined) tlsEnded(stage)
   }
 
   #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>, sts: AppliedSts | null): void {
