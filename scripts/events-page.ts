@@ -1,4 +1,5 @@
 /** Writes docs/events.md from the types of events, with an example of each. */
+import { failureClass } from '../src/mail/failure-class.ts'
 import { EVENT_MEANINGS, EVENT_TYPES, type EventData, type EventType, type RecipientMembers } from '../src/events/event-types.ts'
 
 const MESSAGE = { queue_id: '4jXk6Z4NXcz1', sender: 'app@example.com' } as const
@@ -12,6 +13,7 @@ const ATTEMPT: RecipientMembers = {
   delay: 0.42,
   delays: [0.03, 0, 0.21, 0.18],
   status: '2.0.0',
+  class: null,
   outcome: 'delivered',
   stage: 'end-of-data',
   reply: '250 2.0.0 Ok: queued as 7F2A1',
@@ -27,6 +29,7 @@ const ATTEMPT: RecipientMembers = {
 const failed = (status: string, reply: string): RecipientMembers => ({
   ...ATTEMPT,
   status,
+  class: failureClass({ status, reply, stage: 'rcpt' }).class,
   stage: 'rcpt',
   reply,
   reason: `host mx.example.net[192.0.2.25] said: ${reply} (in reply to RCPT TO command)`,

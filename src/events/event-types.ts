@@ -2,6 +2,7 @@
  * Types of the events that programs can subscribe to, with the members of their data. The members are those of the records of
  * `log_format = "json"`; times are in seconds since 1970. Members and types may be added, but are never removed or renamed.
  */
+import type { FailureClass } from '../mail/failure-class.ts'
 
 /** Members of an event about a message. */
 export interface MessageMembers {
@@ -43,6 +44,8 @@ export interface AttemptMembers extends MessageMembers {
   readonly delays: readonly number[]
   /** Enhanced status code. */
   readonly status: string
+  /** Class of the failure; null for a delivery. */
+  readonly class: FailureClass | null
   readonly outcome: 'delivered' | 'deferred' | 'bounced' | 'expired'
   readonly stage: string
   /** Reply of the server; null when none replied. */

@@ -1,4 +1,5 @@
 /** Formats a cause of waiting mail as JSON, with the command-line options that select its recipients. */
+import { failureClass } from '../mail/failure-class.ts'
 import type { WaitingCause } from '../queue/waiting-causes.ts'
 import type { Instant } from '../system/clock.ts'
 import { epochSeconds, shellWord } from './text.ts'
@@ -18,6 +19,7 @@ export const causeJson = (cause: WaitingCause) => ({
   last_time: seconds(cause.last),
   stage: cause.example?.status.stage ?? null,
   last_status: cause.example?.status.status ?? null,
+  class: cause.example === null ? null : failureClass(cause.example.status).class,
   example:
     cause.example === null
       ? null

@@ -1,4 +1,5 @@
 /** Formats a message that has left the queue as JSON. */
+import { failureClass } from '../mail/failure-class.ts'
 import { queueIdOf, type Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import { shownSender } from './message-json.ts'
@@ -19,6 +20,7 @@ export const historyJson = ({ message, leftAt }: MessageDetails, recipients: rea
     time: epochSeconds(settledAt ?? message.createdAt),
     attempts,
     last_status: last?.status ?? null,
+    class: last === null || state === 'delivered' ? null : failureClass(last).class,
     reply: last?.reply ?? null,
     reason: last?.reason ?? null,
   })),

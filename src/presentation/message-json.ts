@@ -2,6 +2,7 @@
  * Formats a message as JSON: first the members of Postfix in Postfix's order (postqueue -j), then those of deferd. Names and
  * order are a stable interface.
  */
+import { failureClass } from '../mail/failure-class.ts'
 import type { Instant } from '../system/clock.ts'
 import { differingOrcpt } from '../mail/envelope.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
@@ -79,6 +80,7 @@ export function attemptJson(attempt: AttemptRecord, address: string) {
     stage: attempt.status.stage,
     reply: attempt.status.reply ?? null,
     status: attempt.status.status,
+    class: attempt.outcome === 'delivered' ? null : failureClass(attempt.status).class,
     outcome: attempt.outcome,
     delays: attempt.delays.map(epochSeconds),
     reason: attempt.status.reason,

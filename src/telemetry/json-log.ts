@@ -3,6 +3,7 @@
  * seconds, and names in snake case. The records are a stable interface: members and events may be added, but are never removed or
  * renamed.
  */
+import { failureClass } from '../mail/failure-class.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import { formatReply } from '../mail/smtp-reply.ts'
 import { queueIdOf, type DeliveryRequest, type MessageSummary } from '../mail/message.ts'
@@ -80,7 +81,7 @@ export const RECORDS = {
   attempted: {
     level: 'info',
     about:
-      'a delivery attempt ended; one record for each recipient; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it',
+      'a delivery attempt ended; one record for each recipient; `class` is that of a failure (docs/deliverability.md), null when delivered; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it',
     members: [
       'queue_id',
       'sender',
@@ -91,6 +92,7 @@ export const RECORDS = {
       'delay',
       'delays',
       'status',
+      'class',
       'outcome',
       'stage',
       'reply',
@@ -197,6 +199,7 @@ export const attemptMembers = (
     delay: seconds(at - request.message.arrivedAt),
     delays: delays.map(seconds),
     status: status.status,
+    class: outcome === 'delivered' ? null : failureClass(status).class,
     outcome,
     stage: status.stage,
     reply: status.reply ?? null,

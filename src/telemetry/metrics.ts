@@ -2,6 +2,7 @@
  * Metrics for Prometheus. Counters follow the events; gauges are computed at each scrape. To limit the number of label values,
  * only the TOP destinations have labels of their own.
  */
+import { FAILURE_CLASSES, failureClass } from '../mail/failure-class.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
@@ -124,6 +125,9 @@ function counters(set: MetricSet) {
       'Delivery attempts, one for each recipient, by outcome (delivered, deferred, bounced, expired) and class and subject of the status (4.4).',
       ['outcome', 'status'],
     ),
+    failures: set.counter('failures_total', 'Failed delivery attempts, one for each recipient, by class (docs/deliverability.md).', [
+      'class',
+    ]),
     delay: set.histogram('delivery_delay_seconds', 'Time from arrival to delivery, for each recipient.', DELAY_BUCKETS),
     parts: set.histogram('attempt_seconds', 'Parts of delivery attempts, as delays=a/b/c/d in the log.', DELAY_BUCKETS, ['part']),
     possiblySent: set.counter('possibly_sent_total', 'Delivery attempts that ended after the final dot without a reply.'),
@@ -173,6 +177,7 @@ function countAttempts(count: Counters, { request, result, attempts }: Extract<Q
   if (result.login !== undefined) count.logins.inc({ reason: result.login })
   for (const { outcome, status, at, delays } of attempts) {
     count.attempts.inc({ outcome, status: statusGroup(status.status) })
+    if (outcome !== 'delivered') count.failures.inc({ class: failureClass(status).class })
     if (outcome === 'delivered') count.delay.observe(Math.max(0, at - request.message.arrivedAt) / 1000)
     ATTEMPT_PARTS.forEach((part, i) => count.parts.observe({ part }, (delays[i] ?? 0) / 1000))
   }
@@ -180,6 +185,7 @@ function countAttempts(count: Counters, { request, result, attempts }: Extract<Q
 
 function counting(set: MetricSet): Listen {
   const count = counters(set)
+  for (const name of FAILURE_CLASSES) count.failures.inc({ class: name }, 0)
   // Prometheus sees no increase in a series that begins with its first failure.
   for (const reason of ['refused', 'missing'] as const satisfies readonly LoginFailure[]) count.logins.inc({ reason }, 0)
   for (const policy of ['sts', 'dane']) for (const mode of ['enforce', 'testing']) count.policyFailures.inc({ policy, mode }, 0)

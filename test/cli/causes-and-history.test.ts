@@ -51,6 +51,7 @@ test('causes as JSON', async () => {
     last_time: (AT + 60_000) / 1000,
     stage: 'rcpt',
     last_status: '4.7.0',
+    class: 'rate',
     example: {
       queue_id: expect.any(String) as string,
       recipient: 'ann@far.example',

@@ -290,6 +290,7 @@ describe('queue show', () => {
       '    2026-11-20 09:44:00  deferred 4.2.1  at mx.example[192.0.2.1]:25, stage',
       '      rcpt, delays 0/0/0/0',
       '      450 4.2.1 busy',
+      '      class recipient: x.2.1 in reply to RCPT',
       '',
       'destination far.example',
       '  state         open',

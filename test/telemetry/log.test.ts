@@ -397,6 +397,7 @@ describe('records in JSON', () => {
       delay: 1.35,
       delays: [0.5, 0.1, 0.5, 0.25],
       status: '4.2.1',
+      class: 'recipient',
       outcome: 'deferred',
       stage: 'rcpt',
       reply: null,

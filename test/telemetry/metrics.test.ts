@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
+import { FAILURE_CLASSES } from '../../src/mail/failure-class.ts'
 import { recipientId, type Message } from '../../src/mail/message.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { openMetrics, type MetricSources } from '../../src/telemetry/metrics.ts'
@@ -72,6 +73,9 @@ describe('counters', () => {
       '{outcome="deferred",status="4.4"}': 2,
       '{outcome="delivered",status="2.0"}': 1,
     })
+    const failures = await samples(metrics, 'deferd_failures_total')
+    expect(Object.entries(failures).filter(([, count]) => count !== 0)).toEqual([['{class="route"}', 2]])
+    expect(Object.keys(failures)).toHaveLength(FAILURE_CLASSES.length)
     expect(await samples(metrics, 'deferd_delivery_delay_seconds_sum')).toEqual({ '': 0.7 })
     expect((await samples(metrics, 'deferd_attempt_seconds_sum'))['{part="connection_setup"}']).toBeCloseTo(0.9)
   })

@@ -1,4 +1,5 @@
 /** Shapes of answers, for the OpenAPI document. Members are only ever added. Times are seconds since 1970 with a fraction. */
+import { FAILURE_CLASSES } from '../../mail/failure-class.ts'
 import { z } from 'zod'
 import { EVENT_TYPES } from '../../events/event-types.ts'
 
@@ -55,6 +56,8 @@ export const messagePage = z
   })
   .meta({ id: 'MessagePage' })
 
+const failureClass = z.enum(FAILURE_CLASSES).describe('class of the failure; see docs/deliverability.md')
+
 export const messageCount = z
   .object({ count, at_least: z.boolean().describe('true when the count ended early') })
   .meta({ id: 'MessageCount' })
@@ -66,6 +69,7 @@ const attempt = z.object({
   stage: z.string(),
   reply: textOrNull,
   status: z.string(),
+  class: failureClass.nullable(),
   outcome: z.string(),
   delays: z.array(z.number()),
   reason: z.string(),
@@ -125,6 +129,7 @@ const cause = z.object({
   last_time: timeOrNull,
   stage: textOrNull,
   last_status: textOrNull,
+  class: failureClass.nullable(),
   example: z.object({ queue_id: z.string(), recipient: z.string(), reply: textOrNull, reason: z.string() }).nullable(),
   filter: z.object({ destination: textOrNull, reply: textOrNull }).nullable(),
   filter_is_exact: z.boolean(),
@@ -150,6 +155,7 @@ export const departedMessage = z
         time,
         attempts: count,
         last_status: textOrNull,
+        class: failureClass.nullable(),
         reply: textOrNull,
         reason: textOrNull,
       }),

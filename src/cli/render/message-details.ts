@@ -1,4 +1,6 @@
 /** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import { failureClass } from '../../mail/failure-class.ts'
 import type { Clock, Instant } from '../../system/clock.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
 import type { TlsFacts, TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
@@ -128,7 +130,14 @@ function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: At
     4,
   )
   screen.line(status.reply ?? status.reason, null, 6)
+  if (outcome !== 'delivered') screen.line(classText(status), null, 6)
   if (status.tls !== undefined) screen.line(tlsText(status.tls), null, 6)
+}
+
+/** For example `class recipient: x.1.1 in reply to RCPT`. */
+function classText(status: DeliveryStatus): string {
+  const { class: name, rule } = failureClass(status)
+  return `class ${name}: ${rule}`
 }
 
 const TLS_STATES: Readonly<Record<TlsState, string>> = {
