@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkOut, shortId } from './base-commit.ts'
 import { freePort, greeted, output, startChild, type Child, type Command } from './child.ts'
+import { HARAKA, startHaraka } from './haraka.ts'
 import { writeMaps } from './maps.ts'
 import type { ContestantName, Options } from './options.ts'
 import { postfixIsMissing, postfixVersion, startPostfix } from './postfix.ts'
@@ -63,6 +64,7 @@ async function reasonAgainst(name: ContestantName, { base }: Options): Promise<s
     case 'tree':
     case 'without-store':
     case 'maps':
+    case 'haraka':
       return null
   }
 }
@@ -108,6 +110,8 @@ async function start(name: ContestantName, facts: Start): Promise<{ readonly abo
       place.undo.defer(() => checkout.remove())
       return { about: checkout.commit, child: await startNode(name, deferd(checkout.folder, facts), folder) }
     }
+    case 'haraka':
+      return { about: HARAKA, child: await startHaraka(folder, { listen: port, nextHop: place.sinkPort }, place.signal) }
     case 'postfix':
       return { about: await postfixVersion(), child: await startPostfix(folder, { listen: port, nextHop: place.sinkPort }) }
   }

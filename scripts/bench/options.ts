@@ -3,7 +3,7 @@
  */
 import { parseArgs } from 'node:util'
 
-export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'postfix'] as const
+export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'haraka', 'postfix'] as const
 export type ContestantName = (typeof CONTESTANTS)[number]
 
 export interface Options {
@@ -32,6 +32,8 @@ Contestants:
   without-store   the working tree with a store that keeps nothing
   maps            the working tree with ten maps of 10,000 entries (only when
                   --only names it)
+  haraka          Haraka out of npm, which needs a network (only when --only
+                  names it)
   postfix         a private instance of the installed Postfix (needs root)
 
 Options:
@@ -96,7 +98,7 @@ function commit(text: string | undefined): string | null {
 }
 
 function names(text: string | undefined): readonly ContestantName[] {
-  if (text === undefined) return CONTESTANTS.filter((name) => name !== 'maps')
+  if (text === undefined) return CONTESTANTS.filter((name) => name !== 'maps' && name !== 'haraka')
   const asked = text.split(',').map((name) => name.trim())
   const unknown = asked.find((name) => !CONTESTANTS.some((known) => known === name))
   if (unknown === undefined) return CONTESTANTS.filter((known) => asked.includes(known))
