@@ -4,6 +4,7 @@ import { MUTANTS } from '../mutants/mutants.ts'
 import { NODE_MUTANTS } from '../mutants/node-mutants.ts'
 import { REWRITING_MUTANTS } from '../mutants/rewriting-mutants.ts'
 import { SAFETY_MUTANTS } from '../mutants/safety-mutants.ts'
+import { TLS_MUTANTS } from '../mutants/tls-mutants.ts'
 import { printFigures } from '../support/figures.ts'
 import { failedTests } from '../mutants/test-hunt.ts'
 
@@ -14,6 +15,7 @@ test('every planted bug compiles: one that names what does not exist would be fo
       ...NODE_MUTANTS.filter(({ file }) => file.startsWith('src/')),
       ...REWRITING_MUTANTS,
       ...SAFETY_MUTANTS,
+      ...TLS_MUTANTS,
     ]),
   ).toEqual([])
 })
@@ -32,6 +34,6 @@ test('all mutants of several nodes are found within 300 seeds', async () => {
   expect(catches.filter(({ seed }) => seed === null).map(({ mutant }) => mutant.name)).toEqual([])
 })
 
-test.concurrent.each(SAFETY_MUTANTS)('$test finds: $name', { timeout: 900_000 }, async (mutant) => {
+test.concurrent.each([...SAFETY_MUTANTS, ...TLS_MUTANTS])('$test finds: $name', { timeout: 900_000 }, async (mutant) => {
   expect(await failedTests(mutant)).not.toEqual([])
 })

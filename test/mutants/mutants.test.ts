@@ -5,13 +5,17 @@ import { MUTANTS } from './mutants.ts'
 import { NODE_MUTANTS } from './node-mutants.ts'
 import { REWRITING_MUTANTS, REWRITING_SIMULATION } from './rewriting-mutants.ts'
 import { SAFETY_MUTANTS } from './safety-mutants.ts'
+import { TLS_MUTANTS } from './tls-mutants.ts'
 import { failedTests } from './test-hunt.ts'
 
 const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
 
-test.each([...MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS])('the text of mutant "$name" occurs once', (mutant) => {
-  expect(planted(mutant)).toContain(mutant.by)
-})
+test.each([...MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS, ...TLS_MUTANTS])(
+  'the text of mutant "$name" occurs once',
+  (mutant) => {
+    expect(planted(mutant)).toContain(mutant.by)
+  },
+)
 
 test('mutants are found', { timeout: 60_000 }, async () => {
   const catches = await huntAll(
