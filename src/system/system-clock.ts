@@ -54,11 +54,11 @@ class SystemClock implements MachineClock {
 
   after(delay: Duration, action: () => void): Timer {
     const deadline = this.monotonic() + Math.max(0, delay)
-    return inSlices(() => deadline - this.monotonic(), SLICE, action)
+    return new SlicedTimer(() => deadline - this.monotonic(), SLICE, action)
   }
 
   alarm(at: Instant, action: () => void): Timer {
-    return inSlices(() => at - this.now(), WALL_CHECK, action)
+    return new SlicedTimer(() => at - this.now(), WALL_CHECK, action)
   }
 
   zone(at: Instant): { readonly offset: number; readonly name: string } {
@@ -73,16 +73,33 @@ class SystemClock implements MachineClock {
   }
 }
 
-/** Runs `action` when `left` returns 0 or less. Checks after each slice. */
-function inSlices(left: () => Duration, slice: Duration, action: () => void): Timer {
-  let handle: NodeJS.Timeout
-  const wait = () => {
-    handle = setTimeout(check, Math.min(slice, Math.max(0, left())))
+/** Runs `action` when `left` returns 0 or less. Checks after each slice. One object, because each connection has several timers. */
+class SlicedTimer implements Timer {
+  readonly #left: () => Duration
+  readonly #slice: Duration
+  readonly #action: () => void
+  #handle: NodeJS.Timeout
+
+  constructor(left: () => Duration, slice: Duration, action: () => void) {
+    this.#left = left
+    this.#slice = slice
+    this.#action = action
+    // The action runs asynchronously even when `left` is 0, because the caller must have the Timer first.
+    this.#handle = this.#wait()
   }
-  const check = () => (left() <= 0 ? action() : wait())
-  // The action runs asynchronously even when `left` is 0, because the caller must have the Timer first.
-  wait()
-  return { cancel: () => clearTimeout(handle) }
+
+  cancel(): void {
+    clearTimeout(this.#handle)
+  }
+
+  #wait(): NodeJS.Timeout {
+    return setTimeout(SlicedTimer.#check, Math.min(this.#slice, Math.max(0, this.#left())), this)
+  }
+
+  static #check(this: void, timer: SlicedTimer): void {
+    if (timer.#left() <= 0) timer.#action()
+    else timer.#handle = timer.#wait()
+  }
 }
 
 export const systemClock: MachineClock = new SystemClock()
