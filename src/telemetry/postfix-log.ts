@@ -33,10 +33,14 @@ const aboutClient = ({ name, address }: ClientName): string => `${name}[${addres
 const countOf = ([ok, all]: readonly [number, number]): string => (ok === all ? String(all) : `${ok}/${all}`)
 
 function disconnected({ client, commands }: Of<'disconnected'>): readonly LogLine[] {
-  const used = Object.entries(commands)
-  const sum = used.reduce<[number, number]>(([ok, all], [, counts]) => [ok + counts[0], all + counts[1]], [0, 0])
-  const counts = [...used, ['commands', sum] as const].map(([name, count]) => ` ${name}=${countOf(count)}`)
-  return line('smtpd', `disconnect from ${aboutClient(client)}${counts.join('')}`)
+  let [ok, all] = [0, 0]
+  let counts = ''
+  for (const [name, count] of Object.entries(commands)) {
+    ok += count[0]
+    all += count[1]
+    counts += ` ${name}=${countOf(count)}`
+  }
+  return line('smtpd', `disconnect from ${aboutClient(client)}${counts} commands=${countOf([ok, all])}`)
 }
 
 function refused(event: Of<'refused'>): readonly LogLine[] {
