@@ -38,6 +38,12 @@ const CONFORMANCE = 'conformance/conformance'
 const OPENING = 'store/sqlite/opening'
 const HOSTILE = 'delivery/smtp/hostile-servers'
 const IO_FAULTS = 'process/io-faults'
+const HOP = 'delivery/smtp/hop-policy.ts'
+const TLS_POLICY = 'delivery/tls/tls-policy.ts'
+const STS_DECISION = 'delivery/sts/sts-decision.ts'
+const STS = 'stories/mta-sts'
+const DANE = 'stories/dane'
+const REPORTS = 'stories/tls-reports-of-a-day'
 
 export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   // events: a position past what is not committed yet
@@ -428,5 +434,102 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'and keys = $3 for share',
     'and keys <= $3 + 1000000 for share',
     'conformance/postgres',
+  ),
+  // TLS: mail in clear, or to a host that the domain has not named
+  safety(
+    'a policy does not choose the exchangers',
+    HOP,
+    'if (!enforced || namesExchanger(',
+    'if (!enforced || policy.mx.length > 0 || namesExchanger(',
+    STS,
+  ),
+  safety('certificates under a policy are not verified', TLS_POLICY, 'rejectUnauthorized: enforced,', 'rejectUnauthorized: false,', STS),
+  safety('a policy lets mail go in clear', TLS_POLICY, 'return { level, required: enforced,', 'return { level, required: false,', STS),
+  safety(
+    'a policy ends when its record cannot be looked up',
+    STS_DECISION,
+    'kept === undefined || isExpired(kept, now) ? undefined : kept',
+    "kept === undefined || announced.kind !== 'id' || isExpired(kept, now) ? undefined : kept",
+    STS,
+  ),
+  safety('a policy applies after its end', STS_DECISION, 'expiresAt <= now', 'expiresAt <= now - 400 * DAY', STS),
+  safety(
+    'a wildcard stands for several labels',
+    'delivery/sts/sts-record.ts',
+    "name.slice(name.indexOf('.') + 1) === pattern.slice(2)",
+    'name.endsWith(pattern.slice(1))',
+    'delivery/sts/sts-record',
+  ),
+  safety(
+    'a failed look-up of TLSA records is their absence',
+    'delivery/dane/dane-decision.ts',
+    "    case 'failed':\n      return { kind: 'failed' }",
+    "    case 'failed':\n      return { kind: 'none' }",
+    DANE,
+  ),
+  safety(
+    'the weaker digest counts too',
+    'delivery/dane/tlsa.ts',
+    'strongest !== undefined && MATCHING_TYPES[strongest] === matchingType',
+    'strongest !== undefined',
+    'delivery/dane/tlsa',
+  ),
+  safety(
+    'a connection is kept under other TLSA records',
+    'delivery/smtp/attempt.ts',
+    '`${context.key} ${relayName(host)} ${found.terms.digest}`',
+    '`${context.key} ${relayName(host)}`',
+    DANE,
+  ),
+  safety(
+    'a host without TLS gets mail in spite of TLSA records',
+    TLS_POLICY,
+    'const common = { level, required: true,',
+    'const common = { level, required: false,',
+    DANE,
+  ),
+  // reports about TLS
+  safety(
+    'reports are counted in reports',
+    'delivery/smtp/attempt.ts',
+    'tlsEnded === undefined || this.#isOptional ||',
+    'tlsEnded === undefined ||',
+    REPORTS,
+  ),
+  safety(
+    'a report waits for the TLS that it reports',
+    'delivery/smtp/attempt.ts',
+    "mode: this.#isOptional ? 'no' : this.#settings.smtp_tls_mta_sts,",
+    'mode: this.#settings.smtp_tls_mta_sts,',
+    REPORTS,
+  ),
+  safety(
+    'a report is sent unsigned',
+    'daemon/relay/report-entry.ts',
+    '!/^DKIM-Signature:/i.test(signatures)',
+    '!/^/i.test(signatures)',
+    REPORTS,
+  ),
+  safety(
+    'two nodes send one report',
+    'store/memory/memory-tls-reports.ts',
+    'known.claimedUntil > at)',
+    'known.claimedUntil > at + 86_400_000)',
+    'tls-reports/tls-reports',
+  ),
+  safety(
+    'a repeated call loses counts',
+    'store/sqlite/audit/tls-report-rows.ts',
+    'max(sessions, excluded.sessions)',
+    'excluded.sessions',
+    CONFORMANCE,
+  ),
+  // the check of a domain
+  safety(
+    'a check sends mail',
+    'delivery/smtp/attempt.ts',
+    'if (rehearsal === undefined) return void',
+    'if (rehearsal === undefined || !tls.required) return void',
+    'domain-check/domain-check',
   ),
 ]

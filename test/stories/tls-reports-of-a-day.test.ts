@@ -225,6 +225,16 @@ test('a report reaches a domain whose TLSA records its host does not meet', asyn
   expect(far.world.mailbox('ann@reports.example').mails()).toEqual([])
 })
 
+test('a report reaches a domain whose policy its host does not meet, and is not counted', async () => {
+  await using far = await TlsWorld.open({ ...CONFIG, smtp_tls_security_level: 'may', tlsrpt_no_policy: true })
+  far.secure('mx.good.example').publish('good.example', { id: 'one' })
+  far.unsecure('mx.reports.example').publish('reports.example', { id: 'two' })
+  for (const domain of ['good.example', 'reports.example']) ask(far, domain)
+  await far.send('ann@good.example')
+  await far.world.advance('60h')
+  expect(domainsOf(far.world.mailbox('tls@reports.example').mails())).toEqual(['good.example'])
+})
+
 test('a policy that cannot be fetched, is not valid, or has a host with a wrong certificate', async () => {
   await using far = await TlsWorld.open(CONFIG)
   const domains = ['down.example', 'invalid.example', 'misnamed.example']
