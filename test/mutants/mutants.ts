@@ -283,4 +283,10 @@ export const MUTANTS: readonly Mutant[] = [
     'return { dueAt: nextDue(request, recipient, steps, facts), steps, noticeDue }',
     'return { dueAt: nextDue(request, recipient, steps, facts), steps }',
   ),
+  mutant(
+    'one delivery too many at a provider',
+    'queue/scheduler/provider.ts',
+    'facts.inFlight < limits.concurrency',
+    'facts.inFlight <= limits.concurrency',
+  ),
 ]

@@ -74,6 +74,7 @@ export function generatedBy(seed: number, density: Density = 'sparse'): Scenario
     seed,
     config: configOf(frame),
     tables: tablesOf(frame),
+    ...providerOf(seed, destinations),
     storage: dice.chance(0.06) ? 'file' : 'memory',
     commitTakes: dice.one([0, 0, 1, 3, 40]),
     destinations,
@@ -96,6 +97,13 @@ function receiverOf(seed: number, { length }: Frame): SimulatedReceiver | undefi
     down: { from, until: from + dice.one([0, 10 * SECOND, MINUTE, HOUR]) },
     batch: dice.one([1, 1, 10]),
   }
+}
+
+/** Has draws of its own, so that scenarios without a provider stay as they are. */
+function providerOf(seed: number, destinations: readonly string[]): Pick<Scenario, 'provider'> {
+  const dice = new Dice(seed + 1_000_000)
+  if (destinations.length < 2 || !dice.chance(0.3)) return {}
+  return { provider: { of: destinations.slice(0, dice.number(2, destinations.length)), limit: dice.number(1, 3) } }
 }
 
 function configOf({ dice, minimum, lifetime }: Frame): Record<string, Value> {

@@ -103,6 +103,8 @@ export type GeneratedStep =
   | { readonly did: 'answered'; readonly mail: number; readonly messageId: string; readonly reply: string | null }
   | ({ readonly did: 'committed'; readonly number: number; readonly asked: Instant; readonly node?: OwnerId } & Commit)
   | ({ readonly did: 'began'; readonly attempt: number; readonly node?: OwnerId } & CommittedClaim)
+  /** The delivery goes on under the limits of a provider. */
+  | { readonly did: 'admitted'; readonly attempt: number; readonly provider: string }
   | { readonly did: 'ended'; readonly attempt: number; readonly destination: DestinationName; readonly result: ResultFacts }
   | { readonly did: 'not begun'; readonly attempt: number; readonly destination: DestinationName }
   | ({ readonly did: 'looked'; readonly leases?: readonly OwnerId[]; readonly nodes?: readonly OwnerId[] } & Look)

@@ -108,7 +108,14 @@ export class Recorder {
       deliver: async (request, options) => {
         const attempt = ++this.#attempts
         this.note('began', { attempt, ...requestFacts(request) })
-        const result = await agent.deliver(request, options)
+        const result = await agent.deliver(request, {
+          ...options,
+          admits: (provider) => {
+            const isAdmitted = options.admits?.(provider) !== false
+            if (isAdmitted && provider !== null) this.note('admitted', { attempt, provider })
+            return isAdmitted
+          },
+        })
         if (isAlive()) this.note(...endOf(result, { attempt, destination: request.destination }))
         return result
       },

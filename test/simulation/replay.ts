@@ -30,6 +30,7 @@ export interface UnderWay extends CommittedClaim {
 export interface Scene {
   readonly scenario: Scenario
   readonly settings: SimulatedSettings
+  readonly provider: Scenario['provider']
   readonly queue: QueueModel
   readonly underWay: ReadonlyMap<number, UnderWay>
   /** Deliveries of nodes that were taken over, and which may still end. */
@@ -91,6 +92,7 @@ export function replay(
 class Stage implements Scene {
   readonly scenario: Scenario
   readonly settings: SimulatedSettings
+  readonly provider: Scenario['provider']
   readonly queue = new QueueModel()
   readonly underWay = new Map<number, UnderWay>()
   readonly overtaken = new Map<number, UnderWay>()
@@ -108,6 +110,7 @@ class Stage implements Scene {
   constructor(scenario: Scenario) {
     this.scenario = scenario
     this.settings = settingsOf(scenario)
+    this.provider = scenario.provider
   }
 
   /** True for an event about a destination that its node no longer schedules. */

@@ -15,7 +15,7 @@ import { receive, receivedBy } from './receiver.ts'
 import { Recorder } from './recorder.ts'
 import type { Arrived, Story } from './record.ts'
 import { rewritingConfig } from './rewriting.ts'
-import { OWN_DOMAIN, type Mail, type Scenario, type Step } from './scenario.ts'
+import { OWN_DOMAIN, providerConfig, type Mail, type Scenario, type Step } from './scenario.ts'
 
 export interface Run {
   readonly scenario: Scenario
@@ -61,7 +61,7 @@ class Running {
     const { seed, config, tables, faults, commitTakes, rewriting, receiver } = this.#scenario
     const options = {
       seed,
-      config: { ...config, ...rewritingConfig(rewriting), destination: tables } as WorldConfig,
+      config: { ...config, ...rewritingConfig(rewriting), destination: tables, ...providerConfig(this.#scenario) } as WorldConfig,
       store: directory === null ? ('memory' as const) : { directory },
     }
     const world = await createObservedWorld(options, this.#recorder.between)

@@ -48,6 +48,8 @@ export interface Scenario {
   readonly config: Readonly<Record<string, Value>>
   /** `[destination."…"]` tables. */
   readonly tables: Readonly<Record<string, Readonly<Record<string, Value>>>>
+  /** A provider of some destinations, with its concurrency limit; absent without. */
+  readonly provider?: { readonly of: readonly string[]; readonly limit: number } | undefined
   readonly storage: 'memory' | 'file'
   /** Duration of a commit. */
   readonly commitTakes: Duration
@@ -93,12 +95,13 @@ export const OWN_DOMAIN = 'us.example'
 
 /** Lines that reproduce the scenario. */
 export function tell(scenario: Scenario): string {
-  const { config, tables, storage, commitTakes, faults, steps, crashes, ends, rewriting, receiver } = scenario
+  const { config, tables, provider, storage, commitTakes, faults, steps, crashes, ends, rewriting, receiver } = scenario
   const lines = [
     `seed ${scenario.seed}, queue in ${storage}, a commit takes ${commitTakes} ms, ends ${ends}`,
     `config ${JSON.stringify(config)}`,
     ...(rewriting === undefined ? [] : [`rewriting ${JSON.stringify(rewriting)}`]),
     ...(receiver === undefined ? [] : [`receiver ${JSON.stringify(receiver)}`]),
+    ...(provider === undefined ? [] : [`provider ${JSON.stringify(provider)}`]),
     ...Object.entries(tables).map(([name, table]) => `destination ${name} ${JSON.stringify(table)}`),
     ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),
     ...crashes.map(({ commit, side, downFor }) => `crash ${side} commit ${commit}, down for ${downFor} ms`),
@@ -106,3 +109,9 @@ export function tell(scenario: Scenario): string {
   ]
   return lines.join('\n')
 }
+
+/** The tables of a configuration with the provider of a scenario. */
+export const providerConfig = ({ provider }: { readonly provider?: Scenario['provider'] }) =>
+  provider === undefined
+    ? {}
+    : { provider: { trees: { mx: provider.of.map((name) => `.${name}`), provider_concurrency_limit: String(provider.limit) } } }

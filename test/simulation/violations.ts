@@ -9,7 +9,7 @@ import {
 } from './invariants/accounts.ts'
 import { eventsTellTheHistory } from './invariants/events.ts'
 import { eventsAreSent } from './invariants/sent-events.ts'
-import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept } from './invariants/flow.ts'
+import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept, providersHold } from './invariants/flow.ts'
 import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
 import { windowsFollowTheFeedback } from './invariants/windows.ts'
@@ -26,6 +26,7 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   scheduleIsKept,
   nothingIsStuck,
   limitsHold,
+  providersHold,
   pausesAreKept,
   closedIsLeftAlone,
   leasesAreBounded,

@@ -30,6 +30,19 @@ export function limitsHold(complain: Complain): Invariant {
   }
 }
 
+/** The deliveries to all destinations of a provider that run at once are within its limit, from the first delivery on. */
+export function providersHold(complain: Complain): Invariant {
+  const admitted = new Set<number>()
+  return {
+    see({ where, event }, { underWay, lingering, provider }) {
+      if (where !== 'test' || event.did !== 'admitted' || provider === undefined) return
+      admitted.add(event.attempt)
+      const here = [...underWay.keys()].filter((attempt) => admitted.has(attempt) && !lingering.has(attempt)).length
+      if (here > provider.limit) complain(`${here} deliveries at once to provider ${event.provider}, of ${provider.limit} allowed`)
+    },
+  }
+}
+
 /** Rate delays between deliveries are kept; deliveries of suspect mail are exempt. */
 export function pausesAreKept(complain: Complain): Invariant {
   const lastEnded = new Map<DestinationName, number>()

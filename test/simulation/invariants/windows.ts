@@ -25,6 +25,8 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
     see({ where, event, at }, scene) {
       if (scene.settings.text('', 'default_destination_concurrency_control', 'postfix') !== 'postfix') return
       const deed: { readonly did?: string } = where === 'test' ? event : {}
+      // The window begins anew when the destination changes its provider, and results of deliveries that end meanwhile do not count.
+      if (where === 'test' && event.did === 'not begun') unclear.add(event.destination)
       if (deed.did === 'killed' || deed.did === 'restarted') states.clear()
       else if ('destination' in event && unclear.has(event.destination)) return
       // A delivery that ends at a suspended destination changes an unused window, which is reset when the destination is resumed.

@@ -179,7 +179,14 @@ export class Cluster {
       deliver: async (request, options) => {
         const attempt = ++this.#attempts
         this.note('began', { attempt, node, ...requestFacts(request) })
-        const result = await agent.deliver(request, options)
+        const result = await agent.deliver(request, {
+          ...options,
+          admits: (provider) => {
+            const isAdmitted = options.admits?.(provider) !== false
+            if (isAdmitted && provider !== null) this.note('admitted', { attempt, provider })
+            return isAdmitted
+          },
+        })
         if (isAlive()) this.note(...endOf(result, { attempt, node, destination: request.destination }))
         return result
       },

@@ -11,7 +11,7 @@ import {
   takenUpRightly,
 } from '../invariants/accounts.ts'
 import { eventsTellTheHistory } from '../invariants/events.ts'
-import { closedIsLeftAlone, limitsHold, pausesAreKept } from '../invariants/flow.ts'
+import { closedIsLeftAlone, limitsHold, pausesAreKept, providersHold } from '../invariants/flow.ts'
 import { noticesAreRight } from '../invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from '../invariants/schedule.ts'
 import { replay, type Complain, type Invariant, type InvariantMaker, type Violation } from '../replay.ts'
@@ -101,6 +101,7 @@ export const NODE_INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   scheduleIsKept,
   nothingIsStuck,
   limitsHold,
+  providersHold,
   pausesAreKept,
   closedIsLeftAlone,
   noticesAreRight,

@@ -7,7 +7,7 @@ import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/queue-reader.t
 import type { History } from '../../../src/testkit/index.ts'
 import { contentOf, submit } from '../client.ts'
 import { arrivedIn, digestOf, drainTime, storiesIn } from '../run.ts'
-import type { Mail, Step } from '../scenario.ts'
+import { providerConfig, type Mail, type Step } from '../scenario.ts'
 import { Cluster } from './cluster.ts'
 import type { Database } from './database.ts'
 import type { NodeFault, NodeScenario } from './node-scenario.ts'
@@ -20,7 +20,7 @@ export interface NodeRun {
 
 export async function runNodes(scenario: NodeScenario): Promise<NodeRun> {
   const { config, tables, faults } = scenario
-  const cluster = new Cluster({ ...scenario, config: { ...config, destination: tables } })
+  const cluster = new Cluster({ ...scenario, config: { ...config, destination: tables, ...providerConfig(scenario) } })
   try {
     await cluster.start()
     for (const fault of faults) cluster.rule(fault)
