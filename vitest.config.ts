@@ -15,6 +15,8 @@ export default defineConfig({
     setupFiles: ['test/support/default-files-guard.ts', 'test/support/open-worlds-guard.ts'],
     env: { DEFERD_CONFIG: '/dev/null' },
     // Far above what a test takes alone: a loaded machine makes it slow, not wrong.
+    // Conditions are awaited longer than the 1 s of vitest, because processes of other tests run too.
+    expect: { poll: { timeout: 30_000 } },
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

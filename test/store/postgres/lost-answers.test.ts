@@ -274,11 +274,34 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     expect(await direct.query('select kind, destination from arrival')).toEqual([{ kind: 'due', destination: 'far.example' }])
   })
 
+  /** Resolves when commits wait for the standby. A commit soon after the reload of the configuration may not. */
+  async function standbyIsAwaited(): Promise<void> {
+    const probe = await connectTo(url, 'probe')
+    const waiting = `pg_stat_activity where wait_event = 'SyncRep' and application_name = 'probe'`
+    let commits = 0
+    const commit = async (): Promise<void> => {
+      commits++
+      await probe.command(`select pg_logical_emit_message(true, 'probe', '')`)
+      commits--
+    }
+    let last = commit()
+    await expect
+      .poll(() => {
+        if (commits === 0) last = commit()
+        return count(waiting)
+      })
+      .toBe(1)
+    await direct.command(`select pg_cancel_backend(pid) from ${waiting}`)
+    await last
+    await probe.end()
+  }
+
   test('a message is acknowledged only when the standby has it', async () => {
     const { store, node } = await open()
     await store.ping()
     await direct.command(`alter system set synchronous_standby_names = 'absent'`)
     await direct.command('select pg_reload_conf()')
+    await standbyIsAwaited()
     let isAcknowledged = false
     const answer = store.enqueue(mail(store)).then(() => (isAcknowledged = true))
     const waiting = `pg_stat_activity where wait_event = 'SyncRep' and application_name = 'deferd ${node} w'`
