@@ -15,10 +15,10 @@ import type { StoreCore } from './store-core.ts'
 /** Maximum number of calls in one transaction. */
 export const BATCH = 128
 /**
- * Number of calls and pages of content after which the size of the write-ahead log is checked again. Small compared with a full
- * log, and large enough that a busy store does not run the check after every transaction.
+ * Number of calls and pages of content after which the size of the write-ahead log is checked again. Less than one transaction may
+ * have, so that the log does not grow further by it; large, because SQLite compiles the check again at each use.
  */
-const LOOK_EVERY = 16
+const LOOK_EVERY = 32
 /** Part of the reserve for the write-ahead log at a checkpoint. */
 const FOR_LOG = 2 / 3
 /** Part of the reserve for the contents in one transaction. */
