@@ -3,7 +3,7 @@
  * exchangers fail and recover by seed, and overlap. Returns what must never happen.
  */
 import { createHash } from 'node:crypto'
-import { HOUR } from '../../src/system/clock.ts'
+import { HOUR, type Instant } from '../../src/system/clock.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { makeCertificate } from '../support/certificate-maker.ts'
 import { TEST_AUTHORITY, TlsWorld } from '../support/tls-world.ts'
@@ -37,6 +37,8 @@ const NOW = makeCertificate({ seed: 'first', names: [MX] })
 class TroubledDomain {
   readonly far: TlsWorld
   readonly #kind: TlsPolicyKind
+  /** Time from which no mail may be sent to the domain as it is; null while mail may be sent. */
+  forbidsSince: Instant | null = null
   readonly #troubles = new Map<string, { readonly name: string; readonly until: number }>()
 
   constructor(far: TlsWorld, kind: TlsPolicyKind) {
@@ -54,8 +56,7 @@ class TroubledDomain {
     return this.#troubles.size === 0
   }
 
-  /** True when no mail may be sent to the domain as it is now. */
-  get forbidsMail(): boolean {
+  get #forbidsMail(): boolean {
     return ['certificate', 'starttls', 'exchanger'].some((part) => this.#troubles.has(part))
   }
 
@@ -70,6 +71,7 @@ class TroubledDomain {
       const trouble = { name: dice.one(names), until: hour + dice.number(1, 8) }
       if (begins && mayBegin && !this.#troubles.has(part)) this.#troubles.set(part, trouble)
     }
+    this.forbidsSince = this.#forbidsMail ? (this.forbidsSince ?? this.far.world.now()) : null
     this.#applyAll()
   }
 
@@ -151,11 +153,13 @@ export async function runTlsPolicies(kind: TlsPolicyKind, seed: number): Promise
   return violations
 }
 
-function note({ attempts }: Attempted, domain: TroubledDomain, failed: Map<number, number>, violations: string[]): void {
+function note({ attempts, result }: Attempted, domain: TroubledDomain, failed: Map<number, number>, violations: string[]): void {
   for (const { recipient, outcome, relay, status } of attempts) {
     if (outcome === 'delivered') {
       if (relay?.startsWith(`${MX}[`) !== true) violations.push(`mail was sent to ${relay}`)
-      if (domain.forbidsMail) violations.push(`mail was sent although: ${domain.troubles}`)
+      // An attempt that began before the trouble may end after it.
+      const { forbidsSince } = domain
+      if (forbidsSince !== null && result.times.startedAt > forbidsSince) violations.push(`mail was sent although: ${domain.troubles}`)
       if (status.tls?.state !== 'verified') violations.push(`mail was sent with TLS ${status.tls?.state}`)
     } else if (outcome === 'bounced' || outcome === 'expired') violations.push(`mail was given up: ${status.reason}`)
     else if (domain.isRight) {
