@@ -264,13 +264,13 @@ create table tls_report (
 ) strict, without rowid;
 
 -- Events that programs subscribe to, written with what happened. Numbers have no gaps, and the newest row is never deleted, so that no
--- number is used twice. Without row numbers, because a salvage could not tell the rows from those of `history`.
+-- number is used twice. A row with a row number takes half the space in the write-ahead log of one without, since it is appended.
 create table event (
   seq  integer primary key,
   at   integer not null,
   type text    not null,
   data text    not null -- JSON
-) strict, without rowid;
+) strict;
 
 create table subscription (
   name        text    primary key,

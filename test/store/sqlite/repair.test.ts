@@ -1,5 +1,6 @@
 import { closeSync, cpSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { openInMemory, queueFile } from '../../../src/store/sqlite/file/database.ts'
 import { tableWriters } from '../../../src/store/sqlite/file/table-writers.ts'
@@ -153,11 +154,34 @@ test('messages that a move has taken out of the queue, or sent to it, survive a 
   await repaired.close()
 })
 
-test('no two tables with row numbers have equally many columns, because a salvage recognizes rows by that number', () => {
+test('no two tables with row numbers have columns of equal types, because a salvage recognizes rows by them', () => {
   const db = openInMemory()
-  const widths = [...tableWriters(db).values()].filter(({ rowNumber }) => rowNumber !== null).map(({ columns }) => columns.length)
-  expect(widths.filter((width, n) => widths.indexOf(width) !== n)).toEqual([])
+  const tables = [...tableWriters(db).values()].filter(({ rowNumber }) => rowNumber !== null)
+  const types = tables.map(({ columns }) => columns.map(({ type }) => type).join())
+  expect(types.filter((one, n) => types.indexOf(one) !== n)).toEqual([])
   // The rows of sqlite_sequence have two columns.
-  expect(widths).not.toContain(2)
+  expect(tables.map(({ columns }) => columns.length)).not.toContain(2)
   db.close()
+})
+
+test('history and events are told apart when no readable page points to their rows', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  await store.close()
+  const db = new Database(queueFile(directory))
+  for (let n = 1; n <= 500; n++) {
+    db.prepare('insert into history (seq, message, left_at, record) values (?, ?, ?, ?)').run(n, n, T0 + n, `{"record":${n}}`)
+    db.prepare('insert into event (seq, at, type, data) values (?, ?, ?, ?)').run(n, T0 + n, 'message.accepted', `{"event":${n}}`)
+  }
+  const roots = db.prepare<[], number>("select rootpage from sqlite_schema where name in ('history', 'event')").pluck().all()
+  db.close()
+  const bytes = readFileSync(queueFile(directory))
+  for (const root of roots) bytes.fill(0, (root - 1) * PAGE, root * PAGE)
+  writeFileSync(queueFile(directory), bytes)
+  repairQueue(directory, 'a test')
+  const repaired = new Database(queueFile(directory))
+  const counted = repaired.prepare(`select (select count(*) from history where record = '{"record":' || seq || '}') as history,
+    (select count(*) from event where data = '{"event":' || seq || '}') as events`)
+  expect(counted.get()).toEqual({ history: 500, events: 500 })
+  repaired.close()
 })

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import { ForeignLog, QueueEmptied } from '../../errors.ts'
 import { PageFile } from './page-file.ts'
-import { RowScan } from './row-scan.ts'
+import { RowScan, type StoredColumn } from './row-scan.ts'
 import { sync } from './database-files.ts'
 
 const generationFile = (path: string): string => join(dirname(path), 'generation')
@@ -23,6 +23,10 @@ const CHECK = 8191
 const isGeneration = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value % CHECK === Math.floor(value / CHECK) % CHECK
 
+const META_COLUMNS: readonly StoredColumn[] = [
+  { name: 'name', type: 'TEXT' },
+  { name: 'value', type: 'INTEGER' },
+]
 const STORED = `select value from meta where name = 'generation'`
 
 /** Gives a database a new generation and returns it. */
@@ -95,7 +99,7 @@ function generationIn(path: string): number | null {
   const file = new PageFile(path, { withLog: false })
   try {
     if (!file.hasHeader) return null
-    const scan = new RowScan(file, new Map([['meta', { columns: ['name', 'value'], hasRowNumber: false }]]))
+    const scan = new RowScan(file, new Map([['meta', { columns: META_COLUMNS, hasRowNumber: false }]]))
     for (const { values } of scan.fromRoots()) if (values[0] === 'generation' && isGeneration(values[1])) return values[1]
     return null
   } finally {

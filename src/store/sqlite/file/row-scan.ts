@@ -6,8 +6,14 @@ import type { PageFile } from './page-file.ts'
 import { PAGE_SIZE } from './page-file.ts'
 import { kindOf, treePage, Unreadable, type Value } from './records.ts'
 
-/** Names of the stored columns of each table. */
-export type Tables = ReadonlyMap<string, { readonly columns: readonly string[]; readonly hasRowNumber: boolean }>
+/** A stored column. Its type is that of a strict table (https://www.sqlite.org/stricttables.html). */
+export interface StoredColumn {
+  readonly name: string
+  readonly type: string
+}
+
+/** The stored columns of each table. */
+export type Tables = ReadonlyMap<string, { readonly columns: readonly StoredColumn[]; readonly hasRowNumber: boolean }>
 
 export interface FoundRow {
   readonly table: string
@@ -34,6 +40,14 @@ interface Branch {
 /** Entries of a pointer map page (https://www.sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages). */
 const POINTERS = Math.floor(PAGE_SIZE / 5)
 const isPointerMap = (page: number): boolean => page >= 2 && (page - 2) % (POINTERS + 1) === 0
+
+const SCHEMA_COLUMNS: readonly StoredColumn[] = [
+  { name: 'type', type: 'TEXT' },
+  { name: 'name', type: 'TEXT' },
+  { name: 'tbl_name', type: 'TEXT' },
+  { name: 'rootpage', type: 'INTEGER' },
+  { name: 'sql', type: 'TEXT' },
+]
 
 export class RowScan {
   readonly #file: PageFile
@@ -64,10 +78,7 @@ export class RowScan {
   /** Root pages of the tables, from the schema on page 1. */
   #roots(): ReadonlyMap<string, number> {
     const roots = new Map<string, number>()
-    const schema = new RowScan(
-      this.#file,
-      new Map([['sqlite_schema', { columns: ['type', 'name', 'tbl_name', 'rootpage', 'sql'], hasRowNumber: true }]]),
-    )
+    const schema = new RowScan(this.#file, new Map([['sqlite_schema', { columns: SCHEMA_COLUMNS, hasRowNumber: true }]]))
     for (const { values } of schema.#walk('sqlite_schema', { page: 1, after: -Infinity, through: Infinity })) {
       const [type, name, , root] = values
       if (type === 'table' && typeof name === 'string' && typeof root === 'number' && this.#tables.has(name)) roots.set(name, root)
@@ -118,7 +129,7 @@ export class RowScan {
     return { rows, children: children.toReversed() }
   }
 
-  /** Rows of leaves that no readable page points to. A leaf is recognised by the number of its columns. */
+  /** Rows of leaves that no readable page points to. A leaf is recognised by the number and the types of its columns. */
   *#adopt(): Generator<FoundRow> {
     const free = this.#freePages()
     for (let number = 2; number <= this.#file.count; number++) {
@@ -129,7 +140,7 @@ export class RowScan {
       const use = this.#useOf(number)
       if (use === 'free') continue
       const page = attempt(() => treePage(this.#file, number))
-      const table = page === null ? undefined : this.#tableOf(page.cells[0]?.values?.length ?? 0, kind === 'table-leaf')
+      const table = page === null ? undefined : this.#tableOf(page.cells[0]?.values ?? [], kind === 'table-leaf')
       if (page === null || table === undefined) continue
       this.#seen.add(number)
       const width = this.#tables.get(table)?.columns.length
@@ -140,12 +151,12 @@ export class RowScan {
   }
 
   /**
-   * The table with `width` columns; undefined when none or several have so many. Indexes have three columns or fewer, so a small
+   * The table whose columns can have the values; undefined when none or several can. Indexes have three columns or fewer, so a small
    * number identifies no table without row numbers.
    */
-  #tableOf(width: number, hasRowNumber: boolean): string | undefined {
-    if (!hasRowNumber && width <= 3) return undefined
-    const [table, other] = [...this.#tables].filter(([, one]) => one.hasRowNumber === hasRowNumber && one.columns.length === width)
+  #tableOf(values: readonly Value[], hasRowNumber: boolean): string | undefined {
+    if (!hasRowNumber && values.length <= 3) return undefined
+    const [table, other] = [...this.#tables].filter(([, one]) => one.hasRowNumber === hasRowNumber && canHave(one.columns, values))
     return other === undefined ? table?.[0] : undefined
   }
 
@@ -169,6 +180,15 @@ export class RowScan {
     }
     return free
   }
+}
+
+const canHave = (columns: readonly StoredColumn[], values: readonly Value[]): boolean =>
+  columns.length === values.length && columns.every(({ type }, n) => isOfType(values[n] ?? null, type))
+
+function isOfType(value: Value, type: string): boolean {
+  if (value === null) return true
+  if (typeof value === 'string') return type === 'TEXT'
+  return value instanceof Uint8Array ? type === 'BLOB' : type === 'INTEGER'
 }
 
 function attempt<T>(read: () => T): T | null {

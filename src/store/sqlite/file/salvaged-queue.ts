@@ -68,7 +68,7 @@ export class SalvagedQueue {
     if (this.#rows++ % ROWS_PER_COMMIT === 0) this.#commit()
     const writer = this.#writers.get(table)
     if (writer === undefined) return
-    const row: Columns = Object.fromEntries(writer.columns.map((name, n) => [name, values[n] ?? null]))
+    const row: Columns = Object.fromEntries(writer.columns.map(({ name }, n) => [name, values[n] ?? null]))
     if (table === 'message') this.#addMessage({ ...row, id: key }, isCurrent)
     else if (table === 'recipient') this.#addRecipient({ ...row, id: key }, isCurrent)
     else if (table === 'chunk') this.#addChunk({ ...row, id: key })

@@ -2,9 +2,10 @@
 import type Database from 'better-sqlite3'
 import * as sql from './salvage-queries.ts'
 import type { Value } from './records.ts'
+import type { StoredColumn } from './row-scan.ts'
 
 export interface TableWriter {
-  readonly columns: readonly string[]
+  readonly columns: readonly StoredColumn[]
   readonly written: readonly string[]
   /** The column that has the row number, which is not in the record; null in a table without row numbers. */
   readonly rowNumber: string | null
@@ -18,9 +19,9 @@ export function tableWriters(db: Database.Database): ReadonlyMap<string, TableWr
 }
 
 function tableWriter(db: Database.Database, table: string, hasRowNumber: boolean): TableWriter {
-  const described = db.prepare<[], { name: string; hidden: number; pk: number }>(`pragma table_xinfo(${table})`).all()
+  const described = db.prepare<[], { name: string; type: string; hidden: number; pk: number }>(`pragma table_xinfo(${table})`).all()
   // SQLite's numbers: 2 is a virtual generated column, which is not in the record; 3 is a stored one, which it computes.
-  const columns = described.filter(({ hidden }) => hidden !== 2).map(({ name }) => name)
+  const columns = described.filter(({ hidden }) => hidden !== 2).map(({ name, type }) => ({ name, type: type.toUpperCase() }))
   const written = described.filter(({ hidden }) => hidden === 0).map(({ name }) => name)
   const sum = described.find(({ hidden }) => hidden === 3)?.name ?? '1'
   const insert = db
