@@ -30,6 +30,7 @@ export const FAILURE_CLASSES = [
   'unknown',
 ] as const
 
+/** Cause of a failure, by the reply or the stage; docs/deliverability.md has the meaning of each class. */
 export type FailureClass = (typeof FAILURE_CLASSES)[number]
 
 /** The class of a failure, with the rule that decided. */

@@ -40,6 +40,7 @@ export type { RuleAction } from '../config/values/provider-table.ts'
 export type { LiveProvider, RuleEffect } from '../store/provider-state.ts'
 export type { TlsPolicyFailure } from '../delivery/tls/policy-failure.ts'
 export type { Notify, Ret } from '../mail/envelope.ts'
+export type { FailureClass } from '../mail/failure-class.ts'
 export type {
   ContentId,
   DeliveryRequest,

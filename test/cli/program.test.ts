@@ -139,6 +139,7 @@ describe('config', () => {
         'mydomain = example',
         'myorigin = relay.example',
         'smtp_helo_name = relay.example',
+        'smtp_tlsrpt_sender = tlsrpt@relay.example',
         'smtpd_banner = relay.example ESMTP Deferd',
         '',
         '[transport_maps]',

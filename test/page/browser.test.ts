@@ -129,7 +129,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     }
     await plan()
     await page.locator('dialog').getByRole('button', { name: 'Cancel' }).click()
-    expect(await page.locator('dialog').count()).toBe(0)
+    await expect.poll(() => page.locator('dialog').count()).toBe(0)
     await plan()
     release(undefined)
     await page.getByRole('heading', { name: /^Hold \d+ messages\?$/ }).waitFor()

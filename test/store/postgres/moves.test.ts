@@ -126,6 +126,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
 
   test('no node gets an id that is kept for another queue, and no id is kept for two', async () => {
     const nodes = [await join(), await join()]
+    const fileOfIds = () => direct.query(`select pg_relation_filenode('message_id') as file`)
+    const before = await fileOfIds()
     const given: MessageId[] = []
     const asks = Array.from({ length: 20 }, async (_, n) => {
       const store = nodes[n % 2]?.store
@@ -138,6 +140,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
     for (const [n, range] of kept.entries()) expect(range.first).toBeGreaterThan(kept[n - 1]?.last ?? 0)
     expect(given.filter((id) => kept.some(({ first: from, last }) => id >= from && id <= last))).toEqual([])
     expect(new Set(given).size).toBe(1_000)
+    // A sequence that is rewritten fails those who read it at that moment.
+    expect(await fileOfIds()).toEqual(before)
   })
 
   test('a queue that was moved refuses the mail of all nodes; one with mail under way is not moved', async () => {

@@ -94,8 +94,11 @@ export const tellOfNotices = `
 
 // --- target
 
-/** Locks out nextval, which takes a weaker lock of the sequence, until the end of the transaction. */
-export const lockIds = 'alter sequence message_id no cycle'
+/**
+ * Locks out nextval, which takes a weaker lock of the sequence, until the end of the transaction. Changes nothing: a changed parameter
+ * rewrites the sequence, and sessions that read it at that moment fail with XX001.
+ */
+export const lockIds = 'alter sequence message_id owned by none'
 export const lastId = 'select case when is_called then last_value else last_value - 1 end as last from message_id'
 export const keepIds = 'insert into kept_ids (source, first, last) values ($1, $2, $3)'
 export const raiseIds = `select setval('message_id', $1)`
