@@ -19,12 +19,12 @@ export interface Options {
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [--quick] [options]
-       npm run bench -- postgres [options]
-       npm run bench -- page [options]
+       npm run bench -- postgres|page|dkim|events [options]
 
 Measures relays in turns on loopback: CPU time per message of all processes of
-a relay, and messages delivered per second. The other two measure figures with
-targets; npm run bench -- postgres --help lists their options.
+a relay, and messages delivered per second. The others measure figures with
+targets: the queue in PostgreSQL, the page, signatures, webhooks; --help lists
+their options.
 
 Contestants:
   tree            deferd of the working tree
