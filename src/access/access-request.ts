@@ -1,4 +1,4 @@
-/** A recipient whose restrictions are applied, with its session. */
+/** The recipient and the SMTP session for which access restrictions are evaluated. */
 
 export interface AccessRequest {
   readonly client: { readonly name: string; readonly address: string }

@@ -1,4 +1,4 @@
-/** Forms under which access tables are searched for a client or an address (Postfix access(5)), most specific first. Pure. */
+/** Keys by which a client or an address is looked up in access tables (Postfix access(5)), most specific first. Pure. */
 import { isIP } from 'node:net'
 import { domainOf } from '../mail/address.ts'
 

@@ -1,4 +1,7 @@
-/** Attempt times of a policy, counted from arrival. The first attempt is at 0; attempts take no time, and all of them fail. */
+/**
+ * Computes the attempt times of a policy, counted from arrival, on the assumption that every attempt fails and takes no time. The
+ * first attempt is at 0.
+ */
 import type { Duration } from '../system/clock.ts'
 import { mulberry32 } from '../system/random.ts'
 import type { Policy } from './policy-text.ts'

@@ -1,4 +1,4 @@
-/** Policies of networks: Ethernet, TCP, QUIC, and Thain's rule for distributed systems. */
+/** Retry policies that networks use: Ethernet, TCP, QUIC, and Thain's rule for distributed systems. */
 import { HOUR, MINUTE, SECOND } from '../system/clock.ts'
 import { count, formula, number, time } from './policy.ts'
 import { doubled } from './plain.ts'

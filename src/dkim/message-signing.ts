@@ -1,5 +1,6 @@
 /**
- * Signs messages when they are queued, and again for next hops that get another header. Mail of own clients that is not signed for its From is noted, at most once a minute.
+ * Signs messages when they are queued, and again for a next hop that receives another header. Logs, at most once a minute, that a
+ * message of one of our own clients has no signature for its From domain.
  */
 import type { Config } from '../config/options.ts'
 import { settingsUnder } from '../config/destination-settings.ts'

@@ -1,4 +1,4 @@
-/** The limit of wrong tokens and codes of an address: FAILURES within PERIOD. */
+/** Limits wrong tokens and login codes of an IP address: FAILURES within PERIOD. */
 import { MINUTE, SECOND, type Clock, type Duration } from '../system/clock.ts'
 
 const FAILURES = 10

@@ -1,6 +1,6 @@
 /**
- * A thread for matches of many steps, started with the first one. It runs one match at a time; a match that exceeds the time limit
- * ends with its thread.
+ * A thread for matches of patterns that take many steps, started with the first such match. It runs one match at a time; a match that
+ * exceeds its time limit has the thread terminated.
  */
 import { Worker } from 'node:worker_threads'
 import type { Clock, Duration, Timer } from '../system/clock.ts'

@@ -1,7 +1,7 @@
 /**
- * Orders hosts by preference, with equal preferences in random order. The result keeps both address families within the limit,
- * and excludes this relay and all hosts of its preference or worse (RFC 5321 §5.1, Postfix smtp_addr.c). Pure; random numbers are
- * an argument.
+ * Orders hosts by preference, at random among equal ones. Where the address limit cuts the list, IPv4 and IPv6 addresses both stay.
+ * This relay is removed, with all hosts of its preference or a worse one (RFC 5321 §5.1, Postfix smtp_addr.c). Pure; random numbers
+ * are an argument.
  */
 import { isIPv6 } from 'node:net'
 

@@ -1,6 +1,7 @@
 /**
- * Reads Postfix's logfiles of a message (bounce(8)): in `defer` and `bounce`, for each recipient, the outcome of the last delivery; in
- * `trace`, the aliases that were replaced, of which the sender asked for a success notice. What is malformed is skipped. Pure.
+ * Reads Postfix's logfiles of a message (bounce(8)): in `defer` and `bounce`, the outcome of the last delivery of each recipient; in
+ * `trace`, the addresses that aliases replaced and for which the sender had asked for a success notice. Malformed records are skipped.
+ * Pure.
  */
 import { isEnhancedStatus, maskControls, type DeliveryStatus, type Stage } from '../../mail/smtp-reply.ts'
 

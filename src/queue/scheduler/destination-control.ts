@@ -1,5 +1,5 @@
 /**
- * Changes the health of destinations, after each delivery and by order of an operator, and saves it in the store. The records of
+ * Changes the health of destinations after deliveries and on commands of an operator, and saves it in the store. The records of
  * dead and suspended destinations survive a restart.
  */
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'

@@ -1,6 +1,6 @@
 /**
- * Reply rules of providers: which rules begin to apply after a reply. Only replies of remote servers count, so that no text of deferd
- * renews a rule. Matches are counted in memory; what applies is saved by the caller.
+ * Decides which reply rules of a provider begin to apply after a reply. Only replies of remote servers are matched: a failure that
+ * deferd itself words must not begin or prolong a rule. Counts of matches are in memory; the caller saves the rules that apply.
  */
 import type { ReplyRule } from '../../config/values/provider-table.ts'
 import type { RuleEffect } from '../../store/provider-state.ts'

@@ -1,4 +1,7 @@
-/** The audit log of a queue in memory, with the operations that change messages and the requests that were carried out. */
+/**
+ * Keeps the audit log of a queue in memory, what its operations have changed, and the requests that were carried out, so that none is
+ * carried out twice.
+ */
 import type { Instant } from '../../system/clock.ts'
 import type { MessageId, OwnerId, Placement } from '../../mail/message.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * An owner of a queue in memory: the destinations and messages that it sees, and its messages to other owners. A sole owner sees
- * everything.
+ * An owner of a queue in memory: the destinations and mail that are its own, and what it tells other owners. All is its own where it
+ * is the only one.
  */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { DueArrival } from '../membership/node-table.ts'

@@ -1,7 +1,7 @@
 /**
- * Records settlements. Three forms: a message whose recipients were all leased by one call, and which all leave, is removed by one
- * statement; recipients that stay live are changed by another; all else takes a second round trip, because the other recipients
- * of the message decide whether it leaves.
+ * Records the outcomes of deliveries, in one of three ways. Where one call leased all recipients of a message and all of them are
+ * final, one statement removes the message. Recipients that wait again are changed by one statement. All others take a second round
+ * trip, which removes the message when none of its other recipients is live.
  */
 import { messageOf, type MessageId, type OwnerId, type Recipient, type RecipientId } from '../../../mail/message.ts'
 import type { RecipientEvent } from '../../../events/kept-event.ts'

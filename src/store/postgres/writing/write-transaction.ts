@@ -1,5 +1,6 @@
 /**
- * One transaction of the writing session: what a group of calls sends, counts and does after the commit.
+ * One transaction of the writing session. Collects, for a group of calls, the statements to send, the counts to change, and the
+ * actions after the commit.
  */
 import type { DestinationName } from '../../../mail/message.ts'
 import type { ShardKeys } from '../../membership/shard-keys.ts'
