@@ -1,4 +1,7 @@
-/** Messages in the queue by age, in the columns of qshape(1). The whole queue is read, so the counts are made seldom, in the background. */
+/**
+ * Messages in the queue by age, in the columns of qshape(1). The whole queue is read, so the counts are made seldom, in the background, and
+ * not at all for more than MOST messages.
+ */
 import { epochSeconds } from '../../presentation/text.ts'
 import type { MessageId } from '../../mail/message.ts'
 import { ANY_MESSAGE, type QueueReader } from '../../store/queue-reader.ts'
@@ -12,6 +15,8 @@ const SLICE = 16_000
 /** Least age at which the counts are made again, and the same as a multiple of the time that they take. */
 const AGE: Duration = seconds(30)
 const SHARE = 100
+/** Number of messages above which none are counted: a million takes 2 s of processor time and 70 MB. */
+export const MOST = 100_000
 /** Time for which the first counts are waited for. */
 const FIRST_WITHIN: Duration = 100
 
@@ -21,7 +26,9 @@ export interface AgesJson {
   readonly counts: readonly number[]
 }
 
-async function countedAges(view: QueueView): Promise<AgesJson> {
+type AgesView = Pick<QueueView, 'reader' | 'clock'>
+
+async function countedAges(view: AgesView): Promise<AgesJson> {
   const now = wallNow(view)
   const bounds = LIMITS.map((minutes) => now - minutes * MINUTE)
   const older = LIMITS.map(() => 0)
@@ -38,17 +45,18 @@ async function countedAges(view: QueueView): Promise<AgesJson> {
 }
 
 export class MessageAges {
-  readonly #view: QueueView
+  readonly #view: AgesView
   #last: AgesJson | null = null
   #running: Promise<AgesJson> | null = null
   #nextAt: Duration = -Infinity
 
-  constructor(view: QueueView) {
+  constructor(view: AgesView) {
     this.#view = view
   }
 
-  /** The last counts; null before the first, which are waited for a moment. */
-  async value(): Promise<AgesJson | null> {
+  /** The last counts; null before the first, which are waited for a moment, and while more than MOST messages are queued. */
+  async value(messages: number): Promise<AgesJson | null> {
+    if (messages > MOST) return null
     const { clock } = this.#view
     if (this.#running === null && clock.monotonic() >= this.#nextAt) this.#begin()
     if (this.#last === null && this.#running !== null)

@@ -10,7 +10,7 @@ import { readStored, statusOf, type StoredStatus } from '../../queue/queue-statu
 import { ANY_MESSAGE } from '../../store/queue-reader.ts'
 import { SECOND, seconds, withTimeout, type Duration, type Timer } from '../../system/clock.ts'
 import { maySee } from '../values/message-query.ts'
-import { MessageAges, type AgesJson } from './message-ages.ts'
+import { MessageAges } from './message-ages.ts'
 import type { Visible } from './messages.ts'
 import { wallNow, type QueueView } from './queue-view.ts'
 
@@ -39,11 +39,12 @@ async function read(view: QueueView): Promise<Stored> {
   }
 }
 
-async function figures(view: QueueView, stored: Stored, ages: AgesJson | null) {
+async function figures(view: QueueView, stored: Stored, counted: MessageAges) {
   const live = await view.live.glance()
   const { tally } = live
   const { config } = view.loaded()
   const { oldest, attention } = stored
+  const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
   return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest, attention, ages }
 }
 
@@ -110,7 +111,7 @@ export class Now {
     this.#view = view
     this.#stored = new Kept(view, STORED_AGE, async () => (this.#known = await read(view)))
     const ages = new MessageAges(view)
-    this.#figures = new Kept(view, AGE, async () => (this.#lastFigures = await figures(view, await this.#storedPart(), await ages.value())))
+    this.#figures = new Kept(view, AGE, async () => (this.#lastFigures = await figures(view, await this.#storedPart(), ages)))
   }
 
   async value(visible: Visible): Promise<NowJson> {

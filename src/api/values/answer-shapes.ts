@@ -225,7 +225,9 @@ export const now = z
         counts: z.array(count),
       })
       .nullable()
-      .describe('messages by age, as counted some time ago; null before the first count, and for a token with limited destinations'),
+      .describe(
+        'messages by age, as counted some time ago; null before the first count, for more than 100,000 messages, and for a token with limited destinations',
+      ),
     attention: z
       .array(
         z.object({
