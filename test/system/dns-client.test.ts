@@ -1,6 +1,6 @@
 /** The DNS client against a name server of the test, over UDP and TCP. */
-import { createSocket } from 'node:dgram'
-import { createServer, type AddressInfo } from 'node:net'
+import { createSocket, type Socket } from 'node:dgram'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { AUTHENTIC_DATA, decode, encode, streamEncode, TRUNCATED_RESPONSE, type Answer, type Packet } from 'dns-packet'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -9,6 +9,23 @@ import { secureLookup } from '../../src/system/secure-answer.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
 
 type Reply = Partial<Packet> & { readonly rcodeNumber?: number }
+
+/** Opens a port for UDP that is free for TCP too. */
+async function socketsOfOnePort(): Promise<{ readonly udp: Socket; readonly tcp: Server; readonly port: number }> {
+  for (;;) {
+    const tcp = createServer()
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve))
+    const { port } = tcp.address() as AddressInfo
+    const udp = createSocket('udp4')
+    const isOpen = await new Promise<boolean>((resolve) => {
+      udp.once('error', () => resolve(false))
+      udp.bind(port, '127.0.0.1', () => resolve(true))
+    })
+    if (isOpen) return { udp, tcp, port }
+    udp.close()
+    tcp.close()
+  }
+}
 
 /** Serves replies by name, `tcp:NAME` over TCP; returns the address and the questions. */
 async function serve(
@@ -25,13 +42,11 @@ async function serve(
     const { rcodeNumber = 0, flags = 0, ...more } = reply as Reply
     return [{ type: 'response', id: id ?? 0, questions: questions ?? [], ...more, flags: flags | rcodeNumber }]
   }
-  const udp = createSocket('udp4')
+  const { udp, tcp, port } = await socketsOfOnePort()
   udp.on('message', (bytes, from) => {
     for (const packet of packetsFor(bytes, 'udp')) udp.send(encode(packet), from.port, from.address)
   })
-  await new Promise<void>((resolve) => udp.bind(0, '127.0.0.1', resolve))
-  const { port } = udp.address()
-  const tcp = createServer((socket) => {
+  tcp.on('connection', (socket) => {
     socket.on('error', () => undefined)
     socket.on('data', (bytes) => {
       for (const packet of packetsFor(bytes.subarray(2), 'tcp')) {
@@ -42,9 +57,8 @@ async function serve(
       }
     })
   })
-  await new Promise<void>((resolve) => tcp.listen(port, '127.0.0.1', resolve))
   try {
-    await work(`127.0.0.1:${(tcp.address() as AddressInfo).port}`, asked)
+    await work(`127.0.0.1:${port}`, asked)
   } finally {
     udp.close()
     tcp.close()

@@ -16,6 +16,8 @@ export interface MasterLock {
 
 const TEMPORARY = 75
 const UNAVAILABLE = 69
+/** Seconds for which the lock is waited for: processes of a Postfix that was just stopped may have it for a moment. */
+const PATIENCE = '2'
 /** Exit code of flock(1) when another process has the lock. */
 const LOCKED = 100
 
@@ -24,7 +26,9 @@ export async function lockSpool(spool: string): Promise<MasterLock | null> {
   const path = join(spool, 'pid/master.pid')
   if (!existsSync(path)) return null
   // cat repeats one line when the lock is taken, and ends at the end of its input, also when this process is killed.
-  const holder = spawn('flock', ['--nonblock', '--conflict-exit-code', String(LOCKED), path, 'cat'], { stdio: ['pipe', 'pipe', 'ignore'] })
+  const holder = spawn('flock', ['--timeout', PATIENCE, '--conflict-exit-code', String(LOCKED), path, 'cat'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
   holder.stdin.on('error', () => undefined)
   const ended = new Promise<number | Error>((resolve) => {
     holder.once('error', resolve)
