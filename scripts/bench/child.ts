@@ -130,3 +130,10 @@ function greets(port: number, opening: string): Promise<boolean> {
     socket.once('close', () => resolve(socket.bytesRead > 0))
   })
 }
+
+/** Last line that a program printed, as JSON. Throws when the program failed. */
+export async function resultOf<T>(child: Child): Promise<T> {
+  const end = await child.ended
+  if (end !== 'exit code 0') throw new Error(`${child.name} ended (${end}): ${child.lastWords()}`)
+  return JSON.parse(child.lastWords().split('\n').at(-1) ?? '') as T
+}

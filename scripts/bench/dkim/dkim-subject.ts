@@ -3,14 +3,9 @@ import { createHash, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BodyHash } from '../../../src/dkim/body-hash.ts'
-import { CASES } from '../cases.ts'
-import { startChild } from '../child.ts'
-import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
-import { percentile, type Figure } from '../figures/figure.ts'
-import type { Part, Setting, Subject } from '../figures/subject.ts'
-import { measure, startSink, type Bench } from '../load.ts'
-import type { Paced } from '../page/paced-source.ts'
-import { rotated } from '../statistics.ts'
+import type { Figure } from '../figures/figure.ts'
+import { takeMailTurns } from '../figures/mail-turns.ts'
+import type { Part, Subject } from '../figures/subject.ts'
 
 const NAMES = ['unsigned', 'ed25519', 'rsa'] as const
 type Name = (typeof NAMES)[number]
@@ -19,11 +14,6 @@ type Name = (typeof NAMES)[number]
 const MOST_CPU = { ed25519: 0.25, rsa: 2 } as const
 /** Increase of the greeting's p99 that signatures may cause, in ms: greetings wait for the event loop. */
 const MOST_DELAY = 5
-const WARM_UP = 4_000
-const MESSAGES = 6_000
-/** Messages per second, and seconds, of the turns in which greetings are timed. */
-const RATE = 200
-const SECONDS = 20
 
 /** Domain of the From field of the sources. */
 const DOMAIN = 'load.test'
@@ -37,56 +27,21 @@ function configuration(folder: string, name: Name): string {
   return `[dkim."${DOMAIN}"]\nkeys = ["s:${key}"]\n`
 }
 
-async function startContestants(setting: Setting, port: number): Promise<Readonly<Record<Name, BenchDaemon>>> {
-  const start = async (name: Name): Promise<BenchDaemon> => {
-    const file = join(setting.folder, `${name}.toml`)
-    writeFileSync(file, configuration(setting.folder, name))
-    return startDaemon(setting, name, { relayhost: `[127.0.0.1]:${port}` }, ['--config', file])
-  }
-  return { unsigned: await start('unsigned'), ed25519: await start('ed25519'), rsa: await start('rsa') }
-}
-
-/** Times of greetings while mail is sent at a rate. */
-async function greetingP99(setting: Setting, daemon: BenchDaemon): Promise<number> {
-  const script = join(import.meta.dirname, '../page/paced-source.ts')
-  const seconds = String(setting.sized(SECONDS))
-  const command = { program: process.execPath, args: [script, String(daemon.port), String(RATE), seconds], cwd: '/' }
-  const source = await startChild('the source', command, join(setting.folder, `paced-${daemon.name}`))
-  try {
-    const end = await source.ended
-    if (end !== 'exit code 0') throw new Error(`the source ended (${end}): ${source.lastWords()}`)
-    const { greetings } = JSON.parse(source.lastWords().split('\n').at(-1) ?? '') as Paced
-    return percentile(greetings, 0.99)
-  } finally {
-    await source.stop()
-  }
-}
-
 const SIGNATURES: Part = {
   name: 'signatures',
   about: '2 kB over kept connections: signed with Ed25519 and with RSA-2048 beside unsigned',
   measure: async (setting) => {
-    const [kept] = CASES
-    if (kept === undefined) throw new Error('there is no case')
-    const sink = await startSink(setting.folder, setting.signal)
-    setting.undo.defer(() => sink.child.stop())
-    const bench: Bench = { sink, folder: setting.folder, signal: setting.signal }
-    const daemons = await startContestants(setting, sink.port)
-    for (const name of NAMES) await measure(bench, daemons[name], kept, setting.sized(WARM_UP))
-    const cpu: Record<Name, number[]> = { unsigned: [], ed25519: [], rsa: [] }
-    const delay: Record<Name, number[]> = { unsigned: [], ed25519: [], rsa: [] }
-    for (let round = 0; round < setting.rounds; round++)
-      for (const name of rotated(NAMES, round)) {
-        cpu[name].push((await measure(bench, daemons[name], kept, setting.sized(MESSAGES))).cpu)
-        delay[name].push(await greetingP99(setting, daemons[name]))
-      }
-    const more = (values: Readonly<Record<Name, number[]>>, name: Name): number[] =>
-      values[name].map((value, round) => value - (values.unsigned[round] ?? Number.NaN))
+    const turns = await takeMailTurns(setting, NAMES, (name) => configuration(setting.folder, name))
+    const more = (name: Name, of: 'cpu' | 'greetingP99'): number[] =>
+      turns[name].map((turn, round) => turn[of] - (turns.unsigned[round]?.[of] ?? Number.NaN))
     return [
-      ...NAMES.map((name): Figure => ({ name: `CPU per message, ${name}`, unit: 'ms', target: null, values: cpu[name] })),
+      ...NAMES.map((name): Figure => {
+        const values = turns[name].map(({ cpu }) => cpu)
+        return { name: `CPU per message, ${name}`, unit: 'ms', target: null, values }
+      }),
       ...(['ed25519', 'rsa'] as const).flatMap((name): Figure[] => [
-        { name: `CPU per message, ${name} − unsigned`, unit: 'ms', target: { most: MOST_CPU[name] }, values: more(cpu, name) },
-        { name: `greeting p99, ${name} − unsigned`, unit: 'ms', target: { most: MOST_DELAY }, values: more(delay, name) },
+        { name: `CPU per message, ${name} − unsigned`, unit: 'ms', target: { most: MOST_CPU[name] }, values: more(name, 'cpu') },
+        { name: `greeting p99, ${name} − unsigned`, unit: 'ms', target: { most: MOST_DELAY }, values: more(name, 'greetingP99') },
       ]),
     ]
   },

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { askForLoginCode } from '../../../src/cli/queue-client/daemon-client.ts'
 import { openStore } from '../../../src/store/sqlite/open-store.ts'
 import { fillBacklog } from '../../../test/support/backlog.ts'
-import { freePort, startChild, type Child } from '../child.ts'
+import { freePort, resultOf, startChild, type Child } from '../child.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
 import type { Part, Setting } from '../figures/subject.ts'
@@ -16,7 +16,7 @@ import { startSink } from '../load.ts'
 import { processorSeconds } from '../processor-time.ts'
 import { rotated } from '../statistics.ts'
 import { get, ROUND, type PageAccess, type PageUse, type Screen } from './page-clients.ts'
-import type { Paced } from './paced-source.ts'
+import { resultOfLoad, startPacedLoad } from '../paced-load.ts'
 
 const MESSAGES = 1_000_000
 const DESTINATIONS = 10_000
@@ -101,34 +101,34 @@ function figuresOf({ closed, open }: Readonly<Record<Contestant['name'], readonl
 
 async function takeTurn(setting: Setting, { name, daemon, access }: Contestant, seconds: number): Promise<Turn> {
   const { pid } = daemon.child
-  const programs: Child[] = []
-  const start = async (script: string, ...args: readonly (string | number)[]): Promise<Child> => {
-    const command = { program: process.execPath, args: [join(import.meta.dirname, script), ...args.map(String)], cwd: '/' }
-    const child = await startChild(script, command, join(setting.folder, script))
-    programs.push(child)
+  const programs = new Map<string, Child>()
+  /** Starts a program whose output is in a file of its name. */
+  const started = async (file: string, start: (log: string) => Promise<Child>): Promise<Child> => {
+    const log = join(setting.folder, file)
+    const child = await start(log)
+    programs.set(log, child)
     return child
   }
   try {
-    const page = name === 'open' ? await start('page-clients.ts', access.url, access.cookie, RAMP + seconds + RAMP) : null
-    const source = await start('paced-source.ts', daemon.port, RATE, RAMP + seconds)
+    const page = name === 'open' ? await started('page-clients', (log) => startPageClients(access, RAMP + seconds + RAMP, log)) : null
+    const load = { port: daemon.port, rate: RATE, seconds: RAMP + seconds }
+    const source = await started('source', (log) => startPacedLoad(load, log))
     await pause(RAMP * 1_000, undefined, { signal: setting.signal })
     const [before, began] = [processorSeconds(pid), performance.now()]
     await pause(seconds * 1_000, undefined, { signal: setting.signal })
     const cpu = (processorSeconds(pid) - before) / ((performance.now() - began) / 1_000)
     const resident = residentOf(pid)
-    const sent = await said<Paced>(source)
-    return { cpu, resident, greetings: sent.greetings, use: page === null ? null : await said<PageUse>(page) }
+    const sent = await resultOfLoad(source)
+    return { cpu, resident, greetings: sent.greetings, use: page === null ? null : await resultOf<PageUse>(page) }
   } finally {
-    for (const child of programs) await child.stop()
-    for (const { name: script } of programs) rmSync(join(setting.folder, script), { force: true })
+    for (const child of programs.values()) await child.stop()
+    for (const log of programs.keys()) rmSync(log, { force: true })
   }
 }
 
-/** Last line that a program printed, as JSON. Throws when the program failed. */
-async function said<T>(child: Child): Promise<T> {
-  const end = await child.ended
-  if (end !== 'exit code 0') throw new Error(`${child.name} ended (${end}): ${child.lastWords()}`)
-  return JSON.parse(child.lastWords().split('\n').at(-1) ?? '') as T
+function startPageClients({ url, cookie }: Contestant['access'], seconds: number, log: string): Promise<Child> {
+  const script = join(import.meta.dirname, 'page-clients.ts')
+  return startChild('the clients of the page', { program: process.execPath, args: [script, url, cookie, String(seconds)], cwd: '/' }, log)
 }
 
 /** VmRSS in MB. */
@@ -234,12 +234,7 @@ export const SCREENS: Part = {
     const { daemon, access } = contestant
     const [, id = ''] = /href="(?:\.\/)?messages\/(\w+)/.exec((await get(access, 'messages')).body) ?? []
     const seconds = 10_000
-    const script = join(import.meta.dirname, 'paced-source.ts')
-    const source = await startChild(
-      'the source',
-      { program: process.execPath, args: [script, String(daemon.port), String(RATE), String(seconds)], cwd: '/' },
-      join(setting.folder, 'source'),
-    )
+    const source = await startPacedLoad({ port: daemon.port, rate: RATE, seconds }, join(setting.folder, 'source'))
     setting.undo.defer(() => source.stop())
     await pause(RAMP * 1_000)
     const timesOf = async ({ path }: Screen): Promise<readonly number[]> => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { openSink } from '../../../scripts/bench/own-sink.ts'
-import { sendPaced } from '../../../scripts/bench/page/paced-source.ts'
+import { sendPaced } from '../../../scripts/bench/paced-source.ts'
 
 test('a paced source sends the messages of its rate, and times greetings', async () => {
   const counts = { arrived: 0 }

@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { repliesOf } from '../../../test/support/smtp-load.ts'
+import { repliesOf } from '../../test/support/smtp-load.ts'
 
 export interface Paced {
   readonly accepted: number
