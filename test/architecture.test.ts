@@ -39,6 +39,7 @@ const LAYERS = [
   'delivery/sts',
   'delivery/smtp',
   'telemetry',
+  'telemetry/metrics',
   'outbox',
   'bounce',
   'queue/scheduler',

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { openListener } from '../http/route-listener.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 

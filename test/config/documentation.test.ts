@@ -11,8 +11,8 @@ import { eventsPage } from '../../scripts/events-page.ts'
 import { queueShowPicture } from '../../scripts/screenshot.ts'
 import { OPTIONS } from '../../src/config/options.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
-import { openMetrics } from '../../src/telemetry/metrics.ts'
-import { monitoringPage } from '../../src/telemetry/monitoring-page.ts'
+import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
+import { monitoringPage } from '../../src/telemetry/metrics/monitoring-page.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

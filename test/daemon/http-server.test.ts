@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { HttpServer, type HealthCheck } from '../../src/daemon/http-server.ts'
 import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
-import { openMetrics } from '../../src/telemetry/metrics.ts'
+import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 let server: HttpServer | undefined

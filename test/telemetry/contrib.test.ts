@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
-import { openMetrics } from '../../src/telemetry/metrics.ts'
+import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 
 const CONTRIB = join(import.meta.dirname, '../../contrib')
 

@@ -82,7 +82,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'an event kind dropped in metrics',
-    file: 'telemetry/metrics.ts',
+    file: 'telemetry/metrics/counters.ts',
     replace: "      case 'removed':\n        return count.removed.inc()\n",
     by: '',
     judge: 'oxlint',

@@ -1,6 +1,6 @@
 /** Renders docs/monitoring.md from the events, the members of the JSON log and the help texts of the metrics. */
-import { RECORDS } from './json-log.ts'
-import type { MetricText } from './metrics.ts'
+import { RECORDS } from '../json-log.ts'
+import type { MetricText } from './metric-set.ts'
 
 const LOG = `# Monitoring
 

@@ -1,0 +1,193 @@
+/**
+ * Gauges of the metrics: they are computed at each scrape. To limit the number of label values, only the TOP destinations have
+ * labels of their own.
+ */
+import { withTimeout, type Clock, type Duration } from '../../system/clock.ts'
+import type { QueueName } from '../../mail/message.ts'
+import type { DestinationState, LiveDestination } from '../../store/destination-status.ts'
+import type { NodesView } from '../../store/membership/node-table.ts'
+import { SHARDS } from '../../store/membership/shards.ts'
+import type { SubscriptionView } from '../../store/outbox/subscription.ts'
+import { isSynchronous, type DatabaseState } from '../../store/postgres/database-state.ts'
+import { balanceOf } from '../../store/queue-balance.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { completeTally } from '../../store/queue-tally.ts'
+import type { MetricSet } from './metric-set.ts'
+
+/** Sources of the gauges. */
+export interface MetricSources {
+  readonly clock: Clock
+  readonly tally: QueueStore['tally']
+  readonly destinations: () => readonly LiveDestination[]
+  /** The nodes that share the queue, at the last beat; null without other nodes, as when absent. */
+  readonly nodes?: () => NodesView | null
+  /** The database of the queue, as seen last; null when it was not seen, and for a queue in a folder. */
+  readonly database?: () => DatabaseState | null
+  /** The subscriptions to events, with times of the clock. */
+  readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
+}
+
+/** Number of destinations with labels: those with the most recipients waiting or in delivery. */
+const TOP = 20
+const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
+/**
+ * Maximum time that a scrape waits for the counts. The first count of a large queue takes longer; the gauges have no values until
+ * it has ended.
+ */
+const COUNT_TIMEOUT: Duration = 1_000
+/** A signal that never aborts. */
+const NEVER = new AbortController().signal
+
+function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSources): () => Promise<void> {
+  const messages = set.gauge('queue_messages', 'Messages by queue.', ['queue'])
+  const recipients = set.gauge('queue_recipients', 'Recipients without a final outcome, by queue.', ['queue'])
+  const oldest = set.gauge('queue_oldest_seconds', 'Age of the oldest message, by queue.', ['queue'])
+  const waiting = set.gauge('destination_queued_recipients', `Recipients that wait in the queue, for the ${TOP} destinations with most.`, [
+    'destination',
+  ])
+  const balance = set.gauge(
+    'balance_recipients',
+    'Recipients since the queue was created: accepted = delivered + returned + deleted + waiting.',
+    ['term'],
+  )
+  const closed = set.gauge(
+    'closed_destination_recipients',
+    `Recipients that wait for dead or suspended destinations, among the ${TOP} destinations with most.`,
+    ['state'],
+  )
+  const count = async () => {
+    const counted = await completeTally(() => tally(TOP))
+    // The count has no row for an empty queue.
+    for (const gauge of [messages, recipients, oldest]) for (const queue of QUEUES) gauge.set({ queue }, 0)
+    for (const { queue, messages: of, recipients: to, oldestArrival } of counted.queues) {
+      messages.set({ queue }, of)
+      recipients.set({ queue }, to)
+      oldest.set({ queue }, Math.max(0, clock.now() - oldestArrival) / 1000)
+    }
+    const { difference: _, ...terms } = balanceOf(counted)
+    for (const [term, value] of Object.entries(terms)) balance.set({ term }, value)
+    const states = new Map(destinations().map(({ destination, state }) => [destination, state]))
+    for (const state of ['dead', 'suspended'] as const) {
+      const there = counted.waiting.filter(({ destination }) => states.get(destination) === state)
+      closed.set(
+        { state },
+        there.reduce((sum, one) => sum + one.recipients, 0),
+      )
+    }
+    waiting.reset()
+    for (const { destination, recipients: there } of counted.waiting) waiting.set({ destination }, there)
+  }
+  let running: Promise<void> | null = null
+  return async () => {
+    // Concurrent scrapes share one count. When the store cannot answer, the previous counts remain.
+    running ??= count()
+      .catch(() => undefined)
+      .finally(() => (running = null))
+    await withTimeout(running, clock, COUNT_TIMEOUT, NEVER)
+  }
+}
+
+const STATES: readonly DestinationState[] = ['open', 'throttled', 'dead', 'suspended']
+
+function destinationGauges(set: MetricSet, { destinations }: MetricSources): () => void {
+  const largest = `, for the ${TOP} largest destinations`
+  const known = set.gauge('destinations', 'Destinations in memory, by state (open, throttled, dead, suspended).', ['state'])
+  const inFlight = set.gauge('deliveries_in_flight', 'Running deliveries.')
+  const window = set.gauge('destination_window', `Limit of concurrent deliveries${largest}.`, ['destination'])
+  const busy = set.gauge('destination_in_flight', `Running deliveries${largest}.`, ['destination'])
+  const waiting = set.gauge('destination_waiting', `Recipients that wait for a delivery slot${largest}.`, ['destination'])
+  return () => {
+    const all = destinations()
+    for (const state of STATES) known.set({ state }, all.filter((one) => one.state === state).length)
+    inFlight.set(all.reduce((sum, one) => sum + one.inFlight, 0))
+    for (const gauge of [window, busy, waiting]) gauge.reset()
+    const bySize = all.toSorted((a, b) => b.waiting + b.inFlight - a.waiting - a.inFlight || (a.destination < b.destination ? -1 : 1))
+    for (const one of bySize.slice(0, TOP)) {
+      window.set({ destination: one.destination }, one.window)
+      busy.set({ destination: one.destination }, one.inFlight)
+      waiting.set({ destination: one.destination }, one.waiting)
+    }
+  }
+}
+
+function nodeGauges(set: MetricSet, { nodes }: MetricSources): () => void {
+  const known = set.gauge('nodes', 'Nodes that share the queue, by state (active, draining), at the last beat of this node.', ['state'])
+  const beats = set.gauge('node_beat_seconds', 'Age of the last beat of each node, at the last beat of this node.', ['node'])
+  const shards = set.gauge('shards', 'Shards of destinations, by owner (own, other, free), at the last beat of this node.', ['owner'])
+  return () => {
+    const view = nodes?.() ?? null
+    if (view === null) return
+    // A command that changes the queue is a node without settings.
+    const daemons = view.nodes.filter(({ settings }) => settings !== '')
+    const draining = daemons.filter((node) => node.draining).length
+    known.set({ state: 'active' }, daemons.length - draining)
+    known.set({ state: 'draining' }, draining)
+    beats.reset()
+    for (const { name, beatAge } of daemons) beats.set({ node: name }, beatAge / 1000)
+    shards.set({ owner: 'own' }, view.mine.length)
+    shards.set({ owner: 'other' }, SHARDS - view.mine.length - view.freeShards)
+    shards.set({ owner: 'free' }, view.freeShards)
+  }
+}
+
+function databaseGauges(set: MetricSet, { database }: MetricSources): () => void {
+  const oldest = set.gauge(
+    'database_oldest_transaction_seconds',
+    'Age of the oldest transaction that holds a snapshot in PostgreSQL; dead rows are kept until its end.',
+  )
+  const horizon = set.gauge(
+    'database_horizon_transactions',
+    'Transactions since the oldest one whose rows PostgreSQL must keep (xmin), for sessions, standbys and replication slots.',
+  )
+  const dead = set.gauge('database_dead_rows', 'Dead rows in PostgreSQL, by table.', ['table'])
+  const standbys = set.gauge('database_standbys', 'Connected standbys of PostgreSQL, by kind of replication (synchronous, asynchronous).', [
+    'replication',
+  ])
+  const lag = set.gauge('database_standby_lag_seconds', 'Time by which the log of a standby is behind.', ['standby'])
+  const behind = set.gauge('database_standby_lag_bytes', 'Bytes of log that a standby has not stored.', ['standby'])
+  return () => {
+    const state = database?.() ?? null
+    for (const gauge of [dead, standbys, lag, behind]) gauge.reset()
+    if (state === null) return
+    oldest.set((state.oldest?.age ?? 0) / 1000)
+    horizon.set(state.horizon)
+    for (const { table, rows } of state.deadRows) dead.set({ table }, rows)
+    if (state.standbys === null) return
+    const synchronous = state.standbys.filter(isSynchronous).length
+    standbys.set({ replication: 'synchronous' }, synchronous)
+    standbys.set({ replication: 'asynchronous' }, state.standbys.length - synchronous)
+    for (const one of state.standbys) {
+      lag.set({ standby: one.name }, one.lag / 1000)
+      behind.set({ standby: one.name }, one.behind)
+    }
+  }
+}
+
+function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSources): () => Promise<void> {
+  const lag = set.gauge('event_lag_seconds', 'Age of the oldest event that a subscription has not had; 0 when it has had all.', [
+    'subscription',
+  ])
+  const parked = set.gauge('events_parked', 'Events that a target refused and that wait for `deferd webhook replay`.', ['subscription'])
+  const disabled = set.gauge('subscription_disabled', '1 for a subscription whose target wants no more events (410), else 0.', [
+    'subscription',
+  ])
+  return async () => {
+    for (const gauge of [lag, parked, disabled]) gauge.reset()
+    for (const one of (await subscriptions?.()) ?? []) {
+      const label = { subscription: one.name }
+      // A subscription without a target is read by programs at their own pace.
+      if (one.settings.to !== '') lag.set(label, one.oldestAt === null ? 0 : Math.max(0, clock.now() - one.oldestAt) / 1000)
+      parked.set(label, one.parked)
+      disabled.set(label, one.progress.state === 'disabled' ? 1 : 0)
+    }
+  }
+}
+
+/** Creates the gauges. The result reads their sources. */
+export function openGauges(set: MetricSet, sources: MetricSources): () => Promise<void> {
+  const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, subscriptionGauges]
+  const all: readonly (() => void | Promise<void>)[] = parts.map((open) => open(set, sources))
+  return async () => {
+    for (const read of all) await read()
+  }
+}
