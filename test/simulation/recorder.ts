@@ -37,6 +37,37 @@ export const READS: ReadonlySet<string> = new Set([
   'recordEvents',
 ])
 
+/** Records the attempts of the delivery agents of a scenario, with numbers. */
+export class AttemptRecorder {
+  readonly #note: (did: string, details: Readonly<Record<string, unknown>>) => void
+  #attempts = 0
+
+  constructor(note: (did: string, details: Readonly<Record<string, unknown>>) => void) {
+    this.#note = note
+  }
+
+  /** Wraps an agent. `of` are members of each record; the end of an attempt is recorded while `isAlive`. */
+  recorded(agent: DeliveryAgent, isAlive: () => boolean, of: Readonly<Record<string, unknown>> = {}): DeliveryAgent {
+    return {
+      close: () => agent.close(),
+      deliver: async (request, options) => {
+        const attempt = ++this.#attempts
+        this.#note('began', { attempt, ...of, ...requestFacts(request) })
+        const result = await agent.deliver(request, {
+          ...options,
+          admits: (provider) => {
+            const isAdmitted = options.admits?.(provider) !== false
+            if (isAdmitted && provider !== null) this.#note('admitted', { attempt, provider })
+            return isAdmitted
+          },
+        })
+        if (isAlive()) this.#note(...endOf(result, { attempt, ...of, destination: request.destination }))
+        return result
+      },
+    }
+  }
+}
+
 export class Recorder {
   world: World | undefined
   /** The store cannot commit before this time on the monotonic clock. */
@@ -44,7 +75,7 @@ export class Recorder {
   /** True to end the crashes. */
   calm = false
   #commits = 0
-  #attempts = 0
+  readonly #attempts = new AttemptRecorder((did, details) => this.note(did, details))
   readonly #scenario: Pick<Scenario, 'commitTakes' | 'crashes'>
 
   constructor(scenario: Pick<Scenario, 'commitTakes' | 'crashes'>) {
@@ -80,7 +111,7 @@ export class Recorder {
         },
       })
     },
-    agent: (agent, life) => this.#watched(agent, () => life.alive),
+    agent: (agent, life) => this.#attempts.recorded(agent, () => life.alive),
   }
 
   async #call(store: QueueStore, method: QueueMethod, args: readonly unknown[], asked: number): Promise<unknown> {
@@ -101,32 +132,12 @@ export class Recorder {
     this.world?.kill(downFor / 1000)
     return never()
   }
-
-  #watched(agent: DeliveryAgent, isAlive: () => boolean): DeliveryAgent {
-    return {
-      close: () => agent.close(),
-      deliver: async (request, options) => {
-        const attempt = ++this.#attempts
-        this.note('began', { attempt, ...requestFacts(request) })
-        const result = await agent.deliver(request, {
-          ...options,
-          admits: (provider) => {
-            const isAdmitted = options.admits?.(provider) !== false
-            if (isAdmitted && provider !== null) this.note('admitted', { attempt, provider })
-            return isAdmitted
-          },
-        })
-        if (isAlive()) this.note(...endOf(result, { attempt, destination: request.destination }))
-        return result
-      },
-    }
-  }
 }
 
 /** A new promise for each call, so that its waiters can be garbage-collected. */
 const never = (): Promise<never> => new Promise(() => undefined)
 
-export const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
+const requestFacts = ({ message, destination, recipients, forcedExpire }: DeliveryRequest): CommittedClaim => ({
   message: message.id,
   destination,
   forcedExpire,
@@ -149,7 +160,7 @@ const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: At
 })
 
 /** Record of the end of a delivery: name and members. */
-export const endOf = (result: Delivery, of: Readonly<Record<string, unknown>>): [string, Readonly<Record<string, unknown>>] =>
+const endOf = (result: Delivery, of: Readonly<Record<string, unknown>>): [string, Readonly<Record<string, unknown>>] =>
   result === 'not-begun' ? ['not begun', of] : ['ended', { ...of, result: resultFacts(result) }]
 
 /** Record of a commit. A content is replaced by the notice that it contains. */

@@ -5,7 +5,6 @@ import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { configFrom } from '../../../src/config/load.ts'
 import { normalizeAddress } from '../../../src/mail/address.ts'
 import type { OwnerId } from '../../../src/mail/message.ts'
-import type { DeliveryAgent } from '../../../src/delivery/delivery-agent.ts'
 import { Operations } from '../../../src/queue/operations.ts'
 import type { OperationName } from '../../../src/queue/operation-request.ts'
 import { directReader } from '../../../src/store/reader-methods.ts'
@@ -30,7 +29,7 @@ import { BEGINNING, VirtualClock } from '../../../src/testkit/virtual/virtual-cl
 import { History, type HistoryEvent } from '../../../src/testkit/world-history.ts'
 import type { WorldConfig } from '../../../src/testkit/world-options.ts'
 import { Dice } from '../generator.ts'
-import { digest, endOf, READS, requestFacts } from '../recorder.ts'
+import { AttemptRecorder, digest, READS } from '../recorder.ts'
 import { Database } from './database.ts'
 import { SimulatedNode } from './node.ts'
 import type { CommitFault } from './node-scenario.ts'
@@ -59,7 +58,7 @@ export class Cluster {
   readonly #reader: QueueReader
   readonly #release = keepEventLoopFunctions()
   readonly #commitFaults: Map<number, CommitFault>
-  #attempts = 0
+  readonly #attempts = new AttemptRecorder((did, details) => this.note(did, details))
   #commits = 0
 
   constructor({ seed, nodes, lease, commitTakes, config: asked, commitFaults }: ClusterOptions) {
@@ -98,7 +97,7 @@ export class Cluster {
         onEvent: (event, node) => this.#add({ where: 'queue', event, node }),
         recorded: (store, node) => this.#recorded(store, node),
         recordedTable: (table) => this.#recordedTable(table),
-        watched: (agent, node, isAlive) => this.#watched(agent, node, isAlive),
+        watched: (agent, node, isAlive) => this.#attempts.recorded(agent, isAlive, { node }),
         did: (did, node) => this.note(did, { node }),
       })
     })
@@ -171,26 +170,6 @@ export class Cluster {
     if (name === 'takeShards' && (answer as readonly number[]).length > 0) this.note('shards taken', { node, shards: answer })
     if (name === 'releaseShards') this.note('shards released', { node, shards: first })
     if (name === 'beat') this.note('beat', { node, lives: answer !== null })
-  }
-
-  #watched(agent: DeliveryAgent, node: OwnerId, isAlive: () => boolean): DeliveryAgent {
-    return {
-      close: () => agent.close(),
-      deliver: async (request, options) => {
-        const attempt = ++this.#attempts
-        this.note('began', { attempt, node, ...requestFacts(request) })
-        const result = await agent.deliver(request, {
-          ...options,
-          admits: (provider) => {
-            const isAdmitted = options.admits?.(provider) !== false
-            if (isAdmitted && provider !== null) this.note('admitted', { attempt, provider })
-            return isAdmitted
-          },
-        })
-        if (isAlive()) this.note(...endOf(result, { attempt, node, destination: request.destination }))
-        return result
-      },
-    }
   }
 
   #receive(mail: ReceivedMail): void {
