@@ -26,7 +26,7 @@ import { queueAdmin } from './queue-admin.ts'
 import { Opening, type OpenedQueue } from './opening.ts'
 import { openSharedQueue } from './shared-queue.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
-import type { RelaySettings } from './relay/relay.ts'
+import type { RelaySettings } from './relay/rules.ts'
 
 /** Arguments of `startDaemon`. */
 export interface DaemonDeps {

@@ -44,7 +44,8 @@ import type { Peers } from './node/peers.ts'
 import { QuestionWatch } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
-import { Relay, type RelaySettings } from './relay/relay.ts'
+import { Relay } from './relay/relay.ts'
+import type { RelaySettings } from './relay/rules.ts'
 import { subscriptionRequests } from './subscription-requests.ts'
 
 /** This process as one of the nodes that share the queue. */

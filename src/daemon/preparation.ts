@@ -31,7 +31,7 @@ import { adminCertificate } from './admin/admin.ts'
 import { controlPath } from './admin/socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
-import type { RelaySettings } from './relay/relay.ts'
+import type { RelaySettings } from './relay/rules.ts'
 import { tokenCommand } from './token-command.ts'
 
 /** Parts of the preparation. `deferd check` prints a line for each. */

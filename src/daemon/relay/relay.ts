@@ -4,39 +4,26 @@
  */
 import type { AccessEntries } from '../../access/access-entries.ts'
 import { openAccess, type AccessTables } from '../../access/access-tables.ts'
-import { openChecks, type CheckTables } from '../../checks/check-tables.ts'
 import { MailerDaemon } from '../../bounce/mailer-daemon.ts'
-import { noticeSettings, type NoticeSettings } from '../../bounce/notice-writer.ts'
+import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import { SubmissionReturner } from '../../bounce/rejected-submission.ts'
-import type { Templates } from '../../bounce/templates.ts'
-import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { Config } from '../../config/options.ts'
-import { parseSignedFields } from '../../config/values/signed-fields.ts'
-import { loadDkimKeys, type DkimKeys } from '../../dkim/keys.ts'
-import { HeaderChoice } from '../../dkim/header-choice.ts'
-import { MessageSigning, signsAnywhere, type SigningResult } from '../../dkim/message-signing.ts'
-import { Signer } from '../../dkim/signer.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../../system/net.ts'
-import { Router } from '../../delivery/routing/router.ts'
-import { openRoutingTables, type RoutingTables } from '../../delivery/routing/routing-tables.ts'
-import { SmtpAgent, type DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'
-import { type Clock, type Duration, type Instant } from '../../system/clock.ts'
-import { signInThreadPool, type Signing } from '../../system/signing.ts'
+import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { Signing } from '../../system/signing.ts'
 import type { Random } from '../../system/random.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { StoreTroubles } from '../../outbox/store-troubles.ts'
-import { Acceptor } from '../../queue/intake/acceptor.ts'
+import type { Acceptor } from '../../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../../mail/message.ts'
 import type { SchedulerControl } from '../../queue/operation-rounds.ts'
 import { Scheduler } from '../../queue/scheduler/scheduler.ts'
 import { Matching } from '../../patterns/matching.ts'
-import { GenericMaps } from '../../rewriting/generic.ts'
-import { Rewriting } from '../../rewriting/rewriting.ts'
-import { openTables, type Tables } from '../../rewriting/tables.ts'
 import { noticeEntry } from './notice-entry.ts'
 import type { Shard } from '../../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../store/membership/membership.ts'
@@ -47,33 +34,13 @@ import { StsPolicies } from '../../delivery/sts/sts-policies.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { StoreHealth } from '../../store/store-health.ts'
 import { ContentCache } from '../../queue/intake/content-cache.ts'
-import { drained } from '../../smtpd/replies.ts'
 import { startSmtpd, type Smtpd } from '../../smtpd/server.ts'
-import { disconnect } from '../../smtpd/replies.ts'
+import { disconnect, drained } from '../../smtpd/replies.ts'
 import type { FlushDomain } from '../../smtpd/session.ts'
 import type { Events } from '../../telemetry/events.ts'
-import { arrivalChecks, headerChecks } from './check-rules.ts'
 import { activeLimits } from './active-limits.ts'
 import { RelayStatus } from './relay-status.ts'
-
-/** Settings that a reload can change. */
-export interface RelaySettings {
-  readonly config: Config
-  /** Templates of notices. */
-  readonly templates: Templates
-  /** Passwords, and the private keys of TLS client certificates, for next hops. */
-  readonly secrets?: DeliverySecrets | undefined
-  /** Opened lookup tables for routes by sender; opened by the relay when absent. */
-  readonly routingTables?: RoutingTables | undefined
-  /** Opened lookup tables for addresses; opened by the relay when absent. */
-  readonly tables?: Tables | undefined
-  /** Keys of the DKIM tables; read by the relay when absent. */
-  readonly dkimKeys?: DkimKeys | undefined
-  /** Opened tables of actions for content; opened by the relay when absent. */
-  readonly checks?: CheckTables | undefined
-  /** Opened access tables; opened by the relay when absent. */
-  readonly access?: AccessTables | undefined
-}
+import { compileRules, type RelaySettings, type Rules } from './rules.ts'
 
 export interface RelayDeps extends RelaySettings {
   readonly clock: Clock
@@ -95,20 +62,6 @@ export interface RelayDeps extends RelaySettings {
   readonly reader?: StsPolicyReader | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
-}
-
-/** Compiled settings. A reload replaces them as a whole. */
-interface Rules {
-  readonly config: Config
-  readonly router: Router
-  readonly policies: DestinationPolicies
-  readonly notices: NoticeSettings
-  readonly agent: DeliveryAgent
-  readonly acceptor: Acceptor
-  readonly rewriting: Rewriting | null
-  readonly signing: MessageSigning | null
-  /** CA certificates (PEM) of the hosts of MTA-STS policies; those of Node when undefined. */
-  readonly policyHostCa: string | undefined
 }
 
 export class Relay {
@@ -267,54 +220,19 @@ export class Relay {
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw = (key: string): number => this.#deps.random.draw(key)
 
-  #compile({ config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings): Rules {
-    const { clock, random, net, store, membership = SOLE_MEMBERSHIP, events } = this.#deps
-    const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
-    const policies = new DestinationPolicies(config, this.#providers)
-    const opened = tables ?? openTables(config).tables
-    const rewriting = Rewriting.of(config, opened)
-    const signing = this.#signing(config, dkimKeys)
-    const { matching } = this
-    const agent = new SmtpAgent({
-      config,
-      router,
-      policies,
-      net,
-      clock,
-      random,
-      ...(secrets === undefined ? {} : { secrets }),
-      generic: GenericMaps.of(config, opened),
-      signing,
-      headerChecks: headerChecks(config, checks, this.#deps.events, matching),
-      readChunk: (body, index) => store.readChunk(body, index),
-      holds: () => membership.holds(),
-      cachedContent: (message) => this.#contents.get(message),
-      note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
-      secured: (relay, { trust, reused, protocol, cipher, bits }) =>
-        events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
+  #compile(settings: RelaySettings): Rules {
+    const { membership = SOLE_MEMBERSHIP, sign } = this.#deps
+    return compileRules(settings, {
+      ...this.#deps,
+      membership,
+      sign,
+      providers: this.#providers,
+      contents: this.#contents,
+      intake: this.intake,
+      matching: this.matching,
       sts: this.sts,
-      policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
-      ...(config.smtp_tlsrpt_enable ? { tlsEnded: this.#tlsReports.count } : {}),
+      tlsReports: this.#tlsReports,
     })
-    return {
-      config,
-      router,
-      agent,
-      policies,
-      notices: noticeSettings(config, templates),
-      rewriting,
-      signing,
-      policyHostCa: secrets?.tls?.policyHostCa,
-      acceptor: new Acceptor({
-        intake: this.intake,
-        config,
-        clock,
-        events,
-        rewriting,
-        signing,
-        checks: arrivalChecks(config, checks, matching),
-      }),
-    }
   }
 
   #openStsPolicies({ net, clock, store, reader, random, events, membership = SOLE_MEMBERSHIP }: RelayDeps): StsPolicies | undefined {
@@ -347,16 +265,6 @@ export class Relay {
       mail: (report, recipient) => queueReport(report, recipient, entry),
       note: (text, level) => events.emit({ kind: 'note', level, text }),
     })
-  }
-
-  /** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
-  #signing(config: Config, loaded: DkimKeys | undefined): MessageSigning | null {
-    const keys = loaded ?? loadDkimKeys(config)
-    if (!signsAnywhere(config)) return null
-    const { clock, events, sign = signInThreadPool } = this.#deps
-    const note = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
-    const signed = (result: SigningResult): void => events.emit({ kind: 'signed', ...result })
-    return new MessageSigning({ signed, signer: new Signer(keys, sign, new HeaderChoice(parseSignedFields(config))), config, clock, note })
   }
 
   /**

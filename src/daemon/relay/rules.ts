@@ -1,0 +1,150 @@
+/** Compiled settings of a relay: everything that a reload replaces. */
+import { openChecks, type CheckTables } from '../../checks/check-tables.ts'
+import type { AccessTables } from '../../access/access-tables.ts'
+import { noticeSettings, type NoticeSettings } from '../../bounce/notice-writer.ts'
+import type { Templates } from '../../bounce/templates.ts'
+import { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { Config } from '../../config/options.ts'
+import type { ProviderDirectory } from '../../config/provider-directory.ts'
+import { parseSignedFields } from '../../config/values/signed-fields.ts'
+import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
+import { Router } from '../../delivery/routing/router.ts'
+import { openRoutingTables, type RoutingTables } from '../../delivery/routing/routing-tables.ts'
+import { SmtpAgent, type DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'
+import type { StsPolicies } from '../../delivery/sts/sts-policies.ts'
+import { HeaderChoice } from '../../dkim/header-choice.ts'
+import { loadDkimKeys, type DkimKeys } from '../../dkim/keys.ts'
+import { MessageSigning, signsAnywhere, type SigningResult } from '../../dkim/message-signing.ts'
+import { Signer } from '../../dkim/signer.ts'
+import type { Matching } from '../../patterns/matching.ts'
+import { Acceptor } from '../../queue/intake/acceptor.ts'
+import type { ContentCache } from '../../queue/intake/content-cache.ts'
+import type { Intake } from '../../queue/intake/intake.ts'
+import { GenericMaps } from '../../rewriting/generic.ts'
+import { Rewriting } from '../../rewriting/rewriting.ts'
+import { openTables, type Tables } from '../../rewriting/tables.ts'
+import type { Membership } from '../../store/membership/membership.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Net } from '../../system/net.ts'
+import type { Random } from '../../system/random.ts'
+import { signInThreadPool, type Signing } from '../../system/signing.ts'
+import type { Events } from '../../telemetry/events.ts'
+import type { TlsReports } from '../../tls-reports/tls-reports.ts'
+import { arrivalChecks, headerChecks } from './check-rules.ts'
+
+/** Settings that a reload can change. */
+export interface RelaySettings {
+  readonly config: Config
+  /** Templates of notices. */
+  readonly templates: Templates
+  /** Passwords, and the private keys of TLS client certificates, for next hops. */
+  readonly secrets?: DeliverySecrets | undefined
+  /** Opened lookup tables for routes by sender; opened by the relay when absent. */
+  readonly routingTables?: RoutingTables | undefined
+  /** Opened lookup tables for addresses; opened by the relay when absent. */
+  readonly tables?: Tables | undefined
+  /** Keys of the DKIM tables; read by the relay when absent. */
+  readonly dkimKeys?: DkimKeys | undefined
+  /** Opened tables of actions for content; opened by the relay when absent. */
+  readonly checks?: CheckTables | undefined
+  /** Opened access tables; opened by the relay when absent. */
+  readonly access?: AccessTables | undefined
+}
+
+/** Compiled settings. A reload replaces them as a whole. */
+export interface Rules {
+  readonly config: Config
+  readonly router: Router
+  readonly policies: DestinationPolicies
+  readonly notices: NoticeSettings
+  readonly agent: DeliveryAgent
+  readonly acceptor: Acceptor
+  readonly rewriting: Rewriting | null
+  readonly signing: MessageSigning | null
+  /** CA certificates (PEM) of the hosts of MTA-STS policies; those of Node when undefined. */
+  readonly policyHostCa: string | undefined
+}
+
+/** Parts of a relay that outlive a reload. */
+export interface RuleParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly net: Net
+  readonly store: Pick<QueueStore, 'readChunk'>
+  readonly membership: Pick<Membership, 'holds'>
+  readonly events: Events
+  readonly providers: ProviderDirectory
+  readonly contents: ContentCache
+  readonly intake: Intake
+  readonly matching: Matching
+  readonly sts: StsPolicies | undefined
+  readonly tlsReports: Pick<TlsReports, 'count'>
+  readonly sign: Signing | undefined
+}
+
+/** Compiles settings. Throws PolicyError for an invalid retry policy, ConfigError when a DKIM key cannot be used. */
+export function compileRules(
+  { config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings,
+  parts: RuleParts,
+): Rules {
+  const { clock, random, net, store, membership, events, providers, contents, intake, matching, sts, tlsReports } = parts
+  const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
+  const policies = new DestinationPolicies(config, providers)
+  const opened = tables ?? openTables(config).tables
+  const rewriting = Rewriting.of(config, opened)
+  const signing = signingOf(config, dkimKeys, parts)
+  const agent = new SmtpAgent({
+    config,
+    router,
+    policies,
+    net,
+    clock,
+    random,
+    ...(secrets === undefined ? {} : { secrets }),
+    generic: GenericMaps.of(config, opened),
+    signing,
+    headerChecks: headerChecks(config, checks, events, matching),
+    readChunk: (body, index) => store.readChunk(body, index),
+    holds: () => membership.holds(),
+    cachedContent: (message) => contents.get(message),
+    note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
+    secured: (relay, { trust, reused, protocol, cipher, bits }) =>
+      events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
+    sts,
+    policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
+    ...(config.smtp_tlsrpt_enable ? { tlsEnded: tlsReports.count } : {}),
+  })
+  return {
+    config,
+    router,
+    agent,
+    policies,
+    notices: noticeSettings(config, templates),
+    rewriting,
+    signing,
+    policyHostCa: secrets?.tls?.policyHostCa,
+    acceptor: new Acceptor({
+      intake,
+      config,
+      clock,
+      events,
+      rewriting,
+      signing,
+      checks: arrivalChecks(config, checks, matching),
+    }),
+  }
+}
+
+/** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
+function signingOf(
+  config: Config,
+  loaded: DkimKeys | undefined,
+  { clock, events, sign = signInThreadPool }: Pick<RuleParts, 'clock' | 'events' | 'sign'>,
+): MessageSigning | null {
+  const keys = loaded ?? loadDkimKeys(config)
+  if (!signsAnywhere(config)) return null
+  const note = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
+  const signed = (result: SigningResult): void => events.emit({ kind: 'signed', ...result })
+  return new MessageSigning({ signed, signer: new Signer(keys, sign, new HeaderChoice(parseSignedFields(config))), config, clock, note })
+}
