@@ -207,7 +207,8 @@ export interface Survey {
 
 /**
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
- * next call, may show a later state.
+ * next call, may show a later state. A listing without a filter reads the recipients of a shared queue after its messages: they may show
+ * a later state than the columns of the message.
  */
 export interface QueueReader extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader, ProviderReader, OutboxReader {
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */

@@ -1,6 +1,6 @@
 /**
- * Lists pages of messages that match a filter. A message and its live recipients are read by one statement. A page is searched in
- * slices of ids, whose size doubles while too few messages match.
+ * Lists pages of messages that match a filter. A message and its live recipients are read by one statement, in pages of all mail by two. A
+ * page is searched in slices of ids, whose size doubles while too few messages match.
  */
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type RecipientId, type RecipientState } from '../../mail/message.ts'
@@ -198,12 +198,17 @@ export class Listing {
     return found
   }
 
-  /** Reads messages and recipients with two statements. A message that is settled between them has no live recipient. */
+  /**
+   * Reads messages, and then the recipients of these. A message that is settled between the two statements has no live recipient. Other
+   * changes between them, such as arrivals, do not change which messages the page has.
+   */
   async #whole(ids: sql.IdRange, form: sql.ListedForm): Promise<readonly Row[]> {
-    const { messages, recipients } = sql.listedWhole(ids, form)
-    const [rows, found] = await Promise.all([this.#asked<ListedRow>(messages), this.#asked<ListedRecipientColumns>(recipients)])
+    const rows = await this.#asked<ListedRow>(sql.listedWhole(ids, form))
     // Recipients are in the order of their ids, whatever that of the messages is.
     const ascending = form.newestFirst ? rows.toReversed() : rows
+    const [first, last] = [ascending[0], ascending.at(-1)]
+    if (first === undefined || last === undefined) return []
+    const found = await this.#reading.query<ListedRecipientColumns>(sql.wholeRecipients, [first.message, last.message])
     let next = 0
     const listed = ascending.map((row): Row => {
       const live: ListedRecipient[] = []

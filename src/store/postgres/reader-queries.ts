@@ -180,27 +180,23 @@ export interface ListedForm {
   readonly recipients?: number | undefined
 }
 
-/**
- * All messages of a range outside the trash, and their live recipients. Both are read in the order of their ids. A statement that finds the
- * recipients of each message, or makes lists of them, would take two or four times as long.
- */
-export function listedWhole(
-  { after, through }: IdRange,
-  { limit, newestFirst }: ListedForm,
-): { readonly messages: Query; readonly recipients: Query } {
-  const order = newestFirst ? ' desc' : ''
-  const those = `message where message.id > $1 and message.id <= $2 and placement <> 'trash' order by message.id${order} limit $3`
-  const messages = `
-    select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from ${those}`
-  const recipients = `
-    with ids as (select min(id) as first, max(id) as last from (select message.id from ${those}) listed)
-    select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
-    where r.id ${recipientRange('(select first from ids)', '(select last from ids)')} and r.settled_at is null
-      and (state <> 'parked' or (select placement from message where message.id = ${messageIdOf('r.id')}) <> 'trash')
-    order by r.id`
-  const parameters = [after, through, limit]
-  return { messages: { text: messages, parameters }, recipients: { text: recipients, parameters } }
+/** All messages of a range outside the trash, in the order of their ids. `wholeRecipients` has their recipients. */
+export function listedWhole({ after, through }: IdRange, { limit, newestFirst }: ListedForm): Query {
+  const text = `
+    select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from message
+    where message.id > $1 and message.id <= $2 and placement <> 'trash' order by message.id${newestFirst ? ' desc' : ''} limit $3`
+  return { text, parameters: [after, through, limit] }
 }
+
+/**
+ * Live recipients of the messages from one id to another, in the order of their ids. A statement that finds the recipients of each
+ * message, or makes lists of them, would take two or four times as long.
+ */
+export const wholeRecipients = `
+  select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
+  where r.id ${recipientRange('$1', '$2')} and r.settled_at is null
+    and (state <> 'parked' or (select placement from message where message.id = ${messageIdOf('r.id')}) <> 'trash')
+  order by r.id`
 
 /** The messages of a selection that match a filter. */
 export function listedBy(filter: QueueFilter, ids: SelectedIds, { limit, newestFirst, recipients }: ListedForm): Query {

@@ -120,7 +120,7 @@ const TEXTS: readonly (readonly [string, string])[] = [
       ...[false, true].map((destinations) => [name, reading.surveyedBy(filter, range, { queues: null, destinations }).text] as const),
     ]
   }),
-  ...FORMS.flatMap((form) => Object.values(reading.listedWhole(range, form)).map(({ text }) => ['listed whole', text] as const)),
+  ...FORMS.map((form) => ['listed whole', reading.listedWhole(range, form).text] as const),
   ...FORMS.map(
     (form) => ['listed among candidates', reading.listedBy(AT_DESTINATION, { candidates: Buffer.alloc(0) }, form).text] as const,
   ),
