@@ -13,6 +13,8 @@ export interface Command {
   readonly program: string
   readonly args: readonly string[]
   readonly cwd: string
+  /** Variables that are added to the environment. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface Child {
@@ -35,9 +37,9 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 /** Starts a program whose standard output and error go to a file. */
-export async function startChild(name: string, { program, args, cwd }: Command, log: string): Promise<Child> {
+export async function startChild(name: string, { program, args, cwd, env = {} }: Command, log: string): Promise<Child> {
   const file = openSync(log, 'a')
-  const child = spawn(program, args, { cwd, env: environment(), stdio: ['ignore', file, file], detached: true })
+  const child = spawn(program, args, { cwd, env: { ...environment(), ...env }, stdio: ['ignore', file, file], detached: true })
   closeSync(file)
   const ended = new Promise<string>((resolve) => child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`)))
   const pid = await pidOf(name, child)

@@ -25,10 +25,11 @@ export interface Sink {
   count(): number
 }
 
-export async function startSink(folder: string, signal: AbortSignal): Promise<Sink> {
+/** Starts a sink; `args` follow its port. */
+export async function startSink(folder: string, signal: AbortSignal, args: readonly number[] = []): Promise<Sink> {
   const port = await freePort()
   const file = join(folder, 'sink')
-  const child = await startChild('the sink', own('own-sink.ts', port), file)
+  const child = await startChild('the sink', own('own-sink.ts', port, ...args), file)
   try {
     await greeted(child, port, signal)
   } catch (error) {

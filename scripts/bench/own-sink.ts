@@ -1,18 +1,34 @@
 /**
  * A sink that counts messages and throws them away: `node own-sink.ts PORT` prints `mesg=COUNT` while they come. It
- * takes about as much CPU time as smtp-sink, and needs no Postfix.
+ * takes about as much CPU time as smtp-sink, and needs no Postfix. `node own-sink.ts PORT PERCENT ADDRESSES` defers so many of 100
+ * recipients, and listens on 127.0.0.1, 127.0.0.2 and so on.
  */
 import { writeSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 
 const END = Buffer.from('\r\n.\r\n')
 
-/** A server that calls `arrived` for each message. */
-export const openSink = (arrived: () => void): Server => createServer({ noDelay: true }, (socket) => serve(socket, arrived))
+/** Whether the next recipient is deferred. */
+type Defers = () => boolean
 
-function serve(socket: Socket, arrived: () => void): void {
+const never: Defers = () => false
+
+/** A server that calls `arrived` for each message. */
+export const openSink = (arrived: () => void, defers: Defers = never): Server =>
+  createServer({ noDelay: true }, (socket) => serve(socket, arrived, defers))
+
+function serve(socket: Socket, arrived: () => void, defers: Defers): void {
   let pending = Buffer.alloc(0)
   let inContent = false
+  /** Whether a recipient of the transaction was accepted. */
+  let hasRecipient = false
+
+  function replyTo(verb: string): string {
+    if (verb === 'RCPT' && defers()) return '450 4.2.2 the mailbox is full\r\n'
+    if (verb === 'DATA' && !hasRecipient) return '554 5.5.1 no valid recipients\r\n'
+    if (verb === 'MAIL' || verb === 'RCPT') hasRecipient = verb === 'RCPT'
+    return usualReplyTo(verb)
+  }
 
   /** Takes what is complete out of `pending`; the replies to it. */
   function take(): string {
@@ -30,8 +46,8 @@ function serve(socket: Socket, arrived: () => void): void {
     }
     const verb = pending.toString('latin1', 0, Math.min(end, 4)).toUpperCase()
     // Content may be empty: the line break before it may be the one that ends DATA.
-    pending = pending.subarray(verb === 'DATA' ? end : end + 2)
-    inContent = verb === 'DATA'
+    inContent = verb === 'DATA' && hasRecipient
+    pending = pending.subarray(inContent ? end : end + 2)
     return `${replyTo(verb)}${take()}`
   }
 
@@ -45,7 +61,7 @@ function serve(socket: Socket, arrived: () => void): void {
   socket.write('220 sink.test ESMTP\r\n')
 }
 
-function replyTo(verb: string): string {
+function usualReplyTo(verb: string): string {
   switch (verb) {
     case 'EHLO':
       return '250-sink.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n'
@@ -69,5 +85,7 @@ if (import.meta.main) {
     count++
     timer ??= setTimeout(tell, 5)
   }
-  openSink(arrived).listen(Number(process.argv[2]), '127.0.0.1')
+  const [port = 0, percent = 0, addresses = 1] = process.argv.slice(2).map(Number)
+  const defers = () => Math.random() * 100 < percent
+  for (let n = 1; n <= addresses; n++) openSink(arrived, defers).listen(port, `127.0.0.${n}`)
 }

@@ -9,12 +9,15 @@ export interface PacedLoad {
   /** Messages per second. */
   readonly rate: number
   readonly seconds: number
+  /** Number of destinations; sink.test alone when absent. */
+  readonly destinations?: number
 }
 
 /** Starts the load. Its output goes to the file `log`. */
-export function startPacedLoad({ port, rate, seconds }: PacedLoad, log: string): Promise<Child> {
+export function startPacedLoad({ port, rate, seconds, destinations = 0 }: PacedLoad, log: string): Promise<Child> {
   const script = join(import.meta.dirname, 'paced-source.ts')
-  return startChild('the source', { program: process.execPath, args: [script, ...[port, rate, seconds].map(String)], cwd: '/' }, log)
+  const args = [script, ...[port, rate, seconds, destinations].map(String)]
+  return startChild('the source', { program: process.execPath, args, cwd: '/' }, log)
 }
 
 /** Waits for the end of the load. Throws when it failed. */

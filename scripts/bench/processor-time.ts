@@ -40,6 +40,9 @@ export function processorSeconds(root: number): number {
   return ticks / TICKS_PER_SECOND
 }
 
+/** VmRSS of a process in MB. */
+export const residentOf = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+
 /** CPU time so far, in ticks. */
 export interface Use {
   /** Of a process and its descendants. */

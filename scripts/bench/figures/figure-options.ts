@@ -63,13 +63,14 @@ function readArguments(args: readonly string[]) {
   }
 }
 
-interface Bounds {
+export interface Bounds {
   readonly least: number
   readonly most: number
   readonly isWhole: boolean
 }
 
-function numberIn(name: string, text: string, { least, most, isWhole }: Bounds): number {
+/** A number within bounds. Throws a UsageError. */
+export function numberIn(name: string, text: string, { least, most, isWhole }: Bounds): number {
   const number = Number(text)
   if (/^[\d.]+$/.test(text) && number >= least && number <= most && (!isWhole || Number.isInteger(number))) return number
   throw new UsageError(`${name} takes a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}, not "${text}"`)

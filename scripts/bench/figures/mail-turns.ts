@@ -39,7 +39,7 @@ export async function takeMailTurns<Name extends string>(
   for (const name of names) {
     const file = join(setting.folder, `${name}.toml`)
     writeFileSync(file, await configuration(name))
-    daemons.set(name, await startDaemon(setting, name, { relayhost: `[127.0.0.1]:${sink.port}` }, ['--config', file]))
+    daemons.set(name, await startDaemon(setting, name, { relayhost: `[127.0.0.1]:${sink.port}` }, { args: ['--config', file] }))
   }
   for (const daemon of daemons.values()) await measure(bench, daemon, kept, setting.sized(WARM_UP))
   const turns = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, MailTurn[]>

@@ -2,25 +2,21 @@
  * Two daemons on copies of one queue with a million messages, both with paced mail in turns: the page of one of them is open. And the
  * time to the first byte of every screen.
  */
-import { constants, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { askForLoginCode } from '../../../src/cli/queue-client/daemon-client.ts'
-import { openStore } from '../../../src/store/sqlite/open-store.ts'
-import { fillBacklog } from '../../../test/support/backlog.ts'
 import { freePort, resultOf, startChild, type Child } from '../child.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
+import { copyQueue, fillQueue } from '../figures/filled-queue.ts'
 import type { Part, Setting } from '../figures/subject.ts'
 import { startSink } from '../load.ts'
-import { processorSeconds } from '../processor-time.ts'
+import { processorSeconds, residentOf } from '../processor-time.ts'
 import { rotated } from '../statistics.ts'
 import { get, ROUND, type PageAccess, type PageUse, type Screen } from './page-clients.ts'
 import { resultOfLoad, startPacedLoad } from '../paced-load.ts'
 
-const MESSAGES = 1_000_000
-const DESTINATIONS = 10_000
-const HOUR = 3_600_000
 /** Messages per second. */
 const RATE = 200
 /** Length of a turn, and the part before it that is not counted, in seconds. */
@@ -131,20 +127,16 @@ function startPageClients({ url, cookie }: Contestant['access'], seconds: number
   return startChild('the clients of the page', { program: process.execPath, args: [script, url, cookie, String(seconds)], cwd: '/' }, log)
 }
 
-/** VmRSS in MB. */
-const residentOf = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
-
 /** Starts daemons on copies of the filled queue. */
 async function startContestants<Name extends Contestant['name']>(
   setting: Setting,
   ...names: readonly Name[]
 ): Promise<readonly (Contestant & { readonly name: Name })[]> {
-  const filled = await fill(setting)
+  const filled = await fillQueue(setting)
   const sink = await startSink(setting.folder, setting.signal)
   setting.undo.defer(() => sink.child.stop())
   const start = async (name: Name) => {
-    const queue = join(setting.folder, `queue-${name}`)
-    cpSync(filled, queue, { recursive: true, mode: constants.COPYFILE_FICLONE })
+    const queue = copyQueue(filled, join(setting.folder, `queue-${name}`))
     const page = await freePort()
     const daemon = await startDaemon(setting, name, {
       queue_directory: queue,
@@ -181,28 +173,6 @@ async function loginCode(queue: string): Promise<string> {
     if (made !== null) return made.code
   }
   throw new Error('the daemon does not open its control socket in 20 s')
-}
-
-/** A folder with the filled queue, made unless it is there. */
-async function fill({ filled, sized, say }: Setting): Promise<string> {
-  const messages = sized(MESSAGES)
-  const folder = join(filled, `page-${messages}`)
-  if (existsSync(folder)) return folder
-  const began = performance.now()
-  const unfinished = `${folder}.new`
-  rmSync(unfinished, { recursive: true, force: true })
-  mkdirSync(unfinished)
-  const { store, close } = await openStore(unfinished, { threads: false, create: true })
-  await fillBacklog(store, {
-    messages,
-    now: Date.now(),
-    destinationOf: (n) => `d${String(n % DESTINATIONS).padStart(5, '0')}.example`,
-    dueIn: (n) => 12 * HOUR + (n / messages) * HOUR,
-  })
-  await close()
-  renameSync(unfinished, folder)
-  say(`filled with ${messages} messages in ${((performance.now() - began) / 1_000).toFixed(0)} s`)
-  return folder
 }
 
 /** Screens whose values depend on the whole queue, or that search without a hit. */

@@ -14,6 +14,24 @@ async function listening(made: Server): Promise<number> {
   return (made.address() as AddressInfo).port
 }
 
+test('a sink that defers a recipient refuses DATA without another one', async () => {
+  const counts = { arrived: 0, recipients: 0 }
+  const port = await listening(
+    openSink(
+      () => counts.arrived++,
+      () => counts.recipients++ % 2 === 0,
+    ),
+  )
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
+  let said = ''
+  socket.on('data', (text: string) => (said += text))
+  const refused = 'MAIL FROM:<>\r\nRCPT TO:<a>\r\nDATA\r\n'
+  socket.write(`EHLO a\r\n${refused}RCPT TO:<b>\r\nRCPT TO:<c>\r\nDATA\r\nx\r\n.\r\n${refused.replace('DATA\r\n', 'QUIT\r\n')}`)
+  await once(socket, 'close')
+  expect(counts).toEqual({ arrived: 1, recipients: 4 })
+  expect([...said.matchAll(/^(\d{3}) /gm)].map(([, code]) => code).join(' ')).toBe('220 250 250 450 554 250 450 354 250 250 250 221')
+})
+
 test('the last complete count is read', () => {
   expect(lastCount('mesg=1\nmesg=12\nmesg=1')).toBe(12)
   expect(lastCount('')).toBe(0)

@@ -15,3 +15,19 @@ test('a paced source sends the messages of its rate, and times greetings', async
     sink.close()
   }
 })
+
+test('a paced source sends to its destinations in turns, and fails when a recipient is deferred', async () => {
+  const sink = openSink(
+    () => undefined,
+    () => asked++ >= 4,
+  )
+  let asked = 0
+  await once(sink.listen(0, '127.0.0.1'), 'listening')
+  const { port } = sink.address() as AddressInfo
+  try {
+    expect((await sendPaced(port, 100, 0.04, 3)).accepted).toBe(4)
+    await expect(sendPaced(port, 100, 0.01, 3)).rejects.toThrow('the relay said: 450 4.2.2 the mailbox is full')
+  } finally {
+    sink.close()
+  }
+})
