@@ -49,8 +49,8 @@ export class EventSender {
   readonly #obstacles = new Map<string, string>()
   /** Names of those that wait for their next try. */
   readonly #waiting = new Set<string>()
-  /** Number of subscriptions that are sent from here, as last read. */
-  #active = 0
+  /** Names of the subscriptions that are sent from here, as last read. */
+  readonly #active = new Set<string>()
   /** Names of those that were to be sent meanwhile. */
   readonly #again = new Set<string>()
   /** Fires at the next try of a subscription that waits. */
@@ -80,7 +80,7 @@ export class EventSender {
   /** Sends new events. Costs nothing while no subscription can take them: each is being sent, or waits for its next try. */
   published(): void {
     for (const name of this.#busy) this.#again.add(name)
-    if (this.#isLooking || this.#busy.size + this.#waiting.size < this.#active) this.wake()
+    if (this.#isLooking || this.#hasIdle) this.wake()
   }
 
   /** Sends what can be sent now. Called when subscriptions may have changed. */
@@ -88,6 +88,11 @@ export class EventSender {
     if (this.#isStopping) return
     if (this.#isLooking) this.#isAsked = true
     else this.#tasks.add(this.#look())
+  }
+
+  get #hasIdle(): boolean {
+    for (const name of this.#active) if (!this.#busy.has(name) && !this.#waiting.has(name)) return true
+    return false
   }
 
   get #isStopping(): boolean {
@@ -107,7 +112,8 @@ export class EventSender {
       do {
         this.#isAsked = false
         const subscriptions = await this.#deps.store.subscriptions()
-        this.#active = 0
+        this.#active.clear()
+        this.#waiting.clear()
         for (const subscription of subscriptions) this.#begin(subscription)
       } while (this.#isAsked && !this.#isStopping)
     } finally {
@@ -121,7 +127,7 @@ export class EventSender {
     const obstacle = this.#deps.obstacle(subscription)
     this.#tellObstacle(name, obstacle)
     if (obstacle !== null) return
-    this.#active++
+    this.#active.add(name)
     if (this.#busy.has(name)) return void this.#again.add(name)
     this.#busy.add(name)
     const ended = (): void => {
@@ -251,11 +257,18 @@ export class EventSender {
   /** Sends the parked events that an operator wants to be sent again. */
   async #sendParked(subscription: Subscription): Promise<void> {
     const { store, clock } = this.#deps
-    const due = await store.parkedDue(subscription.name, clock.now(), READ_AT_ONCE)
+    const retries = await store.parkedDue(subscription.name, READ_AT_ONCE)
+    const now = clock.now()
+    const due = retries.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
+    const next = retries[due.length]?.dueAt ?? null
+    // When the alarm fires it drops the requests for other events, and a start begins without any.
+    if (next !== null) this.#alarm.expect(next)
     if (due.length === 0) return
     const pulled = await store.pullEvents(subscription.name, 1)
     if (pulled === null) return
     for (const one of due) if (!this.#isStopping) await this.#sendOneParked(subscription, pulled.epoch, one)
+    // More events may be due than one read returns.
+    if (due.length === READ_AT_ONCE) this.#again.add(subscription.name)
   }
 
   async #sendOneParked(subscription: Subscription, epoch: number, { event, tries: before }: ParkedEvent): Promise<void> {

@@ -267,17 +267,37 @@ export function outbox(subject: () => Subject): void {
     const parked = [{ seq: 1, tries: 6, at: T0 + 1, answer: '400 Bad Request' }]
     await store.saveProgress('app', 0, { ...progressed(1), parked })
     expect((await pull()).events).toMatchObject([{ seq: 2 }])
-    expect(await store.parkedDue('app', T0 + MIN, 10)).toEqual([])
+    expect(await store.parkedDue('app', 10)).toEqual([])
     const one = { event: { seq: 1, type: 'store.trouble' }, tries: 6, parkedAt: T0 + 1, dueAt: null, answer: '400 Bad Request' }
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toMatchObject([one])
     expect(await store.replayEvents('app', { kind: 'parked', at: T0 + 2 })).toBe(1)
-    expect(await store.parkedDue('app', T0 + 2, 10)).toMatchObject([{ ...one, dueAt: T0 + 2 }])
+    expect(await store.parkedDue('app', 10)).toMatchObject([{ ...one, dueAt: T0 + 2 }])
     await store.settleParked('app', 1, { kind: 'refused', tries: 7, answer: '422', dueAt: null })
-    expect(await store.parkedDue('app', T0 + MIN, 10)).toEqual([])
+    expect(await store.parkedDue('app', 10)).toEqual([])
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toMatchObject([{ tries: 7, answer: '422' }])
     expect(await reader.allSubscriptions()).toMatchObject([{ parked: 1 }])
     await store.settleParked('app', 1, { kind: 'sent' })
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toEqual([])
+  })
+
+  test('parked events are listed by the times at which they are due', async () => {
+    const { store } = subject()
+    await subscribe()
+    await record('store.trouble', 'store.recovered', 'store.trouble')
+    await numbered()
+    const parked = [1, 2, 3].map((seq) => ({ seq, tries: 6, at: T0, answer: '400' }))
+    await store.saveProgress('app', 0, { ...progressed(3), parked })
+    for (const [seq, dueAt] of [
+      [1, T0 + 2 * MIN],
+      [3, T0 + MIN],
+    ] as const) {
+      await store.settleParked('app', seq, { kind: 'refused', tries: 7, answer: 'connection refused', dueAt })
+    }
+    expect((await store.parkedDue('app', 10)).map((one) => [one.event.seq, one.dueAt])).toEqual([
+      [3, T0 + MIN],
+      [1, T0 + 2 * MIN],
+    ])
+    expect(await store.parkedDue('app', 1)).toMatchObject([{ event: { seq: 3 } }])
   })
 
   test('events since a time are sent again under their numbers', async () => {

@@ -48,6 +48,7 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   const lose = (count: number) => store.pruneEvents({ before: 0, count })
   return {
     sender,
+    clock,
     store,
     reader,
     looks: () => looks,
@@ -160,4 +161,38 @@ test('new events lead to no call of the store while the target hangs, or is trie
   await advance(MINUTE)
   expect(sent.filter(({ type }) => type === 'message.accepted').length).toBeGreaterThan(100)
   expect(await publish(2)).toBe(2)
+})
+
+test('a subscription that is gone while it waits holds up no other one', async () => {
+  const { sender, sent, record, advance, store } = await senderOf({ answers: [DOWN] })
+  await record('message.accepted')
+  sender.start()
+  await advance(10)
+  await store.subscribe({ name: 'other', settings: { ...settingsOf(ALL_EVENTS), to: 'https://other.example/' }, at: 0, by: 'root' })
+  await store.unsubscribe('app')
+  sender.wake()
+  await advance(10)
+  expect(sent).toHaveLength(1)
+  await record('message.removed')
+  sender.published()
+  await advance(10)
+  expect(sent.map(({ type }) => type)).toEqual(['message.accepted', 'message.removed'])
+})
+
+test('parked events are tried again when they are due, though the sender was started before', async () => {
+  const { sender, clock, sent, record, advance, store } = await senderOf()
+  await record('store.trouble', 'store.recovered')
+  const [subscription] = await store.subscriptions()
+  if (subscription === undefined) throw new Error('there is no subscription')
+  const parked = [1, 2].map((seq) => ({ seq, tries: 6, at: 0, answer: '400 Bad Request' }))
+  await store.saveProgress('app', 0, { progress: { ...subscription.progress, cursor: 2 }, told: null, parked })
+  for (const [seq, wait] of [2 * MINUTE, MINUTE].entries()) {
+    await store.settleParked('app', seq + 1, { kind: 'refused', tries: 7, answer: DOWN.text, dueAt: clock.now() + wait })
+  }
+  sender.start()
+  await advance(3 * MINUTE)
+  expect(sent.map(({ type, at }) => [type, at])).toEqual([
+    ['store.recovered', MINUTE],
+    ['store.trouble', 2 * MINUTE],
+  ])
 })

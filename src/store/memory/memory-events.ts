@@ -63,8 +63,8 @@ export class MemoryEvents implements OutboxStore {
     return this.#queue.outbox.saveProgress(name, from, change)
   }
 
-  async parkedDue(name: string, now: Instant, limit: number): Promise<readonly ParkedEvent[]> {
-    return this.#queue.outbox.parkedDue(name, now, limit)
+  async parkedDue(name: string, limit: number): Promise<readonly ParkedEvent[]> {
+    return this.#queue.outbox.parkedDue(name, limit)
   }
 
   async settleParked(name: string, seq: EventSeq, end: ParkedEnd): Promise<void> {

@@ -189,9 +189,10 @@ export class MemoryOutbox {
     return true
   }
 
-  parkedDue(name: string, now: Instant, limit: number): readonly ParkedEvent[] {
+  parkedDue(name: string, limit: number): readonly ParkedEvent[] {
     return this.#parked(name)
-      .filter(({ dueAt }) => dueAt !== null && dueAt <= now)
+      .flatMap((one) => (one.dueAt === null ? [] : [{ ...one, dueAt: one.dueAt }]))
+      .toSorted((a, b) => a.dueAt - b.dueAt)
       .slice(0, limit)
   }
 

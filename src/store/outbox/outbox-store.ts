@@ -58,8 +58,8 @@ export interface OutboxStore {
    * because of a replay or of another sender, or when the subscription was removed or is disabled.
    */
   saveProgress(name: string, from: EventSeq, change: ProgressChange): Promise<boolean>
-  /** Parked events of a subscription that are due. */
-  parkedDue(name: string, now: Instant, limit: number): Promise<readonly ParkedEvent[]>
+  /** Parked events of a subscription with a due time, past or coming, the earliest first, at most `limit`. */
+  parkedDue(name: string, limit: number): Promise<readonly ParkedEvent[]>
   /** Records the outcome of another try of a parked event. */
   settleParked(name: string, seq: EventSeq, end: ParkedEnd): Promise<void>
   /**

@@ -83,5 +83,5 @@ export async function pullEvents(reading: Statements, name: string, limit: numbe
   return { epoch, cursor, lost, ...selectedPage(rows, { filter: settingsIn(row), limit, after: cursor }) }
 }
 
-export const parkedDue = async (reading: Statements, name: string, now: Instant, limit: number): Promise<readonly ParkedEvent[]> =>
-  (await reading.query<ParkedRow>(sql.parkedDue, [name, now, limit])).map(toParked)
+export const parkedDue = async (reading: Statements, name: string, limit: number): Promise<readonly ParkedEvent[]> =>
+  (await reading.query<ParkedRow>(sql.parkedDue, [name, limit])).map(toParked)

@@ -233,5 +233,5 @@ const readersOf = (
   pullEvents: (name, limit) => pullEvents(reading, name, limit),
   tlsReportsDue: (day) => tlsReportsDue(reading, day),
   tlsResults: (day, domain) => tlsResults(reading, day, domain),
-  parkedDue: (name, now, limit) => parkedDue(reading, name, now, limit),
+  parkedDue: (name, limit) => parkedDue(reading, name, limit),
 })

@@ -104,7 +104,7 @@ const PARKED = `
   select e.*, p.tries, p.parked_at as "parkedAt", p.due_at as "dueAt", p.answer from parked p
     cross join lateral (select seq, at, type, data from event where event.seq = p.seq offset 0) e`
 export const parkedDue = `
-  ${PARKED} where p.subscription = $1 and p.due_at is not null and p.due_at <= $2 order by p.due_at, p.seq limit $3`
+  ${PARKED} where p.subscription = $1 and p.due_at is not null order by p.due_at, p.seq limit $2`
 export const parkedAfter = `${PARKED} where p.subscription = $1 and p.seq > $2 order by p.seq limit $3`
 export const parkedThrough = 'select seq from parked where subscription = $1 and seq <= $2'
 export const deleteParked = 'delete from parked where subscription = $1 and seq = $2'

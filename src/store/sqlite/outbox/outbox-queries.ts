@@ -48,7 +48,7 @@ const PARKED = `
   from parked`
 export const parkedDue = `
   ${PARKED} indexed by parked_due join event on event.seq = parked.seq
-  where parked.subscription = :name and parked.due_at is not null and parked.due_at <= :now order by parked.due_at, parked.seq limit :limit`
+  where parked.subscription = :name and parked.due_at is not null order by parked.due_at, parked.seq limit :limit`
 export const parkedAfter = `
   ${PARKED} join event on event.seq = parked.seq
   where parked.subscription = :name and parked.seq > :after order by parked.seq limit :limit`

@@ -142,8 +142,8 @@ export class SubscriptionRows {
     return true
   }
 
-  parkedDue(name: string, now: Instant, limit: number): ParkedEvent[] {
-    return this.#db.prepare<object, ParkedRow>(sql.parkedDue).all({ name, now, limit }).map(toParked)
+  parkedDue(name: string, limit: number): ParkedEvent[] {
+    return this.#db.prepare<object, ParkedRow>(sql.parkedDue).all({ name, limit }).map(toParked)
   }
 
   settleParked(name: string, seq: EventSeq, end: ParkedEnd): void {
