@@ -199,11 +199,9 @@ async function hostFacts(
   { config, net }: RehearsalDeps,
 ): Promise<HostFacts> {
   const tlsa = route.transport === 'smtp' && daneProblem(config) === undefined ? await lookUpTlsa(host, net) : null
-  const common = { host, inTurn, tls: session.tls, tlsa }
-  if (!('failure' in session)) {
-    const { problem, certificate } = session.tlsConnection ?? {}
-    return { ...common, problem, certificate }
-  }
+  const { problem, certificate } = session.tlsConnection ?? {}
+  const common = { host, inTurn, tls: session.tls, tlsa, problem, certificate }
+  if (!('failure' in session)) return common
   const { smtp_skip_5xx_greeting: skip5xxGreeting, smtp_sasl_auth_soft_bounce: softAuth } = settings
   const terms = { softBounce: config.soft_bounce, skip5xxGreeting, softAuth, tlsOptional: false }
   const policy = { ...terms, configured: hop.origin !== 'recipient', domain: route.domain, best: host.best }

@@ -39,6 +39,8 @@ interface Failure {
 
 /** Longest policy text, in characters; further lines are left out. */
 const LONGEST_POLICY = 4_096
+/** Maximum number of hosts and of TLSA records in a policy; further ones are left out. */
+const MOST_LISTED = 100
 /** Longest reason, in characters. */
 const LONGEST_REASON = 200
 
@@ -57,6 +59,7 @@ export function stageResults(stage: TlsStage, { noPolicy }: { readonly noPolicy:
     return failure === undefined ? [] : [resultOf(stage, { reported: domain, policy: policyOf(sts), failure })]
   }
   if (unfetched !== null) {
+    if (sessionFailure(stage) === undefined) return []
     const policy = { 'policy-type': 'sts', 'policy-domain': domain } as const
     return [resultOf(stage, { reported: domain, policy, failure: unfetched })]
   }
@@ -66,14 +69,16 @@ export function stageResults(stage: TlsStage, { noPolicy }: { readonly noPolicy:
     : [resultOf(stage, { reported: domain, policy: { 'policy-type': 'no-policy-found', 'policy-domain': domain }, failure })]
 }
 
-const recordsOf = (dane: NonNullable<TlsStage['dane']>): readonly string[] => ('records' in dane ? dane.records.map(tlsaText) : [])
+/** Sorted, so that records which DNS returns in any order are one policy. */
+const recordsOf = (dane: NonNullable<TlsStage['dane']>): readonly string[] =>
+  'records' in dane ? dane.records.map(tlsaText).toSorted().slice(0, MOST_LISTED) : []
 
 function policyOf({ domain, mx, text }: StsPolicy): ReportPolicy {
   const lines = text
     .slice(0, LONGEST_POLICY)
     .split(/\r?\n/)
     .filter((line) => line.trim() !== '')
-  return { 'policy-type': 'sts', 'policy-string': lines, 'policy-domain': domain, 'mx-host': mx }
+  return { 'policy-type': 'sts', 'policy-string': lines, 'policy-domain': domain, 'mx-host': mx.slice(0, MOST_LISTED) }
 }
 
 interface Reported {
@@ -90,7 +95,7 @@ function resultOf({ host, localAddress }: TlsStage, { reported, policy, failure 
   return { ...base, type, mx: host.name, receivingIp: host.address, sendingIp: localAddress ?? '', reason: reason.slice(0, LONGEST_REASON) }
 }
 
-/** Null for a success, undefined for a session that says nothing about TLS. */
+/** Null for a success, undefined for a session that has no result about TLS. */
 type Finding = Failure | null | undefined
 
 const REFUSALS = { lookup: 'dnssec-invalid', required: 'dane-required', unusable: 'tlsa-invalid' } as const
@@ -106,9 +111,11 @@ function daneFailure(stage: TlsStage, dane: NonNullable<TlsStage['dane']>): Find
 const MISMATCH = 'mtasts-policy-mx-mismatch'
 
 function stsFailure(stage: TlsStage): Finding {
+  const failed = sessionFailure(stage)
+  if (failed === undefined) return undefined
   if (!stage.named) return { type: 'validation-failure', reason: MISMATCH }
   const problem = stage.connection?.problem
-  return problem === undefined ? sessionFailure(stage) : { type: certificateFailure(problem), reason: problem }
+  return problem === undefined ? failed : { type: certificateFailure(problem), reason: problem }
 }
 
 /** A host without a policy fails when it starts no TLS, or when its handshake fails. */
@@ -116,8 +123,10 @@ function plainFailure(stage: TlsStage): Finding {
   return stage.connection === undefined ? sessionFailure(stage) : null
 }
 
+/** Undefined for a connection that failed before its TLS stage, and where the configuration turns TLS off. */
 function sessionFailure({ tls, failure, connection }: TlsStage): Finding {
   if (connection !== undefined) return null
+  if (tls.level === 'none') return undefined
   if (failure?.kind === 'certificate' || failure?.kind === 'anchor') {
     const reason = 'why' in failure ? failure.why : 'its issuer is not trusted'
     return { type: certificateFailure(reason), reason }

@@ -32,15 +32,15 @@ const reports = ({ world }: TlsWorld): readonly Report[] => world.mailbox('tls@r
 /** Domains of the reports in mails. */
 const domainsOf = (mails: readonly Mail[]): readonly string[] => mails.map((mail) => mail.header('TLS-Report-Domain') ?? '').toSorted()
 
-/** A signed zone whose exchanger has the TLSA record of one certificate, and presents another one. */
-function signed({ world }: TlsWorld, domain: string, published: string, presented: string): void {
+/** A signed zone whose exchanger has the TLSA record of one certificate, and presents another one. The MX records are signed unless `mxSecure` is false. */
+function signed({ world }: TlsWorld, domain: string, published: string, presented: string, mxSecure = true): void {
   const mx = `mx.${domain}`
   const none = { mx: [], a: [], aaaa: [] }
   const data = createHash('sha256')
     .update(makeCertificate({ seed: published }).spki)
     .digest()
-  world.remote.setZone(domain, { ...none, secure: true, mx: [{ preference: 10, exchange: mx }] })
-  world.remote.setZone(mx, { ...none, a: ['203.0.113.77'] })
+  world.remote.setZone(domain, { ...none, secure: mxSecure, mx: [{ preference: 10, exchange: mx }] })
+  world.remote.setZone(mx, { ...none, secure: true, a: ['203.0.113.77'] })
   world.remote.setZone(`_25._tcp.${mx}`, { ...none, tlsa: [{ usage: 3, selector: 1, matchingType: 1, data }] })
   world.remote.setIdentity(mx, makeCertificate({ seed: presented }))
 }
@@ -256,4 +256,86 @@ test('a policy that cannot be fetched, is not valid, or has a host with a wrong 
     'invalid.example sts-policy-invalid',
     'misnamed.example sts-webpki-invalid',
   ])
+})
+
+describe('the result of a session', () => {
+  type Prepare = (far: TlsWorld) => void
+  const testing = (far: TlsWorld): TlsWorld => far.secure('mx.far.example').publish('far.example', { id: 'one', mode: 'testing' })
+  test.each<[string, Prepare, readonly string[], WorldConfig?]>([
+    [
+      'whose TLSA records are usable, and the MX records not authentic',
+      (far) => signed(far, 'far.example', 'one', 'other', false),
+      ['tlsa success 1'],
+      { smtp_tls_dane_insecure_mx_policy: 'encrypt' },
+    ],
+    [
+      'that ends after a good handshake',
+      (far) => {
+        signed(far, 'far.example', 'one', 'one', false)
+        far.world.rule({ domain: 'far.example', at: 'ehlo', nth: 2, drop: 'fin' })
+      },
+      ['tlsa success 2'],
+    ],
+    [
+      'whose handshake failed before another one in clear',
+      (far) => {
+        testing(far).unsecure('mx.far.example')
+        far.world.rule({ domain: 'far.example', extensions: ['STARTTLS'] })
+        far.world.rule({ domain: 'far.example', at: 'handshake', raw: 'HTTP/1.1 400 Bad Request\r\n\r\n' })
+      },
+      // Once deferred, then at 300 s with TLS and in clear.
+      ['sts validation-failure wrong version number 2'],
+    ],
+    [
+      'with a host that the policy, which is tested, does not name, and that cannot be connected to at first',
+      (far) => {
+        testing(far).world.destination('far.example').hasExchangers('10 mx.other.example')
+        far.secure('mx.other.example').world.rule({ mx: 'mx.other.example', connect: 'refused', first: 2 })
+      },
+      ['sts validation-failure mtasts-policy-mx-mismatch 1'],
+    ],
+    [
+      'without the policy that is announced, with a host that cannot be connected to at first',
+      (far) => testing(far).unserve('far.example').world.rule({ mx: 'mx.far.example', connect: 'refused', first: 2 }),
+      [expect.stringMatching(/^sts sts-policy-fetch-error .* 1$/) as string],
+    ],
+    [
+      'without TLS, which the configuration turns off',
+      (far) => testing(far),
+      [],
+      { smtp_tls_security_level: 'none', tlsrpt_no_policy: true },
+    ],
+  ])('%s', async (_, prepare, expected, config = {}) => {
+    await using far = await TlsWorld.open({ ...CONFIG, ...config })
+    prepare(far)
+    ask(far, 'far.example')
+    await far.send('ann@far.example')
+    await far.world.advance('30h')
+    expect(far.world.mailbox('ann@far.example').mails()).toHaveLength(1)
+    const found = reports(far).flatMap(({ policies }) => policies)
+    const results = found.flatMap(({ policy, summary, 'failure-details': details = [] }) =>
+      [
+        ...details.map((one) => [one['result-type'], one['failure-reason-code'], one['failed-session-count']]),
+        ...(summary['total-successful-session-count'] > 0 ? [['success', summary['total-successful-session-count']]] : []),
+      ].map((words) => [policy['policy-type'], ...words].join(' ')),
+    )
+    expect(results).toEqual(expected)
+    expect(far.failures.filter(({ reason }) => /not verified|not offered/.test(reason))).toEqual([])
+  })
+})
+
+test('a host that is refused without a connection has no address of ours', async () => {
+  await using far = await TlsWorld.open(CONFIG)
+  far
+    .secure('mx1.far.example')
+    .secure('mx2.far.example')
+    .publish('far.example', { id: 'one', mx: ['mx1.far.example'] })
+  far.world.destination('far.example').hasExchangers('10 mx1.far.example', '20 mx2.far.example')
+  far.world.rule({ mx: 'mx1.far.example', at: 'mail', reply: '451 4.3.0 later', first: 1 })
+  ask(far, 'far.example')
+  await far.send('ann@far.example')
+  await far.world.advance('30h')
+  const details = reports(far).flatMap(({ policies }) => policies.flatMap((one) => one['failure-details'] ?? []))
+  expect(details).toMatchObject([{ 'receiving-mx-hostname': 'mx2.far.example', 'failed-session-count': 1 }])
+  expect(details[0]).not.toHaveProperty('sending-mta-ip')
 })

@@ -87,12 +87,15 @@ describe('MTA-STS', () => {
       [`${STS_OF} starttls-not-supported`],
     ],
     ['no connection', failed({ kind: 'unreachable', why: 'x' }, { state: 'undecided' }), []],
+    ['not named, no connection', { named: false, ...failed({ kind: 'unreachable', why: 'x' }, { state: 'undecided' }) }, []],
+    ['lost after the handshake', { failure: { kind: 'lost', stage: 'ehlo' } }, [`${STS_OF} success`]],
   ])('%s', (_, more, expected) => {
     expect(summary({ sts: STS, ...more })).toEqual(expected)
   })
 
   test.each(['sts-policy-fetch-error', 'sts-policy-invalid', 'sts-webpki-invalid'] as const)('%s', (type) => {
     expect(summary({ unfetched: { type, reason: 'x' } })).toEqual([`${STS_OF} ${type}`])
+    expect(summary({ unfetched: { type, reason: 'x' }, ...failed({ kind: 'unreachable', why: 'x' }, { state: 'undecided' }) })).toEqual([])
   })
 
   test('a policy is listed by lines, and a long one is cut', () => {
@@ -100,6 +103,12 @@ describe('MTA-STS', () => {
     const policy = JSON.parse(result?.policy ?? '') as { 'policy-string': string[] }
     expect(policy['policy-string'][0]).toBe('version: STSv1')
     expect(result?.policy.length).toBeLessThan(5_000)
+  })
+
+  test('a policy with many hosts is cut', () => {
+    const mx = Array.from({ length: 5_000 }, (_, i) => `mx${i}.far.example`)
+    const [result] = stageResults(stage({ sts: { ...STS, mx } }), { noPolicy: false })
+    expect((JSON.parse(result?.policy ?? '') as { 'mx-host': string[] })['mx-host']).toEqual(mx.slice(0, 100))
   })
 })
 
@@ -118,6 +127,15 @@ describe('DANE', () => {
   ])('%s', (_, more, expected) => {
     expect(summary({ dane: { base, records: [RECORD], usable: true }, sts: STS, ...more })).toEqual(expected)
   })
+})
+
+test('TLSA records make one policy in whatever order they are found, and many are cut', () => {
+  const records = Array.from({ length: 150 }, (_, i) => ({ ...RECORD, data: Buffer.alloc(32, i) }))
+  const policies = [records, records.toReversed()].map(
+    (found) => stageResults(stage({ dane: { base: 'mx.far.example', records: found, usable: true } }), { noPolicy: false })[0]?.policy,
+  )
+  expect(policies[0]).toBe(policies[1])
+  expect((JSON.parse(policies[0] ?? '') as { 'policy-string': string[] })['policy-string']).toHaveLength(100)
 })
 
 test('domains without a policy are counted when asked', () => {

@@ -41,8 +41,8 @@ export type DaneDecision =
   | { readonly kind: 'inapplicable' }
   /** No mail is sent to the host. */
   | { readonly kind: 'refused'; readonly reason: string; readonly fault: 'lookup' | 'required' | 'unusable' }
-  /** TLS is required, with any certificate. */
-  | { readonly kind: 'encrypt'; readonly base: string; readonly records: readonly TlsaRecord[] }
+  /** TLS is required, with any certificate: no record is usable, or the MX records are not authentic. */
+  | { readonly kind: 'encrypt'; readonly base: string; readonly records: readonly TlsaRecord[]; readonly usable: boolean }
   /** TLS is required, with a certificate that fits. `half`: the MX records are not authentic, so that the host is only trusted. */
   | { readonly kind: 'verify'; readonly base: string; readonly records: readonly TlsaRecord[]; readonly half: boolean }
 
@@ -66,8 +66,8 @@ export function decideDane({ level, host, port, dns, insecureMx, digests, tlsa }
   const records = usableRecords(tlsa.records, digests)
   if (records.length === 0)
     return level === 'dane'
-      ? { kind: 'encrypt', base: tlsa.base, records: tlsa.records }
+      ? { kind: 'encrypt', base: tlsa.base, records: tlsa.records, usable: false }
       : { kind: 'refused', reason: 'TLSA records unusable', fault: 'unusable' }
-  if (!dns.mxSecure && insecureMx === 'encrypt') return { kind: 'encrypt', base: tlsa.base, records }
+  if (!dns.mxSecure && insecureMx === 'encrypt') return { kind: 'encrypt', base: tlsa.base, records, usable: true }
   return { kind: 'verify', base: tlsa.base, records, half: !dns.mxSecure }
 }

@@ -104,7 +104,7 @@ export class Attempt {
   /** True when no connection or mail transaction may begin: the lease of this node has ended, or the delivery belongs to another provider. */
   #mayNotBegin = false
   #relay: string | null = null
-  /** Address from which the last connection was made. */
+  /** Address from which the current host was connected to; undefined without a connection. */
   #localAddress: string | undefined
   #connectionUse = 1
   #transmittingAt: Instant | undefined
@@ -256,6 +256,7 @@ export class Attempt {
 
   async #tryHost(host: Host, context: HopContext): Promise<void> {
     this.#logReasons()
+    this.#localAddress = undefined
     const { hop } = context
     const { clock } = this.#deps
     const found = await withTimeout(this.#termsOf(host, context), clock, this.#endBy - clock.monotonic(), this.#options.signal)
@@ -264,15 +265,13 @@ export class Attempt {
     if ('failure' in found) {
       const refused = failedSession(found.failure, found.terms)
       this.#noteStage(host, context, found, refused)
-      return this.#refused(host, refused, found.terms, context.sts)
+      return this.#refused(host, refused, tls)
     }
     const key = context.perHost ? `${context.key} ${relayName(host)} ${found.terms.digest}` : context.key
     if (context.perHost && (await this.#useKept(key))) return
-    const session = await this.#openOrRetry(host, { ...context, key }, found.terms)
+    const session = await this.#openOrRetry(host, { ...context, key }, found)
     if (session === undefined) return
-    this.#noteStage(host, context, found, session)
-    if ('failure' in session) return this.#refused(host, session, tls, found.sts)
-    this.#report(host, session, found.sts)
+    if ('failure' in session) return this.#refused(host, session, tls)
     const { rehearsal } = this.#deps
     if (rehearsal === undefined) return void (await this.#transact(session, key, this.#policy(host.best, tls)))
     rehearsal.tried(host, session, true)
@@ -280,26 +279,22 @@ export class Attempt {
     session.quit()
   }
 
-  /** Reports the end of a TLS stage, except for mail that is itself a report. */
+  /** Reports the end of a TLS stage. That of mail which is itself a report is not counted. */
   #noteStage(host: Host, { hop, sts, unfetched }: HopContext, { dane }: HostTerms, session: SmtpSession | FailedSession): void {
-    const { tlsEnded } = this.#deps
+    const { tlsEnded, policyFailed } = this.#deps
+    const unmet = failureReport(sts, host, session)
+    if (unmet !== undefined) policyFailed(unmet)
     if (tlsEnded === undefined || this.#isOptional || this.#route.transport === 'lmtp') return
     const stage = stageOf({ hop, host, session, sts, unfetched, dane, localAddress: this.#localAddress })
     if (stage !== undefined) tlsEnded(stage)
   }
 
-  #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>, sts: AppliedSts | null): void {
-    this.#report(host, session, sts)
+  #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>): void {
     this.#deps.rehearsal?.tried(host, session, true)
     const { failure } = session
     const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
     const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))
     this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
-  }
-
-  #report(host: Host, session: SmtpSession | FailedSession, sts: AppliedSts | null): void {
-    const report = failureReport(sts, host, session)
-    if (report !== undefined) this.#deps.policyFailed(report)
   }
 
   /** Uses kept connections until one is usable. Returns false when there is none. */
@@ -313,10 +308,16 @@ export class Attempt {
   }
 
   /** Opens a session, and where mail may go without TLS, another one after a failed handshake. */
-  async #openOrRetry(host: Host, context: HopContext, tls: TlsTerms): Promise<SmtpSession | FailedSession | undefined> {
-    const { hop } = context
+  async #openOrRetry(
+    host: Host,
+    context: HopContext,
+    found: Extract<HostTerms, { readonly terms: TlsTerms }>,
+  ): Promise<SmtpSession | FailedSession | undefined> {
+    const { terms: tls } = found
     const session = await this.#open(host, context, tls)
-    if (session !== undefined && 'failure' in session && session.failure.kind === 'tls' && this.#mayTryInClear(hop, tls)) {
+    if (session === undefined) return undefined
+    this.#noteStage(host, context, found, session)
+    if ('failure' in session && session.failure.kind === 'tls' && this.#mayTryInClear(context.hop, tls)) {
       const { why } = session.failure
       this.#deps.note(`${queueIdOf(this.#request.message)}: Cannot start TLS with ${relayName(host)}: ${why}; trying in clear`)
       return this.#open(host, context, { ...NO_TLS, stated: tls.stated })

@@ -67,15 +67,14 @@ export function failureReport(sts: AppliedSts | null, host: Host, session: SmtpS
   const { tls } = session
   const relay = relayName(host)
   if (tls.policy === 'dane') {
-    const reason = unmetReason(tls)
-    const unmet = reason !== undefined && 'failure' in session
-    return unmet ? { domain: host.name, policy: 'dane', enforced: true, relay, reason } : undefined
+    // A TLS connection has met the records, whatever has failed after its handshake.
+    const reason = session.tlsConnection === undefined ? unmetReason(tls) : undefined
+    return reason === undefined ? undefined : { domain: host.name, policy: 'dane', enforced: true, relay, reason }
   }
   if (sts === null) return undefined
   const { policy, enforced } = sts
-  const problem = 'failure' in session ? undefined : session.tlsConnection?.problem
   const misnamed = namesExchanger(policy.mx, host.name) ? undefined : `the policy (id ${policy.id}) does not name the host`
-  const reason = misnamed ?? unmetReason(tls, problem)
+  const reason = misnamed ?? unmetReason(tls, session.tlsConnection?.problem)
   return reason === undefined ? undefined : { domain: policy.domain, policy: 'sts', enforced, relay, reason }
 }
 
@@ -89,9 +88,9 @@ export interface HostTermsFacts {
   readonly optional?: boolean | undefined
 }
 
-/** Terms for a host, with the MTA-STS policy that they come from, or the failure of a host that gets no mail. */
+/** Terms for a host, or the failure of a host that gets no mail. */
 export type HostTerms = { readonly dane?: DaneStage | undefined } & (
-  | { readonly terms: TlsTerms; readonly sts: AppliedSts | null }
+  | { readonly terms: TlsTerms }
   | { readonly failure: SessionFailure; readonly terms: Pick<TlsTerms, 'stated' | 'required'> }
 )
 
@@ -99,7 +98,7 @@ export async function termsOfHost(facts: HostTermsFacts, deps: HopPolicyDeps & D
   const { hop, host, tls, sts } = facts
   const level = deps.tls.levelFor(hop, tls)
   if (level !== 'dane' && level !== 'dane-only') return byStsOrConfig(facts, deps, tls)
-  if (facts.optional === true) return { terms: deps.tls.termsFor(hop, host.name, { ...tls, level: 'may' }), sts: null }
+  if (facts.optional === true) return { terms: deps.tls.termsFor(hop, host.name, { ...tls, level: 'may' }) }
   const decision = await daneDecision(facts, level, deps)
   switch (decision.kind) {
     case 'refused':
@@ -115,12 +114,11 @@ export async function termsOfHost(facts: HostTermsFacts, deps: HopPolicyDeps & D
       if (sts?.enforced === true) return byStsOrConfig(facts, deps, tls)
       return {
         terms: deps.tls.daneTerms(decision, { level, names: [], wrapper: tls.wrapper }),
-        sts: null,
-        dane: daneStage(decision, false),
+        dane: daneStage(decision, decision.usable),
       }
     case 'verify': {
       const names = [...new Set([decision.base, host.name, asciiName(hop.host) ?? hop.host])]
-      return { terms: deps.tls.daneTerms(decision, { level, names, wrapper: tls.wrapper }), sts: null, dane: daneStage(decision, true) }
+      return { terms: deps.tls.daneTerms(decision, { level, names, wrapper: tls.wrapper }), dane: daneStage(decision, true) }
     }
   }
 }
@@ -156,5 +154,5 @@ async function daneDecision({ host, lmtp }: HostTermsFacts, level: 'dane' | 'dan
 function byStsOrConfig({ hop, host, sts }: HostTermsFacts, { tls: policies }: HopPolicyDeps, tls: TlsSettings): HostTerms {
   const terms = policies.termsFor(hop, host.name, tls, sts ?? undefined)
   const failure = sts === null ? undefined : mismatch(sts, host)
-  return failure === undefined ? { terms, sts } : { failure, terms }
+  return failure === undefined ? { terms } : { failure, terms }
 }

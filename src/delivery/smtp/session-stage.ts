@@ -20,14 +20,13 @@ export interface StageFacts {
 export function stageOf({ hop, host, session, sts, unfetched, dane, localAddress }: StageFacts): TlsStage | undefined {
   const domain = hop.mx ? asciiName(hop.host) : undefined
   if (domain === undefined) return undefined
-  const failed = 'failure' in session
   return {
     domain,
     host,
     localAddress,
     tls: session.tls,
-    failure: failed ? session.failure : undefined,
-    connection: failed ? undefined : session.tlsConnection,
+    failure: 'failure' in session ? session.failure : undefined,
+    connection: session.tlsConnection,
     sts: sts?.policy ?? null,
     named: sts === null || namesExchanger(sts.policy.mx, host.name),
     dane: dane ?? null,

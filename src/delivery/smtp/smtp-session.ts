@@ -286,6 +286,8 @@ class ClientConnection extends Base implements CommandChannel {
 export interface FailedSession {
   readonly failure: SessionFailure
   readonly tls: TlsFacts
+  /** The TLS connection of a session that failed after its handshake. */
+  readonly tlsConnection?: TlsConnection | undefined
 }
 
 export class SmtpSession {
@@ -313,7 +315,8 @@ export class SmtpSession {
     const failure = await abortable(connection, signal, async () => (await connection.handshake()) ?? prepareForMail(connection, options))
     if (failure === undefined) return new SmtpSession(connection, options)
     connection.drop()
-    return { failure, tls: tlsFacts({ terms: options.tls, connection: connection.tlsConnection, failure }) }
+    const tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection, failure })
+    return { failure, tls, tlsConnection: connection.tlsConnection }
   }
 
   transact(mail: Omit<Mail, 'reset'>, endBy: Duration, signal: AbortSignal): Promise<Transcript> {
