@@ -18,7 +18,7 @@ export interface ResultCountsDeps {
 }
 
 const INTERVAL: Duration = MINUTE
-/** Maximum number of different results of a day. Further ones are not counted. */
+/** Maximum number of different results in memory: those of the day, and those of days before that are not stored yet. Further ones are not counted. */
 const MOST = 10_000
 
 /** The UTC day of a time of the wall clock. */
@@ -28,17 +28,27 @@ export const dayOf = (wall: Instant): Day => isoInstant(wall).slice(0, 10)
 export const midnightOf = (wall: Instant): Instant => Math.floor(wall / DAY) * DAY
 
 interface Count extends StageResult {
+  readonly day: Day
   readonly key: string
   sessions: number
+  /** True when the store has this number of sessions, or is writing it. */
   isKept: boolean
+}
+
+function countedOf(count: Count): CountedResult {
+  const { isKept: _, ...counted } = count
+  return counted
 }
 
 export class ResultCounts {
   readonly #deps: ResultCountsDeps
   #day: Day = ''
-  #counts = new Map<string, Count>()
+  readonly #counts = new Map<string, Count>()
   #timer: Timer | undefined
+  #closed = false
   #isFull = false
+  /** The last call of the store. Calls are made one after the other. */
+  #keeping: Promise<void> = Promise.resolve()
 
   constructor(deps: ResultCountsDeps) {
     this.#deps = deps
@@ -52,54 +62,58 @@ export class ResultCounts {
     const key = createHash('sha256')
       .update(JSON.stringify([policy, type, mx, receivingIp, sendingIp, reason]))
       .digest('base64url')
-    const known = this.#counts.get(`${domain} ${key}`)
+    const id = `${day} ${domain} ${key}`
+    const known = this.#counts.get(id)
     if (known !== undefined) {
       known.sessions++
       known.isKept = false
-    } else if (this.#counts.size < MOST) this.#counts.set(`${domain} ${key}`, { ...result, key, sessions: 1, isKept: false })
+    } else if (this.#counts.size < MOST) this.#counts.set(id, { ...result, day, key, sessions: 1, isKept: false })
     else if (!this.#isFull) {
       this.#isFull = true
-      note(`TLSRPT: more than ${MOST} different results today; new ones are not counted`, 'warning')
+      note(`TLSRPT: more than ${MOST} different results of sessions; new ones are not counted until the next day`, 'warning')
     }
-    this.#timer ??= clock.after(INTERVAL, () => {
+    this.#arm()
+  }
+
+  #arm(): void {
+    if (this.#closed) return
+    this.#timer ??= this.#deps.clock.after(INTERVAL, () => {
       this.#timer = undefined
       void this.keep()
     })
   }
 
-  /** Keeps the counts that have changed. A failure is reported, and the counts are kept with the next ones. */
-  async keep(): Promise<void> {
+  /** Keeps the counts that have changed. A failure is reported, and the counts are kept a minute later. */
+  keep(): Promise<void> {
+    this.#keeping = this.#keeping.then(() => this.#keepChanged())
+    return this.#keeping
+  }
+
+  async #keepChanged(): Promise<void> {
     const { store, source, note } = this.#deps
     const changed = [...this.#counts.values()].filter(({ isKept }) => !isKept)
-    if (changed.length === 0) return
     for (const count of changed) count.isKept = true
     try {
-      await store.keepTlsResults(
-        source,
-        changed.map((count) => this.#countedOf(count)),
-      )
+      if (changed.length > 0) await store.keepTlsResults(source, changed.map(countedOf))
+      for (const [id, { day, isKept }] of this.#counts) if (isKept && day !== this.#day) this.#counts.delete(id)
     } catch (error) {
       for (const count of changed) count.isKept = false
       note(`TLSRPT: results cannot be stored: ${errorMessage(error)}`, 'warning')
+      this.#arm()
     }
   }
 
-  #countedOf(count: Count): CountedResult {
-    const { isKept: _, ...counted } = count
-    return { ...counted, day: this.#day }
-  }
-
   async close(): Promise<void> {
+    this.#closed = true
     this.#timer?.cancel()
     this.#timer = undefined
     await this.keep()
   }
 
-  /** Begins a day with counts of its own, after those of the day before are on their way to the store. */
+  /** Begins a day. The counts of the day before stay until the store has them. */
   #begin(day: Day): void {
     if (this.#day !== '') void this.keep()
     this.#day = day
-    this.#counts = new Map()
     this.#isFull = false
   }
 }

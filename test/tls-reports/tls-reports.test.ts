@@ -240,6 +240,46 @@ describe('counting', () => {
     expect(kept.map((result) => result.sessions)).toEqual([1])
     expect(notes).toEqual(['TLSRPT: results cannot be stored: full disk'])
   })
+
+  test('counts of a day that cannot be stored at its end are stored later, by themselves and once', async () => {
+    const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 1, 23, 59, 59, 999) })
+    const { store, made } = reports(clock)
+    const keep = store.keepTlsResults.bind(store)
+    const kept: string[] = []
+    store.keepTlsResults = async (source, results) => {
+      if (clock.now() < Date.UTC(2026, 0, 2, 0, 3)) throw new Error('full disk')
+      kept.push(...results.map((result) => `${result.day} ${result.sessions}`))
+      return keep(source, results)
+    }
+    made.count(stage({ sts: STS }))
+    made.count(stage({ sts: STS }))
+    clock.step(1)
+    made.count(stage({ sts: STS }))
+    await new TimeDriver(clock, {}).runUntil(clock.now() + HOUR)
+    expect(kept).toEqual(['2026-01-01 2', '2026-01-02 1'])
+    made.count(stage({ sts: STS }))
+    await made.close()
+    expect(kept.slice(2)).toEqual(['2026-01-02 2'])
+    expect([await sessions(store, '2026-01-01'), await sessions(store, '2026-01-02')]).toEqual([[2], [2]])
+  })
+
+  test('different results are limited, while those of the day before wait for the store', async () => {
+    const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 1, 23, 59, 59, 999) })
+    const { store, made, notes } = reports(clock)
+    const keep = store.keepTlsResults.bind(store)
+    store.keepTlsResults = () => Promise.reject(new Error('full disk'))
+    const from = (host: number) => stage({ sts: STS, named: false, host: { name: 'mx.far.example', address: `host ${host}` } })
+    for (let host = 0; host < 10_001; host++) made.count(from(host))
+    clock.step(1)
+    made.count(from(0))
+    store.keepTlsResults = keep
+    await made.close()
+    made.count(from(0))
+    await made.close()
+    expect((await sessions(store, '2026-01-01')).length).toBe(10_000)
+    expect(await sessions(store, '2026-01-02')).toEqual([1])
+    expect(notes.filter((note) => note.includes('more than 10000'))).toHaveLength(2)
+  })
 })
 
 describe('several nodes', () => {
