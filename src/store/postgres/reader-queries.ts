@@ -194,7 +194,7 @@ export function listedWhole({ after, through }: IdRange, { limit, newestFirst }:
  */
 export const wholeRecipients = `
   select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
-  where r.id ${recipientRange('$1', '$2')} and r.settled_at is null
+  where r.id ${recipientRange('$1::bigint', '$2::bigint')} and r.settled_at is null
     and (state <> 'parked' or (select placement from message where message.id = ${messageIdOf('r.id')}) <> 'trash')
   order by r.id`
 
