@@ -145,7 +145,7 @@ recipients in its active queue, BEAT the time since its last sign of life, NUMBE
   subcommand(parent, 'forget <name>', 'remove a node that has failed, when no other node runs that would do it')
     .addHelpText(
       'after',
-      '\nWatches the node for node_lease first, and refuses while it beats (exit code 75). Its [events] tables count no more: a\nsubscription that no other node has in its configuration is removed.',
+      '\nWatches the node for node_lease first, and refuses while it beats (exit code 75). Its [events] tables count no more,\nunless a node of that name runs: a subscription that no other node has in its configuration is removed.',
     )
     .action((name: string, _options: unknown, command: Command) => withNodes(shell, command, (opened) => forget(shell, name, opened)))
 }

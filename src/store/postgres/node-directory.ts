@@ -72,9 +72,13 @@ export class NodeDirectory {
     return takeOverNode(this.#connection, node, seenBeat)
   }
 
-  /** Forgets the `[events]` tables of a node that is gone, with the subscriptions that no other node has. Returns their number. */
-  forgetTables(name: string): Promise<number> {
-    return releaseTables(this.#connection, name)
+  /**
+   * Forgets the `[events]` tables of a node that is gone, with the subscriptions that no other node has. Returns their number; 0, without a
+   * change, while the list has a node of that name, as after a restart.
+   */
+  async forgetTables(name: string): Promise<number> {
+    const isListed = (await this.list()).some((node) => node.name === name)
+    return isListed ? 0 : releaseTables(this.#connection, name)
   }
 
   async audit({ at, who, action, arguments: words, changed }: AuditRecord, node: string): Promise<void> {

@@ -20,8 +20,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     for (const close of closing.splice(0)) await close()
   })
 
-  const open = async (url: DatabaseUrl, name = 'test'): Promise<PostgresQueue> => {
-    const queue = await openPostgresStore({ url, durability: 'primary', labels: { ...LABELS, name }, clock: systemClock })
+  const open = async (url: DatabaseUrl, name = 'test', settings = ''): Promise<PostgresQueue> => {
+    const queue = await openPostgresStore({ url, durability: 'primary', labels: { ...LABELS, name, settings }, clock: systemClock })
     closing.push(queue.close)
     return queue
   }
@@ -132,6 +132,20 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     closing.push(() => directory.close())
     expect([await directory.forgetTables('mx3'), await directory.forgetTables('mx1')]).toEqual([0, 2])
     expect((await b.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['both'])
+  })
+
+  test('the tables of a node that has started again, or has another run that is not removed, are not forgotten', async () => {
+    const url = await emptyQueue()
+    const former = await open(url, 'mx1', 'equal')
+    const running = await open(url, 'mx1', 'equal')
+    await running.store.configureSubscriptions([{ name: 'own', settings: SETTINGS }], T0)
+    const directory = new NodeDirectory(await connectTo(url), systemClock)
+    closing.push(() => directory.close())
+    expect(await directory.takeOver(former.node, 0)).not.toBeNull()
+    expect(await directory.forgetTables('mx1')).toBe(0)
+    expect((await running.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['own'])
+    expect(await directory.takeOver(running.node, 0)).not.toBeNull()
+    expect(await directory.forgetTables('mx1')).toBe(1)
   })
 
   test('a node learns of a subscription that another one has added', async () => {
