@@ -6,6 +6,8 @@
  *   npm run bench -- page                   a daemon with the page open beside one without
  *   npm run bench -- dkim                   signed mail beside unsigned mail
  *   npm run bench -- events                 mail with webhooks beside mail without
+ *   npm run bench -- queue                  a queue with a million messages
+ *   npm run bench -- slow-disk              a disk whose sync takes 10 ms
  */
 import { existsSync } from 'node:fs'
 import { runSubject } from './bench/figures/subject.ts'
@@ -14,7 +16,9 @@ import { EVENTS } from './bench/events/events-subject.ts'
 import { UsageError } from './bench/options.ts'
 import { PAGE } from './bench/page/page-subject.ts'
 import { POSTGRES } from './bench/postgres/postgres-subject.ts'
+import { QUEUE } from './bench/queue/queue-subject.ts'
 import { runRelays } from './bench/relays.ts'
+import { SLOW_DISK } from './bench/slow-disk/slow-disk-subject.ts'
 
 const EX_USAGE = 64
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -40,7 +44,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...others] = args
-  const subject = [POSTGRES, PAGE, DKIM, EVENTS].find((one) => one.name === name)
+  const subject = [POSTGRES, PAGE, DKIM, EVENTS, QUEUE, SLOW_DISK].find((one) => one.name === name)
   return subject === undefined ? runRelays(args, { signal, say }) : runSubject(subject, others, { signal, say })
 }
 

@@ -19,12 +19,12 @@ export interface Options {
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [--quick] [options]
-       npm run bench -- postgres|page|dkim|events [options]
+       npm run bench -- postgres|page|dkim|events|queue|slow-disk [options]
 
 Measures relays in turns on loopback: CPU time per message of all processes of
 a relay, and messages delivered per second. The others measure figures with
-targets: the queue in PostgreSQL, the page, signatures, webhooks; --help lists
-their options.
+targets: the queue in PostgreSQL, the page, signatures, webhooks, a million
+queued messages, a slow disk; --help lists their options.
 
 Contestants:
   tree            deferd of the working tree

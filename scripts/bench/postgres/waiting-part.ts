@@ -10,9 +10,9 @@ import { ANY_MESSAGE, type QueueReader } from '../../../src/store/queue-reader.t
 import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
+import { firstAccept } from '../figures/first-accept.ts'
 import type { Part, Setting } from '../figures/subject.ts'
 import { pages } from '../../../src/queue/list-pages.ts'
-import { send } from '../own-source.ts'
 import { rotated } from '../statistics.ts'
 import { startNode } from './bench-node.ts'
 import { startBenchServer } from './bench-server.ts'
@@ -27,7 +27,6 @@ const LARGE = 'dead.example'
 const DUE_IN = 12 * 3_600_000
 const HOUR = 3_600_000
 const CLAIMS = 50
-const START_LIMIT = 30_000
 
 /** A filled queue: its folder or URL, a daemon on it, and a reader. */
 interface Filled {
@@ -78,27 +77,10 @@ export const WAITING: Part = {
 const noTimes = (): Times => ({ start: [], claim: [], listing: [] })
 
 async function measure(setting: Setting, queue: Filled, times: Times): Promise<void> {
-  times.start.push(await firstAccept(setting, queue))
+  times.start.push(await firstAccept(() => queue.start(setting)))
   times.claim.push(percentile(await claims(queue), 0.5))
   times.listing.push(await listing(queue))
 }
-
-/** Time from the start of the process to the reply to its first message, in ms. */
-async function firstAccept(setting: Setting, { start }: Filled): Promise<number> {
-  const began = performance.now()
-  const { port, child } = await start(setting)
-  // A node refuses mail with 451 until its first beat.
-  while (!(await accepts(port))) if (performance.now() - began > START_LIMIT) throw new Error(`no mail is accepted: ${child.lastWords()}`)
-  const took = performance.now() - began
-  await child.stop()
-  return took
-}
-
-const accepts = (port: number): Promise<boolean> =>
-  send({ port, messages: 1, sessions: 1, bytes: 2_048, recipients: 1, connections: 'new' }).then(
-    () => true,
-    () => false,
-  )
 
 async function claims({ place }: Filled): Promise<number[]> {
   const { store, close } = await openBenchStore(place)

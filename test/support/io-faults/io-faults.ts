@@ -48,6 +48,9 @@ export const faultyEnvironment = ({ call, from, count = 0, error, path = 'queue.
   IO_FAULT_LOG: log,
 })
 
+/** The environment that makes each sync of a process take so many ms longer. */
+export const delayedSyncs = (ms: number): Record<string, string> => ({ LD_PRELOAD: interposed(), IO_FAULT_DELAY: String(ms) })
+
 /** Time of the first failed call, in ms since the epoch; null when none has failed, or while its line is being written. */
 export function firstFault(log: string): number | null {
   const [line, ...rest] = existsSync(log) ? readFileSync(log, 'latin1').split('\n') : []
