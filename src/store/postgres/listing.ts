@@ -14,11 +14,12 @@ import {
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
-import { toListedMessage, toListedRecipient, type ListedRecipientColumns } from '../listed-rows.ts'
+import { toListedMessage, toListedRecipient } from '../listed-rows.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import { shardAt } from './provider-rows.ts'
 import * as sql from './reader-queries.ts'
+import { wholePage } from './whole-listing.ts'
 import type { ListedRow } from './writing/rows.ts'
 
 /** Maximum number of ids that one statement covers. */
@@ -73,7 +74,9 @@ export class Listing {
   }
 
   async list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]> {
-    const range = { ...page, through: Math.min(await this.#last(), page.through ?? Infinity) }
+    const through = Math.min(page.through ?? Infinity, Number.MAX_SAFE_INTEGER)
+    // Only slices need an end.
+    const range = { ...page, through: sql.needsNoSlices(filter) ? through : Math.min(await this.#last(), through) }
     const destination = exactDestination(filter)
     if (destination !== null && (await this.#isFew(destination, page))) return this.#at(destination, filter, range)
     return page.newestFirst === true ? this.#backwards(filter, range) : this.#between(filter, range)
@@ -198,25 +201,10 @@ export class Listing {
     return found
   }
 
-  /**
-   * Reads messages, and then the recipients of these. A message that is settled between the two statements has no live recipient. Other
-   * changes between them, such as arrivals, do not change which messages the page has.
-   */
-  async #whole(ids: sql.IdRange, form: sql.ListedForm): Promise<readonly Row[]> {
-    const rows = await this.#asked<ListedRow>(sql.listedWhole(ids, form))
-    // Recipients are in the order of their ids, whatever that of the messages is.
-    const ascending = form.newestFirst ? rows.toReversed() : rows
-    const [first, last] = [ascending[0], ascending.at(-1)]
-    if (first === undefined || last === undefined) return []
-    const found = await this.#reading.query<ListedRecipientColumns>(sql.wholeRecipients, [first.message, last.message])
-    let next = 0
-    const listed = ascending.map((row): Row => {
-      const live: ListedRecipient[] = []
-      for (let one = found[next]; one !== undefined && messageOf(one.id) <= row.message; one = found[++next])
-        if (messageOf(one.id) === row.message) live.push(toListedRecipient(one))
-      return Object.assign(row, { live: live.length === 0 ? null : live })
-    })
-    return form.newestFirst ? listed.toReversed() : listed
+  async #matching(filter: QueueFilter, ids: sql.SelectedIds, form: sql.ListedForm): Promise<readonly Row[]> {
+    const isWhole = 'after' in ids && form.recipients === undefined && conditionsIn(filter).length === 0
+    const rows = isWhole ? await wholePage(this.#reading, ids, form) : null
+    return rows ?? (await this.#asked<AggregatedRow>(sql.listedBy(filter, ids, form))).map(withLive)
   }
 
   /** Returns the rows, and the messages among them that have live recipients and are in the queue of the filter. */
@@ -228,9 +216,7 @@ export class Listing {
   ): Promise<{ readonly rows: readonly Row[]; readonly listed: readonly ListedMessage[] }> {
     const form = { limit, newestFirst, recipients: most }
     const [rows, names] = await Promise.all([
-      'after' in ids && most === undefined && conditionsIn(filter).length === 0
-        ? this.#whole(ids, form)
-        : this.#asked<AggregatedRow>(sql.listedBy(filter, ids, form)).then((all) => all.map(withLive)),
+      this.#matching(filter, ids, form),
       most === undefined ? this.#reading.query<{ name: DestinationName }>(sql.closedDestinations) : [],
     ])
     const closed = new Set(names.map(({ name }) => name))

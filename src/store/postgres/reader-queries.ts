@@ -9,6 +9,7 @@ import { SHARDS } from '../membership/shards.ts'
 import { storableText, texts } from './session/arrays.ts'
 import type { Parameter } from './session/database-connection.ts'
 import { messageIdOf, recipientRange } from './session/id-ranges.ts'
+import { bigintList, booleanList, intList, nullableList, textList } from './session/lists.ts'
 import { DUE_INDEX } from './writing/queries.ts'
 import { MESSAGE_COLUMNS } from './writing/rows.ts'
 
@@ -180,23 +181,38 @@ export interface ListedForm {
   readonly recipients?: number | undefined
 }
 
-/** All messages of a range outside the trash, in the order of their ids. `wholeRecipients` has their recipients. */
+const MESSAGE_LISTS = [
+  ...['message', 'created_at', 'arrived_at', 'size', 'content_id'].map(bigintList),
+  ...['sender', 'placement'].map(textList),
+  nullableList('message_id'),
+  booleanList('forced_expire'),
+].join(', ')
+const RECIPIENT_LISTS = [
+  ...['id', 'due_at', 'expires_at'].map(bigintList),
+  ...['steps', 'attempts'].map(intList),
+  ...['state', 'destination', 'address'].map(textList),
+  ...['orcpt', 'last'].map(nullableList),
+].join(', ')
+
+/** All messages of a range outside the trash, as lists (whole-listing.ts) in the order of their ids. `wholeRecipients` has their recipients. */
 export function listedWhole({ after, through }: IdRange, { limit, newestFirst }: ListedForm): Query {
   const text = `
-    select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from message
-    where message.id > $1 and message.id <= $2 and placement <> 'trash' order by message.id${newestFirst ? ' desc' : ''} limit $3`
+    select ${MESSAGE_LISTS} from (
+      select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from message
+      where message.id > $1 and message.id <= $2 and placement <> 'trash' order by message.id${newestFirst ? ' desc' : ''} limit $3) rows`
   return { text, parameters: [after, through, limit] }
 }
 
 /**
- * Live recipients of the messages from one id to another, in the order of their ids. A statement that finds the recipients of each
- * message, or makes lists of them, would take two or four times as long.
+ * Live recipients of the messages from one id to another, as lists in the order of their ids. A statement that finds the recipients of each
+ * message, or makes a list for each, would take two or four times as long.
  */
 export const wholeRecipients = `
-  select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
-  where r.id ${recipientRange('$1::bigint', '$2::bigint')} and r.settled_at is null
-    and (state <> 'parked' or (select placement from message where message.id = ${messageIdOf('r.id')}) <> 'trash')
-  order by r.id`
+  select ${RECIPIENT_LISTS} from (
+    select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
+    where r.id ${recipientRange('$1::bigint', '$2::bigint')} and r.settled_at is null
+      and (state <> 'parked' or (select placement from message where message.id = ${messageIdOf('r.id')}) <> 'trash')
+    order by r.id) rows`
 
 /** The messages of a selection that match a filter. */
 export function listedBy(filter: QueueFilter, ids: SelectedIds, { limit, newestFirst, recipients }: ListedForm): Query {

@@ -1,11 +1,11 @@
-/** Listings of a queue that changes between their statements. */
+/** Listings of a queue that changes between their statements, and of texts and ids that need care in the answers. */
 import { expect, test, describe } from 'vitest'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { createPostgresReader } from '../../../src/store/postgres/postgres-reader.ts'
 import type { Statements } from '../../../src/store/postgres/session/database-connection.ts'
 import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
-import { queue, T0 } from '../../conformance/mail.ts'
+import { deferred, first, mail, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { operate } from '../../support/operate.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -32,6 +32,34 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     const reader = createPostgresReader(interrupted, async () => undefined)
     const page = await reader.list(ANY_MESSAGE, { after: 0, limit: 2 })
     expect(page.map(({ message, recipients }) => [message.id, recipients.length])).toEqual(stayed.map((id) => [id, 1]))
+    await close()
+    await direct.end()
+  })
+
+  test.each([
+    ['ordinary texts', '<a@us.example>', 'rfc822;ann@far.example'],
+    ['a text with the separator of lists', '<a\x1eb@us.example>', 'rfc822;ann@far.example'],
+    ['a text that stands for null in lists', '<a@us.example>', '\x1d'],
+  ])('all mail is listed as by a filter that matches all: %s', async (_, messageId, orcpt) => {
+    const url = await emptyQueue()
+    const direct = await connectTo(url)
+    await direct.command('alter sequence message_id restart with 3000000000')
+    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const { store, reader, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const entry = mail(store, { to: [{ address: 'ann@far.example', orcpt }, { address: 'böb@far.example' }] })
+    await store.enqueue({ ...entry, message: { ...entry.message, messageId } })
+    const tried = await queue(store, { sender: '', leased: true })
+    await settleOne(store, tried, deferred(first(tried), T0 + 5, { attempts: 3 }))
+    await queue(store, { hold: true })
+    await operate(store, tried, { kind: 'expire' })
+    for (const newestFirst of [false, true]) {
+      const [all, matching] = [
+        await reader.list(ANY_MESSAGE, { after: 0, limit: 10, newestFirst }),
+        await reader.list({ ...ANY_MESSAGE, sender: '*' }, { after: 0, limit: 10, newestFirst }),
+      ]
+      expect(all).toEqual(matching)
+      expect(all.map(({ recipientCount }) => recipientCount)).toEqual(newestFirst ? [1, 1, 2] : [2, 1, 1])
+    }
     await close()
     await direct.end()
   })

@@ -1,0 +1,122 @@
+/**
+ * Pages of all mail outside the trash. The server answers with one list per column. A text that has the separator of these lists itself makes
+ * them ambiguous.
+ */
+import { messageOf, type Placement, type RecipientState } from '../../mail/message.ts'
+import { toListedRecipient } from '../listed-rows.ts'
+import type { ListedRecipient } from '../queue-reader.ts'
+import type { Statements } from './session/database-connection.ts'
+import { listedWhole, wholeRecipients, type IdRange, type ListedForm } from './reader-queries.ts'
+import { bigintAt, bigintsIn, booleanAt, intAt, nullablesIn, textsIn } from './session/lists.ts'
+import type { ListedRow } from './writing/rows.ts'
+
+interface MessageLists {
+  readonly message: Buffer
+  readonly created_at: Buffer
+  readonly arrived_at: Buffer
+  readonly sender: string
+  readonly size: Buffer
+  readonly content_id: Buffer
+  readonly message_id: string
+  readonly message_id_count: number
+  readonly placement: string
+  readonly forced_expire: Buffer
+}
+
+interface RecipientLists {
+  readonly id: Buffer
+  readonly state: string
+  readonly destination: string
+  readonly address: string
+  readonly orcpt: string
+  readonly orcpt_count: number
+  readonly due_at: Buffer
+  readonly expires_at: Buffer
+  readonly steps: Buffer
+  readonly attempts: Buffer
+  readonly last: string
+  readonly last_count: number
+}
+
+/** Lists without rows are null. */
+type OrNone<Lists> = { readonly [Name in keyof Lists]: Lists[Name] | null }
+type WholeRow = ListedRow & { readonly live: readonly ListedRecipient[] | null }
+
+const isSome = <Lists extends object>(lists: OrNone<Lists> | undefined, key: keyof Lists): lists is Lists =>
+  lists !== undefined && lists[key] !== null
+
+/**
+ * Reads messages, and then the recipients of these. A message that is settled between the two statements has no live recipient. Other
+ * changes between them, such as arrivals, do not change which messages the page has. Null for ambiguous lists.
+ */
+export async function wholePage(reading: Statements, ids: IdRange, form: ListedForm): Promise<readonly WholeRow[] | null> {
+  const { text, parameters } = listedWhole(ids, form)
+  const [lists] = await reading.query<OrNone<MessageLists>>(text, parameters)
+  if (!isSome(lists, 'message')) return []
+  const [top, bottom] = [bigintAt(lists.message, 0), bigintAt(lists.message, bigintsIn(lists.message) - 1)]
+  const asked = reading.query<OrNone<RecipientLists>>(wholeRecipients, [Math.min(top, bottom), Math.max(top, bottom)])
+  // The messages are decoded while the server reads the recipients.
+  const rows = messagesIn(lists)
+  const [found] = await asked
+  const live = isSome(found, 'id') ? recipientsIn(found) : []
+  return rows === null || live === null ? null : joined(rows, live, form)
+}
+
+/** The messages with their recipients, which are in the order of their ids, whatever that of the messages is. */
+function joined(rows: readonly ListedRow[], live: readonly ListedRecipient[], { newestFirst }: ListedForm): readonly WholeRow[] {
+  let next = 0
+  const listed = (newestFirst ? rows.toReversed() : rows).map((row): WholeRow => {
+    const own: ListedRecipient[] = []
+    for (let one = live[next]; one !== undefined && messageOf(one.id) <= row.message; one = live[++next])
+      if (messageOf(one.id) === row.message) own.push(one)
+    return { ...row, live: own.length === 0 ? null : own }
+  })
+  return newestFirst ? listed.toReversed() : listed
+}
+
+/** Null for ambiguous lists. */
+function messagesIn(lists: MessageLists): readonly ListedRow[] | null {
+  const count = bigintsIn(lists.message)
+  const [sender, placement] = [textsIn(lists.sender, count), textsIn(lists.placement, count)]
+  const messageId = nullablesIn(lists.message_id, count, lists.message_id_count)
+  if (sender === null || placement === null || messageId === null) return null
+  const rows: ListedRow[] = []
+  for (let n = 0; n < count; n++)
+    rows.push({
+      message: bigintAt(lists.message, n),
+      created_at: bigintAt(lists.created_at, n),
+      arrived_at: bigintAt(lists.arrived_at, n),
+      sender: sender[n]!,
+      size: bigintAt(lists.size, n),
+      content_id: bigintAt(lists.content_id, n),
+      message_id: messageId[n]!,
+      placement: placement[n]! as Placement,
+      forced_expire: booleanAt(lists.forced_expire, n),
+    })
+  return rows
+}
+
+/** Null for ambiguous lists. */
+function recipientsIn(lists: RecipientLists): readonly ListedRecipient[] | null {
+  const count = bigintsIn(lists.id)
+  const [state, destination, address] = [textsIn(lists.state, count), textsIn(lists.destination, count), textsIn(lists.address, count)]
+  const [orcpt, last] = [nullablesIn(lists.orcpt, count, lists.orcpt_count), nullablesIn(lists.last, count, lists.last_count)]
+  if (state === null || destination === null || address === null || orcpt === null || last === null) return null
+  const recipients: ListedRecipient[] = []
+  for (let n = 0; n < count; n++)
+    recipients.push(
+      toListedRecipient({
+        id: bigintAt(lists.id, n),
+        state: state[n]! as RecipientState,
+        destination: destination[n]!,
+        address: address[n]!,
+        orcpt: orcpt[n]!,
+        due_at: bigintAt(lists.due_at, n),
+        expires_at: bigintAt(lists.expires_at, n),
+        steps: intAt(lists.steps, n),
+        attempts: intAt(lists.attempts, n),
+        last: last[n]!,
+      }),
+    )
+  return recipients
+}
