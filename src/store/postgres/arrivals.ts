@@ -33,12 +33,9 @@ export class ArrivalQueue {
     this.#me = me
   }
 
+  /** Sends all statements at once. */
   async take(connection: Connection): Promise<Arrivals> {
-    const confirmed = this.#received
-    const [first] = confirmed
-    if (first !== undefined) await connection.query(sql.confirmArrivals, [texts(confirmed.map(({ row }) => row)), first.file])
-    if (this.#received === confirmed) this.#received = []
-    const rows = await connection.query<ArrivalRow>(sql.arrivals, [this.#me])
+    const [, rows] = await Promise.all([this.#confirm(connection), connection.query<ArrivalRow>(sql.arrivals, [this.#me])])
     if (rows.length === 0) return NO_ARRIVALS
     this.#received = rows
     return {
@@ -46,5 +43,13 @@ export class ArrivalQueue {
       notices: rows.flatMap((row) => (row.kind === 'notices' ? [row.message] : [])),
       destinations: rows.flatMap((row) => (row.kind === 'destinations' ? [JSON.parse(row.record) as DestinationRecord] : [])),
     }
+  }
+
+  /** Deletes what the last answer had. */
+  async #confirm(connection: Connection): Promise<void> {
+    const confirmed = this.#received
+    const [first] = confirmed
+    if (first !== undefined) await connection.query(sql.confirmArrivals, [texts(confirmed.map(({ row }) => row)), first.file])
+    if (this.#received === confirmed) this.#received = []
   }
 }

@@ -34,9 +34,13 @@ export const arrivals = `
   select ctid::text as row, pg_relation_filenode('arrival')::bigint as file, kind, destination, due_at as "dueAt", revive, message, record from arrival
   where shard = any (array(select id from shard where owner = $1)) limit 10000`
 
-/** A row is never changed, so its place in the file of the table identifies it. VACUUM FULL writes another file. */
+/**
+ * A row is never changed, so its place in the file of the table identifies it. VACUUM FULL writes another file. The commit waits neither for
+ * the disk nor for a standby, since an arrival may come again.
+ */
 export const confirmArrivals = `
-  delete from arrival where ctid = any ($1::text[]::tid[]) and pg_relation_filenode('arrival')::bigint = $2`
+  delete from arrival where ctid = any ($1::text[]::tid[]) and pg_relation_filenode('arrival')::bigint = $2
+    and (select set_config('synchronous_commit', 'off', true)) is not null`
 
 /** Questions of commands to this node that have no answer yet. */
 export const questions = `select id, what from ask where node = $1 and answer is null order by id`

@@ -59,7 +59,7 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     this.#keys = keys
     this.#arrivals = new ArrivalQueue(me)
     this.#control = new LastingSession({
-      terms: { ...terms, application: `deferd ${me} c` },
+      terms: { ...terms, application: `deferd ${me} c`, pipeline: true },
       clock,
       limit: SHORT,
       prepare: async (connection) => {
@@ -72,9 +72,13 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
 
   beat(): Promise<NodesView | null> {
     return this.#control.run(async (connection) => {
-      const beaten = await connection.query(sql.beat, [this.me])
-      const nodes = await connection.query<NodeState>(sql.nodes)
-      const [shards] = await connection.query<{ free: number; mine: Shard[]; databaseTime: number }>(sql.shards, [this.me])
+      const [beaten, nodes, [shards]] = await connection.together(() =>
+        Promise.all([
+          connection.query(sql.beat, [this.me]),
+          connection.query<NodeState>(sql.nodes),
+          connection.query<{ free: number; mine: Shard[]; databaseTime: number }>(sql.shards, [this.me]),
+        ]),
+      )
       if (beaten.length === 0 || shards === undefined) return null
       this.#mine = new Set(shards.mine)
       return { nodes, freeShards: shards.free, mine: shards.mine, databaseTime: shards.databaseTime }
@@ -109,10 +113,11 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
 
   arrivals(): Promise<Arrivals> {
     return this.#control.run(async (connection) => {
-      if ((await connection.query(nodeSql.nodeExists, [this.me])).length === 0) throw new Fenced(`node ${this.me} was taken over`)
-      const arrivals = await this.#arrivals.take(connection)
-      // Mail of a destination that has moved to an own shard would be ignored before that change is known.
-      await refreshKeys(connection, this.me, this.#keys)
+      // Mail of a destination that has moved to an own shard would be ignored before that change is known, which is read last.
+      const [arrivals, exists] = await connection.together(() =>
+        Promise.all([this.#arrivals.take(connection), refreshKeys(connection, this.me, this.#keys)]),
+      )
+      if (!exists) throw new Fenced(`node ${this.me} was taken over`)
       return arrivals
     })
   }

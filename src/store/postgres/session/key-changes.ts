@@ -6,12 +6,13 @@ import { keysOf } from './node-queries.ts'
 
 export const keyChanges = 'select destination, provider from provider_member where keys > $1 and keys <= $2'
 
-/** Applies the changes. Has no effect when there was none, and when the node was taken over. */
-export async function refreshKeys(statements: Statements, node: OwnerId, keys: ShardKeys): Promise<void> {
+/** Applies the changes. Returns false, without an effect, when the node was taken over. */
+export async function refreshKeys(statements: Statements, node: OwnerId, keys: ShardKeys): Promise<boolean> {
   const from = keys.version
   const [row] = await statements.query<{ keys: number }>(keysOf, [node])
-  if (row === undefined || row.keys <= from) return
+  if (row === undefined || row.keys <= from) return row !== undefined
   const changes = await statements.query<KeyChange>(keyChanges, [from, row.keys])
   // Another session of this node may have read further.
   if (keys.version < row.keys) keys.apply(row.keys, changes)
+  return true
 }

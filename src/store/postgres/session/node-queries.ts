@@ -29,9 +29,6 @@ export const nextSession = 'update node set session = session + 1 where id = $1 
  */
 export const lockNode = 'select 1 from node where id = $1 for update'
 
-/** No row for a node that was taken over. */
-export const nodeExists = 'select id from node where id = $1'
-
 /** Locks the row of the node that takes another one over: it may be taken over itself. */
 export const shareNode = 'select id from node where id = $1 for share'
 
