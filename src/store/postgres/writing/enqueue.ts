@@ -3,7 +3,14 @@
  * maildrop files.
  */
 import { crc32 } from 'node:zlib'
-import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type OwnerId, type Recipient } from '../../../mail/message.ts'
+import {
+  recipientId,
+  RECIPIENTS_PER_MESSAGE,
+  type ContentId,
+  type DestinationName,
+  type OwnerId,
+  type Recipient,
+} from '../../../mail/message.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../../chunks.ts'
 import { shardOf, type Shard } from '../../membership/shards.ts'
 import type { NewMessage, NewRecipient } from '../../queue-store.ts'
@@ -135,11 +142,14 @@ export class Intake {
     await tx.query(sql.deleteStaged, [int8s(contents)])
   }
 
+  /** Tells the owners of the earliest mail for each destination. */
   async #tellOwners(tx: Transaction, recipients: readonly EnteredRecipient[]): Promise<void> {
-    const waiting = recipients.filter(({ state }) => state === 'waiting')
-    if (waiting.length === 0) return
-    const shards = int2s(waiting.map(({ shard }) => shard))
-    const due = [texts(waiting.map(({ destination }) => destination)), int8s(waiting.map(({ dueAt }) => dueAt))]
+    const earliest = new Map<DestinationName, EnteredRecipient>()
+    for (const one of recipients)
+      if (one.state === 'waiting' && one.dueAt < (earliest.get(one.destination)?.dueAt ?? Infinity)) earliest.set(one.destination, one)
+    if (earliest.size === 0) return
+    const shards = int2s(Array.from(earliest.values(), ({ shard }) => shard))
+    const due = [texts([...earliest.keys()]), int8s(Array.from(earliest.values(), ({ dueAt }) => dueAt))]
     tx.told(await tx.query<{ shard: Shard }>(sql.tellOwnersOfNew, [this.#deps.owner, shards, ...due]))
   }
 

@@ -58,11 +58,11 @@ export const continueWarnings = `
   update message set warnings = new.warnings from unnest($1::bigint[], $2::int[]) as new (id, warnings)
   where message.id = new.id and message.id = any ($1::bigint[])`
 
-/** Tells the owners of new mail that waits. */
+/** Tells the owners of new mail that waits, once for each destination. */
 export const tellOwnersOfNew = `
   insert into arrival (shard, kind, destination, due_at)
-  select shard, 'due', destination, min(due_at) from unnest($2::smallint[], $3::text[], $4::bigint[]) as new (shard, destination, due_at)
-  where ${isForeign('new.shard')} group by shard, destination returning shard`
+  select shard, 'due', destination, due_at from unnest($2::smallint[], $3::text[], $4::bigint[]) as new (shard, destination, due_at)
+  where ${isForeign('new.shard')} returning shard`
 
 /** Chunks of new messages, after those that were staged. */
 export const insertChunks = `
