@@ -1,8 +1,7 @@
 /** Web servers as targets: POST requests over the Net port, to public addresses unless the subscription allows others. */
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
-import { isIP, type Socket } from 'node:net'
-import { connect } from 'node:tls'
-import { isPublicAddress } from '../delivery/routing/public-address.ts'
+import type { Socket } from 'node:net'
+import { connectToServer, hostOf, startTls } from '../delivery/routing/web-connection.ts'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
@@ -20,6 +19,7 @@ export interface WebTargetDeps {
 
 /** Limit of one try: look-up, connection and response. */
 const LIMIT: Duration = 15 * SECOND
+const REMEDY = 'set allow_private (--allow-private) to send events there'
 
 export function webTarget(deps: WebTargetDeps): { readonly send: SendEvents; readonly close: () => void } {
   const agents = new Map<string, Agent>()
@@ -60,14 +60,19 @@ function post(url: URL, { headers, body }: EventRequest, { agent, clock, version
       path: `${url.pathname}${url.search}`,
       headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body), 'user-agent': `deferd/${version}` },
     })
-    const timer = clock.after(LIMIT, () => sending.destroy(new Error(`no response within ${LIMIT / SECOND} s`)))
-    const abort = (): void => void sending.destroy(new Error('deferd stops'))
-    signal.addEventListener('abort', abort, { once: true })
     const end = (answer: TargetAnswer | 'stale'): void => {
       timer.cancel()
       signal.removeEventListener('abort', abort)
       resolve(answer)
     }
+    // A request without a connection reports its destruction only when the connection is made.
+    const giveUp = (text: string): void => {
+      end({ kind: 'failed', text })
+      sending.destroy()
+    }
+    const timer = clock.after(LIMIT, () => giveUp(`no response within ${LIMIT / SECOND} s`))
+    const abort = (): void => giveUp('deferd stops')
+    signal.addEventListener('abort', abort, { once: true })
     sending.on('response', (response) => {
       // The body is not used, and the connection is kept when it has ended.
       response.resume()
@@ -98,10 +103,10 @@ const retryAfter = (value: string | undefined): Duration | null =>
   value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * SECOND : null
 
 /** Keeps one connection to a server. Its address is checked after the look-up, so that no name leads to a private address. */
-function agentFor(url: URL, allowPrivate: boolean, { net }: WebTargetDeps): Agent {
+function agentFor(url: URL, allowPrivate: boolean, deps: WebTargetDeps): Agent {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   agent.createConnection = (_options, callback) => {
-    open(url, allowPrivate, net).then(
+    open(url, allowPrivate, deps).then(
       (socket) => callback?.(null, socket),
       (error: unknown) => callback?.(error as Error, undefined as never),
     )
@@ -110,51 +115,10 @@ function agentFor(url: URL, allowPrivate: boolean, { net }: WebTargetDeps): Agen
   return agent
 }
 
-async function open(url: URL, allowPrivate: boolean, net: Net): Promise<Socket> {
-  const name = url.hostname.replace(/^\[|\]$/g, '')
-  const addresses = await addressesOf(name, net)
-  const allowed = allowPrivate ? addresses : addresses.filter(isPublicAddress)
-  if (allowed.length === 0)
-    throw new Error(`${name} has the private address ${addresses[0] ?? ''}: set allow_private (--allow-private) to send events there`)
+async function open(url: URL, allowPrivate: boolean, { net, clock }: Pick<WebTargetDeps, 'net' | 'clock'>): Promise<Socket> {
   const isTls = url.protocol === 'https:'
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
-  const socket = await firstOf(allowed, (address) => net.dial({ address, port, timeout: LIMIT }))
-  return isTls ? handshake(socket, name) : socket
-}
-
-async function addressesOf(name: string, net: Net): Promise<readonly string[]> {
-  if (isIP(name) !== 0) return [name]
-  const found = await net.lookupHost(name)
-  switch (found.kind) {
-    case 'found':
-      return found.records
-    case 'none':
-      throw new Error(`the host ${name} has no address`)
-    case 'failed':
-      throw new Error(`the look-up of ${name} failed: ${found.reason}`)
-  }
-}
-
-/** The first connection that is made; throws the last error when none is. */
-async function firstOf(addresses: readonly string[], dial: (address: string) => Promise<Socket>): Promise<Socket> {
-  let failure: unknown
-  for (const address of addresses) {
-    try {
-      return await dial(address)
-    } catch (error) {
-      failure = new Error(`connect to ${address}: ${errorMessage(error)}`)
-    }
-  }
-  throw failure
-}
-
-function handshake(socket: Socket, name: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const secure = connect({ socket, ...(isIP(name) === 0 ? { servername: name } : { host: name }) })
-    secure.once('secureConnect', () => resolve(secure))
-    secure.once('error', (error) => {
-      socket.destroy()
-      reject(error)
-    })
-  })
+  const server = { host: hostOf(url), port, names: 'system', allowPrivate, remedy: REMEDY, end: clock.monotonic() + LIMIT } as const
+  const socket = await connectToServer(server, { net, clock })
+  return isTls ? startTls(socket, server, clock) : socket
 }

@@ -200,7 +200,7 @@ describe('without a policy mail is sent at once or after 10 s at most', () => {
     [
       'a private address',
       (far) => far.world.remote.setZone('mta-sts.far.example', { mx: [], a: ['127.0.0.1'], aaaa: ['::1'] }),
-      /no public address/,
+      /private address .*smtp_allow_private_addresses/,
     ],
   ])('%s', async (_, publish, reason) => {
     await using far = await TlsWorld.open()

@@ -8,7 +8,7 @@ import type { SubscriptionSettings } from '../../src/store/outbox/subscription.t
 import type { SentEvent } from '../../src/subscriptions/event-request.ts'
 import { webTarget } from '../../src/subscriptions/web-target.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
-import { ForwardingNet, type Lookup } from '../../src/system/net.ts'
+import { ForwardingNet, type Lookup, type Net } from '../../src/system/net.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -54,8 +54,8 @@ async function receiver(answer: (response: ServerResponse, request: IncomingMess
   return { port: (server.address() as AddressInfo).port, requests, sockets }
 }
 
-function target() {
-  const web = webTarget({ net: new LoopbackNet(systemNet), clock: systemClock, source: () => 'relay.example', version: '0' })
+function target(net: Net = new LoopbackNet(systemNet)) {
+  const web = webTarget({ net, clock: systemClock, source: () => 'relay.example', version: '0' })
   opened.push(web.close)
   return (to: string, settings: Partial<SubscriptionSettings> = {}, signal = new AbortController().signal) =>
     web.send({
@@ -116,10 +116,22 @@ describe('a request', () => {
     expect(await answer).toEqual({ kind: 'failed', text: 'deferd stops' })
   })
 
+  test('ends while its server is looked up', async () => {
+    class SilentNet extends ForwardingNet {
+      override lookupHost(): Promise<Lookup<string>> {
+        return new Promise(() => undefined)
+      }
+    }
+    const stopping = new AbortController()
+    const answer = target(new SilentNet(systemNet))('http://app.example:1/', {}, stopping.signal)
+    stopping.abort()
+    expect(await answer).toEqual({ kind: 'failed', text: 'deferd stops' })
+  })
+
   test('that meets no server is a failure with the address', async () => {
     expect(await target()('http://app.example:1/')).toMatchObject({
       kind: 'failed',
-      text: expect.stringContaining('connect to 127.0.0.1') as string,
+      text: expect.stringContaining('cannot connect to app.example[127.0.0.1]: ') as string,
     })
   })
 

@@ -17,7 +17,7 @@ import { parseExtensions, type Extensions } from './envelope-commands.ts'
 import { isKind, isSuspicious, transact, type Command, type CommandChannel, type Mail } from './mail-transaction.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import { chooseMechanism, type Credentials } from '../tls/sasl-credentials.ts'
-import { tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
+import { isCertificateRefused, tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
 import { tlsFacts } from '../tls/tls-outcome.ts'
 import type { DaneVerification } from '../dane/dane-verification.ts'
 import type { TlsFacts } from '../../mail/tls-facts.ts'
@@ -261,12 +261,6 @@ class ClientConnection extends Base implements CommandChannel {
     return undefined
   }
 
-  /** Node sets `authorizationError` of a socket that it then destroys for its certificate. */
-  #isCertificateRefused(): boolean {
-    const socket = this._socket
-    return socket instanceof TLSSocket && (socket.authorizationError as Error | string | null | undefined) != null
-  }
-
   /** The TLS socket holds the cause of a failed handshake; nodemailer may report only that the connection closed. */
   #tlsError(error: Error): string {
     return tlsErrorText(this._socket.errored ?? error)
@@ -276,7 +270,7 @@ class ClientConnection extends Base implements CommandChannel {
   #failed(error: Error & { readonly response?: string | undefined }): void {
     const { stage, lastReply } = this.dialogue
     if (this.upgrading === true)
-      this.dialogue.fail({ kind: this.#isCertificateRefused() ? 'certificate' : 'tls', why: this.#tlsError(error) })
+      this.dialogue.fail({ kind: isCertificateRefused(this._socket) ? 'certificate' : 'tls', why: this.#tlsError(error) })
     else if (error.response !== undefined && lastReply !== undefined) this.dialogue.fail({ kind: 'refused', stage, reply: lastReply })
     else this.dialogue.fail({ kind: 'lost', stage })
   }

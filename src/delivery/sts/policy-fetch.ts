@@ -8,8 +8,9 @@ import { connect, type TLSSocket } from 'node:tls'
 import { errorMessage } from '../../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 import type { Net } from '../../system/net.ts'
-import { isPublicAddress } from '../routing/public-address.ts'
+import { connectToServer, type WebServer } from '../routing/web-connection.ts'
 import { namesNone } from '../tls/certificate-names.ts'
+import { isCertificateRefused } from '../tls/tls-connection.ts'
 import { policyHost } from './sts-record.ts'
 
 const STEP: Duration = 10 * SECOND
@@ -34,16 +35,17 @@ export type Fetched =
 
 const failed = (reason: string, webpki = false): Fetched => ({ kind: 'failed', reason, webpki })
 
-/** Limits the time of the steps of one fetch, and of the whole fetch. At a limit it closes the socket of the current step. */
+/** Limits the time of the steps of one fetch after its connection is open, and of the whole fetch. At a limit it closes the socket. */
 class StepLimit {
   readonly #clock: Clock
   readonly #end: Duration
   readonly #expire: (why: string) => void
   #timer
 
-  constructor(clock: Clock, expire: (why: string) => void) {
+  /** `end` is on the monotonic clock. */
+  constructor(clock: Clock, end: Duration, expire: (why: string) => void) {
     this.#clock = clock
-    this.#end = clock.monotonic() + WHOLE
+    this.#end = end
     this.#expire = expire
     this.#timer = this.#arm()
   }
@@ -66,36 +68,18 @@ class StepLimit {
 
 /** Fetches the text of the policy. A failure is a value. */
 export async function fetchPolicy(domain: string, deps: FetchDeps): Promise<Fetched> {
-  const host = policyHost(domain)
-  const found = await addressesOf(host, deps)
-  if ('reason' in found) return failed(found.reason)
-  let last: Fetched = failed(`${host} has no address`)
-  for (const address of found.addresses) {
-    try {
-      const socket = await deps.net.dial({ address, port: PORT, timeout: STEP })
-      return await overSocket(socket, host, deps)
-    } catch (error) {
-      last = failed(`cannot connect to ${host}[${address}]: ${errorMessage(error)}`)
-    }
+  const { clock, allowPrivate } = deps
+  const server = { host: policyHost(domain), port: PORT, names: 'dns', end: clock.monotonic() + WHOLE } as const
+  try {
+    const socket = await connectToServer({ ...server, allowPrivate, remedy: 'see smtp_allow_private_addresses' }, deps)
+    return await overSocket(socket, server, deps)
+  } catch (error) {
+    return failed(errorMessage(error))
   }
-  return last
 }
 
-/** At most this many addresses are tried. */
-const ADDRESSES = 2
-
-async function addressesOf(host: string, { net, allowPrivate }: FetchDeps) {
-  const answers = await Promise.all([net.lookupAddresses(host, 4), net.lookupAddresses(host, 6)])
-  const all = answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : []))
-  const addresses = all.filter((address) => allowPrivate || isPublicAddress(address)).slice(0, ADDRESSES)
-  if (addresses.length > 0) return { addresses }
-  if (all.length > 0) return { reason: `${host} has no public address; see smtp_allow_private_addresses` }
-  const [failure] = answers.filter((answer) => answer.kind === 'failed')
-  return { reason: failure === undefined ? `${host} has no address` : `the look-up of ${host} failed: ${failure.reason}` }
-}
-
-/** Performs TLS and the request over an open connection, which it closes. */
-function overSocket(plain: Socket, host: string, { clock, ca }: FetchDeps): Promise<Fetched> {
+/** Performs TLS and the request over an open connection, which it closes, until `end`. */
+function overSocket(plain: Socket, { host, end: last }: Pick<WebServer, 'host' | 'end'>, { clock, ca }: FetchDeps): Promise<Fetched> {
   return new Promise((resolve) => {
     const secure: TLSSocket = connect({
       socket: plain,
@@ -111,10 +95,9 @@ function overSocket(plain: Socket, host: string, { clock, ca }: FetchDeps): Prom
       secure.destroy()
       plain.destroy()
     }
-    const limit = new StepLimit(clock, (why) => end(failed(`${host}: ${why}`)))
+    const limit = new StepLimit(clock, last, (why) => end(failed(`${host}: ${why}`)))
     plain.on('error', (error) => end(failed(`${host}: ${error.message}`)))
-    // Node sets `authorizationError` of a socket that it then destroys for its certificate.
-    secure.on('error', (error) => end(failed(`${host}: ${error.message}`, isUnauthorized(secure))))
+    secure.on('error', (error) => end(failed(`${host}: ${error.message}`, isCertificateRefused(secure))))
     secure.once('secureConnect', () => {
       limit.next()
       const asked = request({ createConnection: () => secure, host, path: PATH, headers: { Connection: 'close', Accept: 'text/plain' } })
@@ -127,8 +110,6 @@ function overSocket(plain: Socket, host: string, { clock, ca }: FetchDeps): Prom
     })
   })
 }
-
-const isUnauthorized = (socket: TLSSocket): boolean => (socket.authorizationError as Error | string | null | undefined) != null
 
 async function readPolicy(response: IncomingMessage, limit: StepLimit): Promise<Fetched> {
   const { statusCode, headers } = response

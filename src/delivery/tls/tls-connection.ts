@@ -1,5 +1,6 @@
 /** TLS connection of a delivery, in the terms of Postfix's log (smtp_tls_loglevel = 1, tls_log_summary). */
-import type { TLSSocket } from 'node:tls'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { Instant } from '../../system/clock.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
@@ -30,6 +31,10 @@ export interface PeerCertificate {
   readonly names: string
   readonly until: Instant
 }
+
+/** True for a socket whose certificate was refused: Node sets `authorizationError` before it destroys the socket. */
+export const isCertificateRefused = (socket: Socket): boolean =>
+  socket instanceof TLSSocket && (socket.authorizationError as Error | string | null | undefined) != null
 
 /** Describes a socket after its handshake. */
 export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed' | 'trust'>, inspects = false): TlsConnection {

@@ -1,0 +1,93 @@
+/**
+ * Connections to the web servers that a URL or a domain names: look-up, only public addresses unless others are allowed, each address in turn, and
+ * TLS, all until one time. A failure is an error with a sentence for the log.
+ */
+import { isIP, type Socket } from 'node:net'
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { errorMessage } from '../../system/caught-error.ts'
+import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
+import type { Lookup, Net } from '../../system/net.ts'
+import { isPublicAddress } from './public-address.ts'
+
+export interface WebServer {
+  /** Name, or IP address without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Names are looked up in DNS, or as the programs of this machine do (Net.lookupHost). */
+  readonly names: 'dns' | 'system'
+  readonly allowPrivate: boolean
+  /** How private addresses are allowed, for the error: `see smtp_allow_private_addresses`. */
+  readonly remedy: string
+  /** Time on the monotonic clock after which no connection is made, and TLS not established. */
+  readonly end: Duration
+}
+
+export interface WebConnectionDeps {
+  readonly net: Pick<Net, 'dial' | 'lookupAddresses' | 'lookupHost'>
+  readonly clock: Clock
+}
+
+/** At most this many addresses are tried. */
+const ADDRESSES = 4
+/** Limit for each address. */
+const CONNECT: Duration = 10 * SECOND
+
+/** The host of a URL, without the brackets of an IPv6 address. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+
+/** Returns the first connection that is made. */
+export async function connectToServer(
+  { host, port, names, allowPrivate, remedy, end }: WebServer,
+  deps: WebConnectionDeps,
+): Promise<Socket> {
+  const { net, clock } = deps
+  const addresses = isIP(host) === 0 ? await addressesOf(host, names, net) : [host]
+  const allowed = allowPrivate ? addresses : addresses.filter(isPublicAddress)
+  if (allowed.length === 0) throw new Error(`${host} has the private address ${addresses[0] ?? ''}: ${remedy}`)
+  let failure = new Error(`the look-up of ${host} took too long`)
+  for (const address of allowed.slice(0, ADDRESSES)) {
+    const left = end - clock.monotonic()
+    if (left <= 0) break
+    try {
+      return await net.dial({ address, port, timeout: Math.min(CONNECT, left) })
+    } catch (error) {
+      failure = new Error(`cannot connect to ${host}[${address}]: ${errorMessage(error)}`, { cause: error })
+    }
+  }
+  throw failure
+}
+
+async function addressesOf(host: string, names: WebServer['names'], net: WebConnectionDeps['net']): Promise<readonly string[]> {
+  const found =
+    names === 'system' ? [await net.lookupHost(host)] : await Promise.all([net.lookupAddresses(host, 4), net.lookupAddresses(host, 6)])
+  const records = found.flatMap((answer: Lookup<string>) => (answer.kind === 'found' ? answer.records : []))
+  if (records.length > 0) return records
+  const failure = found.find((answer) => answer.kind === 'failed')
+  throw new Error(failure === undefined ? `${host} has no address` : `the look-up of ${host} failed: ${failure.reason}`)
+}
+
+/** Establishes TLS over a connection, which it closes after a failure. By default the certificate has to be trusted, and to name the host. */
+export function startTls(
+  plain: Socket,
+  { host, end }: Pick<WebServer, 'host' | 'end'>,
+  clock: Clock,
+  options: ConnectionOptions = {},
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const secure = connect({ socket: plain, ...(isIP(host) === 0 ? { servername: host } : { host }), ...options })
+    const fail = (error: Error): void => {
+      limit.cancel()
+      plain.destroy()
+      secure.destroy()
+      reject(new Error(`no TLS with ${host}: ${error.message}`, { cause: error }))
+    }
+    const limit = clock.after(Math.max(0, end - clock.monotonic()), () => fail(new Error('no handshake in time')))
+    plain.on('error', (error) => secure.destroy(error))
+    secure.once('error', fail)
+    secure.once('secureConnect', () => {
+      limit.cancel()
+      secure.off('error', fail)
+      resolve(secure)
+    })
+  })
+}
