@@ -263,13 +263,13 @@ create table tls_report (
   primary key (day, domain)
 ) strict, without rowid;
 
--- Events that programs subscribe to, written with what happened. Numbers have no gaps, and the newest row is never deleted, so that no
--- number is used twice. A row with a row number takes half the space in the write-ahead log of one without, since it is appended.
+-- Events that programs subscribe to, written with what happened, one row or more for a transaction. Numbers have no gaps, and the newest
+-- event is never deleted, so that no number is used twice. A row with a row number takes half the space in the write-ahead log of one
+-- without, since it is appended.
 create table event (
-  seq  integer primary key,
-  at   integer not null,
-  type text    not null,
-  data text    not null -- JSON
+  last  integer primary key, -- number of its last event
+  at    integer not null,    -- the earliest time of its events
+  lines text    not null     -- a line for each event: type, time, data as JSON
 ) strict;
 
 create table subscription (

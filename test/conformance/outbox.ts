@@ -104,6 +104,42 @@ export function outbox(subject: () => Subject): void {
     expect((await pull()).events.map(({ type, data }) => [type, JSON.parse(data)])).toEqual([['recipient.deferred', { recipient: ann }]])
   })
 
+  test('a call that fails has no events, and leaves those of the calls beside it', async () => {
+    const { store } = subject()
+    await subscribe()
+    const queued = (n: number, more: object = {}) => store.enqueue({ ...mail(store), events: [event('message.accepted', { n })], ...more })
+    const settled = await Promise.allSettled([queued(1), store.pullEvents('app', 1), queued(2, { recipients: [] }), queued(3)])
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+    expect((await pull()).events.map(({ seq, data }) => [seq, JSON.parse(data)])).toEqual([
+      [1, { n: 1 }],
+      [2, { n: 3 }],
+    ])
+  })
+
+  test('many events of one transaction are read, sent again, deleted and counted one by one', async () => {
+    const { store, reader } = subject()
+    await subscribe()
+    await store.recordEvents(Array.from({ length: 250 }, (_, n) => event('store.trouble', { n: n + 1 }, T0 + n + 1)))
+    const texts = (events: readonly { readonly seq: number; readonly at: number; readonly data: string }[]) =>
+      events.map(({ seq, at, data }) => `${seq} ${at - T0} ${data}`)
+    const expected = (from: number, to: number) =>
+      Array.from({ length: to - from + 1 }, (_, n) => `${from + n} ${from + n} {"n":${from + n}}`)
+    const whole = await pull('app', 1_000)
+    expect([texts(whole.events), whole.through, whole.more]).toEqual([expected(1, 250), 250, false])
+    const parked = [150, 151].map((seq) => ({ seq, tries: 6, at: T0, answer: '400' }))
+    await store.saveProgress('app', 0, { ...progressed(160), parked })
+    expect(await pull('app', 60)).toMatchObject({ cursor: 160, through: 220, more: true })
+    await store.pruneEvents({ before: T0 + 151, count: 1_000 })
+    expect((await reader.parkedEvents('app', { after: 0, limit: 10 })).map(({ event: { seq, data } }) => [seq, data])).toEqual([
+      [151, '{"n":151}'],
+    ])
+    const page = await reader.eventsAfter({ after: 0, limit: 60, filter: ANY_EVENT })
+    expect([page.first, page.last, page.through, texts(page.events)]).toEqual([151, 250, 210, expected(151, 210)])
+    expect(await store.replayEvents('app', { kind: 'since', at: T0 + 201 })).toBe(90)
+    expect(await store.replayEvents('app', { kind: 'since', at: T0 + 151 })).toBe(100)
+    expect(await pull()).toMatchObject({ cursor: 150, lost: { from: 150, to: 150, count: 1 }, events: { length: 100 } })
+  })
+
   test('notices, operations and destinations have events of their transactions', async () => {
     const { store } = subject()
     await subscribe()

@@ -54,6 +54,13 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'select id as seq, at, type, data from event where id > $1 order by id limit $2',
     'store/postgres/outbox',
   ),
+  safety(
+    'a failing call drops the events of the calls before it',
+    BATCHES,
+    `    this.#core.events.write()\n    this.#db.exec('savepoint one')`,
+    `    this.#db.exec('savepoint one')`,
+    CONFORMANCE,
+  ),
   // intake: a reply before the commit, or without one
   safety(
     '250 before the commit',

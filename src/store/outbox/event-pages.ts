@@ -24,32 +24,42 @@ export const pulledLoss = (losses: readonly StoredLoss[]): readonly StoredLoss[]
 export const withoutLoss = (losses: readonly StoredLoss[], told: LostEvents): readonly StoredLoss[] =>
   losses.filter(({ from, to }) => from !== told.from || to !== told.to)
 
-/** The selected ones of the events that were read, up to a number. `rows` are at most EVENTS_SEARCHED events after `after`, in order. */
+/**
+ * The selected ones of the events that were read, up to a number. `rows` are at most EVENTS_SEARCHED events after `after`, in order; no more
+ * of them are read than needed.
+ */
 export function selectedPage(
-  rows: readonly KeptEvent[],
+  rows: Iterable<KeptEvent>,
   { filter, limit, after }: { readonly filter: EventFilter; readonly limit: number; readonly after: EventSeq },
 ): { readonly events: readonly KeptEvent[]; readonly through: EventSeq; readonly more: boolean } {
   const selects = eventSelector(filter)
   const events: KeptEvent[] = []
+  let through = after
+  let searched = 0
   for (const row of rows) {
+    if (events.length >= limit) return { events, through, more: true }
+    searched++
+    through = row.seq
     if (selects(row)) events.push(row)
-    if (events.length >= limit) return { events, through: row.seq, more: row !== rows.at(-1) || rows.length >= EVENTS_SEARCHED }
   }
-  return { events, through: rows.at(-1)?.seq ?? after, more: rows.length >= EVENTS_SEARCHED }
+  return { events, through, more: searched >= EVENTS_SEARCHED }
 }
 
 /**
  * Number of the last event to delete of the oldest ones, which are at most EVENTS_PRUNED; null for none. The newest event stays. `more` is
- * true when more may have to be deleted.
+ * true when more may have to be deleted. No more of them are read than needed.
  */
 export function prunable(
-  oldest: readonly Pick<KeptEvent, 'seq' | 'at'>[],
+  oldest: Iterable<Pick<KeptEvent, 'seq' | 'at'>>,
   last: EventSeq,
   { before, count }: EventLimits,
 ): { readonly through: EventSeq | null; readonly more: boolean } {
-  const kept = oldest.findIndex(({ seq, at }) => seq === last || (at >= before && seq > last - count))
-  const deleted = kept < 0 ? oldest : oldest.slice(0, kept)
-  return { through: deleted.at(-1)?.seq ?? null, more: kept < 0 && deleted.length > 0 }
+  let through: EventSeq | null = null
+  for (const { seq, at } of oldest) {
+    if (seq === last || (at >= before && seq > last - count)) return { through, more: false }
+    through = seq
+  }
+  return { through, more: through !== null }
 }
 
 /**

@@ -135,6 +135,8 @@ export class Batches {
 
   /** Runs a call inside the current transaction after a savepoint. A failure rolls back this call only. */
   #runAfterSavepoint(call: Call): Outcome {
+    // A failure drops all events that are not written.
+    this.#core.events.write()
     this.#db.exec('savepoint one')
     try {
       const value = this.#core.run(call)
@@ -202,6 +204,7 @@ export class Batches {
     try {
       const result = work()
       this.#core.traffic.write()
+      this.#core.events.write()
       this.#commit.run()
       this.#core.shares.committed()
       return result
@@ -210,7 +213,7 @@ export class Batches {
       this.#core.corrupt.takeQuarantined()
       this.#core.shares.rolledBack()
       this.#core.traffic.rewind(0)
-      this.#core.events.forgetWanted()
+      this.#core.events.rolledBack()
       throw error
     }
   }

@@ -70,7 +70,7 @@ function openOver(db: Database, directory: string | null, options: CoreOptions, 
   const reserve = directory === null ? noReserve : new BallastFile(directory)
   const room = new Room(db, reserve)
   const core = createStoreCore(db, terms, () => room.forMail())
-  const recovery = { ...(options.terms === undefined ? recover(db, core.corrupt) : NOTHING_RECOVERED), repair, created: false }
+  const recovery = { ...(options.terms === undefined ? recover(db, core) : NOTHING_RECOVERED), repair, created: false }
   reserve.restore()
   const files = directory === null || !options.guarded ? undefined : new FileGuard([queueFile(directory), `${queueFile(directory)}-wal`])
   const batches = new Batches(db, core, room, files)

@@ -9,6 +9,7 @@ import { Checkpoints } from './file/checkpoints.ts'
 import type { Repair } from './file/repair.ts'
 import type { Corrupt, Quarantined } from './quarantine.ts'
 import * as sql from './queries.ts'
+import type { StoreCore } from './store-core.ts'
 
 export interface RecoveryReport {
   /** True when the queue was created by this opening. */
@@ -27,9 +28,13 @@ interface LeftLeased {
   readonly isSound: 0 | 1
 }
 
-export function recover(db: Database, corrupt: Corrupt): Omit<RecoveryReport, 'repair' | 'created'> {
+export function recover(
+  db: Database,
+  { corrupt, events }: Pick<StoreCore, 'corrupt' | 'events'>,
+): Omit<RecoveryReport, 'repair' | 'created'> {
   db.transaction(() => {
     endLeases(db, corrupt)
+    events.write()
     endAbandoned(db)
     skipUsedIds(db)
   }).immediate()

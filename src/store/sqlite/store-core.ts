@@ -47,7 +47,7 @@ export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () =
       return dispatch(handlers, call, changed)
     } catch (error) {
       traffic.rewind(mark)
-      events.forgetWanted()
+      events.rolledBack()
       throw error
     }
   }

@@ -25,8 +25,7 @@ const WALKS: Record<string, string> = {
   'countArriving: SCAN origin USING INDEX origin_arriving': 'as large as one round of a move',
   'isInUse: SCAN message': 'up to one row',
   'isInUse: SCAN origin USING INDEX origin_arriving': 'up to one row',
-  'oldestEvents: SCAN event': 'from the old end, up to a limit',
-  'firstSince: SCAN event': 'from the new end, up to the first row that is older',
+  'eventsBefore: SCAN event': 'from the new end, up to the first row that is older',
   'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
 }
 

@@ -171,7 +171,7 @@ test('history and events are told apart when no readable page points to their ro
   const db = new Database(queueFile(directory))
   for (let n = 1; n <= 500; n++) {
     db.prepare('insert into history (seq, message, left_at, record) values (?, ?, ?, ?)').run(n, n, T0 + n, `{"record":${n}}`)
-    db.prepare('insert into event (seq, at, type, data) values (?, ?, ?, ?)').run(n, T0 + n, 'message.accepted', `{"event":${n}}`)
+    db.prepare('insert into event (last, at, lines) values (?, ?, ?)').run(n, T0 + n, `message.accepted ${T0} {"event":${n}}`)
   }
   const roots = db.prepare<[], number>("select rootpage from sqlite_schema where name in ('history', 'event')").pluck().all()
   db.close()
@@ -181,7 +181,7 @@ test('history and events are told apart when no readable page points to their ro
   repairQueue(directory, 'a test')
   const repaired = new Database(queueFile(directory))
   const counted = repaired.prepare(`select (select count(*) from history where record = '{"record":' || seq || '}') as history,
-    (select count(*) from event where data = '{"event":' || seq || '}') as events`)
+    (select count(*) from event where lines = 'message.accepted ${T0} {"event":' || last || '}') as events`)
   expect(counted.get()).toEqual({ history: 500, events: 500 })
   repaired.close()
 })

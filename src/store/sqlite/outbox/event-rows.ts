@@ -1,10 +1,14 @@
-/** Writes events, in the transaction of what happened. Only types that a subscription wants are written. */
+/**
+ * Writes events, in the transaction of what happened. Only types that a subscription wants are written. Calls only note their events; the
+ * transaction writes them before its commit, so that a batch of calls costs one statement.
+ */
 import type { Database } from 'better-sqlite3'
 import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
 import type { EventSeq, NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type MessageId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
 import { typesWanted, type SubscriptionRow } from '../../outbox/subscription-row.ts'
+import { EVENTS_IN_ROW, eventRow } from './event-lines.ts'
 import * as sql from './outbox-queries.ts'
 
 /** The message of an event that the store itself writes. */
@@ -15,6 +19,8 @@ interface AboutMessage {
 }
 
 export class EventRows {
+  /** Events of the running transaction that are not written yet. */
+  #noted: NewEvent[] = []
   readonly #insert
   readonly #newest
   /** Number of the newest event; null when it has to be read. */
@@ -26,7 +32,7 @@ export class EventRows {
   #latest: Instant
 
   constructor(db: Database) {
-    this.#insert = db.prepare<[EventSeq, Instant, string, string]>(sql.insertEvent)
+    this.#insert = db.prepare<[EventSeq, Instant, string]>(sql.insertEvents)
     this.#newest = db.prepare<[], EventSeq | null>(sql.lastEvent).pluck()
     this.#subscriptions = db.prepare<[], SubscriptionRow>(sql.subscriptions)
     this.#latest = db.prepare<[], Instant>(sql.timeOfClock).pluck().get() ?? 0
@@ -37,8 +43,14 @@ export class EventRows {
     return this.#wanted
   }
 
-  /** Called when subscriptions were changed, or changes may have been rolled back. */
+  /** Called when subscriptions were changed. */
   forgetWanted(): void {
+    this.#wanted = null
+  }
+
+  /** Called when a call or a transaction has failed, whose changes are rolled back. */
+  rolledBack(): void {
+    this.#noted = []
     this.#wanted = null
     this.#last = null
   }
@@ -50,16 +62,24 @@ export class EventRows {
 
   keep(events: readonly NewEvent[] | undefined): void {
     if (events === undefined) return
-    for (const { type, at, data } of events) {
-      this.passed(at)
-      if (this.wanted.has(type)) this.#add(at, type, data)
+    for (const event of events) {
+      this.passed(event.at)
+      if (this.wanted.has(event.type)) this.#noted.push(event)
     }
   }
 
-  #add(at: Instant, type: EventType, data: string): void {
-    const seq = (this.#last ?? this.#newest.get() ?? 0) + 1
-    this.#insert.run(seq, at, type, data)
-    this.#last = seq
+  /** Writes the noted events. Runs in the transaction of the calls, and before a call that reads events. */
+  write(): void {
+    if (this.#noted.length === 0) return
+    let last = this.#last ?? this.#newest.get() ?? 0
+    for (let from = 0; from < this.#noted.length; from += EVENTS_IN_ROW) {
+      const events = this.#noted.slice(from, from + EVENTS_IN_ROW)
+      last += events.length
+      const { at, lines } = eventRow(last, events)
+      this.#insert.run(last, at, lines)
+    }
+    this.#noted = []
+    this.#last = last
   }
 
   removed(message: AboutMessage, leftAt: Instant): void {
@@ -77,7 +97,7 @@ export class EventRows {
     members: Omit<EventData[T], 'queue_id' | 'sender'>,
   ): void {
     const data = { queue_id: queueIdOf({ id, createdAt }), sender, ...members }
-    this.#add(Math.max(earliest, this.#latest), type, JSON.stringify(data))
+    this.#noted.push({ type, at: Math.max(earliest, this.#latest), data: JSON.stringify(data) })
   }
 
   wantedTypes(): EventType[] {

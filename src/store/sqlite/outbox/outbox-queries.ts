@@ -1,16 +1,13 @@
 /** SQL statements of the outbox: events, subscriptions, and events that targets refused. */
 
-export const insertEvent = 'insert into event (seq, at, type, data) values (?, ?, ?, ?)'
-const EVENT = 'select seq, at, type, data from event'
-export const eventsAfter = `${EVENT} where seq > :after order by seq limit :limit`
-export const oldestEvents = 'select seq, at from event order by seq limit :limit'
-export const firstEvent = 'select min(seq) from event'
-export const lastEvent = 'select max(seq) from event'
-export const timeAfter = 'select at from event where seq > ? order by seq limit 1'
-/** The first event of a time or later. Times ascend almost, so the search begins at the newest end. */
-export const firstSince = `
-  select coalesce((select seq + 1 from event where at < :at order by seq desc limit 1), (select min(seq) from event), 1)`
-export const deleteEventsThrough = 'delete from event where seq <= ?'
+export const insertEvents = 'insert into event (last, at, lines) values (?, ?, ?)'
+export const eventsAfter = 'select last, at, lines from event where last > ? order by last'
+/** Rows with an event before a time, the newest first. */
+export const eventsBefore = 'select last, at, lines from event where at < ? order by last desc'
+export const lastEvent = 'select max(last) from event'
+export const deleteEventsThrough = 'delete from event where last <= ?'
+/** Leaves the later events of a row. */
+export const shortenEvents = 'update event set at = ?, lines = ? where last = ?'
 export const epoch = `select value from meta where name = 'event_epoch'`
 export const timeOfClock = `select value from meta where name = 'clock_time'`
 
@@ -21,7 +18,7 @@ export const subscriptions = `${SUBSCRIPTION} order by name`
 export const subscriptionByName = `${SUBSCRIPTION} where name = ?`
 export const insertSubscription = `
   insert or ignore into subscription (name, owner, settings, created_at, created_by, cursor)
-  values (:name, :owner, :settings, :createdAt, :createdBy, coalesce((select max(seq) from event), 0))`
+  values (:name, :owner, :settings, :createdAt, :createdBy, :cursor)`
 /** Takes a subscription of another queue. */
 export const takeSubscription = `
   insert into subscription (name, owner, settings, created_at, created_by, cursor, state, why, losses)
@@ -41,17 +38,12 @@ export const resume = `update subscription set state = 'active', why = null, tri
 export const saveLosses = 'update subscription set cursor = max(cursor, :cursor), refusals = 0, losses = :losses where name = :name'
 
 export const insertParked = `
-  insert or replace into parked (subscription, seq, tries, parked_at, answer)
-  select :name, seq, :tries, :at, :answer from event where seq = :seq`
-const PARKED = `
-  select event.seq, event.at, event.type, event.data, parked.tries, parked.parked_at as parkedAt, parked.due_at as dueAt, parked.answer
-  from parked`
+  insert or replace into parked (subscription, seq, tries, parked_at, answer) values (:name, :seq, :tries, :at, :answer)`
+const PARKED = 'select seq, tries, parked_at as parkedAt, due_at as dueAt, answer from parked'
 export const parkedDue = `
-  ${PARKED} indexed by parked_due join event on event.seq = parked.seq
-  where parked.subscription = :name and parked.due_at is not null order by parked.due_at, parked.seq limit :limit`
-export const parkedAfter = `
-  ${PARKED} join event on event.seq = parked.seq
-  where parked.subscription = :name and parked.seq > :after order by parked.seq limit :limit`
+  ${PARKED} indexed by parked_due
+  where subscription = :name and due_at is not null order by due_at, seq limit :limit`
+export const parkedAfter = `${PARKED} where subscription = :name and seq > :after order by seq limit :limit`
 export const parkedThrough = 'select seq from parked where subscription = ? and seq <= ?'
 export const countParked = 'select count(*) from parked where subscription = ?'
 export const deleteParked = 'delete from parked where subscription = ? and seq = ?'

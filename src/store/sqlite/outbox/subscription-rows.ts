@@ -1,6 +1,6 @@
 /** Rows of subscriptions: what each receives, how far it has come, and what its target refused. */
 import type { Database } from 'better-sqlite3'
-import type { EventSeq, KeptEvent } from '../../../events/kept-event.ts'
+import type { EventSeq } from '../../../events/kept-event.ts'
 import type { Instant } from '../../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss } from '../../outbox/event-pages.ts'
 import { takenSubscription, type MovedSubscription } from '../../outbox/moved-subscription.ts'
@@ -17,19 +17,10 @@ import {
   type SigningSecret,
   type Subscription,
 } from '../../outbox/subscription.ts'
-import {
-  answerText,
-  lossesIn,
-  settingsIn,
-  toEvent,
-  toLost,
-  toParked,
-  toSubscription,
-  type EventRow,
-  type ParkedRow,
-  type SubscriptionRow,
-} from '../../outbox/subscription-row.ts'
+import { answerText, lossesIn, settingsIn, toLost, toSubscription, type SubscriptionRow } from '../../outbox/subscription-row.ts'
+import { eventRow } from './event-lines.ts'
 import type { EventRows } from './event-rows.ts'
+import { KeptEvents, type ParkedRow } from './kept-events.ts'
 import * as sql from './outbox-queries.ts'
 
 export class SubscriptionRows {
@@ -38,8 +29,8 @@ export class SubscriptionRows {
   readonly #all
   readonly #one
   readonly #insert
-  readonly #eventsAfter
   readonly #saveLosses
+  readonly #reading: KeptEvents
 
   constructor(db: Database, events: EventRows) {
     this.#db = db
@@ -47,14 +38,19 @@ export class SubscriptionRows {
     this.#all = db.prepare<[], SubscriptionRow>(sql.subscriptions)
     this.#one = db.prepare<[string], SubscriptionRow>(sql.subscriptionByName)
     this.#insert = db.prepare<object>(sql.insertSubscription)
-    this.#eventsAfter = db.prepare<{ after: EventSeq; limit: number }, EventRow>(sql.eventsAfter)
     this.#saveLosses = db.prepare<{ name: string; cursor: EventSeq; losses: string }>(sql.saveLosses)
+    this.#reading = new KeptEvents(db)
+  }
+
+  /** The kept events, with those of the running transaction. */
+  get #kept(): KeptEvents {
+    this.#events.write()
+    return this.#reading
   }
 
   subscribe({ name, settings, at, by }: NewSubscription & { readonly at: Instant; readonly by: string }): boolean {
     this.#events.forgetWanted()
-    const row = { name, owner: 'command', settings: JSON.stringify(settings), createdAt: at, createdBy: by }
-    return this.#insert.run(row).changes > 0
+    return this.#add({ name, owner: 'command', settings, createdAt: at, createdBy: by })
   }
 
   unsubscribe(name: string): boolean {
@@ -78,17 +74,22 @@ export class SubscriptionRows {
       if (known !== undefined) {
         this.#change(name, settings)
         if (settingsIn(known).to !== settings.to) this.#resume(name)
-      } else this.#insert.run({ name, owner: 'configuration', settings: JSON.stringify(settings), createdAt: at, createdBy: '' })
+      } else this.#add({ name, owner: 'configuration', settings, createdAt: at, createdBy: '' })
       return []
     })
+  }
+
+  /** Adds a subscription that begins after the newest event. False when the name is in use. */
+  #add({ settings, ...row }: Omit<Subscription, 'progress'>): boolean {
+    return this.#insert.run({ ...row, settings: JSON.stringify(settings), cursor: this.#kept.last }).changes > 0
   }
 
   /** Takes a subscription of another queue. */
   take(moved: MovedSubscription): void {
     const { name, createdAt, createdBy } = moved
     const row = this.#one.get(name)
-    const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
-    const taken = takenSubscription(row === undefined ? undefined : { ...toSubscription(row), losses: lossesIn(row) }, moved, last)
+    const known = row === undefined ? undefined : { ...toSubscription(row), losses: lossesIn(row) }
+    const taken = takenSubscription(known, moved, this.#kept.last)
     if (taken === null) return
     const { settings, cursor, state, why, losses, begins } = taken
     this.#events.forgetWanted()
@@ -123,10 +124,9 @@ export class SubscriptionRows {
     const losses = lossesIn(row)
     const [loss] = losses
     if (loss?.pulled === false) this.#saveLosses.run({ name, cursor, losses: JSON.stringify(pulledLoss(losses)) })
-    const found = this.#eventsAfter.all({ after: cursor, limit: EVENTS_SEARCHED }).map(toEvent)
-    const epoch = this.#db.prepare<[], number>(sql.epoch).pluck().get() ?? 0
-    const lost = loss === undefined ? null : toLost(loss)
-    return { epoch, cursor, lost, ...selectedPage(found, { filter: settingsIn(row), limit, after: cursor }) }
+    const kept = this.#kept
+    const page = selectedPage(kept.after(cursor, EVENTS_SEARCHED), { filter: settingsIn(row), limit, after: cursor })
+    return { epoch: kept.epoch, cursor, lost: loss === undefined ? null : toLost(loss), ...page }
   }
 
   saveProgress(name: string, from: EventSeq, { progress, told, parked }: ProgressChange): boolean {
@@ -138,12 +138,12 @@ export class SubscriptionRows {
       .run({ name, from, cursor, state, why, tries, refusals, dueAt, lastAnswer: answerText(progress.lastAnswer) })
     if (told !== null) this.#saveLosses.run({ name, cursor, losses: JSON.stringify(withoutLoss(lossesIn(row), told)) })
     const insert = this.#db.prepare<object>(sql.insertParked)
-    for (const one of parked) insert.run({ name, ...one })
+    for (const one of parked) if (this.#kept.find(one.seq) !== undefined) insert.run({ name, ...one })
     return true
   }
 
   parkedDue(name: string, limit: number): ParkedEvent[] {
-    return this.#db.prepare<object, ParkedRow>(sql.parkedDue).all({ name, limit }).map(toParked)
+    return this.#kept.parked(this.#db.prepare<object, ParkedRow>(sql.parkedDue).all({ name, limit }))
   }
 
   settleParked(name: string, seq: EventSeq, end: ParkedEnd): void {
@@ -156,10 +156,10 @@ export class SubscriptionRows {
     if (row === undefined) return null
     this.#resume(name)
     if (replay.kind === 'parked') return this.#db.prepare<[Instant, string]>(sql.retryParked).run(replay.at, name).changes
-    const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
+    const kept = this.#kept
+    const { last } = kept
     if (replay.kind === 'waiting') return Math.max(0, last - row.cursor)
-    const first = this.#db.prepare<{ at: Instant }, EventSeq>(sql.firstSince).pluck().get({ at: replay.at }) ?? 1
-    const cursor = Math.min(row.cursor, first - 1)
+    const cursor = Math.min(row.cursor, kept.firstSince(replay.at) - 1)
     this.#db.prepare<object>(sql.moveCursor).run({ name, cursor })
     // The stream sends these again.
     this.#db.prepare<[string, EventSeq]>(sql.deleteParkedAfter).run(name, cursor)
@@ -167,13 +167,21 @@ export class SubscriptionRows {
   }
 
   pruneEvents(limits: EventLimits): { readonly more: boolean } {
-    const rows = this.#db.prepare<{ limit: number }, Pick<KeptEvent, 'seq' | 'at'>>(sql.oldestEvents).all({ limit: EVENTS_PRUNED })
-    const last = this.#db.prepare<[], EventSeq | null>(sql.lastEvent).pluck().get() ?? 0
-    const { through, more } = prunable(rows, last, limits)
+    const kept = this.#kept
+    const { through, more } = prunable(kept.after(0, EVENTS_PRUNED), kept.last, limits)
     if (through === null) return { more: false }
     for (const row of this.#all.all()) this.#lose(row, through)
-    this.#db.prepare<[EventSeq]>(sql.deleteEventsThrough).run(through)
+    this.#deleteThrough(through)
     return { more }
+  }
+
+  #deleteThrough(through: EventSeq): void {
+    this.#db.prepare<[EventSeq]>(sql.deleteEventsThrough).run(through)
+    const [first, ...others] = this.#kept.rowAfter(through)
+    if (first === undefined || first.seq > through) return
+    const left = others.filter(({ seq }) => seq > through)
+    const { last, at, lines } = eventRow(first.seq + others.length, left)
+    this.#db.prepare<[Instant, string, EventSeq]>(sql.shortenEvents).run(at, lines, last)
   }
 
   /** Counts events up to a number that a subscription has not had. One without a target has no position. */
@@ -183,11 +191,8 @@ export class SubscriptionRows {
     if (filter.to === '') return
     const parked = new Set(this.#db.prepare<[string, EventSeq], EventSeq>(sql.parkedThrough).pluck().all(name, through))
     if (parked.size === 0 && cursor >= through) return
-    const deleted = this.#eventsAfter.all({ after: 0, limit: EVENTS_PRUNED }).map(toEvent)
-    const loss = lossOf(
-      deleted.filter(({ seq }) => seq <= through),
-      { filter, cursor, parked },
-    )
+    const deleted = [...this.#kept.after(0, EVENTS_PRUNED)].filter(({ seq }) => seq <= through)
+    const loss = lossOf(deleted, { filter, cursor, parked })
     const losses = lossesIn(row)
     this.#saveLosses.run({ name, cursor: through, losses: JSON.stringify(loss === null ? losses : withLoss(losses, loss)) })
     if (parked.size > 0) this.#db.prepare<[string, EventSeq]>(sql.deleteParkedThrough).run(name, through)
