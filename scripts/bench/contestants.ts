@@ -1,32 +1,47 @@
 /**
  * The relays that are measured. Each takes mail on a port of 127.0.0.1 and hands all of it to the sink.
  */
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkOut, shortId } from './base-commit.ts'
-import { freePort, greeted, output, startChild, type Child, type Command } from './child.ts'
-import { HARAKA, startHaraka } from './haraka.ts'
+import type { Case, SetUp } from './cases.ts'
+import { output, type Child } from './child.ts'
+import { deferdCommand, ROOT, startDeferd, type Deferd } from './deferd.ts'
+import { HARAKA, installHaraka, startHaraka } from './haraka.ts'
 import { writeMaps } from './maps.ts'
 import type { ContestantName, Options } from './options.ts'
-import { postfixIsMissing, postfixVersion, startPostfix } from './postfix.ts'
+import { flushPostfix, postfixIsMissing, postfixVersion, startPostfix } from './postfix.ts'
 
-/** The working tree. */
-export const ROOT = join(import.meta.dirname, '../..')
+/** The place of an instance. */
+export interface Site {
+  readonly folder: string
+  readonly port: number
+  /** Port for /metrics; null without. */
+  readonly metrics: number | null
+  readonly setUp: SetUp
+}
 
-export interface Relay {
+export interface Contestant {
   readonly name: ContestantName
   /** The version, or the commit. */
   readonly about: string
-  readonly child: Child
-  readonly port: number
-  /** Part of the messages that it gets, 1 for all. */
-  readonly share: number
-  /** The largest content that it can carry, in bytes. */
-  readonly mostBytes: number
+  /** True if it takes several times the CPU time of the others: it gets a part of the messages. */
+  readonly isSlow: boolean
+  /** True if it has /metrics. */
+  readonly hasMetrics: boolean
+  /** True if its queue can be filled by the store of the working tree. */
+  readonly hasStore: boolean
+  /** The reason why it cannot run a case; null when it can. */
+  readonly reasonAgainst: (load: Case) => string | null
+  readonly start: (site: Site) => Promise<Child>
+  /** Makes all mail of an instance due. */
+  readonly flush: (site: Site) => Promise<void>
 }
 
 export interface Omitted {
   readonly name: ContestantName
+  /** Null for all cases. */
+  readonly case: string | null
   readonly reason: string
 }
 
@@ -38,21 +53,16 @@ export interface Place {
   readonly undo: AsyncDisposableStack
 }
 
-export interface Field {
-  readonly relays: readonly Relay[]
-  readonly omitted: readonly Omitted[]
-}
-
-/** Starts all contestants that were asked for and can run here. */
-export async function startContestants(options: Options, place: Place): Promise<Field> {
-  const relays: Relay[] = []
+/** Prepares the contestants that were asked for and can run here. */
+export async function prepareContestants(options: Options, place: Place) {
+  const contestants: Contestant[] = []
   const omitted: Omitted[] = []
   for (const name of options.only) {
     const reason = await reasonAgainst(name, options)
-    if (reason === null) relays.push(await startContestant(name, options, place))
-    else omitted.push({ name, reason })
+    if (reason === null) contestants.push(await prepare(name, options, place))
+    else omitted.push({ name, case: null, reason })
   }
-  return { relays, omitted }
+  return { contestants, omitted }
 }
 
 async function reasonAgainst(name: ContestantName, { base }: Options): Promise<string | null> {
@@ -69,82 +79,100 @@ async function reasonAgainst(name: ContestantName, { base }: Options): Promise<s
   }
 }
 
-async function startContestant(name: ContestantName, options: Options, place: Place): Promise<Relay> {
+async function prepare(name: ContestantName, options: Options, place: Place): Promise<Contestant> {
   const folder = join(place.folder, name)
   mkdirSync(folder)
-  const port = await freePort()
-  const { about, child } = await start(name, { options, place, folder, port })
-  place.undo.defer(() => child.stop())
-  await greeted(child, port, place.signal)
-  return { name, about, child, port, ...limitsOf(name) }
-}
-
-const limitsOf = (name: ContestantName): Pick<Relay, 'share' | 'mostBytes'> => ({
-  // Postfix takes several times the CPU time and needs no warm-up: with all messages it would take most of the run.
-  share: name === 'postfix' ? 1 / 4 : 1,
-  // Content beyond that is staged in the store, and this one keeps nothing.
-  mostBytes: name === 'without-store' ? 256_000 : Infinity,
-})
-
-interface Start {
-  readonly options: Options
-  readonly place: Place
-  readonly folder: string
-  readonly port: number
-}
-
-async function start(name: ContestantName, facts: Start): Promise<{ readonly about: string; readonly child: Child }> {
-  const { options, place, folder, port } = facts
   switch (name) {
     case 'tree':
-      return { about: await treeVersion(), child: await startNode(name, deferd(ROOT, facts), folder) }
-    case 'without-store':
-      return { about: 'the working tree', child: await startNode(name, withoutStore(facts), folder) }
-    case 'maps':
-      return {
-        about: 'the working tree with ten maps of 10,000 entries',
-        child: await startNode(name, deferd(ROOT, facts, writeMaps(folder)), folder),
-      }
+      return deferd(name, await treeVersion(), place, { checkout: ROOT, script: 'bin/deferd.js' })
+    case 'without-store': {
+      const contestant = deferd(name, 'the working tree', place, { checkout: ROOT, script: 'scripts/relay-without-store.ts' })
+      return { ...contestant, hasMetrics: false, hasStore: false, reasonAgainst: reasonWithoutStore }
+    }
+    case 'maps': {
+      const program = { checkout: ROOT, script: 'bin/deferd.js', more: writeMaps(folder) }
+      return deferd(name, 'the working tree with ten maps of 10,000 entries', place, program)
+    }
     case 'base': {
       const checkout = await checkOut(ROOT, options.base ?? '', join(folder, 'checkout'), place.signal)
       place.undo.defer(() => checkout.remove())
-      return { about: checkout.commit, child: await startNode(name, deferd(checkout.folder, facts), folder) }
+      const contestant = deferd(name, checkout.commit, place, { checkout: checkout.folder, script: 'bin/deferd.js' })
+      return { ...contestant, hasStore: false, reasonAgainst: reasonAgainstBase }
     }
     case 'haraka':
-      return { about: HARAKA, child: await startHaraka(folder, { listen: port, nextHop: place.sinkPort }, place.signal) }
+      await installHaraka(folder, place.signal)
+      return haraka(folder, place)
     case 'postfix':
-      return { about: await postfixVersion(), child: await startPostfix(folder, { listen: port, nextHop: place.sinkPort }) }
+      return postfix(await postfixVersion(), place)
   }
 }
 
-const startNode = (name: string, command: Command, folder: string): Promise<Child> => startChild(name, command, join(folder, 'log'))
+function deferd(name: ContestantName, about: string, { sinkPort }: Place, program: Deferd): Contestant {
+  return {
+    name,
+    about,
+    isSlow: false,
+    hasMetrics: true,
+    hasStore: true,
+    reasonAgainst: (load) => (load.kind === 'store' && name !== 'tree' ? 'the store alone is that of the working tree' : null),
+    start: (site) => startDeferd(name, program, { ...site, sinkPort }),
+    flush: async ({ folder }) => {
+      const { program: node, args, cwd } = deferdCommand(program, folder, ['queue', 'flush', '--all', '--yes'])
+      await output(node, args, cwd)
+    },
+  }
+}
 
-const deferd = (checkout: string, facts: Start, more: readonly string[] = []): Command => ({
-  program: process.execPath,
-  args: [join(checkout, 'bin/deferd.js'), 'start', ...settings(facts), ...more],
-  cwd: facts.folder,
+/** The reason why a relay that keeps nothing cannot run a case. */
+function reasonWithoutStore({ kind, bytes, fate }: Case): string | null {
+  if (kind === 'store') return 'it has no store'
+  // Content beyond that is staged in the store.
+  if (bytes > 256_000) return 'it takes messages of at most 256 kB'
+  return fate === 'delivered' || fate === 'held' ? null : 'it keeps neither deferred mail nor notices'
+}
+
+function reasonAgainstBase({ kind }: Case): string | null {
+  if (kind === 'store') return 'the store alone is that of the working tree'
+  return kind === 'drain' ? 'the queue of a drain is filled by the working tree' : null
+}
+
+const haraka = (installed: string, { sinkPort }: Place): Contestant => ({
+  name: 'haraka',
+  about: HARAKA,
+  isSlow: false,
+  hasMetrics: false,
+  hasStore: false,
+  reasonAgainst: ({ kind, fate }) => {
+    if (kind === 'store') return 'the store alone is that of the working tree'
+    if (kind === 'drain') return 'it has no command that makes deferred mail due'
+    return fate === 'held' ? 'it has no mail on hold' : null
+  },
+  start: ({ folder, port, setUp }) =>
+    startHaraka(installed, folder, { listen: port, nextHop: sinkPort, isDeferring: setUp === 'deferring' }),
+  flush: () => Promise.reject(new Error('haraka cannot flush its queue')),
 })
 
-const withoutStore = (facts: Start): Command => ({
-  program: process.execPath,
-  args: [join(ROOT, 'scripts/relay-without-store.ts'), ...settings(facts)],
-  cwd: facts.folder,
+const postfix = (about: string, { sinkPort }: Place): Contestant => ({
+  name: 'postfix',
+  about,
+  isSlow: true,
+  hasMetrics: false,
+  hasStore: false,
+  reasonAgainst: ({ kind }) => (kind === 'store' ? 'the store alone is that of the working tree' : null),
+  start: ({ folder, port, setUp }) => startPostfix(folder, { listen: port, nextHop: sinkPort }, POSTFIX_SETTINGS[setUp]),
+  flush: ({ folder }) => flushPostfix(folder),
 })
 
-const settings = ({ folder, port, place }: Start): string[] =>
-  [
-    `queue_directory=${join(folder, 'queue')}`,
-    `smtpd_listen=127.0.0.1:${port}`,
-    `relayhost=[127.0.0.1]:${place.sinkPort}`,
-    'myhostname=bench.test',
-  ].flatMap((setting) => ['-o', setting])
+const POSTFIX_SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
+  usual: {},
+  metered: {},
+  deferring: { minimal_backoff_time: '36000s', maximal_backoff_time: '36000s', queue_run_delay: '36000s' },
+  holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },
+}
 
 /** The commit of the working tree, with a + when files differ from it. */
 async function treeVersion(): Promise<string> {
-  try {
-    const changes = await output('git', ['status', '--porcelain', '--untracked-files=no'], ROOT)
-    return `${await shortId(ROOT, 'HEAD')}${changes === '' ? '' : '+'}`
-  } catch {
-    return 'git names no commit'
-  }
+  if (!existsSync(join(ROOT, '.git'))) return 'git names no commit'
+  const changes = await output('git', ['status', '--porcelain', '--untracked-files=no'], ROOT)
+  return `${await shortId(ROOT, 'HEAD')}${changes === '' ? '' : '+'}`
 }

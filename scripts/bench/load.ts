@@ -1,57 +1,23 @@
 /**
  * Load from a client program through a relay to a counting sink, and what it costs the relay.
  */
-import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Case } from './cases.ts'
-import { freePort, greeted, startChild, within, type Child, type Command } from './child.ts'
-import { processorSeconds } from './processor-time.ts'
+import type { Load } from './cases.ts'
+import { startChild, within, type Child } from './child.ts'
+import { monotonic } from './clock.ts'
+import { latenciesOf, readSent } from './latency.ts'
+import { takeLoopDelay } from './loop-delay.ts'
+import { ownProgram } from './own-program.ts'
+import type { Sending } from './own-source.ts'
+import { processorSeconds, residentOfTree } from './processor-time.ts'
+import type { Sink } from './sink.ts'
+import type { Measure } from './statistics.ts'
 
-/** The longest time for the messages of one turn, in ms. */
+/** The longest time for the messages of one turn, in ms, and the addition for each of them. */
 const TURN_LIMIT = 60_000
-
-/** The client and the sink are processes of their own, so that their CPU time counts for no relay. */
-const own = (script: string, ...args: readonly (string | number)[]): Command => ({
-  program: process.execPath,
-  args: [join(import.meta.dirname, script), ...args.map(String)],
-  cwd: '/',
-})
-
-export interface Sink {
-  readonly child: Child
-  readonly port: number
-  /** Messages that have arrived. */
-  count(): number
-}
-
-/** Starts a sink; `args` follow its port. */
-export async function startSink(folder: string, signal: AbortSignal, args: readonly number[] = []): Promise<Sink> {
-  const port = await freePort()
-  const file = join(folder, 'sink')
-  const child = await startChild('the sink', own('own-sink.ts', port, ...args), file)
-  try {
-    await greeted(child, port, signal)
-  } catch (error) {
-    await child.stop()
-    throw error
-  }
-  return { child, port, count: () => lastCount(tailOf(file)) }
-}
-
-/** The last count in what a sink has printed. */
-export const lastCount = (text: string): number => Number([...text.matchAll(/mesg=\s*(\d+)\s/g)].at(-1)?.[1] ?? 0)
-
-function tailOf(file: string): string {
-  const descriptor = openSync(file, 'r')
-  try {
-    const tail = Buffer.alloc(256)
-    const from = Math.max(0, fstatSync(descriptor).size - tail.length)
-    return tail.toString('latin1', 0, readSync(descriptor, tail, 0, tail.length, from))
-  } finally {
-    closeSync(descriptor)
-  }
-}
+const MESSAGE_LIMIT = 5
 
 export interface Bench {
   readonly sink: Sink
@@ -64,37 +30,45 @@ export interface Loaded {
   readonly name: string
   readonly child: Pick<Child, 'pid' | 'ended' | 'hasEnded' | 'lastWords'>
   readonly port: number
+  /** Port of its /metrics; null or absent without one. */
+  readonly metrics?: number | null
 }
 
-export interface Measure {
-  /** CPU time per message, in ms. */
-  readonly cpu: number
-  /** Messages delivered per second, from the first byte sent to the last message at the sink. */
-  readonly rate: number
-}
-
-/** Sends messages through a relay, waits until all are at the sink and the relay is at rest. */
-export const measure = (bench: Bench, relay: Loaded, load: Case, messages: number): Promise<Measure> =>
+/** Sends messages through a relay, waits until all have come to their end and the relay is at rest. */
+export const measure = (bench: Bench, relay: Loaded, load: Load, messages: number): Promise<Measure> =>
   measureAll(bench, [relay], load, messages)
 
 /** The same with several relays, each of which gets its part of the messages. The sum of their CPU time counts. */
-export async function measureAll(bench: Bench, relays: readonly Loaded[], load: Case, messages: number): Promise<Measure> {
+export async function measureAll(bench: Bench, relays: readonly Loaded[], load: Load, messages: number): Promise<Measure> {
   const each = Math.ceil(messages / relays.length)
-  const sent = each * relays.length
-  const goal = bench.sink.count() + sent
+  const count = each * relays.length
+  const goal = goalOf(bench.sink, load, count)
+  const position = bench.sink.position()
+  await loopDelayOf(relays)
   const before = secondsOf(relays)
-  const started = Date.now()
+  const started = monotonic()
   const sources = await Promise.all(relays.map((relay) => startSource(bench, relay, load, each)))
   try {
-    const arrived = await arrival(bench, { sources, goal, messages: sent })
+    const ended = await awaitGoal(bench, { relays, sources, goal, messages: count })
     await within(10_000, Promise.all(sources.map(({ source }) => source.ended)))
-    const began = Math.min(...sources.map(({ source }) => Number(/began=(\d+)/.exec(source.lastWords())?.[1] ?? started)))
-    const after = await processorSecondsAtRest(relays, bench.signal)
-    return { cpu: rounded(((after - before) * 1000) / sent), rate: rounded((sent * 1000) / (arrived - began)) }
+    const loop99 = await loopDelayOf(relays)
+    const began = Math.min(...sources.map(({ source }) => Number(/began=([\d.]+)/.exec(source.lastWords())?.[1] ?? started)))
+    const after = await secondsAtRest(relays, bench.signal)
+    const sent = sources.flatMap(({ times }) => readSent(times))
+    // Held messages end with the reply to the last one, before the source does.
+    const last = load.fate === 'held' ? Math.max(...sent.map(({ reply }) => reply)) : ended
+    return {
+      cpu: rounded(((after - before) * 1000) / count),
+      rate: rounded((count * 1000) / (last - began)),
+      rss: Math.round(relays.reduce((sum, { child }) => sum + residentOfTree(child.pid), 0)),
+      ...latenciesOf(sent, bench.sink.arrivalsSince(position)),
+      loop99,
+    }
   } finally {
-    for (const { source, said } of sources) {
+    for (const { source, said, times } of sources) {
       await source.stop()
       rmSync(said, { force: true })
+      rmSync(times, { force: true })
     }
   }
 }
@@ -104,50 +78,86 @@ interface StartedSource {
   readonly source: Child
   /** The file of its output. */
   readonly said: string
+  /** The file of its messages. */
+  readonly times: string
 }
 
-async function startSource({ folder }: Bench, relay: Loaded, load: Case, messages: number): Promise<StartedSource> {
-  const { sessions, bytes, recipients, connections } = load
-  const client = own('own-source.ts', relay.port, messages, sessions, bytes, recipients, connections)
-  const said = join(folder, `source-${relay.name}`)
-  return { relay, source: await startChild('the source', client, said), said }
+async function startSource({ folder, sink }: Bench, relay: Loaded, load: Load, messages: number): Promise<StartedSource> {
+  const sending: Sending = { ...load, port: relay.port, messages, first: sink.takeNumbers(messages) }
+  const [said, times] = [join(folder, `source-${relay.name}`), join(folder, `sent-${relay.name}`)]
+  return { relay, source: await startChild('the source', ownProgram('own-source.ts', JSON.stringify(sending), times), said), said, times }
 }
 
-const secondsOf = (relays: readonly Loaded[]): number => relays.reduce((sum, { child }) => sum + processorSeconds(child.pid), 0)
+/** The counts of the sink at which all messages have come to their end. */
+type Goal = { readonly arrived: number } | { readonly refused: number } | 'sources ended'
 
-const rounded = (value: number): number => Number(value.toFixed(4))
+function goalOf(sink: Sink, { fate, recipients }: Load, messages: number): Goal {
+  const { arrived, refused } = sink.counts()
+  switch (fate) {
+    case 'delivered':
+    // A notice arrives for each message that is refused.
+    case 'half bounced':
+      return { arrived: arrived + messages }
+    case 'deferred':
+    case 'deferred once':
+      return { refused: refused + messages * recipients }
+    case 'held':
+      return 'sources ended'
+  }
+}
 
 interface Awaited {
+  readonly relays: readonly Loaded[]
   readonly sources: readonly StartedSource[]
-  readonly goal: number
+  readonly goal: Goal
   readonly messages: number
 }
 
-/** The time at which the last message arrived. */
-async function arrival({ sink, signal }: Bench, { sources, goal, messages }: Awaited): Promise<number> {
-  const deadline = Date.now() + TURN_LIMIT
-  while (sink.count() < goal) {
+/** Waits for the goal. Returns the time at which it was reached. Throws when it cannot be reached any more, or takes too long. */
+export async function awaitGoal({ sink, signal }: Bench, { relays, sources, goal, messages }: Awaited): Promise<number> {
+  const limit = TURN_LIMIT + MESSAGE_LIMIT * messages
+  const deadline = monotonic() + limit
+  for (;;) {
     for (const { relay, source } of sources) {
       if (source.hasEnded() && (await source.ended) !== 'exit code 0') {
         throw new Error(`sending to ${relay.name} failed: ${source.lastWords()}\n${wordsOf(relay)}`)
       }
+    }
+    const missing = missingTo(goal, sink, sources)
+    if (missing === 0) return monotonic()
+    for (const relay of relays) {
       if (relay.child.hasEnded()) throw new Error(`${relay.name} ended (${await relay.child.ended})\n${wordsOf(relay)}`)
     }
     if (sink.child.hasEnded()) throw new Error(`the sink ended (${await sink.child.ended}): ${sink.child.lastWords()}`)
-    if (Date.now() > deadline) throw new Error(tooFew(sources, messages - goal + sink.count(), messages))
+    if (monotonic() > deadline) {
+      const done = `${relays.map(({ name }) => name).join(', ')} was done with ${messages - missing} of ${messages} messages in ${limit / 1000} s`
+      throw new Error(`${done}; give fewer with --messages\n${relays.map(wordsOf).join('\n')}`)
+    }
     await pause(5, undefined, { signal })
   }
-  return Date.now()
 }
 
-const tooFew = (sources: readonly StartedSource[], arrived: number, messages: number): string =>
-  `${sources.map(({ relay }) => relay.name).join(', ')} delivered ${arrived} of ${messages} messages in ${TURN_LIMIT / 1000} s; ` +
-  `give fewer with --messages\n${sources.map(({ relay }) => wordsOf(relay)).join('\n')}`
+function missingTo(goal: Goal, sink: Sink, sources: readonly StartedSource[]): number {
+  if (goal === 'sources ended') return sources.filter(({ source }) => !source.hasEnded()).length
+  const { arrived, refused } = sink.counts()
+  return Math.max(0, 'arrived' in goal ? goal.arrived - arrived : goal.refused - refused)
+}
 
 const wordsOf = ({ name, child }: Loaded): string => `${name} said:\n${child.lastWords()}`
 
+const rounded = (value: number): number => Number(value.toFixed(4))
+
+/** The worst delay of the event loops since the last call; null when no relay has /metrics. */
+async function loopDelayOf(relays: readonly Loaded[]): Promise<number | null> {
+  const delays = await Promise.all(relays.flatMap(({ metrics }) => (metrics == null ? [] : [takeLoopDelay(metrics)])))
+  return delays.length === 0 ? null : rounded(Math.max(...delays))
+}
+
+/** CPU seconds of relays so far. */
+export const secondsOf = (relays: readonly Loaded[]): number => relays.reduce((sum, { child }) => sum + processorSeconds(child.pid), 0)
+
 /** CPU seconds of the relays when they have not changed for a fifth of a second; at most five seconds are given. */
-async function processorSecondsAtRest(relays: readonly Loaded[], signal: AbortSignal): Promise<number> {
+export async function secondsAtRest(relays: readonly Loaded[], signal: AbortSignal): Promise<number> {
   let seconds = secondsOf(relays)
   for (let [unchanged, looks] = [0, 0]; unchanged < 4 && looks < 100; looks++) {
     await pause(50, undefined, { signal })

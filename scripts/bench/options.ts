@@ -2,15 +2,18 @@
  * The options of the bench. A bad one becomes one sentence and exit code 64.
  */
 import { parseArgs } from 'node:util'
+import { CASES, type Case } from './cases.ts'
 
 export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'haraka', 'postfix'] as const
 export type ContestantName = (typeof CONTESTANTS)[number]
 
 export interface Options {
-  readonly quick: boolean
   readonly rounds: number
   /** Messages in a turn of a case with share 1. */
   readonly messages: number
+  /** Messages in a drain. */
+  readonly drained: number
+  readonly cases: readonly Case[]
   readonly base: string | null
   readonly only: readonly ContestantName[]
   readonly json: string
@@ -18,12 +21,23 @@ export interface Options {
 
 export class UsageError extends Error {}
 
+/** Names with commas between them, in lines of at most 78 columns. */
+function wrapped(all: readonly string[]): string {
+  const lines = ['']
+  for (const name of all) {
+    const line = lines.at(-1) ?? ''
+    if (line.length + name.length > 74) lines.push(name)
+    else lines[lines.length - 1] = line === '' ? name : `${line}, ${name}`
+  }
+  return lines.map((line) => `  ${line}`).join(',\n')
+}
+
 export const USAGE = `Usage: npm run bench -- [--quick] [options]
        npm run bench -- postgres|page|dkim|events|queue|slow-disk [options]
 
 Measures relays in turns on loopback: CPU time per message of all processes of
-a relay, and messages delivered per second. The others measure figures with
-targets: the queue in PostgreSQL, the page, signatures, webhooks, a million
+a relay, messages per second, latencies and memory. The others measure figures
+with targets: the queue in PostgreSQL, the page, signatures, webhooks, a million
 queued messages, a slow disk; --help lists their options.
 
 Contestants:
@@ -36,13 +50,19 @@ Contestants:
                   names it)
   postfix         a private instance of the installed Postfix (needs root)
 
+Cases (docs/bench.md describes them):
+${wrapped(CASES.map(({ name }) => name))}
+
 Options:
-  --quick         2 kB messages over kept and over new connections, 5 rounds;
-                  without it 9 rounds and also big mail and many recipients
+  --quick         kept and new with 2000 messages, 5 rounds; without it all
+                  cases with 4000 messages or a part of them, 9 rounds
   --rounds N      rounds, 1 to 99
   --messages N    messages in a turn, 1 to 20000 (postfix gets a quarter)
+  --drained N     deferred messages that are drained, 100 to 1000000 (default
+                  100000; postfix gets a fiftieth)
   --base COMMIT   measure deferd at this commit too
   --only NAMES    these contestants only, with commas between them
+  --cases NAMES   these cases only, with commas between them
   --json FILE     where the result goes (default ./bench-result.json)
   --help          this text
 `
@@ -53,8 +73,10 @@ const OPTIONS = {
   quick: { type: 'boolean', default: false },
   rounds: { type: 'string' },
   messages: { type: 'string' },
+  drained: { type: 'string' },
   base: { type: 'string' },
   only: { type: 'string' },
+  cases: { type: 'string' },
   json: { type: 'string', default: 'bench-result.json' },
   help: { type: 'boolean', default: false },
 } as const
@@ -65,11 +87,12 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
   if (values.help) return 'help'
   const defaults = values.quick ? DEFAULTS.quick : DEFAULTS.full
   return {
-    quick: values.quick,
-    rounds: wholeNumber('--rounds', values.rounds, defaults.rounds, 99),
-    messages: wholeNumber('--messages', values.messages, defaults.messages, 20_000),
+    rounds: wholeNumber('--rounds', values.rounds, defaults.rounds, [1, 99]),
+    messages: wholeNumber('--messages', values.messages, defaults.messages, [1, 20_000]),
+    drained: wholeNumber('--drained', values.drained, 100_000, [100, 1_000_000]),
+    cases: casesOf(values.cases, values.quick),
     base: commit(values.base),
-    only: names(values.only),
+    only: contestantsOf(values.only),
     json: values.json,
   }
 }
@@ -83,11 +106,11 @@ function readArguments(args: readonly string[]) {
   }
 }
 
-function wholeNumber(name: string, text: string | undefined, otherwise: number, most: number): number {
+function wholeNumber(name: string, text: string | undefined, otherwise: number, [least, most]: readonly [number, number]): number {
   if (text === undefined) return otherwise
   const number = Number(text)
-  if (/^\d+$/.test(text) && number >= 1 && number <= most) return number
-  throw new UsageError(`${name} takes a whole number from 1 to ${most}, not "${text}"`)
+  if (/^\d+$/.test(text) && number >= least && number <= most) return number
+  throw new UsageError(`${name} takes a whole number from ${least} to ${most}, not "${text}"`)
 }
 
 /** Refuses what git would read as an option. */
@@ -97,10 +120,22 @@ function commit(text: string | undefined): string | null {
   throw new UsageError(`--base takes a commit, not "${text}"`)
 }
 
-function names(text: string | undefined): readonly ContestantName[] {
+function contestantsOf(text: string | undefined): readonly ContestantName[] {
   if (text === undefined) return CONTESTANTS.filter((name) => name !== 'maps' && name !== 'haraka')
+  const asked = names('--only', text, CONTESTANTS)
+  return CONTESTANTS.filter((known) => asked.includes(known))
+}
+
+function casesOf(text: string | undefined, quick: boolean): readonly Case[] {
+  if (text === undefined) return CASES.filter((load) => load.quick || !quick)
+  const known = CASES.map(({ name }) => name)
+  const asked = names('--cases', text, known)
+  return CASES.filter(({ name }) => asked.includes(name))
+}
+
+function names(option: string, text: string, known: readonly string[]): readonly string[] {
   const asked = text.split(',').map((name) => name.trim())
-  const unknown = asked.find((name) => !CONTESTANTS.some((known) => known === name))
-  if (unknown === undefined) return CONTESTANTS.filter((known) => asked.includes(known))
-  throw new UsageError(`--only takes names out of ${CONTESTANTS.join(', ')}, not "${unknown}"`)
+  const unknown = asked.find((name) => !known.includes(name))
+  if (unknown === undefined) return asked
+  throw new UsageError(`${option} takes names out of ${known.join(', ')}, not "${unknown}"`)
 }

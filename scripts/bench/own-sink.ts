@@ -1,34 +1,43 @@
 /**
- * A sink that counts messages and throws them away: `node own-sink.ts PORT` prints `mesg=COUNT` while they come. It
- * takes about as much CPU time as smtp-sink, and needs no Postfix. `node own-sink.ts PORT PERCENT ADDRESSES` defers so many of 100
- * recipients, and listens on 127.0.0.1, 127.0.0.2 and so on.
+ * A sink that counts messages and throws them away. `node own-sink.ts SETTINGS`, with the members of `SinkSettings` as JSON, prints
+ * `mesg=COUNT refused=COUNT` while they come. It takes about as much CPU time as smtp-sink, and needs no Postfix. Recipients named
+ * `deferred…`, `bounced…` and `greylisted…` are refused.
  */
-import { writeSync } from 'node:fs'
+import { openSync, writeSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
+import { monotonic } from './clock.ts'
 
 const END = Buffer.from('\r\n.\r\n')
 
-/** Whether the next recipient is deferred. */
-type Defers = () => boolean
+export interface SinkSettings {
+  readonly port: number
+  /** File to which the number of each message and the time of its final dot are written, as two numbers of eight bytes; null for none. */
+  readonly arrivals: string | null
+  /** Percentage of the recipients that are deferred at random. */
+  readonly deferred: number
+  /** Number of addresses on which it listens: 127.0.0.1, 127.0.0.2 and so on. */
+  readonly addresses: number
+}
 
-const never: Defers = () => false
+export interface SinkEvents {
+  /** A message with the number of its sender, `s1@…`; null for another sender, as of a notice. */
+  readonly arrived: (number: number | null) => void
+  /** A recipient was refused. */
+  readonly refused?: () => void
+  /** Whether the next recipient is deferred. */
+  readonly defers?: () => boolean
+}
 
-/** A server that calls `arrived` for each message. */
-export const openSink = (arrived: () => void, defers: Defers = never): Server =>
-  createServer({ noDelay: true }, (socket) => serve(socket, arrived, defers))
+export function openSink(events: SinkEvents): Server {
+  const greylist = new Set<string>()
+  return createServer({ noDelay: true }, (socket) => serve(socket, events, greylist))
+}
 
-function serve(socket: Socket, arrived: () => void, defers: Defers): void {
+function serve(socket: Socket, { arrived, refused, defers }: SinkEvents, greylist: Set<string>): void {
   let pending = Buffer.alloc(0)
   let inContent = false
-  /** Whether a recipient of the transaction was accepted. */
-  let hasRecipient = false
-
-  function replyTo(verb: string): string {
-    if (verb === 'RCPT' && defers()) return '450 4.2.2 the mailbox is full\r\n'
-    if (verb === 'DATA' && !hasRecipient) return '554 5.5.1 no valid recipients\r\n'
-    if (verb === 'MAIL' || verb === 'RCPT') hasRecipient = verb === 'RCPT'
-    return usualReplyTo(verb)
-  }
+  let sender = ''
+  let recipients = 0
 
   /** Takes what is complete out of `pending`; the replies to it. */
   function take(): string {
@@ -41,14 +50,50 @@ function serve(socket: Socket, arrived: () => void, defers: Defers): void {
     if (inContent) {
       pending = pending.subarray(end + END.length)
       inContent = false
-      arrived()
+      arrived(numberOf(sender))
       return `250 2.0.0 Ok\r\n${take()}`
     }
-    const verb = pending.toString('latin1', 0, Math.min(end, 4)).toUpperCase()
+    const line = pending.toString('latin1', 0, end)
+    const reply = replyTo(line)
+    inContent = reply.startsWith('354')
     // Content may be empty: the line break before it may be the one that ends DATA.
-    inContent = verb === 'DATA' && hasRecipient
     pending = pending.subarray(inContent ? end : end + 2)
-    return `${replyTo(verb)}${take()}`
+    return `${reply}${take()}`
+  }
+
+  function replyTo(line: string): string {
+    switch (line.slice(0, 4).toUpperCase()) {
+      case 'EHLO':
+        return '250-sink.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n'
+      case 'MAIL':
+        sender = pathOf(line)
+        recipients = 0
+        return '250 2.1.0 Ok\r\n'
+      case 'RCPT':
+        return replyToRecipient(pathOf(line))
+      case 'DATA':
+        return recipients === 0 ? '554 5.5.1 no valid recipients\r\n' : '354 End data with <CR><LF>.<CR><LF>\r\n'
+      case 'QUIT':
+        return '221 2.0.0 Bye\r\n'
+      default:
+        return '250 2.0.0 Ok\r\n'
+    }
+  }
+
+  function replyToRecipient(recipient: string): string {
+    const reply = refusalOf(recipient)
+    if (reply === null) recipients++
+    else refused?.()
+    return `${reply ?? '250 2.1.5 Ok'}\r\n`
+  }
+
+  function refusalOf(recipient: string): string | null {
+    if (defers?.() === true) return '450 4.2.2 the mailbox is full'
+    if (recipient.startsWith('deferred')) return '450 4.2.1 mailbox busy'
+    if (recipient.startsWith('bounced')) return '550 5.1.1 no such user'
+    if (!recipient.startsWith('greylisted') || greylist.delete(sender)) return null
+    greylist.add(sender)
+    return '450 4.2.0 try again later'
   }
 
   socket.on('data', (chunk) => {
@@ -61,31 +106,35 @@ function serve(socket: Socket, arrived: () => void, defers: Defers): void {
   socket.write('220 sink.test ESMTP\r\n')
 }
 
-function usualReplyTo(verb: string): string {
-  switch (verb) {
-    case 'EHLO':
-      return '250-sink.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n'
-    case 'DATA':
-      return '354 End data with <CR><LF>.<CR><LF>\r\n'
-    case 'QUIT':
-      return '221 2.0.0 Bye\r\n'
-    default:
-      return '250 2.0.0 Ok\r\n'
-  }
+const pathOf = (line: string): string => line.slice(line.indexOf('<') + 1, line.indexOf('>'))
+
+function numberOf(sender: string): number | null {
+  const digits = /^s(\d+)@/.exec(sender)?.[1]
+  return digits === undefined ? null : Number(digits)
 }
 
 if (import.meta.main) {
-  let count = 0
+  const settings = JSON.parse(process.argv[2] ?? '') as SinkSettings
+  const arrivals = settings.arrivals === null ? null : openSync(settings.arrivals, 'a')
+  const counts = { arrived: 0, refused: 0 }
+  let fresh: number[] = []
   let timer: NodeJS.Timeout | null = null
   const tell = () => {
     timer = null
-    writeSync(1, `mesg=${count}\n`)
+    // The times first: they are complete when a reader sees the count.
+    if (arrivals !== null) writeSync(arrivals, new Float64Array(fresh))
+    fresh = []
+    writeSync(1, `mesg=${counts.arrived} refused=${counts.refused}\n`)
   }
-  const arrived = () => {
-    count++
+  const arrived = (number: number | null) => {
+    counts.arrived++
+    if (arrivals !== null) fresh.push(number ?? Number.NaN, monotonic())
     timer ??= setTimeout(tell, 5)
   }
-  const [port = 0, percent = 0, addresses = 1] = process.argv.slice(2).map(Number)
-  const defers = () => Math.random() * 100 < percent
-  for (let n = 1; n <= addresses; n++) openSink(arrived, defers).listen(port, `127.0.0.${n}`)
+  const refused = () => {
+    counts.refused++
+    timer ??= setTimeout(tell, 5)
+  }
+  const defers = () => Math.random() * 100 < settings.deferred
+  for (let n = 1; n <= settings.addresses; n++) openSink({ arrived, refused, defers }).listen(settings.port, `127.0.0.${n}`)
 }

@@ -56,6 +56,11 @@ export async function writeInstance(folder: string, ports: Ports, settings: Main
   writeFileSync(join(folder, 'log'), '')
 }
 
+/** Makes all mail of a running instance due. */
+export async function flushPostfix(folder: string): Promise<void> {
+  await output('postqueue', ['-c', join(folder, 'etc'), '-f'], folder)
+}
+
 /** Ends master, which ends its processes; the shell script above it ends by itself. */
 async function stopPostfix(folder: string, child: Child): Promise<void> {
   const master = masterPid(folder)

@@ -1,6 +1,6 @@
 /**
- * CPU time of a process and all its descendants, out of Linux' /proc: user and system time of all their threads, and
- * of their children that have ended and were waited for.
+ * CPU time and memory of a process and all its descendants, out of Linux' /proc. CPU time is user and system time of all their threads,
+ * and of their children that have ended and were waited for.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -23,15 +23,22 @@ export function parseStat(line: string): ProcessTimes | null {
   return fields.length > 15 && Number.isInteger(pid + parent + ticks) ? { pid, parent, ticks } : null
 }
 
+/** A process and its descendants; empty if the process is gone. */
+function treeOf(root: number, processes: readonly ProcessTimes[]): readonly ProcessTimes[] {
+  const children = Map.groupBy(processes, ({ parent }) => parent)
+  const tree = processes.filter(({ pid }) => pid === root)
+  for (const { pid } of tree) tree.push(...(children.get(pid) ?? []))
+  return tree
+}
+
 /** Ticks of a process and its descendants; null if the process is gone. */
 export function ticksOfTree(root: number, processes: readonly ProcessTimes[]): number | null {
-  const children = Map.groupBy(processes, ({ parent }) => parent)
-  const first = processes.find(({ pid }) => pid === root)
-  if (first === undefined) return null
-  const family = [first]
-  for (const { pid } of family) family.push(...(children.get(pid) ?? []))
-  return family.reduce((sum, { ticks }) => sum + ticks, 0)
+  const tree = treeOf(root, processes)
+  return tree.length === 0 ? null : tree.reduce((sum, { ticks }) => sum + ticks, 0)
 }
+
+/** RSS of a process and its descendants, in MB. A page that several of them share counts in each. */
+export const residentOfTree = (root: number): number => treeOf(root, runningProcesses()).reduce((sum, { pid }) => sum + residentOf(pid), 0)
 
 /** CPU seconds of a process and its descendants. */
 export function processorSeconds(root: number): number {
@@ -40,8 +47,8 @@ export function processorSeconds(root: number): number {
   return ticks / TICKS_PER_SECOND
 }
 
-/** VmRSS of a process in MB. */
-export const residentOf = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+/** VmRSS of a process in MB; 0 when it is gone. */
+export const residentOf = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readProcess(pid, 'status'))?.[1] ?? 0) / 1_024
 
 /** CPU time so far, in ticks. */
 export interface Use {
@@ -78,12 +85,16 @@ function runningProcesses(): ProcessTimes[] {
 }
 
 function readStat(pid: string): ProcessTimes | null {
+  return parseStat(readProcess(Number(pid), 'stat'))
+}
+
+/** A file of a process; empty when the process is gone, as it can be after a listing. */
+function readProcess(pid: number, file: 'stat' | 'status'): string {
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch (error) {
-    // A process can end between the listing and the reading.
     const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT' || code === 'ESRCH') return null
+    if (code === 'ENOENT' || code === 'ESRCH') return ''
     throw error
   }
 }

@@ -5,18 +5,36 @@ import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { shortId } from './base-commit.ts'
-import { CASES } from './cases.ts'
-import { ROOT, startContestants, type Field } from './contestants.ts'
-import { startSink } from './load.ts'
+import type { Case, Counts } from './cases.ts'
+import { prepareContestants, type Contestant, type Omitted } from './contestants.ts'
+import { ROOT } from './deferd.ts'
+import { Field } from './field.ts'
 import { describeMachine, type Machine } from './machine.ts'
 import { parseOptions, USAGE, UsageError, type Options } from './options.ts'
 import { readUse, shareOfOthers } from './processor-time.ts'
-import { formatReport, summarize } from './report.ts'
+import { formatReport, summarize, type Summary } from './report.ts'
 import { playRounds, WARM_UP, warmUp } from './rounds.ts'
+import { startSink } from './sink.ts'
+import type { Turn } from './statistics.ts'
 
 interface Run {
   readonly signal: AbortSignal
   readonly say: (line: string) => void
+}
+
+/** The result of a run, as it is written. */
+export interface Result extends Counts {
+  readonly began: string
+  readonly machine: Machine
+  /** Part of the CPU time that other programs took, 0 to 1. */
+  readonly others: number
+  readonly rounds: number
+  readonly warmUp: number
+  readonly contestants: readonly Pick<Contestant, 'name' | 'about'>[]
+  readonly omitted: readonly Omitted[]
+  readonly cases: readonly Case[]
+  readonly summaries: readonly Summary[]
+  readonly turns: readonly Turn[]
 }
 
 /** Measures the relays that the arguments name, in turns, and prints the report. */
@@ -58,14 +76,17 @@ async function runIn(folder: string, options: Options, { signal, say, undo }: En
   const began = new Date().toISOString()
   const sink = await startSink(folder, signal)
   undo.defer(() => sink.child.stop())
-  const field = await startContestants(options, { folder, sinkPort: sink.port, signal, undo })
-  if (field.relays.length === 0) throw new Error(`nothing to measure: ${field.omitted.map(({ reason }) => reason).join('; ')}`)
+  const place = { folder, sinkPort: sink.port, signal, undo }
+  const { contestants, omitted } = await prepareContestants(options, place)
+  if (contestants.length === 0) throw new Error(`nothing to measure: ${omitted.map(({ reason }) => reason).join('; ')}`)
   const machine = describeMachine(folder)
-  const cases = CASES.filter(({ quick }) => quick || !options.quick)
-  introduce(options, field, { machine, say })
+  const { rounds, messages, drained, cases } = options
+  const left = [...omitted, ...omittedCases(contestants, cases)]
+  introduce(contestants, left, { machine, say })
+  say(`${rounds} rounds of ${messages} messages or a part of them`)
 
-  const { rounds, messages } = options
-  const plan = { bench: { sink, folder, signal }, relays: field.relays, cases, rounds, messages, say }
+  const counts = { messages, drained }
+  const plan = { bench: { sink, folder, signal }, field: new Field(place), contestants, cases, rounds, counts, say }
   await warmUp(plan)
   const before = readUse(process.pid)
   const turns = await playRounds(plan)
@@ -74,18 +95,45 @@ async function runIn(folder: string, options: Options, { signal, say, undo }: En
   say(`\n${formatReport(cases, summaries)}`)
   say(`other programs took ${(others * 100).toFixed(0)} % of the CPU time that this machine had meanwhile`)
 
-  const contestants = field.relays.map(({ name, about }) => ({ name, about }))
-  const setting = { began, machine, others, rounds, messages, warmUp: WARM_UP }
-  writeFileSync(options.json, `${JSON.stringify({ ...setting, contestants, omitted: field.omitted, cases, summaries, turns }, null, 2)}\n`)
+  const names = contestants.map(({ name, about }) => ({ name, about }))
+  const result: Result = {
+    began,
+    machine,
+    others,
+    rounds,
+    ...counts,
+    warmUp: WARM_UP,
+    contestants: names,
+    omitted: left,
+    cases,
+    summaries,
+    turns,
+  }
+  writeFileSync(options.json, `${JSON.stringify(result, null, 2)}\n`)
   say(`written to ${resolve(options.json)}`)
 }
 
-function introduce(options: Options, field: Field, { machine, say }: { readonly machine: Machine; readonly say: Run['say'] }): void {
+const omittedCases = (contestants: readonly Contestant[], cases: readonly Case[]): readonly Omitted[] =>
+  contestants.flatMap(({ name, reasonAgainst }) =>
+    cases.flatMap((load) => {
+      const reason = reasonAgainst(load)
+      return reason === null ? [] : [{ name, case: load.name, reason }]
+    }),
+  )
+
+interface Introduction {
+  readonly machine: Machine
+  readonly say: Run['say']
+}
+
+function introduce(contestants: readonly Contestant[], omitted: readonly Omitted[], { machine, say }: Introduction): void {
   say(`${machine.cores} × ${machine.processor}, Node ${machine.node}`)
   say(`queues in ${machine.folder}`)
   if (machine.inMemory !== null) say(`this is a ${machine.inMemory}, where syncs cost nothing: set TMPDIR to a folder on a disk`)
-  for (const { name, about } of field.relays) say(`${name}: ${about}`)
-  for (const { name, reason } of field.omitted) say(`${name}: omitted, ${reason}`)
-  const quarter = field.relays.some(({ share }) => share < 1) ? ', a quarter of them for postfix' : ''
-  say(`${options.rounds} rounds of ${options.messages} messages for each${quarter}`)
+  for (const { name, about } of contestants) say(`${name}: ${about}`)
+  for (const one of omitted.filter((each) => each.case === null)) say(`${one.name}: omitted, ${one.reason}`)
+  for (const group of Map.groupBy(omitted, ({ name, reason }) => `${name}: ${reason}`).values()) {
+    const cases = group.flatMap(({ case: name }) => name ?? [])
+    if (cases.length > 0) say(`${group[0]?.name}: without ${cases.join(', ')}, because ${group[0]?.reason}`)
+  }
 }

@@ -1,28 +1,35 @@
 /**
  * The rounds: in each, every contestant takes its turn in every case, and another one begins.
  */
-import { messagesOf, type Case } from './cases.ts'
-import type { Relay } from './contestants.ts'
+import { messagesOf, type Case, type Counts } from './cases.ts'
+import type { Contestant } from './contestants.ts'
+import { measureDrain } from './drain.ts'
+import type { Field } from './field.ts'
 import { measure, type Bench } from './load.ts'
-import { rotated, type Turn } from './statistics.ts'
+import { rotated, type Measure, type Turn } from './statistics.ts'
+import { measureStore } from './store-turn.ts'
 
-/** Messages over kept and over new connections before the first round: a Node process begins slowly. */
+/** Messages of a running instance before the first round, for a case with share 1: a Node process is slow at first. */
 export const WARM_UP = 2_000
 
 export interface Plan {
   readonly bench: Bench
-  readonly relays: readonly Relay[]
+  readonly field: Field
+  readonly contestants: readonly Contestant[]
   readonly cases: readonly Case[]
   readonly rounds: number
-  readonly messages: number
+  readonly counts: Counts
   readonly say: (line: string) => void
 }
 
-export async function warmUp({ bench, relays, cases, say }: Plan): Promise<void> {
+export async function warmUp({ bench, field, contestants, cases, say }: Plan): Promise<void> {
   const began = Date.now()
-  for (const relay of relays) {
-    for (const load of cases.filter((one) => canCarry(relay, one)))
-      await measure(bench, relay, load, messagesOf(load, WARM_UP * relay.share))
+  for (const contestant of contestants) {
+    for (const load of cases.filter((one) => one.kind === 'mail' && contestant.reasonAgainst(one) === null)) {
+      const relay = await field.running(contestant, load.setUp)
+      const messages = messagesOf(load, { messages: WARM_UP, drained: 0 }, contestant.isSlow)
+      await measure(bench, relay, { ...load, rate: null }, messages)
+    }
   }
   say(`warm-up: ${secondsSince(began)} s`)
 }
@@ -31,21 +38,34 @@ export async function playRounds(plan: Plan): Promise<Turn[]> {
   const turns: Turn[] = []
   for (let round = 1; round <= plan.rounds; round++) {
     const began = Date.now()
-    for (const load of plan.cases) {
-      const able = rotated(plan.relays, round - 1).filter((relay) => canCarry(relay, load))
-      for (const relay of able) turns.push(await takeTurn(plan, round, load, relay))
+    for (const load of plan.cases.filter(({ rounds }) => round <= rounds)) {
+      const able = rotated(plan.contestants, round - 1).filter((contestant) => contestant.reasonAgainst(load) === null)
+      for (const contestant of able) turns.push(await takeTurn(plan, round, load, contestant))
     }
     plan.say(`round ${round} of ${plan.rounds}: ${secondsSince(began)} s`)
   }
   return turns
 }
 
-async function takeTurn({ bench, messages }: Plan, round: number, load: Case, relay: Relay): Promise<Turn> {
-  const count = messagesOf(load, messages * relay.share)
-  const measured = await measure(bench, relay, load, count)
-  return { round, case: load.name, contestant: relay.name, messages: count, ...measured }
+async function takeTurn(plan: Plan, round: number, load: Case, contestant: Contestant): Promise<Turn> {
+  const messages = messagesOf(load, plan.counts, contestant.isSlow)
+  const measured = await measureCase(plan, load, contestant, messages)
+  return { round, case: load.name, contestant: contestant.name, messages, ...measured }
 }
 
-const canCarry = ({ mostBytes }: Relay, { bytes }: Case): boolean => bytes <= mostBytes
+async function measureCase({ bench, field }: Plan, load: Case, contestant: Contestant, messages: number): Promise<Measure> {
+  switch (load.kind) {
+    case 'mail':
+      return measure(bench, await field.running(contestant, load.setUp), load, messages)
+    case 'cold start': {
+      await using relay = await field.fresh(contestant, load.setUp)
+      return await measure(bench, relay, load, messages)
+    }
+    case 'drain':
+      return measureDrain({ bench, field, contestant, load, messages })
+    case 'store':
+      return measureStore(bench.folder, load.sessions, messages)
+  }
+}
 
 const secondsSince = (began: number): string => ((Date.now() - began) / 1000).toFixed(1)

@@ -12,6 +12,8 @@ export interface Backlog {
   /** Destination of the n-th message. */
   readonly destinationOf: (n: number) => string
   readonly now: Instant
+  /** Recipient of the n-th message; an address at its destination when absent. */
+  readonly recipientOf?: (n: number) => string
   /** Due time of the n-th message, after `now`. */
   readonly dueIn: (n: number) => Duration
   readonly bytes?: number
@@ -52,7 +54,12 @@ interface Entered {
 
 function enter(
   store: QueueStore,
-  { destinationOf, now, senderOf = (one) => `app${one % 100}@us.example` }: Backlog,
+  {
+    destinationOf,
+    recipientOf = (one) => `user${one}@${destinationOf(one)}`,
+    now,
+    senderOf = (one) => `app${one % 100}@us.example`,
+  }: Backlog,
   n: number,
   content: readonly Uint8Array[],
 ): Entered {
@@ -60,7 +67,7 @@ function enter(
   const destination = destinationOf(n)
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
   const message = { id, createdAt: now, arrivedAt: now, sender: senderOf(n), size, contentId: id, smtputf8: false }
-  const recipient = { address: `user${n}@${destination}`, destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
+  const recipient = { address: recipientOf(n), destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
   return { id, done: store.enqueue({ message, recipients: [recipient], content }) }
 }
 

@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort, greeted, startChild, type Child } from '../child.ts'
-import { ROOT } from '../contestants.ts'
+import { ROOT } from '../deferd.ts'
 import type { Setting } from './subject.ts'
 
 export interface BenchDaemon {

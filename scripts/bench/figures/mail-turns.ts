@@ -4,10 +4,11 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CASES } from '../cases.ts'
-import { measure, startSink, type Bench, type Measure } from '../load.ts'
+import { KEPT } from '../cases.ts'
+import { measure, type Bench } from '../load.ts'
 import { resultOfLoad, startPacedLoad } from '../paced-load.ts'
-import { rotated } from '../statistics.ts'
+import { startSink } from '../sink.ts'
+import { rotated, type Measure } from '../statistics.ts'
 import { startDaemon, type BenchDaemon } from './bench-daemon.ts'
 import { percentile } from './figure.ts'
 import type { Setting } from './subject.ts'
@@ -30,8 +31,6 @@ export async function takeMailTurns<Name extends string>(
   names: readonly Name[],
   configuration: (name: Name) => string | Promise<string>,
 ): Promise<Readonly<Record<Name, MailTurn[]>>> {
-  const [kept] = CASES
-  if (kept === undefined) throw new Error('there is no case')
   const sink = await startSink(setting.folder, setting.signal)
   setting.undo.defer(() => sink.child.stop())
   const bench: Bench = { sink, folder: setting.folder, signal: setting.signal }
@@ -41,11 +40,11 @@ export async function takeMailTurns<Name extends string>(
     writeFileSync(file, await configuration(name))
     daemons.set(name, await startDaemon(setting, name, { relayhost: `[127.0.0.1]:${sink.port}` }, { args: ['--config', file] }))
   }
-  for (const daemon of daemons.values()) await measure(bench, daemon, kept, setting.sized(WARM_UP))
+  for (const daemon of daemons.values()) await measure(bench, daemon, KEPT, setting.sized(WARM_UP))
   const turns = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, MailTurn[]>
   for (let round = 0; round < setting.rounds; round++)
     for (const [name, daemon] of rotated([...daemons], round)) {
-      const loaded = await measure(bench, daemon, kept, setting.sized(MESSAGES))
+      const loaded = await measure(bench, daemon, KEPT, setting.sized(MESSAGES))
       turns[name].push({ ...loaded, greetingP99: await greetingP99(setting, daemon) })
     }
   return turns

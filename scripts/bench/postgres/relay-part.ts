@@ -1,18 +1,17 @@
 /**
  * Mail through whole daemons: one node on PostgreSQL beside a daemon on SQLite, and one relayhost for the mail of several nodes.
  */
-import { CASES } from '../cases.ts'
+import { KEPT } from '../cases.ts'
 import type { BenchDaemon } from '../figures/bench-daemon.ts'
 import type { Figure } from '../figures/figure.ts'
 import type { Part, Setting } from '../figures/subject.ts'
 import { startDaemon } from '../figures/bench-daemon.ts'
-import { measureAll, startSink, type Bench, type Measure } from '../load.ts'
-import { rotated } from '../statistics.ts'
+import { measureAll, type Bench } from '../load.ts'
+import { startSink } from '../sink.ts'
+import { rotated, type Measure } from '../statistics.ts'
 import { startBenchServer } from './bench-server.ts'
 import { shared, startNode } from './bench-node.ts'
 
-/** 2 kB over kept connections, by 20 clients for each node. */
-const [KEPT] = CASES
 const WARM_UP = 4_000
 
 async function startBench({ folder, signal, undo }: Setting): Promise<Bench> {
@@ -21,10 +20,9 @@ async function startBench({ folder, signal, undo }: Setting): Promise<Bench> {
   return { sink, folder, signal }
 }
 
-const load = (bench: Bench, daemons: readonly BenchDaemon[], messages: number): Promise<Measure> => {
-  if (KEPT === undefined) throw new Error('there is no case')
-  return measureAll(bench, daemons, KEPT, messages)
-}
+/** 20 clients for each node. */
+const load = (bench: Bench, daemons: readonly BenchDaemon[], messages: number): Promise<Measure> =>
+  measureAll(bench, daemons, KEPT, messages)
 
 export const RELAY: Part = {
   name: 'relay',

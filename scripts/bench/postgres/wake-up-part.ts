@@ -56,7 +56,7 @@ async function startTimedSink({ undo }: Setting): Promise<TimedSink> {
   const port = await freePort()
   const waiting: ((at: number) => void)[] = []
   const begun = (): void => waiting.shift()?.(performance.now())
-  const server: Server = openSink(() => undefined)
+  const server: Server = openSink({ arrived: () => undefined })
   // On a kept connection, MAIL comes in one packet with the commands before it.
   server.on('connection', (socket) => socket.on('data', (bytes) => /^MAIL /m.test(bytes.toString('latin1')) && begun()))
   await once(server.listen(port, '0.0.0.0'), 'listening')

@@ -2,15 +2,16 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { CASES } from '../cases.ts'
+import { KEPT } from '../cases.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
 import { copyQueue, fillQueue } from '../figures/filled-queue.ts'
 import type { Part, Setting } from '../figures/subject.ts'
-import { measure, startSink, type Bench, type Measure, type Sink } from '../load.ts'
+import { measure, type Bench } from '../load.ts'
 import { resultOfLoad, startPacedLoad } from '../paced-load.ts'
 import { processorSeconds, residentOf } from '../processor-time.ts'
-import { rotated } from '../statistics.ts'
+import { startSink, type Sink } from '../sink.ts'
+import { rotated, type Measure } from '../statistics.ts'
 
 const NAMES = ['empty', 'full'] as const
 type Name = (typeof NAMES)[number]
@@ -69,15 +70,13 @@ async function idleFigure({ signal, sized, rounds }: Setting, { child: { pid } }
 }
 
 async function mailFigures(setting: Setting, sink: Sink, daemons: Daemons): Promise<readonly Figure[]> {
-  const [kept] = CASES
-  if (kept === undefined) throw new Error('there is no case')
   const bench: Bench = { sink, folder: setting.folder, signal: setting.signal }
-  for (const name of NAMES) await measure(bench, daemons[name], kept, setting.sized(WARM_UP))
+  for (const name of NAMES) await measure(bench, daemons[name], KEPT, setting.sized(WARM_UP))
   const turns: Record<Name, Measure[]> = { empty: [], full: [] }
   for (let round = 0; round < setting.rounds; round++)
-    for (const name of rotated(NAMES, round)) turns[name].push(await measure(bench, daemons[name], kept, setting.sized(MESSAGES)))
-  const values = (name: Name, of: keyof Measure): number[] => turns[name].map((turn) => turn[of])
-  const ratio = (of: keyof Measure): number[] => turns.full.map((turn, round) => turn[of] / (turns.empty[round]?.[of] ?? Number.NaN))
+    for (const name of rotated(NAMES, round)) turns[name].push(await measure(bench, daemons[name], KEPT, setting.sized(MESSAGES)))
+  const values = (name: Name, of: 'cpu' | 'rate'): number[] => turns[name].map((turn) => turn[of])
+  const ratio = (of: 'cpu' | 'rate'): number[] => turns.full.map((turn, round) => turn[of] / (turns.empty[round]?.[of] ?? Number.NaN))
   return [
     { name: 'CPU per message, empty queue', unit: 'ms', target: null, values: values('empty', 'cpu') },
     { name: 'CPU per message, a million', unit: 'ms', target: null, values: values('full', 'cpu') },

@@ -1,13 +1,14 @@
 /** A disk whose sync takes 10 ms beside the disk of this machine: a library that is interposed by LD_PRELOAD delays the syncs. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { delayedSyncs, noFaultsBecause } from '../../../test/support/io-faults/io-faults.ts'
-import type { Case } from '../cases.ts'
+import { KEPT } from '../cases.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
 import type { Part, Setting, Subject } from '../figures/subject.ts'
-import { measure, startSink, type Bench, type Measure } from '../load.ts'
+import { measure, type Bench } from '../load.ts'
 import { greeting } from '../paced-source.ts'
-import { rotated } from '../statistics.ts'
+import { startSink } from '../sink.ts'
+import { rotated, type Measure } from '../statistics.ts'
 
 const NAMES = ['fast', 'slow'] as const
 type Name = (typeof NAMES)[number]
@@ -23,16 +24,6 @@ const WARM_UP = 2_000
 const MESSAGES = 8_000
 /** Time between two greetings, in ms. */
 const BETWEEN = 20
-
-const caseOf = (sessions: number): Case => ({
-  name: `${sessions} sessions`,
-  bytes: 2_048,
-  recipients: 1,
-  sessions,
-  connections: 'kept',
-  share: 1,
-  quick: false,
-})
 
 interface Turn extends Measure {
   /** p99 of the greetings, in ms. */
@@ -60,7 +51,7 @@ async function greetingsDuring(port: number, load: Promise<unknown>): Promise<re
 }
 
 async function takeTurn(bench: Bench, daemon: BenchDaemon, sessions: number, messages: number): Promise<Turn> {
-  const load = measure(bench, daemon, caseOf(sessions), messages)
+  const load = measure(bench, daemon, { ...KEPT, sessions }, messages)
   const greetings = await greetingsDuring(daemon.port, load)
   return { ...(await load), greeting: percentile(greetings, 0.99) }
 }

@@ -9,10 +9,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { freePort, type Child } from '../child.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { formatFigures, isReached } from '../figures/figure.ts'
-import { startSink, type Sink } from '../load.ts'
 import { describeMachine } from '../machine.ts'
 import { resultOfLoad, startPacedLoad } from '../paced-load.ts'
 import { readUse, residentOf, shareOfOthers } from '../processor-time.ts'
+import { startSink, type Sink } from '../sink.ts'
 import { judgeSoak, soakHead, soakLine, type Period, type Scrape, type Second } from './soak-figures.ts'
 import { readScrape } from './soak-scrape.ts'
 import type { SoakOptions } from './soak-options.ts'
@@ -52,7 +52,7 @@ export async function runSoak(options: SoakOptions, { signal, say }: Run): Promi
   const periods = await observe(programs, options, { signal, say })
   const accepted = await drained(programs, signal)
   const { greetings } = await resultOfLoad(programs.source)
-  const figures = judgeSoak({ rate: options.rate, periods, greetings, accepted, arrived: programs.sink.count() })
+  const figures = judgeSoak({ rate: options.rate, periods, greetings, accepted, arrived: programs.sink.counts().arrived })
   const others = shareOfOthers(before, readUse(process.pid))
   say(`\n${formatFigures(figures)}\nother programs took ${(others * 100).toFixed(0)} % of the CPU time`)
   const judged = figures.map((figure) => ({ ...figure, reached: isReached(figure) }))
@@ -76,7 +76,7 @@ interface Place {
 
 async function startPrograms({ rate, minutes, failures }: SoakOptions, place: Place): Promise<Programs> {
   const { folder, signal, undo } = place
-  const sink = await startSink(folder, signal, [failures, DESTINATIONS])
+  const sink = await startSink(folder, signal, { arrivals: null, deferred: failures, addresses: DESTINATIONS })
   undo.defer(() => sink.child.stop())
   const http = await freePort()
   const routes = Array.from({ length: DESTINATIONS }, (_, n) => `d${n}.test=smtp:[127.0.0.${n + 1}]:${sink.port}`)

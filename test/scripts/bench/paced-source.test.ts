@@ -6,7 +6,7 @@ import { sendPaced } from '../../../scripts/bench/paced-source.ts'
 
 test('a paced source sends the messages of its rate, and times greetings', async () => {
   const counts = { arrived: 0 }
-  const sink = openSink(() => counts.arrived++)
+  const sink = openSink({ arrived: () => counts.arrived++ })
   await once(sink.listen(0, '127.0.0.1'), 'listening')
   try {
     const { accepted, greetings } = await sendPaced((sink.address() as AddressInfo).port, 100, 0.2)
@@ -17,10 +17,7 @@ test('a paced source sends the messages of its rate, and times greetings', async
 })
 
 test('a paced source sends to its destinations in turns, and fails when a recipient is deferred', async () => {
-  const sink = openSink(
-    () => undefined,
-    () => asked++ >= 4,
-  )
+  const sink = openSink({ arrived: () => undefined, defers: () => asked++ >= 4 })
   let asked = 0
   await once(sink.listen(0, '127.0.0.1'), 'listening')
   const { port } = sink.address() as AddressInfo

@@ -2,11 +2,12 @@ import { expect, test } from 'vitest'
 import { CASES } from '../../../scripts/bench/cases.ts'
 import { formatReport, summarize } from '../../../scripts/bench/report.ts'
 import type { Turn } from '../../../scripts/bench/statistics.ts'
+import { turnOf } from './turn-of.ts'
 
 const kept = CASES.filter(({ name }) => name === 'kept')
 
 function turns(contestant: string, cpus: readonly number[]): Turn[] {
-  return cpus.map((cpu, index) => ({ round: index + 1, case: 'kept', contestant, messages: 2_000, cpu, rate: 1_000 / cpu }))
+  return cpus.map((cpu, index) => turnOf({ round: index + 1, contestant, cpu, rate: 1_000 / cpu }))
 }
 
 test('the report shows measures, then ratios to the working tree', () => {
@@ -24,9 +25,22 @@ test('without the working tree there are no ratios', () => {
   expect(formatReport(kept, summarize(turns('postfix', [2, 2])))).not.toContain('tree')
 })
 
+test('latencies, memory and the delay of the event loop are shown where they were measured', () => {
+  const timed = { accept50: 3.14, accept99: 250, deliver50: 1, deliver99: null, rss: 180.4 }
+  const report = formatReport(kept, summarize([turnOf({ ...timed, loop99: 2 }), turnOf({ contestant: 'postfix', rss: 30 })]))
+  expect(report.split('\n').slice(6)).toEqual([
+    '                p50, p99 to 250, ms         p50, p99 to delivery, ms',
+    'tree            3.1, 250                    1.0, -',
+    '                RSS, MB                     event-loop delay p99, ms',
+    'tree            180                         2.0',
+    'postfix         30.0                        -',
+    '',
+  ])
+})
+
 test('the report fits into 80 columns', () => {
   const large = ['tree', 'base', 'without-store'].flatMap((name) =>
-    turns(name, [99_999.999, 99_999.999]).map((turn) => ({ ...turn, rate: 99_999 })),
+    turns(name, [99_999.999, 99_999.999]).flatMap((turn) => CASES.map((load) => ({ ...turn, case: load.name, rate: 99_999, rss: 1 }))),
   )
   const widest = Math.max(
     ...formatReport(CASES, summarize(large))

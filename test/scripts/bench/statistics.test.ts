@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest'
-import { ratios, rotated, spreadOf, type Turn } from '../../../scripts/bench/statistics.ts'
+import { ratios, rotated, spreadOf, valuesOf, type Turn } from '../../../scripts/bench/statistics.ts'
+import { turnOf } from './turn-of.ts'
 
-const turn = (round: number, contestant: string, cpu: number, name = 'kept'): Turn => ({
-  round,
-  case: name,
-  contestant,
-  messages: 10,
-  cpu,
-  rate: 1000 / cpu,
-})
+const turn = (round: number, contestant: string, cpu: number, name = 'kept'): Turn =>
+  turnOf({ round, case: name, contestant, cpu, rate: 1_000 / cpu })
 
 test('a spread is the median with the smallest and the largest value', () => {
   expect(spreadOf([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 })
@@ -25,6 +20,13 @@ test('ratios compare turns of the same round and case only', () => {
 
 test('a turn too short to measure makes no ratio', () => {
   expect(ratios([turn(1, 'base', 3)], [turn(1, 'tree', 0)], 'cpu')).toEqual([])
+})
+
+test('turns without a measure make no ratio and no value', () => {
+  const [timed, untimed] = [turnOf({ accept50: 3 }), turnOf({ contestant: 'base' })]
+  expect(ratios([untimed], [timed], 'accept50')).toEqual([])
+  expect(ratios([timed], [untimed], 'accept50')).toEqual([])
+  expect(valuesOf([timed, untimed], 'accept50')).toEqual([3])
 })
 
 test('another contestant comes first in each round', () => {
