@@ -5,6 +5,7 @@
 import { createServer, STATUS_CODES, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { errorCode } from '../system/caught-error.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
@@ -68,8 +69,8 @@ export class WebServer {
     }
     server.on('request', answering)
     server.on('checkContinue', answering)
-    server.on('checkExpectation', (_request, response) => void response.socket?.end(rawProblem(HTTP_PROBLEMS.expectation)))
-    server.on('connect', (_request, socket) => void socket.end(rawProblem(HTTP_PROBLEMS.methodNotAllowed, NO_PROXY)))
+    server.on('checkExpectation', ({ socket }) => endWith(socket, rawProblem(HTTP_PROBLEMS.expectation)))
+    server.on('connect', (_request, socket) => endWith(socket, rawProblem(HTTP_PROBLEMS.methodNotAllowed, NO_PROXY)))
     server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
     this.#server = server
     this.#clock = clock
@@ -123,7 +124,7 @@ export class WebServer {
     const isAnswering = open.some(({ headersSent, req }) => headersSent && !req.complete)
     if (errorCode(error) === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy()
     else if (earlier !== undefined) earlier.once('close', () => this.#refuse(error, socket))
-    else socket.end(rawProblem(PARSE_PROBLEMS[errorCode(error)] ?? HTTP_PROBLEMS.malformed), () => socket.destroy())
+    else endWith(socket, rawProblem(PARSE_PROBLEMS[errorCode(error)] ?? HTTP_PROBLEMS.malformed))
   }
 
   #listening(listen: () => void): Promise<void> {
@@ -146,6 +147,15 @@ const PARSE_PROBLEMS: Readonly<Record<string, ProblemKind>> = {
 
 /** Detail and header fields of the answer to CONNECT. */
 const NO_PROXY = { detail: 'method CONNECT not allowed: this server is no proxy', headers: { allow: 'GET, HEAD, POST, DELETE' } }
+
+/**
+ * Closes a connection after a whole response, though its client may keep its end open. node:http has no listener on the socket of a
+ * CONNECT request, and does not close it with the server.
+ */
+function endWith(socket: Duplex, response: string): void {
+  socket.on('error', () => socket.destroy())
+  socket.end(response, () => socket.destroy())
+}
 
 /** A whole response with a problem, after which the connection is closed. */
 function rawProblem(
