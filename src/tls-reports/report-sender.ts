@@ -42,6 +42,8 @@ const SETTLED: Duration = 5 * MINUTE
 const SPREAD: Duration = 4 * HOUR
 /** Time after which a report that failed is tried again. */
 const RETRY: Duration = HOUR
+/** Number of domains whose reports are sent at the same time, so that a slow server delays its own. */
+const AT_ONCE = 10
 /** Number of days that are kept. */
 const KEPT = 3
 
@@ -59,7 +61,7 @@ export class ReportSender {
 
   /** Begins to look for reports that are due; called again after a change of the settings. */
   start(): void {
-    if (!this.#closed && this.#timer === undefined && !this.#running && this.#deps.settings().enabled) this.#arm()
+    if (this.#isSending && this.#timer === undefined && !this.#running) this.#arm()
   }
 
   /** Ends the search for due reports. A report that is being sent may fail then, and is sent by the next process. */
@@ -82,18 +84,30 @@ export class ReportSender {
   }
 
   async #sendDue(): Promise<void> {
-    const { store, clock, owns, draw } = this.#deps
-    const wall = clock.now() - clock.wallOffset()
-    const midnight = midnightOf(wall)
+    const { store, clock } = this.#deps
+    if (!this.#isSending) return
+    const midnight = midnightOf(clock.now() - clock.wallOffset())
     const day = dayOf(midnight - DAY)
     if (this.#pruned !== day) await store.pruneTlsReports(dayOf(midnight - KEPT * DAY))
     this.#pruned = day
-    for (const domain of await store.tlsReportsDue(day)) {
-      const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
-      if (this.#closed || wall < dueAt || !owns(domain)) continue
-      const at = clock.now()
-      if (await store.claimTlsReport({ day, domain, at, until: at + RETRY })) await this.#send(day, domain, midnight - DAY)
+    const domains = (await store.tlsReportsDue(day)).values()
+    const sendNext = async (): Promise<void> => {
+      for (const domain of domains) await this.#sendIfDue(day, domain, midnight)
     }
+    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, sendNext))
+    for (const one of ended) if (one.status === 'rejected') throw one.reason
+  }
+
+  async #sendIfDue(day: Day, domain: string, midnight: Instant): Promise<void> {
+    const { store, clock, owns, draw } = this.#deps
+    const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
+    const at = clock.now()
+    if (!this.#isSending || at - clock.wallOffset() < dueAt || !owns(domain)) return
+    if (await store.claimTlsReport({ day, domain, at, until: at + RETRY })) await this.#send(day, domain, midnight - DAY)
+  }
+
+  get #isSending(): boolean {
+    return !this.#closed && this.#deps.settings().enabled
   }
 
   async #send(day: Day, domain: string, from: Instant): Promise<void> {
@@ -105,12 +119,10 @@ export class ReportSender {
     const { organization, sender, hostname } = settings()
     const id = `${day}.${domain}.tlsrpt@${hostname}`
     const facts = { domain, from, results: await store.tlsResults(day, domain), organization, contact: sender, id }
-    const sentTo: string[] = []
-    for (const uri of record.rua) {
-      const failure = await this.#sendTo(uri, facts)
-      if (failure === undefined) sentTo.push(uri)
-      else note(`TLSRPT: the report of ${day} for ${domain} cannot be sent to ${uri}: ${failure}`, 'warning')
-    }
+    const ends = await Promise.all(record.rua.map(async (uri) => ({ uri, failure: await this.#sendTo(uri, facts) })))
+    for (const { uri, failure } of ends)
+      if (failure !== undefined) note(`TLSRPT: the report of ${day} for ${domain} cannot be sent to ${uri}: ${failure}`, 'warning')
+    const sentTo = ends.flatMap(({ uri, failure }) => (failure === undefined ? [uri] : []))
     // A report that has arrived somewhere is not repeated, because its receivers would count it twice.
     if (sentTo.length === 0) return
     await end('sent')

@@ -33,6 +33,12 @@ test.each([
   [['v=TLSRPTv1; rua=mailto:tls@far.example'], { kind: 'found', rua: ['mailto:tls@far.example'] }],
   [['v=TLSRPTv1;rua= mailto:a@b.example , https://c.example/x'], { kind: 'found', rua: ['mailto:a@b.example', 'https://c.example/x'] }],
   [['v=TLSRPTv1; ext=1; rua=ftp://x.example,mailto:a@b.example'], { kind: 'found', rua: ['mailto:a@b.example'] }],
+  [
+    ['v=TLSRPTv1; rua=mailto:a@b.example?subject=TLS%20report&cc=c@b.example'],
+    { kind: 'found', rua: ['mailto:a@b.example?subject=TLS%20report&cc=c@b.example'] },
+  ],
+  [['v=TLSRPTv1; rua=mailto:a@b.example,mailto:a@b.example'], { kind: 'found', rua: ['mailto:a@b.example'] }],
+  [['v=TLSRPTv1; rua=mailto:a@b.example?subject=a!b'], { kind: 'invalid' }],
   [['v=TLSRPTv1; rua=http://x.example'], { kind: 'invalid' }],
   [['v=TLSRPTv1; rua=mailto:a@b.example', 'v=TLSRPTv1; rua=mailto:c@b.example'], { kind: 'invalid' }],
   [['v=TLSRPTv2; rua=mailto:a@b.example', 'v=TLSRPTv1'], { kind: 'none' }],

@@ -282,47 +282,90 @@ describe('counting', () => {
   })
 })
 
-describe('several nodes', () => {
-  test('send one report, and another node sends it when the first one has ended before', async () => {
+describe('sending', () => {
+  interface Sent {
+    readonly at: number
+    readonly node: string
+    readonly to: string
+    readonly sessions: number | undefined
+  }
+
+  /** Domains with one session on the day before, by what their records ask for, at a quarter past midnight. */
+  async function morning(domains: Readonly<Record<string, string>>) {
     const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 2, 0, 0, 0) })
+    const from = clock.now()
     const { store } = openMemoryStore(emptyQueue())
-    const result = { day: '2026-01-01', domain: 'far.example', policy: '{"policy-type":"sts","policy-domain":"far.example"}' }
-    await store.keepTlsResults('p', [
-      { ...result, key: 'k', type: 'success', mx: '', receivingIp: '', sendingIp: '', reason: '', sessions: 4 },
-    ])
+    const result = { day: '2026-01-01', policy: '{"policy-type":"sts","policy-domain":"far.example"}', key: 'k', type: 'success' }
+    const counts = Object.keys(domains).map((domain) => ({
+      ...result,
+      domain,
+      mx: '',
+      receivingIp: '',
+      sendingIp: '',
+      reason: '',
+      sessions: 4,
+    }))
+    await store.keepTlsResults('p', counts)
     const net = new MemoryNet(clock, {
       lookupMx: () => ({ kind: 'none', nxdomain: true }),
-      lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
-      lookupTxt: () => ({ kind: 'found', records: ['v=TLSRPTv1; rua=mailto:a@far.example'] }),
+      lookupAddresses: () => ({ kind: 'found', records: ['192.0.2.1'] }),
+      lookupTxt: (name) => ({ kind: 'found', records: [`v=TLSRPTv1; rua=${domains[name.replace('_smtp._tls.', '')]}`] }),
       dial: () => ({ kind: 'silent' }),
     })
-    const sent: string[] = []
-    const node = (name: string, mail: () => Promise<string | undefined>) =>
+    const sent: Sent[] = []
+    const notes: string[] = []
+    const settings = { enabled: true, sender: 'tlsrpt@us.example', organization: 'us.example', allowPrivate: true }
+    const node = (hostname: string, mail: () => Promise<string | undefined> = async () => undefined) =>
       new ReportSender({
         store,
         clock,
         net,
-        settings: () => ({ enabled: true, sender: 'tlsrpt@us.example', organization: 'us.example', hostname: name, allowPrivate: true }),
+        settings: () => ({ ...settings, hostname }),
         owns: () => true,
         draw: () => 0,
-        mail: (report) => {
-          sent.push(`${name}: ${report.results[0]?.sessions}`)
+        mail: (report, to) => {
+          sent.push({ at: (clock.now() - from) / MINUTE, node: hostname, to, sessions: report.results[0]?.sessions })
           return mail()
         },
-        note: () => undefined,
+        note: (text) => notes.push(text),
       })
     const driver = new TimeDriver(clock, { net })
+    return { store, settings, sent, notes, node, wait: (time: number) => driver.runUntil(clock.now() + time) }
+  }
+
+  test('of several nodes one sends a report, and another one when the first has ended before', async () => {
+    const { node, sent, store, wait } = await morning({ 'far.example': 'mailto:a@far.example' })
     // The first node never ends with the report, as if it had been killed.
-    for (const one of [
-      node('n1', () => new Promise(() => undefined)),
-      node('n2', async () => undefined),
-      node('n3', async () => undefined),
-    ])
-      one.start()
-    await driver.runUntil(clock.now() + 50 * MINUTE)
-    expect(sent).toEqual(['n1: 4'])
-    await driver.runUntil(clock.now() + 5 * HOUR)
-    expect(sent).toEqual(['n1: 4', 'n2: 4'])
+    for (const one of [node('n1', () => new Promise(() => undefined)), node('n2'), node('n3')]) one.start()
+    await wait(50 * MINUTE)
+    expect(sent).toMatchObject([{ node: 'n1', sessions: 4 }])
+    await wait(5 * HOUR)
+    expect(sent).toMatchObject([{ node: 'n1' }, { node: 'n2', sessions: 4 }])
     expect(await store.tlsReportsDue('2026-01-01')).toEqual([])
+  })
+
+  test('servers that do not answer delay no other domain, and of many addresses five are used', async () => {
+    const many = (kind: (n: number) => string) => Array.from({ length: 20 }, (_, n) => kind(n)).join(',')
+    const slow = Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`a${n}.example`, many((i) => `https://h${i}.example/`)]))
+    const { node, sent, notes, wait } = await morning({ ...slow, 'b.example': many((n) => `mailto:a${n}@b.example`) })
+    node('n1').start()
+    await wait(7 * MINUTE)
+    expect(sent).toMatchObject([0, 1, 2, 3, 4].map((n) => ({ at: 5, to: `a${n}@b.example` })))
+    expect(notes.filter((note) => note.includes('cannot be sent'))).toHaveLength(9 * 5)
+  })
+
+  test('ends when a reload disables it, and begins again', async () => {
+    const { node, sent, settings, wait } = await morning({ 'far.example': 'mailto:a@far.example' })
+    const one = node('n1')
+    one.start()
+    await wait(MINUTE)
+    settings.enabled = false
+    one.start()
+    await wait(HOUR)
+    expect(sent).toEqual([])
+    settings.enabled = true
+    one.start()
+    await wait(6 * MINUTE)
+    expect(sent).toHaveLength(1)
   })
 })

@@ -11,7 +11,10 @@ export type TlsrptRecord =
   | { readonly kind: 'invalid' | 'failed'; readonly why: string }
 
 const VERSION = /^v=TLSRPTv1[ \t]*;/
-const ADDRESS = /^(?:mailto:[^@\s,?]+@[^@\s,?]+|https:\/\/[^\s,!]+)$/i
+/** A `mailto:` URI may have header fields (RFC 6068 §2). */
+const ADDRESS = /^(?:mailto:[^@\s,?]+@[^@\s,?]+(?:\?[^\s,!]*)?|https:\/\/[^\s,!]+)$/i
+/** Maximum number of addresses; further ones are not used. */
+const MOST = 5
 
 /** The record among the TXT records at `tlsrptName`. Without exactly one record of this version there is none (RFC 8460 §3). */
 export function tlsrptRecord(answer: Lookup<string>): TlsrptRecord {
@@ -21,9 +24,7 @@ export function tlsrptRecord(answer: Lookup<string>): TlsrptRecord {
   if (record === undefined) return { kind: 'none' }
   if (others.length > 0) return { kind: 'invalid', why: `there are ${records.length} records, which count as none` }
   const field = record.split(';').flatMap((part) => /^\s*rua\s*=\s*(.*?)\s*$/s.exec(part)?.[1] ?? [])
-  const rua = (field[0] ?? '')
-    .split(',')
-    .map((address) => address.trim())
-    .filter((address) => ADDRESS.test(address))
+  const addresses = (field[0] ?? '').split(',').map((address) => address.trim())
+  const rua = [...new Set(addresses.filter((address) => ADDRESS.test(address)))].slice(0, MOST)
   return rua.length > 0 ? { kind: 'found', rua } : { kind: 'invalid', why: 'it has no address that starts with mailto: or https: (rua=)' }
 }
