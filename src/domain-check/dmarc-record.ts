@@ -7,21 +7,20 @@ export interface DmarcPolicy {
   readonly policy: 'none' | 'quarantine' | 'reject'
   /** True when `d=` has to equal the domain of From (`adkim=s`). */
   readonly strictDkim: boolean
+  /** `psd=`: `y` at a public suffix, `n` at an organizational domain; undefined where the record does not tell. */
+  readonly psd?: 'y' | 'n' | undefined
 }
 
 /** Name of the record of a domain. */
 export const dmarcName = (domain: string): string => `_dmarc.${domain}`
 
-/** Maximum number of domains that are asked (RFC 9989 §4.10). */
-const MOST = 8
+/** Maximum number of labels of the parents that are asked (RFC 9989 §4.10). */
+const LABELS = 7
 
-/** The domain of From and its parents, which are asked in this order. */
+/** The domain of From and its parents, which are asked in this order, at most eight. */
 export function dmarcDomains(domain: string): readonly string[] {
-  const labels = domain.split('.')
-  return labels
-    .slice(0, -1)
-    .map((_, i) => labels.slice(i).join('.'))
-    .slice(0, MOST)
+  const parents = domain.split('.').slice(1).slice(-LABELS)
+  return [domain, ...parents.map((_, i) => parents.slice(i).join('.'))]
 }
 
 const POLICIES: ReadonlySet<string> = new Set<DmarcPolicy['policy']>(['none', 'quarantine', 'reject'])
@@ -37,5 +36,7 @@ export function dmarcPolicy(from: string, domain: string, texts: readonly string
   const ofSubdomains = from === domain ? undefined : tags.get('sp')
   const written = (ofSubdomains ?? tags.get('p') ?? 'none').toLowerCase()
   const policy = POLICIES.has(written) ? (written as DmarcPolicy['policy']) : 'none'
-  return { domain, policy, strictDkim: tags.get('adkim')?.toLowerCase() === 's' }
+  const suffix = tags.get('psd')?.toLowerCase()
+  const psd = suffix === 'y' || suffix === 'n' ? suffix : undefined
+  return { domain, policy, strictDkim: tags.get('adkim')?.toLowerCase() === 's', psd }
 }

@@ -63,12 +63,19 @@ async function dkimFacts(from: string, tables: DkimKeys, net: Pick<Net, 'lookupT
   )
 }
 
+/** The policy of the domain itself, of its organizational domain, or of the public suffix above it (RFC 9989 §4.10.1, §4.10.2). */
 async function dmarcFacts(from: string, net: Pick<Net, 'lookupTxt'>): Promise<DmarcFacts> {
+  let highest: DmarcPolicy | undefined
+  /** Policy of the domain that was asked before. */
+  let below: DmarcPolicy | undefined
   for (const domain of dmarcDomains(from)) {
     const found = await net.lookupTxt(dmarcName(domain))
     if (found.kind === 'failed') return { kind: 'failed', why: `the look-up of ${dmarcName(domain)} failed: ${found.reason}` }
     const policy = dmarcPolicy(from, domain, found.kind === 'found' ? found.records : [])
-    if (policy !== undefined) return { kind: 'found', policy }
+    if (policy !== undefined && (domain === from || policy.psd === 'n')) return { kind: 'found', policy }
+    if (policy?.psd === 'y') return { kind: 'found', policy: below ?? policy }
+    highest = policy ?? highest
+    below = policy
   }
-  return { kind: 'none' }
+  return highest === undefined ? { kind: 'none' } : { kind: 'found', policy: highest }
 }

@@ -59,6 +59,11 @@ test('a relayhost is connected to, and no mail is sent', async () => {
   expect(commands.filter((command) => command !== 'QUIT')).toEqual(['EHLO'])
 })
 
+test('the domain of the sender is looked up as A-labels', async () => {
+  const { out } = await operator.run(['check', 'domain', 'far.example', '--from', 'app@Bücher.example', '--json', ...NO_DNS])
+  expect(JSON.parse(out)).toMatchObject({ sender: { domain: 'xn--bcher-kva.example' } })
+})
+
 test('what is no domain is refused, and so is a configuration that cannot be used', async () => {
   expect(await operator.run(['check', 'domain', 'far example'])).toMatchObject({
     code: 64,

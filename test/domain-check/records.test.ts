@@ -3,15 +3,53 @@ import { describe, expect, test } from 'vitest'
 import { dmarcDomains, dmarcPolicy } from '../../src/domain-check/dmarc-record.ts'
 import { senderFindings } from '../../src/domain-check/sender-findings.ts'
 import type { DomainFacts } from '../../src/domain-check/domain-facts.ts'
-import type { SenderFacts } from '../../src/domain-check/sender-facts.ts'
+import { gatherSender, type SenderFacts } from '../../src/domain-check/sender-facts.ts'
 import { publicSources, type OurFacts } from '../../src/domain-check/source-facts.ts'
 import { tlsrptRecord } from '../../src/delivery/tls/tlsrpt-record.ts'
+import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 describe('DMARC', () => {
-  test('the domain of From is asked first, then its parents, but no top-level domain', () => {
-    expect(dmarcDomains('a.b.example')).toEqual(['a.b.example', 'b.example'])
-    expect(dmarcDomains('localhost')).toEqual([])
-    expect(dmarcDomains(Array.from({ length: 20 }, (_, i) => `l${i}`).join('.'))).toHaveLength(8)
+  test('the domain of From is asked first, then its parents; of a long name the last seven labels are walked', () => {
+    expect(dmarcDomains('a.b.example')).toEqual(['a.b.example', 'b.example', 'example'])
+    expect(dmarcDomains('l1.l2.l3.l4.l5.l6.l7')).toHaveLength(7)
+    expect(dmarcDomains('l1.l2.l3.l4.l5.l6.l7.l8').slice(0, 2)).toEqual(['l1.l2.l3.l4.l5.l6.l7.l8', 'l2.l3.l4.l5.l6.l7.l8'])
+    // The example of RFC 9989 §4.10.
+    expect(dmarcDomains('a.b.c.d.e.f.g.h.i.j.mail.example.com')).toEqual([
+      'a.b.c.d.e.f.g.h.i.j.mail.example.com',
+      'g.h.i.j.mail.example.com',
+      'h.i.j.mail.example.com',
+      'i.j.mail.example.com',
+      'j.mail.example.com',
+      'mail.example.com',
+      'example.com',
+      'com',
+    ])
+  })
+
+  test.each<[string, Readonly<Record<string, string>>, string | undefined]>([
+    ['the domain of From', { 'a.b.us.example': 'p=none', 'us.example': 'p=reject' }, 'a.b.us.example none'],
+    ['the organizational domain, above a parent', { 'b.us.example': 'p=none', 'us.example': 'p=none; sp=reject' }, 'us.example reject'],
+    [
+      'a parent that is an organizational domain (psd=n)',
+      { 'b.us.example': 'p=reject; psd=n', 'us.example': 'p=none' },
+      'b.us.example reject',
+    ],
+    ['the domain below a public suffix (psd=y)', { 'us.example': 'p=reject', example: 'p=none; psd=y' }, 'us.example reject'],
+    ['a public suffix alone', { example: 'p=reject; psd=y' }, 'example reject'],
+    ['no record', {}, undefined],
+  ])('the policy is that of %s', async (_, records, expected) => {
+    const net = new MemoryNet(new VirtualClock(), {
+      lookupMx: () => ({ kind: 'none', nxdomain: true }),
+      lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
+      lookupTxt: (name) => {
+        const text = records[name.replace('_dmarc.', '')]
+        return text === undefined ? { kind: 'none', nxdomain: true } : { kind: 'found', records: [`v=DMARC1; ${text}`] }
+      },
+      dial: () => ({ kind: 'silent' }),
+    })
+    const { dmarc } = await gatherSender({ domain: 'a.b.us.example', addresses: [], keys: new Map() }, net)
+    expect(dmarc.kind === 'found' ? `${dmarc.policy.domain} ${dmarc.policy.policy}` : undefined).toBe(expected)
   })
 
   test.each([

@@ -58,14 +58,15 @@ async function check(shell: Shell, given: string, { from, json }: DomainOptions,
   if (domain === undefined) throw new CommandError(EX.usage, `${maskControls(JSON.stringify(given))} is not the name of a domain`)
   const loaded = await configOf(shell, command)
   const { config } = loaded
-  const sender = from ?? config.myorigin
-  if (asciiName(sender.slice(sender.lastIndexOf('@') + 1)) === undefined)
-    throw new CommandError(EX.usage, `--from ${maskControls(sender)} is neither an address nor a domain`)
+  const written = from ?? config.myorigin
+  const at = written.lastIndexOf('@') + 1
+  const senderDomain = asciiName(written.slice(at))
+  if (senderDomain === undefined) throw new CommandError(EX.usage, `--from ${maskControls(written)} is neither an address nor a domain`)
   const settings = settingsOf(loaded)
   const { SystemNet } = await import('../../system/system-net.ts')
   const reader = await openedReader(shell, loaded)
   try {
-    const facts = await gatherFacts(domain, sender, {
+    const facts = await gatherFacts(domain, written.slice(0, at) + senderDomain, {
       ...settings,
       net: new SystemNet({ dnsServers: config.dns_servers }),
       clock: shell.clock,
