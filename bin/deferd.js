@@ -15,6 +15,14 @@ if (running[0] < NEEDED[0] || (running[0] === NEEDED[0] && running[1] < NEEDED[1
   process.exit(69)
 }
 
+// Limits the memory of a daemon, which by itself takes 140 MB more than it needs: V8 sets aside 134 MB for new objects, and glibc a
+// heap for each thread. Node reads these settings only when it starts, so that the process starts again in its place, once.
+const options = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
+if (process.argv.includes('start') && !options.includes('--max-semi-space-size') && process.execve !== undefined) {
+  const again = [process.execPath, '--max-semi-space-size=16', ...process.execArgv, ...process.argv.slice(1)]
+  process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', ...process.env })
+}
+
 // Keeps the compiled sources for the next command, which then starts in half the time. The cache lies beside the code, with the
 // permissions of the code; where this user cannot write, nothing is kept.
 const cache = fileURLToPath(new URL('../node_modules/.cache/deferd', import.meta.url))

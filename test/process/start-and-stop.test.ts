@@ -50,6 +50,25 @@ test(
 )
 
 test(
+  'a daemon limits its memory for new objects, once and in the same process, unless NODE_OPTIONS do',
+  AT_ONCE,
+  inFolder(async (folder) => {
+    const daemon = folder.run(['start'])
+    await daemon.prints('deferd listens on')
+    const { pid } = daemon.child
+    const [, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    expect(args.filter((one) => one.startsWith('--'))).toEqual(['--max-semi-space-size=16'])
+    expect(readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')).toContain('MALLOC_ARENA_MAX=2')
+    daemon.child.kill('SIGTERM')
+    expect(await daemon.ended).toMatchObject({ code: 0 })
+
+    const chosen = folder.run(['start'], {}, { env: { ...process.env, NODE_OPTIONS: '--max-semi-space-size=32' } })
+    await chosen.prints('deferd listens on')
+    expect(readFileSync(`/proc/${chosen.child.pid}/cmdline`, 'utf8')).not.toContain('semi-space')
+  }),
+)
+
+test(
   'a relay whose output nobody reads runs on, and ends with 0 at SIGTERM',
   AT_ONCE,
   inFolder(async (folder) => {

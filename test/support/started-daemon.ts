@@ -1,5 +1,5 @@
 /** Runs `deferd start` as a process and observes it from its start. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,11 +19,7 @@ export class StartedProcess {
   #out = ''
   #err = ''
 
-  constructor(
-    file: string,
-    args: readonly string[],
-    options: { readonly uid?: number; readonly gid?: number; readonly cwd?: string } = {},
-  ) {
+  constructor(file: string, args: readonly string[], options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'> = {}) {
     this.child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options })
     this.child.stdout?.on('data', (text) => (this.#out += String(text)))
     this.child.stderr?.on('data', (text) => (this.#err += String(text)))
@@ -63,7 +59,7 @@ export class DaemonFolder {
   run(
     command: readonly string[],
     settings: Readonly<Record<string, string>> = {},
-    { program = PROGRAM, ...options }: { readonly uid?: number; readonly gid?: number; readonly program?: string } = {},
+    { program = PROGRAM, ...options }: Pick<SpawnOptions, 'uid' | 'gid' | 'env'> & { readonly program?: string } = {},
   ) {
     const given = { queue_directory: join(this.path, 'queue'), smtpd_listen: '127.0.0.1:0', relayhost: '[127.0.0.1]:9', ...settings }
     const overrides = Object.entries(given).flatMap(([name, value]) => ['-o', `${name}=${value}`])

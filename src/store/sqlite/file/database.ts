@@ -59,6 +59,8 @@ export function openForReading(directory: string): Database.Database {
   try {
     db = new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT })
     db.pragma('trusted_schema = off')
+    // 4 MB instead of 16. What is read again soon is in the memory of the operating system.
+    db.pragma('cache_size = -4096')
     assertReadable(db, directory)
     return db
   } catch (error) {
