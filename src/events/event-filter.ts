@@ -1,5 +1,6 @@
 /** Selection of events by type, destination and sender. */
 import { EVENT_TYPES, type EventType } from './event-types.ts'
+import { valueOf } from './event-values.ts'
 import type { NewEvent } from './kept-event.ts'
 
 /** An empty list selects everything. `*` in a pattern matches any text; upper and lower case are equal. */
@@ -19,11 +20,7 @@ export function eventSelector({ types, destinations, senders }: EventFilter): (e
   const wanted = new Set(selectedTypes(types))
   const [toDestination, fromSender] = [anyOf(destinations), anyOf(senders)]
   if (toDestination === undefined && fromSender === undefined) return ({ type }) => wanted.has(type)
-  return ({ type, data }) => {
-    if (!wanted.has(type)) return false
-    const { destination, sender } = JSON.parse(data) as { readonly destination?: unknown; readonly sender?: unknown }
-    return isSelected(toDestination, destination) && isSelected(fromSender, sender)
-  }
+  return (event) => wanted.has(event.type) && isSelected(toDestination, event, 'destination') && isSelected(fromSender, event, 'sender')
 }
 
 /** The types that a list of patterns selects. */
@@ -32,8 +29,11 @@ export function selectedTypes(patterns: readonly string[]): readonly EventType[]
   return wanted === undefined ? EVENT_TYPES : EVENT_TYPES.filter((type) => wanted.test(type))
 }
 
-const isSelected = (pattern: RegExp | undefined, value: unknown): boolean =>
-  pattern === undefined || (typeof value === 'string' && pattern.test(value))
+function isSelected(pattern: RegExp | undefined, event: Pick<NewEvent, 'type' | 'data'>, name: 'destination' | 'sender'): boolean {
+  if (pattern === undefined) return true
+  const value = valueOf(event, name)
+  return typeof value === 'string' && pattern.test(value)
+}
 
 /** An expression for text that one of the patterns matches; undefined without patterns. */
 function anyOf(patterns: readonly string[]): RegExp | undefined {

@@ -100,6 +100,68 @@ export interface EventData {
   readonly 'events.lost': { readonly from: number; readonly to: number; readonly count: number }
 }
 
+const MESSAGE = ['queue_id', 'sender'] as const
+const RECIPIENT = [
+  ...MESSAGE,
+  'recipient',
+  'destination',
+  'relay',
+  'connection_use',
+  'delay',
+  'delays',
+  'status',
+  'class',
+  'outcome',
+  'stage',
+  'reply',
+  'reason',
+  'login',
+  'tls',
+  'forced',
+  'attempts',
+  'next_attempt_time',
+  'final',
+] as const
+
+/** Names of the members of the data of each type. The queue keeps the values in this order, so new names are added at the end. */
+export const EVENT_MEMBERS = {
+  'message.accepted': [
+    ...MESSAGE,
+    'size',
+    'message_id',
+    'recipients',
+    'client_name',
+    'client_address',
+    'uid',
+    'original_id',
+    'sasl_username',
+    'upstream_queue_id',
+    'upstream_client_name',
+    'upstream_client_address',
+  ],
+  'message.removed': MESSAGE,
+  'message.quarantined': [...MESSAGE, 'text'],
+  'message.operated': ['queue_id', 'operation', 'by'],
+  'recipient.delivered': RECIPIENT,
+  'recipient.deferred': RECIPIENT,
+  'recipient.bounced': RECIPIENT,
+  'recipient.expired': RECIPIENT,
+  'notice.sent': [...MESSAGE, 'notice', 'to', 'notice_id'],
+  'notice.dropped': [...MESSAGE, 'text'],
+  'destination.died': ['destination', 'until', 'text'],
+  'destination.revived': ['destination'],
+  'destination.suspended': ['destination', 'by', 'until', 'text'],
+  'destination.resumed': ['destination', 'by'],
+  'store.trouble': ['text'],
+  'store.recovered': [],
+  'events.lost': ['from', 'to', 'count'],
+} as const satisfies { readonly [T in EventType]: readonly (keyof EventData[T])[] }
+
+/** No member is missing above. */
+type Missing = { readonly [T in EventType]: Exclude<keyof EventData[T], (typeof EVENT_MEMBERS)[T][number]> }[EventType]
+const NONE_MISSING: Missing[] = [] satisfies never[]
+void NONE_MISSING
+
 /** Type of an event: what happened. */
 export type EventType = keyof EventData
 

@@ -1,4 +1,4 @@
-/** Events as the queue keeps them: numbered, with their data as JSON text. */
+/** Events as the queue keeps them: numbered, with the values of their data as JSON text. */
 import type { RecipientId } from '../mail/message.ts'
 import { SECOND, type Duration, type Instant } from '../system/clock.ts'
 import { isEventType, type EventType } from './event-types.ts'
@@ -10,7 +10,7 @@ export type EventSeq = number
 export interface NewEvent {
   readonly type: EventType
   readonly at: Instant
-  /** JSON text of the data. */
+  /** The data as `keptData` writes them. */
   readonly data: string
 }
 

@@ -1,6 +1,7 @@
 /** Events for programs, made from what happened. Their data are the members of the JSON log (docs/events.md). */
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { EventData, EventType } from '../events/event-types.ts'
+import { keptData } from '../events/event-values.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryRequest, LeasedRecipient } from '../mail/message.ts'
 import type { Settled, Settlement } from '../store/queue-store.ts'
@@ -37,16 +38,14 @@ void ONLY_LOGGED_MEMBERS
 export const newEvent = <T extends EventType>(type: T, at: Instant, data: EventData[T]): NewEvent => ({
   type,
   at,
-  data: JSON.stringify(data),
+  data: keptData(type, data),
 })
 
 export const typeOf = ({ kind }: Published): EventType => TYPES[kind]
 
-export const eventOf = (happened: Published, at: Instant): NewEvent => ({
-  type: typeOf(happened),
-  at,
-  data: JSON.stringify(membersOf(happened)),
-})
+/** The members of the record are those of the data, see SameMembers. */
+export const eventOf = (happened: Published, at: Instant): NewEvent =>
+  newEvent(typeOf(happened), at, membersOf(happened) as EventData[EventType])
 
 /** An attempt that was not made, because the lifetime had ended or an operator forced the end. */
 const NO_ATTEMPT = { connectionUse: 0, login: undefined } as const
@@ -72,12 +71,16 @@ const seconds = (at: Instant): number => at / 1000
 
 /** One event for each recipient of a settlement, of the types that are wanted. */
 export function recipientEvents(outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientEvent[] {
-  const addresses = new Map(outcome.request.recipients.map((one) => [one.id, one]))
-  return outcome.settlement.recipients.flatMap((settled) => {
-    const recipient = addresses.get(settled.recipient)
-    if (recipient === undefined || settled.state === 'removed' || !wanted(TYPE_OF_STATE[settled.state])) return []
-    return [recipientEvent(outcome, recipient, settled)]
+  const { recipients } = outcome.request
+  const events: RecipientEvent[] = []
+  outcome.settlement.recipients.forEach((settled, n) => {
+    if (settled.state === 'removed' || !wanted(TYPE_OF_STATE[settled.state])) return
+    // A settlement has the recipients of its request, in order.
+    const recipient = recipients[n]
+    if (recipient?.id !== settled.recipient) throw new Error('a settlement has another order than its request; this is a bug')
+    events.push(recipientEvent(outcome, recipient, settled))
   })
+  return events
 }
 
 function recipientEvent({ request, settlement, result, offset }: Outcome, recipient: LeasedRecipient, settled: Settled): RecipientEvent {

@@ -53,13 +53,13 @@ export class EventRecorder {
     this.#tell()
     const offset = this.#clock.wallOffset()
     const events = recipientEvents({ ...outcome, offset }, (type) => this.#wanted.has(type))
-    return listed([...events, ...this.#dropped(outcome, dropped)])
+    return listed(dropped === undefined ? events : [...events, ...this.#dropped(outcome, dropped)])
   }
 
   /** The event belongs to a failed recipient, so that it is kept with its settlement. */
-  #dropped({ request: { message }, settlement }: Omit<Outcome, 'offset'>, why: string | undefined): readonly RecipientEvent[] {
+  #dropped({ request: { message }, settlement }: Omit<Outcome, 'offset'>, why: string): readonly RecipientEvent[] {
     const failed = settlement.recipients.find(({ state }) => state === 'bounced' || state === 'expired')
-    if (why === undefined || failed === undefined) return []
+    if (failed === undefined) return []
     const events = this.of({ kind: 'notice-dropped', message, why }) ?? []
     return events.map((event) => ({ ...event, recipient: failed.recipient }))
   }

@@ -1,5 +1,6 @@
 /** Events as programs get them: from the admin API, as requests to a target, and in files. */
 import type { EventType } from '../events/event-types.ts'
+import { dataOf } from '../events/event-values.ts'
 import { eventId, lostEventId, type KeptEvent, type LostEvents } from '../events/kept-event.ts'
 import type { Instant } from '../system/clock.ts'
 import { isoTime } from './text.ts'
@@ -14,11 +15,11 @@ export interface EventJson {
 }
 
 /** An event with a time of the wall clock. */
-export const eventJson = (epoch: number, { seq, type, at, data }: KeptEvent): EventJson => ({
-  id: eventId(epoch, seq),
-  type,
-  timestamp: isoTime(at),
-  data: JSON.parse(data) as unknown,
+export const eventJson = (epoch: number, event: KeptEvent): EventJson => ({
+  id: eventId(epoch, event.seq),
+  type: event.type,
+  timestamp: isoTime(event.at),
+  data: dataOf(event),
 })
 
 /** The event that tells of deleted ones. `at` is the time of the wall clock. */

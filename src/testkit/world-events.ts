@@ -1,6 +1,7 @@
 /** Events of a world as programs get them. */
 import type { EventFilter } from '../events/event-filter.ts'
 import type { TypedEvent } from '../events/event-types.ts'
+import { dataOf } from '../events/event-values.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { Instant } from '../system/clock.ts'
 
@@ -14,7 +15,7 @@ export async function publishedEvents(reader: Pick<QueueReader, 'eventsAfter'>, 
   const found: WorldEvent[] = []
   for (let [after, isDone] = [0, false]; !isDone;) {
     const { events, through, last } = await reader.eventsAfter({ after, limit: READ_AT_ONCE, filter })
-    for (const { seq, at, type, data } of events) found.push({ seq, at, type, data: JSON.parse(data) as unknown } as WorldEvent)
+    for (const event of events) found.push({ seq: event.seq, at: event.at, type: event.type, data: dataOf(event) } as WorldEvent)
     after = through
     isDone = through >= last
   }

@@ -44,8 +44,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the events of one recipient stand for all',
     'outbox/event-data.ts',
-    'const recipient = addresses.get(settled.recipient)',
-    'const recipient = addresses.get(outcome.settlement.recipients[0]?.recipient ?? settled.recipient)',
+    'events.push(recipientEvent(outcome, recipient, settled))',
+    'events.push(recipientEvent(outcome, recipients[0] ?? recipient, settled))',
   ),
   // events are sent in another order, under other ids, or not at all
   mutant(

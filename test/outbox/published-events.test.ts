@@ -2,10 +2,13 @@
 import { expect, test } from 'vitest'
 import { createTransport } from 'nodemailer'
 import { eventOf, newEvent, recipientEvents } from '../../src/outbox/event-data.ts'
+import { EVENT_TYPES } from '../../src/events/event-types.ts'
+import { dataOf, keptData } from '../../src/events/event-values.ts'
 import { EventRecorder } from '../../src/outbox/event-recorder.ts'
 import { logRecords } from '../../src/telemetry/json-log.ts'
 import type { DeliveryRequest } from '../../src/mail/message.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
+import { EVENT_EXAMPLES } from '../../scripts/events-page.ts'
 
 const mail = (world: World, to: string | readonly string[], from = 'app@us.example') =>
   createTransport(world.transport()).sendMail({ envelope: { from, to: [to].flat() }, text: 'hi' })
@@ -97,7 +100,17 @@ test('the data of an event are the members of its log record', () => {
   const message = { id: 1, createdAt: 0, arrivedAt: 0, sender: 'app@us.example', size: 1, contentId: 1, smtputf8: false }
   const happened = { kind: 'notice-dropped', message, why: 'the sender is null' } as const
   const [record] = logRecords(happened)
-  expect({ event: 'notice-dropped', ...(JSON.parse(eventOf(happened, 5).data) as object) }).toEqual(record?.members)
+  expect({ event: 'notice-dropped', ...dataOf(eventOf(happened, 5)) }).toEqual(record?.members)
+})
+
+test('the queue keeps the values of the data of each type, and programs get all members in order', () => {
+  for (const type of EVENT_TYPES) {
+    const data = EVENT_EXAMPLES[type]
+    expect(JSON.stringify(dataOf({ type, data: keptData(type, data) }))).toBe(JSON.stringify(data))
+  }
+  const nothing = { destination: 'far.example', by: 'root', until: null, text: null }
+  expect(keptData('destination.suspended', nothing)).toBe('["far.example","root"]')
+  expect(dataOf({ type: 'destination.suspended', data: '["far.example","root"]' })).toEqual(nothing)
 })
 
 test('nothing is made for types that no subscription wants', async () => {

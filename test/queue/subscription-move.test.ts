@@ -24,7 +24,7 @@ async function prepare(source: Place): Promise<void> {
   await store.configureSubscriptions([{ name: 'table', settings: SETTINGS }], T0)
   await store.wantedTypes()
   const types = ['store.trouble', 'store.recovered', 'destination.revived', 'store.trouble', 'notice.sent'] as const
-  await store.recordEvents(types.map((type, n) => event(type, {}, T0 + n)))
+  await store.recordEvents(types.map((type, n) => event(type, [], T0 + n)))
   while (await store.numberEvents());
   const lastAnswer = { at: T0, ok: false, text: '503' }
   // A target that fails is not waited for.

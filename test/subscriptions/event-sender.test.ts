@@ -44,7 +44,7 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
     isShared: false,
   })
   onTestFinished(() => sender.stop())
-  const record = (...types: readonly EventType[]) => store.recordEvents(types.map((type) => ({ type, at: clock.now(), data: '{}' })))
+  const record = (...types: readonly EventType[]) => store.recordEvents(types.map((type) => ({ type, at: clock.now(), data: '[]' })))
   const lose = (count: number) => store.pruneEvents({ before: 0, count })
   return {
     sender,
@@ -87,7 +87,7 @@ test('a loss that is not taken is told again with its id; what was lost meanwhil
   await advance(MINUTE)
   expect(sent.map(({ type }) => type)).toEqual(['events.lost', 'events.lost', 'events.lost', 'events.lost', 'destination.revived'])
   expect(new Set(sent.slice(0, 3).map(({ id }) => id)).size).toBe(1)
-  expect(sent.slice(2).map(({ data }) => data)).toEqual([{ from: 1, to: 2, count: 2 }, { from: 3, to: 4, count: 2 }, {}])
+  expect(sent.slice(2).map(({ data }) => data)).toEqual([{ from: 1, to: 2, count: 2 }, { from: 3, to: 4, count: 2 }, { destination: null }])
   expect(new Set(sent.slice(2).map(({ at }) => at)).size).toBe(1)
   expect((await store.subscriptions())[0]?.progress).toMatchObject({ tries: 0, dueAt: null, cursor: 5 })
 })

@@ -1,6 +1,7 @@
 /** The outbox of a queue in memory, with its subscriptions. Events are numbered when they are written. */
 import { selectedTypes, type EventFilter } from '../../events/event-filter.ts'
-import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
+import { EVENT_TYPES, type EventData, type EventType } from '../../events/event-types.ts'
+import { keptData } from '../../events/event-values.ts'
 import type { EventSeq, KeptEvent, NewEvent } from '../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
@@ -63,10 +64,15 @@ export class MemoryOutbox {
     this.#note('message.quarantined', message, message.createdAt, { text })
   }
 
-  #note(type: 'message.removed' | 'message.quarantined', message: Message, earliest: Instant, members: object): void {
+  #note<T extends 'message.removed' | 'message.quarantined'>(
+    type: T,
+    message: Message,
+    earliest: Instant,
+    members: Omit<EventData[T], 'queue_id' | 'sender'>,
+  ): void {
     if (this.#subscriptions.size === 0) return
-    const data = { queue_id: queueIdOf(message), sender: message.sender, ...members }
-    this.keep([{ type, at: Math.max(earliest, this.#latest), data: JSON.stringify(data) }])
+    const data = { queue_id: queueIdOf(message), sender: message.sender, ...members } as EventData[T]
+    this.keep([{ type, at: Math.max(earliest, this.#latest), data: keptData(type, data) }])
   }
 
   // --- subscriptions

@@ -46,7 +46,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const slow = await connectTo(url)
     closing.push(() => slow.end())
     await slow.command('begin')
-    await slow.query(`insert into event (at, type, data) values (1, 'store.trouble', '{}')`)
+    await slow.query(`insert into event (at, type, data) values (1, 'store.trouble', '[]')`)
     await queue.store.recordEvents([event('store.recovered')])
     expect(await pulled(queue)).toMatchObject([{ seq: 1, type: 'store.recovered' }])
     await slow.command('commit')
@@ -80,8 +80,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
       for (let n = 0; n < 30; n++) {
         const entry = mail(store, { leased: true })
         const { id } = entry.message
-        await store.enqueue({ ...entry, events: [event('message.accepted', { message: id })] })
-        const events = [{ ...event('recipient.delivered', { message: id }), recipient: first(id) }]
+        await store.enqueue({ ...entry, events: [event('message.accepted', [id])] })
+        const events = [{ ...event('recipient.delivered', [id]), recipient: first(id) }]
         const settling = store.settle({ owner: ownerOf(store), message: id, recipients: [delivered(first(id), T0)], attempts: [], events })
         await Promise.all([settling, store.numberEvents()])
       }
@@ -91,7 +91,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, n) => n + 1))
     const byMessage = Map.groupBy(
       events.filter(({ type }) => type !== 'message.removed'),
-      ({ data }) => (JSON.parse(data) as { message: number }).message,
+      ({ data }) => (JSON.parse(data) as readonly unknown[])[0],
     )
     expect(byMessage.size).toBe(90)
     for (const those of byMessage.values()) expect(those.map(({ type }) => type)).toEqual(['message.accepted', 'recipient.delivered'])

@@ -3,6 +3,7 @@
  * transactions are locked; so the ids of events have that order.
  */
 import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
+import { keptData } from '../../../events/event-values.ts'
 import type { NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
@@ -40,7 +41,7 @@ export function messageEvent<T extends AboutMessage>(
   members: Omit<EventData[T], 'queue_id' | 'sender'>,
   at: Instant | null,
 ): Noted {
-  return { type, at, data: JSON.stringify({ queue_id: queueIdOf(message), sender: message.sender, ...members }) }
+  return { type, at, data: keptData(type, { queue_id: queueIdOf(message), sender: message.sender, ...members } as EventData[T]) }
 }
 
 export class TransactionEvents {

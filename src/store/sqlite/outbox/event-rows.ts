@@ -4,6 +4,7 @@
  */
 import type { Database } from 'better-sqlite3'
 import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
+import { keptData } from '../../../events/event-values.ts'
 import type { EventSeq, NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type MessageId } from '../../../mail/message.ts'
 import type { Instant } from '../../../system/clock.ts'
@@ -96,8 +97,8 @@ export class EventRows {
     earliest: Instant,
     members: Omit<EventData[T], 'queue_id' | 'sender'>,
   ): void {
-    const data = { queue_id: queueIdOf({ id, createdAt }), sender, ...members }
-    this.#noted.push({ type, at: Math.max(earliest, this.#latest), data: JSON.stringify(data) })
+    const data = { queue_id: queueIdOf({ id, createdAt }), sender, ...members } as EventData[T]
+    this.#noted.push({ type, at: Math.max(earliest, this.#latest), data: keptData(type, data) })
   }
 
   wantedTypes(): EventType[] {
