@@ -17,7 +17,7 @@ import type { NextHop } from './values/next-hop.ts'
 import type { Config, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
 import type { Problem } from './values/problem.ts'
-import { parseSignedFields } from './values/signed-fields.ts'
+import { signedFieldsMistake, type SignedLists } from './values/signed-fields.ts'
 import { assertTableWrapperLevel, assertWrapperLevel, parseTlsPolicy } from './tls-policy-map.ts'
 import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
 import { parseNextHops, parseTransport, type Transport } from './transport-map.ts'
@@ -88,6 +88,13 @@ function assertTransportFamilies(transport: Transport | null, config: Config): v
   if (transport !== null && 'nexthops' in transport) assertFamilies(transport.nexthops, config)
 }
 
+/** Throws an Error at the parameter that has the mistake, or at the other one when that is a default. */
+function assertSignedFields(name: keyof SignedLists, config: Config, { parameter }: Pick<Origins, 'parameter'>): void {
+  const mistake = signedFieldsMistake(config)
+  if (mistake === null || (mistake.parameter !== name && parameter(mistake.parameter) !== undefined)) return
+  throw new Error(mistake.text)
+}
+
 /** Throws an Error that does not repeat the value, which may have a password. */
 function assertDatabaseUrl(text: string): void {
   if (text === '' || parseDatabaseUrl(text) !== null) return
@@ -143,8 +150,8 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
       assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', AS_LIST)
       config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
     },
-    dkim_oversign_headers: () => parseSignedFields(config),
-    dkim_sign_headers: () => parseSignedFields(config),
+    dkim_oversign_headers: () => assertSignedFields('dkim_oversign_headers', config, origins),
+    dkim_sign_headers: () => assertSignedFields('dkim_sign_headers', config, origins),
     always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
     relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
     smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),

@@ -1,4 +1,4 @@
-/** Reads the per-destination parameters of a `[destination."…"]` or `[provider."…"]` table. */
+/** Reads the per-destination parameters of a `[destination."…"]` or `[provider.NAME]` table. */
 import { isOption, unknownParameter, NAMES, type Expansion } from './expansion.ts'
 import { OPTIONS, type DestinationSettings, type OptionName } from './options.ts'
 import type { Problem } from './values/problem.ts'

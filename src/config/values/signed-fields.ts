@@ -14,28 +14,52 @@ export interface SignedFields {
 /** A field name (RFC 5322 §3.6.8). */
 const NAME = /^[!-9;-~]+$/
 /** Fields that relays add or change on the way (RFC 6376 §5.4.1), and the signature itself. */
-const UNSIGNABLE = new Set(['received', 'return-path', 'bcc', 'dkim-signature', 'authentication-results'])
+const UNSIGNABLE = ['received', 'return-path', 'bcc', 'dkim-signature', 'authentication-results']
 
-interface Lists {
+export interface SignedLists {
   readonly dkim_oversign_headers: readonly string[]
   readonly dkim_sign_headers: readonly string[]
 }
 
-/** Throws an error for the operator when a name cannot be signed, occurs twice, or From is missing (RFC 6376 §5.4). */
-export function parseSignedFields(lists: Lists): SignedFields {
-  const all = [...lists.dkim_oversign_headers.map((name) => name.replace(/\?$/, '')), ...lists.dkim_sign_headers]
+/** A mistake, and the parameter that has it. */
+interface Mistake {
+  readonly parameter: keyof SignedLists
+  readonly text: string
+}
+
+/** The first name that cannot be signed or occurs twice, or that From is missing (RFC 6376 §5.4); null without a mistake. */
+export function signedFieldsMistake(lists: SignedLists): Mistake | null {
   const seen = new Set<string>()
-  for (const name of all) {
-    const lower = name.toLowerCase()
-    if (!NAME.test(name.replace(/\*$/, '')) || name.includes('?'))
-      throw new Error(`${JSON.stringify(name)} is not the name of a header field`)
-    if (UNSIGNABLE.has(lower)) throw new Error(`${name} must not be signed, because it changes on the way`)
-    if (seen.has(lower)) throw new Error(`${name} is listed twice`)
-    seen.add(lower)
+  for (const parameter of ['dkim_oversign_headers', 'dkim_sign_headers'] as const) {
+    for (const name of lists[parameter]) {
+      const text = problemOf(name, parameter) ?? (seen.has(plain(name)) ? `${name.replace(/\?$/, '')} is listed twice` : null)
+      if (text !== null) return { parameter, text }
+      seen.add(plain(name))
+    }
   }
-  if (!seen.has('from')) throw new Error('From must be signed')
-  const [foreign] = lists.dkim_oversign_headers.filter((name) => name.includes('*'))
-  if (foreign !== undefined) throw new Error(`${foreign} has a *, which only dkim_sign_headers may have`)
+  return seen.has('from') ? null : { parameter: 'dkim_oversign_headers', text: 'From must be signed' }
+}
+
+/** A listed name in lower case without the mark that it is signed when present. */
+const plain = (name: string): string => name.replace(/\?$/, '').toLowerCase()
+
+function problemOf(name: string, parameter: keyof SignedLists): string | null {
+  const bare = name.replace(parameter === 'dkim_oversign_headers' ? /[?*]$/ : /\*$/, '')
+  if (!NAME.test(bare) || /[?*]/.test(bare)) return `${JSON.stringify(name)} is not the name of a header field`
+  const lower = bare.toLowerCase()
+  const isPrefix = name.endsWith('*')
+  if (isPrefix && parameter === 'dkim_oversign_headers') return `${name} has a *, which only dkim_sign_headers may have`
+  const changing = UNSIGNABLE.find((one) => (isPrefix ? one.length > lower.length && one.startsWith(lower) : one === lower))
+  if (changing === undefined) return null
+  return isPrefix
+    ? `${name} stands for ${changing} too, which changes on the way`
+    : `${bare} must not be signed, because it changes on the way`
+}
+
+/** Throws an error for the operator at the first mistake. */
+export function parseSignedFields(lists: SignedLists): SignedFields {
+  const mistake = signedFieldsMistake(lists)
+  if (mistake !== null) throw new Error(mistake.text)
   return {
     oversigned: lists.dkim_oversign_headers.filter((name) => !name.endsWith('?')),
     oversignedWhenPresent: lists.dkim_oversign_headers.flatMap((name) => (name.endsWith('?') ? [name.slice(0, -1)] : [])),

@@ -32,6 +32,18 @@ test.each<[Readonly<Record<string, unknown>>, RegExp]>([
   [{ dkim_oversign_headers: 'From, Subject:' }, /"Subject:" is not the name of a header field$/],
   [{ dkim_sign_headers: 'Sender?' }, /"Sender\?" is not the name/],
   [{ dkim_oversign_headers: 'From, X-*' }, /X-\* has a \*/],
+  [{ dkim_sign_headers: 'LI*ST' }, /"LI\*ST" is not the name/],
+  [{ dkim_sign_headers: 'Re*' }, /dkim_sign_headers: Re\* stands for received too, which changes on the way$/],
+  [{ dkim_sign_headers: 'Authentication-*' }, /stands for authentication-results too/],
+  [{ dkim_sign_headers: 'DKIM-*' }, /stands for dkim-signature too/],
+  [
+    { dkim_oversign_headers: 'From, To', dkim_sign_headers: 'Sender, Bcc' },
+    /^(?!.*dkim_oversign)(?!.*\n.*changes).*Bcc must not be signed/s,
+  ],
+  [
+    { dkim_oversign_headers: 'Bcc, From', dkim_sign_headers: 'Sender' },
+    /^(?!.*\n.*changes).*dkim_oversign_headers: Bcc must not be signed/s,
+  ],
 ])('%j is refused', (config, problem) => {
   expect(() => configFrom(config, 'relay.example')).toThrow(problem)
 })
