@@ -1,7 +1,7 @@
 /** Subscriptions of commands in a move of the queue. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { MoveRefused } from '../../src/queue/queue-mover.ts'
-import { MOVED_ON } from '../../src/store/outbox/moved-subscription.ts'
+import { MOVED_ON, takenSubscription } from '../../src/store/outbox/moved-subscription.ts'
 import { newProgress } from '../../src/store/outbox/subscription.ts'
 import { event, SETTINGS } from '../conformance/outbox.ts'
 import { queue, T0 } from '../conformance/mail.ts'
@@ -90,4 +90,21 @@ test('times are converted', async () => {
   await move(source, target, { offset: 3_600_000 })
   const { reader } = await target.open()
   expect(await reader.allSubscriptions()).toMatchObject([{ createdAt: T0 + 3_600_000, settings: { secrets: [{ until: T0 + 3_600_001 }] } }])
+})
+
+test('a final step that is repeated counts each event once', () => {
+  const moved = { name: 'app', settings: WEBHOOK, createdAt: T0, createdBy: 'op', state: 'active', why: null } as const
+  const progress = { cursor: 9, state: 'active', why: null } as const
+  const lossesAfter = (losses: readonly { from: number; to: number; count: number; pulled: boolean }[], to: number, count: number) =>
+    takenSubscription({ owner: 'command', settings: WEBHOOK, progress, losses }, { ...moved, lost: { from: 2, to, count } }, 9)?.losses
+  const first = { from: 2, to: 5, count: 3, pulled: false }
+  expect(lossesAfter([], 5, 3)).toEqual([first])
+  expect(lossesAfter([first], 5, 3)).toEqual([first])
+  expect(lossesAfter([first], 8, 5)).toEqual([{ from: 2, to: 8, count: 5, pulled: false }])
+  const pulled = { ...first, pulled: true }
+  const further = { from: 6, to: 8, count: 2, pulled: false }
+  expect(lossesAfter([pulled], 5, 3)).toEqual([pulled])
+  expect(lossesAfter([pulled], 8, 5)).toEqual([pulled, further])
+  expect(lossesAfter([pulled, further], 9, 6)).toEqual([pulled, { from: 6, to: 9, count: 3, pulled: false }])
+  expect(lossesAfter([{ from: 1, to: 1, count: 1, pulled: false }], 5, 3)).toEqual([{ from: 1, to: 1, count: 1, pulled: false }, first])
 })

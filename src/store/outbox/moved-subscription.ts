@@ -30,7 +30,7 @@ export interface TakenSubscription extends Pick<Progress, 'cursor' | 'state' | '
 
 /**
  * A subscription as the other queue takes it; null to leave what is there. It begins after the newest event (`last`). One that an
- * earlier call has taken, which has the same secret, keeps its position and gets the further loss.
+ * earlier call has taken, which has the same secret, keeps its position; its loss grows.
  */
 export function takenSubscription(
   known: KnownSubscription | undefined,
@@ -43,16 +43,29 @@ export function takenSubscription(
   if (known === undefined || (isSame(known, moved) && known.progress.why === MOVED_ON))
     return { settings, state, why, losses, cursor: last, begins: true }
   if (!isSame(known, moved)) return null
-  const further = losses.filter(({ from, to }) => !known.losses.some((one) => one.from === from && one.to === to))
   const { progress } = known
   return {
     settings,
     cursor: progress.cursor,
     state: progress.state,
     why: progress.why,
-    losses: [...known.losses, ...further],
+    losses: losses.reduce(withRepeated, known.losses),
     begins: false,
   }
+}
+
+/**
+ * Adds the loss of a repeated step, which begins with the same event as that of the step before and has those that were left behind since.
+ * A loss that was pulled does not grow: what it lacks is another one.
+ */
+function withRepeated(known: readonly StoredLoss[], repeated: StoredLoss): readonly StoredLoss[] {
+  const at = known.findIndex(({ from }) => from === repeated.from)
+  const before = known[at]
+  if (before === undefined) return [...known, repeated]
+  if (!before.pulled)
+    return known.with(at, { ...before, to: Math.max(before.to, repeated.to), count: Math.max(before.count, repeated.count) })
+  const count = repeated.count - before.count
+  return count <= 0 ? known : withRepeated(known, { from: before.to + 1, to: repeated.to, count, pulled: false })
 }
 
 const isSame = ({ owner, settings }: KnownSubscription, moved: MovedSubscription): boolean =>

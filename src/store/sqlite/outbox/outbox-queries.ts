@@ -13,7 +13,7 @@ export const timeOfClock = `select value from meta where name = 'clock_time'`
 
 const SUBSCRIPTION = `
   select name, owner, settings, created_at as createdAt, created_by as createdBy, cursor, state, why, tries, refusals,
-    due_at as dueAt,    last_answer as lastAnswer, losses from subscription`
+    due_at as dueAt, last_answer as lastAnswer, losses from subscription`
 export const subscriptions = `${SUBSCRIPTION} order by name`
 export const subscriptionByName = `${SUBSCRIPTION} where name = ?`
 export const insertSubscription = `
