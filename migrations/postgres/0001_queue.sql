@@ -184,12 +184,12 @@ create index destination_shard on destination (shard);
 -- Changes by one node that the owner of a shard must see. Each is a hint; the tables above have the facts.
 create table arrival (
   shard       smallint not null,
-  kind        text     not null check (kind in ('due', 'notices', 'destinations')),
+  kind        text     not null check (kind in ('due', 'notices', 'destinations', 'providers')),
   revive      boolean  not null default false, -- due: true after a flush, which opens a dead destination
   destination text,   -- due
   due_at      bigint, -- due
   message     bigint, -- notices
-  record      text    -- destinations: the saved state, as JSON
+  record      text    -- destinations, providers: the saved state, as JSON
 );
 create index arrival_shard on arrival (shard);
 

@@ -14,6 +14,12 @@ export class ProviderDirectory {
     return this.#providers.get(destination) ?? null
   }
 
+  /** Replaces all. */
+  replace(members: Iterable<{ readonly destination: string; readonly provider: string }>): void {
+    this.#providers.clear()
+    for (const { destination, provider } of members) this.#providers.set(destination, provider)
+  }
+
   set(destination: string, provider: string | null): void {
     if (provider === null) this.#providers.delete(destination)
     else this.#providers.set(destination, provider)

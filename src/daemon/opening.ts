@@ -149,7 +149,6 @@ export class Opening {
     const queue = await openQueue()
     this.#closing.push(queue.close)
     const { store, reader, membership, node } = queue
-    const providers = queue.providers ?? new ProviderDirectory()
     const watch = new ClockWatch({ clock, store, events })
     watch.start(clock.resume(await reader.clockRecord(), config().maximal_backoff_time))
     this.#closing.push(() => watch.stop())
@@ -164,7 +163,7 @@ export class Opening {
       net,
       store,
       reader,
-      providers,
+      providers: queue.providers ?? undefined,
       membership,
       events,
       isDraining,

@@ -11,10 +11,11 @@ import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { suspended } from './scheduler/destination-control.ts'
+import { endSavedSuspension } from './scheduler/provider-control.ts'
 
 export function storedScheduler(
-  store: Pick<QueueStore, 'saveDestination'>,
-  reader: Pick<QueueReader, 'destinationRecords'>,
+  store: Pick<QueueStore, 'saveDestination' | 'providers' | 'saveProvider'>,
+  reader: Pick<QueueReader, 'destinationRecords' | 'providerOf'>,
   recorder: EventRecorder,
 ): SchedulerControl {
   const change = async (name: DestinationName, suspension: Suspension | null, happened: Published): Promise<void> => {
@@ -25,7 +26,10 @@ export function storedScheduler(
   return {
     workAdded: () => undefined,
     suspend: (name, suspension) => change(name, suspension, suspended(name, suspension)),
-    resume: (name, by) => change(name, null, { kind: 'resumed', destination: name, by }),
+    resume: async (name, by) => {
+      await endSavedSuspension(store, await reader.providerOf(name))
+      await change(name, null, { kind: 'resumed', destination: name, by })
+    },
     snapshot: () => [],
   }
 }

@@ -42,7 +42,10 @@ export interface ProviderStore {
   joinProvider(destination: DestinationName, provider: string | null): Promise<void>
   /** All destinations with a provider, by name. */
   providerMembers(): Promise<readonly ProviderMember[]>
-  /** Saves the effects of rules on a provider. Deletes the record when there are none. */
+  /**
+   * Saves the effects of rules on a provider. Deletes the record when there are none. The owner of the provider is told of the record that
+   * another node saved.
+   */
   saveProvider(record: ProviderRecord): Promise<void>
   /** All saved states, by name. */
   providers(): Promise<readonly ProviderRecord[]>
@@ -60,6 +63,10 @@ export interface ProviderReader {
 
 /** Name under which a suspension by a rule is shown. */
 export const ruleLabel = (provider: string, rule: string): string => `rule:${provider}.${rule}`
+
+/** The effects that are no suspensions. */
+export const withoutSuspensions = (effects: readonly RuleEffect[]): readonly RuleEffect[] =>
+  effects.filter(({ action }) => action.kind !== 'suspend')
 
 /** A saved state of a destination, as far as a suspension concerns it. */
 interface Suspendable {

@@ -30,6 +30,8 @@ import {
 } from './mail.ts'
 
 const FAR = shardOf('far.example')
+/** A provider whose shard is that of far.example, so that node B owns it. */
+const PROVIDER_OF_B = Array.from({ length: 100_000 }, (_, n) => `p${n}`).find((name) => shardUnder('near.example', name) === FAR) ?? ''
 const BOTH = { to: [{ address: 'ann@far.example' }, { address: 'bob@near.example' }] }
 const UNCHANGED = { removed: false, noticeDue: false }
 const dead = (name: string): DestinationRecord => ({ name, deadUntil: T0 + MIN, probeInterval: MIN, suspension: null, siteStatus: null })
@@ -109,8 +111,6 @@ export function twoOwners(subject: () => Subject): void {
   test('a destination of a provider belongs to the owner of the provider, with all its live mail', async () => {
     const { a, b, stateOf } = await both()
     const c = await join()
-    // A provider whose shard is that of far.example, so that node B owns it.
-    const big = Array.from({ length: 100_000 }, (_, n) => `p${n}`).find((name) => shardUnder('near.example', name) === FAR) ?? ''
     const to = [{ address: 'ann@near.example' }]
     const due = await queue(a.store, { to })
     const held = await queue(a.store, { to })
@@ -118,7 +118,7 @@ export function twoOwners(subject: () => Subject): void {
     const leased = await queue(a.store, { to, leased: true })
     await a.store.saveDestination({ ...dead('near.example'), suspension: { by: 'root', until: null, reason: null } })
     await b.nodes.arrivals()
-    await a.store.joinProvider('near.example', big)
+    await a.store.joinProvider('near.example', PROVIDER_OF_B)
     // The next owner is told of the mail and of the saved state.
     const { due: told, destinations } = await b.nodes.arrivals()
     expect(told).toEqual([{ destination: 'near.example', dueAt: T0, revive: false }])
@@ -322,6 +322,17 @@ export function twoOwners(subject: () => Subject): void {
     await a.store.saveDestination({ ...record, suspension: null })
     expect(await b.store.destinations()).toEqual([])
     expect((await b.nodes.arrivals()).destinations).toEqual([{ ...record, suspension: null }])
+  })
+
+  test('the owner of a provider hears of effects that others save', async () => {
+    const { a, b } = await both()
+    const effects = [{ rule: '1', action: { kind: 'rate', perMinute: 6 }, until: T0 + MIN, reply: '450 slow' } as const]
+    const record = { provider: PROVIDER_OF_B, effects }
+    await a.store.saveProvider(record)
+    await b.store.saveProvider({ ...record, effects: [] })
+    await a.store.saveProvider({ ...record, effects: [] })
+    expect(await b.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, providers: [record, { ...record, effects: [] }] })
+    expect(await a.nodes.arrivals()).toEqual(NO_ARRIVALS)
   })
 
   test('a notice for a destination of another owner waits for that owner', async () => {

@@ -403,8 +403,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'a restart forgets the providers',
     'queue/scheduler/provider-control.ts',
-    'for (const { destination, provider } of await store.providerMembers()) directory.set(destination, provider)',
-    'for (const { destination, provider } of await store.providerMembers()) directory.set(destination, provider === "" ? provider : null)',
+    'if (fillsDirectory) directory.replace(await store.providerMembers())',
+    'if (fillsDirectory) directory.replace([])',
     'stories/providers',
   ),
   safety(
@@ -417,8 +417,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'the effect of a rule never ends',
     'queue/scheduler/provider-control.ts',
-    'const left = provider.effects.filter(({ until }) => until > now)',
-    'const left = provider.effects.filter(({ until }) => until > 0)',
+    '({ until, rule }) => until > now && rules.has(rule)',
+    '({ until, rule }) => until > 0 && rules.has(rule)',
     'stories/providers',
   ),
   safety(

@@ -1,8 +1,10 @@
 /** Operations of a node of a shared queue reach its own scheduler for its destinations, and the store for those of other nodes. */
 import { expect, test } from 'vitest'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
-import { sharedScheduler } from '../../src/queue/stored-scheduler.ts'
+import { sharedScheduler, storedScheduler } from '../../src/queue/stored-scheduler.ts'
 import { shardOf } from '../../src/store/membership/shards.ts'
+import { idleRecorder } from '../support/idle-recorder.ts'
 import { QueueHandover } from '../../src/store/membership/queue-handover.ts'
 
 function recorder(name: string, calls: string[]): SchedulerControl {
@@ -31,4 +33,19 @@ test('each destination is changed where it is scheduled, also at a node that can
     'stored suspend far.example',
     'stored resume far.example',
   ])
+})
+
+test('without a scheduler, the end of a suspension ends that of its provider by a rule, and nothing else', async () => {
+  const { store, reader } = openMemoryStore()
+  const of = { until: 9, reply: '450 Busy' }
+  const rate = { ...of, rule: 'slow', action: { kind: 'rate', perMinute: 6 } } as const
+  await store.joinProvider('far.example', 'big')
+  for (const provider of ['big', 'small'])
+    await store.saveProvider({ provider, effects: [{ ...of, rule: 'busy', action: { kind: 'suspend' } }, rate] })
+  await storedScheduler(store, reader, idleRecorder).resume('far.example', 'root')
+  expect((await store.providers()).map(({ provider, effects }) => [provider, effects.length])).toEqual([
+    ['big', 1],
+    ['small', 2],
+  ])
+  expect(await reader.destinationRecords()).toEqual([])
 })

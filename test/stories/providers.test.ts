@@ -1,6 +1,9 @@
 /** Destinations of one provider share its limits, and its reply rules apply to all of them. */
 import { describe, expect, test } from 'vitest'
+import { loadTemplates } from '../../src/bounce/templates.ts'
+import { configFrom } from '../../src/config/load.ts'
 import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
+import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { QueueWorld, type QueueWorldOptions } from '../support/queue-world.ts'
 import type { Behaviour, Model } from '../support/modelled-remote.ts'
 
@@ -183,6 +186,35 @@ describe('reply rules', () => {
     await world.relay.scheduler.resume('customer0.example', 'root')
     await world.advance(2 * SECOND)
     expect(world.arrivals()).toHaveLength(1)
+  })
+
+  /** Settings with another table of the provider, or with none. */
+  const settings = (big: Table | null) => {
+    const { config, written } = configFrom(big === null ? {} : { provider: { big: { mx: ['.big.example'], ...big } } }, 'relay.example')
+    return { config, templates: loadTemplates({ config, written }).templates }
+  }
+
+  test.each([{}, rule({ action: 'concurrency 1', name: 'other' }), null])('what a rule did ends with the rule (%j)', async (table) => {
+    const world = await worldOf(refusingUntil(MINUTE), rule({ action: 'suspend' }))
+    await world.accept(['ann@customer0.example'])
+    await world.advance(2 * MINUTE)
+    expect(await world.reader.providerRecords()).toHaveLength(1)
+    await world.relay.reload(settings(table))
+    await world.advance(10 * MINUTE)
+    expect(world.arrivals()).toHaveLength(1)
+    expect([await world.reader.providerRecords(), await world.reader.destinationRecords()]).toEqual([[], []])
+  })
+
+  test('what a rule did that is gone at a restart ends', async () => {
+    const world = await worldOf(refusingUntil(0), rule({ action: 'suspend' }))
+    const gone = { rule: 'gone', action: { kind: 'suspend' }, until: BEGINNING + 9 * HOUR, reply: TSS } as const
+    await world.store.joinProvider('customer0.example', 'big')
+    for (const provider of ['big', 'former']) await world.store.saveProvider({ provider, effects: [gone] })
+    await world.restart()
+    await world.accept(['ann@customer0.example'])
+    await world.advance(MINUTE)
+    expect(world.arrivals()).toHaveLength(1)
+    expect(await world.reader.providerRecords()).toEqual([])
   })
 
   test('a rule waits for the number of its replies', async () => {

@@ -50,7 +50,7 @@ export interface RelayDeps extends RelaySettings {
   /** Membership among the nodes that share the queue; SOLE_MEMBERSHIP when absent. */
   readonly membership?: Membership | undefined
   readonly events: Events
-  /** Providers of destinations that a shared queue has read; an empty directory when absent. */
+  /** Providers of destinations, which the store of a shared queue fills. Absent for a queue with one owner. */
   readonly providers?: ProviderDirectory | undefined
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
@@ -120,6 +120,7 @@ export class Relay {
       limits: () => activeLimits(this.#rules.config),
       policies: () => this.#rules.policies,
       providers: this.#providers,
+      fillsProviders: deps.providers === undefined,
       notices: () => this.#rules.notices,
       draw: (key) => random.draw(key),
       noticeDue: (message) => this.#mailerDaemon.noticeDue(message),

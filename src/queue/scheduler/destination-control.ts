@@ -39,7 +39,7 @@ interface Decision {
 
 /** Cause of a resumption that no operator ordered, for the log. */
 const SUSPENSION_ENDED = 'the end of its suspension'
-const ANOTHER_NODE = 'an operator at another node'
+export const ANOTHER_NODE = 'an operator at another node'
 
 export class DestinationControl {
   readonly #deps: DestinationControlDeps

@@ -55,7 +55,7 @@ export class DestinationTable {
   get(name: DestinationName): Destination {
     let destination = this.#destinations.get(name)
     if (destination === undefined) {
-      destination = new Destination(name, this.#policies, () => this.#providerFor(name))
+      destination = new Destination(name, this.#policies, () => this.providerOf(name))
       this.#destinations.set(name, destination)
     }
     return destination
@@ -75,7 +75,8 @@ export class DestinationTable {
     return this.#providers.values()
   }
 
-  #providerFor(destination: DestinationName): Provider | null {
+  /** The provider whose limits a destination shares; null for none. */
+  providerOf(destination: DestinationName): Provider | null {
     if (this.#policies().providers.size === 0) return null
     const { provider } = this.#policies().for(destination)
     return provider === null ? null : this.provider(provider)

@@ -109,11 +109,12 @@ export class DueQueue {
     try {
       const recipientLimit = destination.settings.destination_recipient_limit
       const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit, from })
-      if (answer.nextDueAt !== null) destination.expect(answer.nextDueAt)
+      // The destination may have left memory and be here again.
+      if (answer.nextDueAt !== null) this.expect(destination.name, answer.nextDueAt)
       requests = answer.requests
     } catch (error) {
       // The claim is repeated when the store has recovered.
-      destination.expect(from ?? now)
+      this.expect(destination.name, from ?? now)
       storeHealth.failed(error)
     }
     destination.endClaim()

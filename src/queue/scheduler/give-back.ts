@@ -48,7 +48,7 @@ export class GiveBack {
     }
     for (const { message, recipients } of requests) {
       // A flush has made the recipient due, at a time that is not known here.
-      for (const { flushed, dueAt } of recipients) destination.expect(flushed ? Math.min(dueAt, message.arrivedAt) : dueAt)
+      for (const { flushed, dueAt } of recipients) due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt)
       returned(message)
     }
     due.schedule(destination)

@@ -1,11 +1,12 @@
 /**
  * Changes of providers: which destinations belong to them, and which reply rules apply. Both are committed, so that they survive a
- * restart. Suspensions and limits by rules end by themselves, at the latest at the next start after their end.
+ * restart. Suspensions and limits by rules end by themselves, at the latest at the next start after their end, and with their rules.
  */
 import { nameOfProvider, type ProviderDirectory } from '../../config/provider-directory.ts'
+import { actionText } from '../../config/values/provider-table.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
-import { ruleLabel, type RuleEffect } from '../../store/provider-state.ts'
+import { ruleLabel, withoutSuspensions, type ProviderRecord, type RuleEffect } from '../../store/provider-state.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import { MINUTE, type Clock, type Duration } from '../../system/clock.ts'
@@ -14,6 +15,7 @@ import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { TaskSet } from '../../system/task-set.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Destination } from './destination.ts'
+import { ANOTHER_NODE } from './destination-control.ts'
 import type { DestinationTable, RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Provider } from './provider.ts'
@@ -27,6 +29,8 @@ export interface ProviderControlDeps {
   readonly events: Events
   readonly storeHealth: StoreHealth
   readonly directory: ProviderDirectory
+  /** False when the store fills the directory, as the store of a shared queue does. */
+  readonly fillsDirectory: boolean
   readonly table: DestinationTable
   readonly due: DueQueue
   readonly tasks: TaskSet
@@ -46,20 +50,26 @@ export class ProviderControl {
   readonly #changedAt = new Map<DestinationName, Duration>()
   /** Destinations whose provider is being changed. */
   readonly #changing = new Set<DestinationName>()
+  /** Number of saves in progress, by provider. */
+  readonly #saves = new Map<Provider, number>()
   /** Fires at the earliest end of an effect. */
   readonly #ends: EarliestAlarm
 
   constructor(deps: ProviderControlDeps) {
     this.#deps = deps
-    this.#ends = new EarliestAlarm(deps.clock, () => this.#endEffects())
+    this.#ends = new EarliestAlarm(deps.clock, () => this.refresh())
   }
 
-  /** Loads what was saved before the restart, or by the last owner. */
-  async recall(): Promise<void> {
-    const { store, directory, table } = this.#deps
-    for (const { destination, provider } of await store.providerMembers()) directory.set(destination, provider)
-    for (const { provider, effects } of await store.providers()) table.provider(provider).apply(effects)
-    this.#endEffects()
+  /**
+   * Loads what was saved before the restart, or by the last owner, for the providers whose names are `wanted`. The caller ends what is over
+   * (`refresh`) when this node schedules them.
+   */
+  async recall(wanted: (name: DestinationName) => boolean = () => true): Promise<void> {
+    const { store, directory, fillsDirectory, table } = this.#deps
+    if (fillsDirectory) directory.replace(await store.providerMembers())
+    const saved = new Map((await store.providers()).map(({ provider, effects }) => [provider, effects]))
+    for (const name of new Set([...saved.keys(), ...Array.from(table.providers, (one) => one.name)]))
+      if (wanted(nameOfProvider(name))) table.provider(name).apply(saved.get(name) ?? [])
   }
 
   stop(): void {
@@ -93,11 +103,11 @@ export class ProviderControl {
   }
 
   async #change(destination: Destination, provider: string | null): Promise<void> {
-    const { store, storeHealth, directory, events, shards, scheduler } = this.#deps
+    const { store, storeHealth, directory, fillsDirectory, events, shards, scheduler } = this.#deps
     const { name } = destination
     await shards.rejoin(destination, async () => {
       await storeHealth.retryUntilCommitted(() => store.joinProvider(name, provider))
-      directory.set(name, provider)
+      if (fillsDirectory) directory.set(name, provider)
     })
     const what = provider === null ? 'belongs to no provider any more' : `belongs to provider ${provider}`
     events.emit({ kind: 'note', level: 'info', text: `destination ${name}: ${what}, by its mail exchangers` })
@@ -123,21 +133,44 @@ export class ProviderControl {
     for (const effect of begun) this.#report(provider, effect)
   }
 
-  /** Ends the suspension of a provider by order of an operator. Returns false when none of its rules has suspended it. */
-  resume(provider: Provider, by: string): boolean {
-    if (provider.suspension === null) return false
-    this.#apply(
-      provider,
-      provider.effects.filter(({ action }) => action.kind !== 'suspend'),
-    )
-    this.#deps.events.emit({ kind: 'note', level: 'info', text: `provider ${provider.name}: resumed by ${by}` })
-    return true
+  /**
+   * Ends the suspension of a provider by order of an operator; resolves when that is committed. Rejects with StoreUnavailable, without
+   * effect, when the commit fails.
+   */
+  async resume(provider: Provider, by: string): Promise<void> {
+    if (provider.suspension === null) return
+    await this.#deps.store.saveProvider({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
+    this.#resumed(provider, by)
+  }
+
+  /** Applies the order of an operator at another node to end a suspension. The record may have overwritten a newer one, so it is saved again. */
+  received({ provider }: ProviderRecord): void {
+    this.#resumed(this.#deps.table.provider(provider), ANOTHER_NODE)
+  }
+
+  /** Applies such orders, which may have been missed, to the providers whose names are `wanted`. */
+  async compare(wanted: (name: DestinationName) => boolean): Promise<void> {
+    const { store, table } = this.#deps
+    const isSaved = (provider: Provider): boolean => provider.suspension !== null && !this.#saves.has(provider)
+    const suspended = [...table.providers].filter((provider) => isSaved(provider) && wanted(nameOfProvider(provider.name)))
+    if (suspended.length === 0) return
+    const saved = new Map((await store.providers()).map(({ provider, effects }) => [provider, effects]))
+    for (const provider of suspended) {
+      const effects = saved.get(provider.name) ?? []
+      if (withoutSuspensions(effects).length === effects.length) this.#resumed(provider, ANOTHER_NODE)
+    }
+  }
+
+  #resumed(provider: Provider, by: string): void {
+    if (provider.suspension !== null)
+      this.#deps.events.emit({ kind: 'note', level: 'info', text: `provider ${provider.name}: resumed by ${by}` })
+    this.#apply(provider, withoutSuspensions(provider.effects))
   }
 
   #report({ name }: Provider, { rule, action, until, reply }: RuleEffect): void {
     const { store, storeHealth, clock, events, tasks } = this.#deps
     const at = clock.now()
-    const effect = `${effectText(action)} for ${formatDuration(until - at)}`
+    const effect = `${actionText(action)} for ${formatDuration(until - at)}`
     events.emit({ kind: 'note', level: 'warning', text: `provider ${name}: ${effect} by rule ${rule}: ${reply}` })
     const record = { at, who: ruleLabel(name, rule), action: action.kind, arguments: `provider ${name}: ${effect}: ${reply}` }
     tasks.add(storeHealth.retryUntilCommitted(() => store.audit({ ...record, changed: 0 })).then(() => undefined))
@@ -145,12 +178,10 @@ export class ProviderControl {
 
   /** Applies effects to the destinations in memory, and saves them. */
   #apply(provider: Provider, effects: readonly RuleEffect[]): void {
-    const { table, due, tasks, store, storeHealth, scheduler } = this.#deps
+    const { table, due, tasks, scheduler } = this.#deps
     provider.apply(effects)
-    const record = provider.record()
-    // The state of a provider whose shard another node has taken is that node's.
-    if (scheduler.schedules(nameOfProvider(provider.name))) tasks.add(storeHealth.retryUntilCommitted(() => store.saveProvider(record)))
-    for (const { until } of record.effects) this.#ends.expect(until)
+    tasks.add(this.#save(provider))
+    for (const { until } of effects) this.#ends.expect(until)
     for (const destination of table.all) {
       if (destination.provider !== provider) continue
       if (provider.suspension !== null) tasks.add(scheduler.giveBackWaiting(destination))
@@ -159,26 +190,43 @@ export class ProviderControl {
     scheduler.dispatch()
   }
 
-  /** Ends the effects whose time has come, and sets the alarm for the next end. */
-  #endEffects(): void {
-    const { clock, table } = this.#deps
+  /** Saves what applies at each try, so that a repeated one overwrites no newer state. */
+  async #save(provider: Provider): Promise<void> {
+    const { store, storeHealth, scheduler } = this.#deps
+    this.#saves.set(provider, (this.#saves.get(provider) ?? 0) + 1)
+    try {
+      await storeHealth.retryUntilCommitted(async () => {
+        // The state of a provider whose shard another node has taken is that node's.
+        if (scheduler.schedules(nameOfProvider(provider.name))) await store.saveProvider(provider.record())
+      })
+    } finally {
+      const left = (this.#saves.get(provider) ?? 0) - 1
+      if (left > 0) this.#saves.set(provider, left)
+      else this.#saves.delete(provider)
+    }
+  }
+
+  /** Ends the effects whose time has come or whose rule is gone, of providers that this node schedules, and sets the alarm for the next end. */
+  refresh(): void {
+    const { clock, table, scheduler } = this.#deps
     const now = clock.now()
     for (const provider of table.providers) {
-      const left = provider.effects.filter(({ until }) => until > now)
+      if (!scheduler.schedules(nameOfProvider(provider.name))) continue
+      const rules = new Set(provider.table?.rules.map(({ name }) => name))
+      const left = provider.effects.filter(({ until, rule }) => until > now && rules.has(rule))
       if (left.length < provider.effects.length) this.#apply(provider, left)
       for (const { until } of left) this.#ends.expect(until)
     }
   }
 }
 
-/** For example `at most 10 a minute`. */
-export function effectText(action: RuleEffect['action']): string {
-  switch (action.kind) {
-    case 'suspend':
-      return 'suspended'
-    case 'rate':
-      return `at most ${action.perMinute} a minute`
-    case 'concurrency':
-      return `at most ${action.limit} at once`
-  }
+/**
+ * Ends the suspension of a provider that another process schedules, or none; null for no provider. The store tells its scheduler, or
+ * the next one loads it.
+ */
+export async function endSavedSuspension(store: Pick<QueueStore, 'providers' | 'saveProvider'>, provider: string | null): Promise<void> {
+  if (provider === null) return
+  const effects = (await store.providers()).find((one) => one.provider === provider)?.effects ?? []
+  const left = withoutSuspensions(effects)
+  if (left.length < effects.length) await store.saveProvider({ provider, effects: left })
 }

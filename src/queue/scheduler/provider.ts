@@ -139,11 +139,10 @@ export class Provider {
 
   // --- effects of rules
 
-  /** Sets the rules that apply; one that the table no longer has is ignored. */
+  /** Sets the rules that apply. */
   apply(effects: readonly RuleEffect[]): void {
-    const rules = new Set(this.table?.rules.map(({ name }) => name))
-    this.#effects = effects.filter(({ rule }) => rules.has(rule))
-    const suspending = this.#effects.find(({ action }) => action.kind === 'suspend')
+    this.#effects = effects
+    const suspending = effects.find(({ action }) => action.kind === 'suspend')
     this.#suspension =
       suspending === undefined ? null : { by: ruleLabel(this.name, suspending.rule), until: suspending.until, reason: suspending.reply }
   }

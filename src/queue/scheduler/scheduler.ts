@@ -7,7 +7,7 @@
  */
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
-import type { ProviderDirectory } from '../../config/provider-directory.ts'
+import { nameOfProvider, type ProviderDirectory } from '../../config/provider-directory.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
@@ -31,7 +31,7 @@ import { ForcedExpiry } from './forced-expiry.ts'
 import { GiveBack } from './give-back.ts'
 import { earliestDue } from './lifecycle.ts'
 import { PoisonRetry } from './poison-retry.ts'
-import { ProviderControl } from './provider-control.ts'
+import { endSavedSuspension, ProviderControl } from './provider-control.ts'
 import { RateDelays } from './rate-delays.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
 import { ShardTransfer } from './shard-transfer.ts'
@@ -48,8 +48,10 @@ export interface SchedulerDeps {
   readonly membership: Membership
   readonly limits: () => ActiveLimits
   readonly policies: () => DestinationPolicies
-  /** Providers of destinations, from which `policies` chooses settings. The scheduler fills it. */
+  /** Providers of destinations, from which `policies` chooses settings. */
   readonly providers: ProviderDirectory
+  /** True when the scheduler fills `providers`; false when the store does, as that of a shared queue. */
+  readonly fillsProviders: boolean
   readonly notices: () => NoticeSettings
   /** Returns a number in [0, 1) that depends only on the name; see Random.draw. */
   readonly draw: (key: string) => number
@@ -104,8 +106,19 @@ export class Scheduler {
     const loops = { ...loop, due: this.#due, expiry: this.#expiry }
     this.#giveBack = new GiveBack({ ...loops, events, returned: (message) => this.#reportAtRest(message) })
     this.#control = new DestinationControl({ ...loops, events, recorder })
-    this.#shards = new ShardTransfer({ ...loops, membership, control: this.#control, recallProviders: () => this.#providers.recall() })
-    this.#providers = new ProviderControl({ ...loops, events, directory: deps.providers, shards: this.#shards })
+    this.#shards = new ShardTransfer({
+      ...loops,
+      membership,
+      control: this.#control,
+      recallProviders: (wanted) => this.#providers.recall(wanted),
+    })
+    this.#providers = new ProviderControl({
+      ...loops,
+      events,
+      directory: deps.providers,
+      fillsDirectory: deps.fillsProviders,
+      shards: this.#shards,
+    })
     storeHealth.onRecovery(() => this.resumeWork())
   }
 
@@ -115,6 +128,7 @@ export class Scheduler {
    */
   async start(): Promise<void> {
     await this.#providers.recall()
+    this.#providers.refresh()
     await this.#control.recall()
     for (const { destination, dueAt } of await this.#deps.store.destinationsDue()) this.#due.expect(destination, dueAt)
     this.#started = true
@@ -292,7 +306,8 @@ export class Scheduler {
     if (unread.length > 0) await this.#returnUnbegun(running, unread)
     const due = earliestDue(settlement)
     if (due === null) return
-    destination.expect(due)
+    // The destination may have left memory and be here again.
+    this.#due.expect(destination.name, due)
     for (const recipient of job.request.recipients) this.#expiry.expect(recipient.expiresAt)
   }
 
@@ -379,14 +394,16 @@ export class Scheduler {
     await this.#expiry.run()
   }
 
+  /** Ends a suspension of a destination, and that of its provider by a rule. */
   async resume(name: DestinationName, by: string): Promise<void> {
     await this.#shards.loaded(name)
     if (!this.#shards.schedules(name)) {
-      const happened = this.#deps.recorder.of({ kind: 'resumed', destination: name, by })
-      return this.#deps.store.saveDestination(ordered(name, null), happened)
+      const { store, recorder, providers } = this.#deps
+      await endSavedSuspension(store, providers.of(name))
+      return store.saveDestination(ordered(name, null), recorder.of({ kind: 'resumed', destination: name, by }))
     }
-    const provider = this.#table.known(name)?.provider ?? null
-    if (provider !== null) this.#providers.resume(provider, by)
+    const provider = this.#table.providerOf(name)
+    if (provider !== null) await this.#providers.resume(provider, by)
     await this.#control.resume(name, by)
   }
 
@@ -396,6 +413,7 @@ export class Scheduler {
   async takeShards(shards: readonly Shard[]): Promise<void> {
     if (this.#stopping) return
     await this.#shards.take(shards)
+    this.#providers.refresh()
     this.#poisonRetry.start()
     this.#tasks.add(this.#expiry.run())
     this.#dispatch()
@@ -415,13 +433,14 @@ export class Scheduler {
     const { storeHealth } = this.#deps
     const read = async () => {
       await this.#control.compare((name) => this.#shards.schedules(name))
+      await this.#providers.compare((name) => this.#shards.schedules(name))
       await this.scan()
     }
     this.#tasks.add(storeHealth.retryUntilCommitted(read))
   }
 
   /** Applies changes that other nodes made. */
-  arrived({ due, destinations }: Arrivals): void {
+  arrived({ due, destinations, providers }: Arrivals): void {
     const { clock, storeHealth } = this.#deps
     if (due.length > 0) {
       // The mail may be past its lifetime. One check a second is enough.
@@ -439,12 +458,15 @@ export class Scheduler {
       if (!this.#shards.schedules(record.name)) continue
       this.#tasks.add(storeHealth.retryUntilCommitted(() => this.#control.received(record)).then(() => this.#expiry.run()))
     }
+    for (const record of providers) if (this.#shards.schedules(nameOfProvider(record.provider))) this.#providers.received(record)
   }
 
   // --- maintenance
 
-  /** Applies changed settings. They may allow more deliveries, which are started. */
+  /** Applies changed settings. They may allow more deliveries, which are started. What rules did ends with them. */
   reconfigure(): void {
+    this.#providers.refresh()
+    this.#due.scheduleAll()
     this.#dispatch()
   }
 

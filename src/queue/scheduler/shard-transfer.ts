@@ -22,7 +22,7 @@ export interface ShardTransferDeps {
   readonly table: DestinationTable
   readonly due: DueQueue
   readonly control: DestinationControl
-  readonly recallProviders: () => Promise<void>
+  readonly recallProviders: (wanted: (name: DestinationName) => boolean) => Promise<void>
   readonly scheduler: Pick<SchedulerPort, 'giveBackWaiting'>
 }
 
@@ -61,7 +61,7 @@ export class ShardTransfer {
     const isTaken = this.#within(shards)
     for (const shard of shards) this.#loading.add(shard)
     for (const destination of this.#among(isTaken)) if (destination.isSettled) table.forget(destination)
-    await storeHealth.retryUntilCommitted(recallProviders)
+    await storeHealth.retryUntilCommitted(() => recallProviders(isTaken))
     await storeHealth.retryUntilCommitted(() => control.recall(isTaken))
     // Mail that is queued from now on is scheduled as it comes, so the list of all mail is read after this.
     for (const shard of shards) this.#loading.delete(shard)
@@ -82,13 +82,14 @@ export class ShardTransfer {
 
   /**
    * Gives the waiting mail of a destination back and waits for its deliveries, at most PATIENCE. Then makes a change after which another node
-   * may schedule the destination, and schedules the mail again where it is due here.
+   * may schedule the destination. Where this node still does, its state stays and the mail is scheduled again.
    */
   async rejoin(destination: Destination, change: () => Promise<void>): Promise<void> {
     const { storeHealth, table, due } = this.#deps
     await this.#giveBackAll([destination])
     if (!storeHealth.abandoned.aborted) await change()
     table.forget(destination)
+    if (this.schedules(destination.name)) table.get(destination.name).recall(destination.record())
     if (destination.nextDueAt !== null) due.expect(destination.name, destination.nextDueAt)
   }
 

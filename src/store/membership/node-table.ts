@@ -8,6 +8,7 @@
  */
 import type { MessageId, OwnerId } from '../../mail/message.ts'
 import type { Duration, Instant } from '../../system/clock.ts'
+import type { ProviderRecord } from '../provider-state.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import type { Shard } from './shards.ts'
 
@@ -64,9 +65,11 @@ export interface Arrivals {
   readonly notices: readonly MessageId[]
   /** States of own destinations that other nodes saved, because an operator suspended or resumed the destination there. */
   readonly destinations: readonly DestinationRecord[]
+  /** States of own providers that other nodes saved, because an operator ended a suspension by a rule there. */
+  readonly providers: readonly ProviderRecord[]
 }
 
-export const NO_ARRIVALS: Arrivals = { due: [], notices: [], destinations: [] }
+export const NO_ARRIVALS: Arrivals = { due: [], notices: [], destinations: [], providers: [] }
 
 /** Result of a takeover. */
 export interface Takeover {

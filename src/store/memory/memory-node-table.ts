@@ -8,7 +8,7 @@ import { SHARDS, type Shard } from '../membership/shards.ts'
 import { Fenced, type QueueStore } from '../queue-store.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { openShared } from './memory-store.ts'
-import type { HeldNode, HeldRecipient, MemoryQueue } from './queue-state.ts'
+import { membersOf, type HeldNode, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { removeOwner } from './recovery.ts'
 
 export interface JoiningNode {
@@ -16,7 +16,7 @@ export interface JoiningNode {
   readonly program?: string | undefined
   readonly settings?: string | undefined
   readonly draining?: boolean | undefined
-  /** Providers of destinations, which arrivals refresh. */
+  /** Providers of destinations, which arrivals and own changes refresh. */
   readonly providers?: ProviderDirectory | undefined
   /** Clock of the database. */
   readonly now: () => Instant
@@ -29,7 +29,8 @@ export function joinMemoryQueue(
 ): { readonly store: QueueStore; readonly reader: QueueReader; readonly nodes: NodeTable } {
   const id = ++queue.openings
   queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, beatAt: now(), joinedAt: now(), hint: () => undefined })
-  return { ...openShared(queue, id), nodes: new MemoryNodeTable(queue, id, { now, providers }) }
+  const shared = openShared(queue, id, () => providers?.replace(membersOf(queue)))
+  return { ...shared, nodes: new MemoryNodeTable(queue, id, { now, providers }) }
 }
 
 class MemoryNodeTable implements NodeTable {
@@ -79,7 +80,7 @@ class MemoryNodeTable implements NodeTable {
 
   async arrivals(): Promise<Arrivals> {
     const { id } = this.#own()
-    for (const [destination, provider] of this.#queue.providerMembers) this.#providers?.set(destination, provider)
+    this.#providers?.replace(membersOf(this.#queue))
     const isMine = ({ shard }: { readonly shard: Shard }) => this.#queue.shards[shard] === id
     const mine = this.#queue.arrivals.filter(isMine)
     if (mine.length === 0) return NO_ARRIVALS
@@ -88,6 +89,7 @@ class MemoryNodeTable implements NodeTable {
       due: mine.flatMap((one) => (one.kind === 'due' ? [one.of] : [])),
       notices: mine.flatMap((one) => (one.kind === 'notices' ? [one.of] : [])),
       destinations: mine.flatMap((one) => (one.kind === 'destinations' ? [one.of] : [])),
+      providers: mine.flatMap((one) => (one.kind === 'providers' ? [one.of] : [])),
     }
   }
 

@@ -86,6 +86,7 @@ export class MemoryRecords extends MemoryEvents {
     if (waiting.length > 0) this.#owner.due({ destination, dueAt: Math.min(...waiting), revive: false })
     const record = this.#queue.destinations.get(destination)
     if (record !== undefined) this.#owner.destination(record)
+    this.#owner.joined()
   }
 
   async providerMembers() {
@@ -95,6 +96,7 @@ export class MemoryRecords extends MemoryEvents {
   async saveProvider(record: ProviderRecord): Promise<void> {
     if (record.effects.length === 0) this.#queue.providers.delete(record.provider)
     else this.#queue.providers.set(record.provider, record)
+    this.#owner.provider(record)
   }
 
   async providers() {

@@ -73,8 +73,11 @@ export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
 }
 
 /** Opens a queue for one of several nodes, which has joined it. */
-export const openShared = (queue: MemoryQueue, node: OwnerId): { readonly store: QueueStore; readonly reader: QueueReader } =>
-  openFor(queue, new QueueOwner(queue, node, 'shared'))
+export const openShared = (
+  queue: MemoryQueue,
+  node: OwnerId,
+  joined: () => void = () => undefined,
+): { readonly store: QueueStore; readonly reader: QueueReader } => openFor(queue, new QueueOwner(queue, node, 'shared', joined))
 
 function openFor(queue: MemoryQueue, owner: QueueOwner): { readonly store: QueueStore; readonly reader: QueueReader } {
   return { store: fenced(new MemoryStore(queue, owner), owner), reader: directReader(new MemoryReader(queue)) }

@@ -3,19 +3,24 @@
  * is the only one.
  */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
+import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { DueArrival } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
+import type { ProviderRecord } from '../provider-state.ts'
 import type { DestinationRecord, RecipientsElsewhere } from '../queue-store.ts'
 import { isLive } from '../../mail/message.ts'
 import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 
 export class QueueOwner {
   readonly id: OwnerId
+  /** Called after a change of the provider of a destination. */
+  readonly joined: () => void
   readonly #queue: MemoryQueue
   readonly #isSole: boolean
 
-  constructor(queue: MemoryQueue, id: OwnerId, sharing: 'sole' | 'shared') {
+  constructor(queue: MemoryQueue, id: OwnerId, sharing: 'sole' | 'shared', joined: () => void = () => undefined) {
+    this.joined = joined
     this.id = id
     this.#queue = queue
     this.#isSole = sharing === 'sole'
@@ -75,6 +80,11 @@ export class QueueOwner {
 
   destination(record: DestinationRecord): void {
     if (!this.owns(record.name)) this.#send({ shard: this.shardOf(record.name), kind: 'destinations', of: record })
+  }
+
+  provider(record: ProviderRecord): void {
+    const name = nameOfProvider(record.provider)
+    if (!this.owns(name)) this.#send({ shard: this.shardOf(name), kind: 'providers', of: record })
   }
 
   #send(arrival: Arrival): void {

@@ -5,6 +5,7 @@
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import { NO_ARRIVALS, type Arrivals } from '../membership/node-table.ts'
+import type { ProviderRecord } from '../provider-state.ts'
 import type { DestinationRecord } from '../queue-store.ts'
 import { texts } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
@@ -21,7 +22,7 @@ type ArrivalRow = Place &
   (
     | { readonly kind: 'due'; readonly destination: DestinationName; readonly dueAt: Instant; readonly revive: boolean }
     | { readonly kind: 'notices'; readonly message: MessageId }
-    | { readonly kind: 'destinations'; readonly record: string }
+    | { readonly kind: 'destinations' | 'providers'; readonly record: string }
   )
 
 /** Arrivals of one node. */
@@ -42,6 +43,7 @@ export class ArrivalQueue {
       due: rows.flatMap((row) => (row.kind === 'due' ? [{ destination: row.destination, dueAt: row.dueAt, revive: row.revive }] : [])),
       notices: rows.flatMap((row) => (row.kind === 'notices' ? [row.message] : [])),
       destinations: rows.flatMap((row) => (row.kind === 'destinations' ? [JSON.parse(row.record) as DestinationRecord] : [])),
+      providers: rows.flatMap((row) => (row.kind === 'providers' ? [JSON.parse(row.record) as ProviderRecord] : [])),
     }
   }
 

@@ -106,6 +106,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     const members = new ProviderMembers({
       node,
       clock,
+      keys,
       wake,
       session: new LastingSession({ terms: { url, durability, application: `deferd ${node} p` }, clock, limit: LIMIT }),
     })

@@ -11,7 +11,7 @@ import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { ProviderMembers } from './provider-members.ts'
-import { providerMembers, providerRecords, saveProvider } from './provider-rows.ts'
+import { providerMembers, providerRecords, providerWriter } from './provider-rows.ts'
 import { claimTlsReport, endTlsReport, keepTlsResults, pruneTlsReports, tlsReportsDue, tlsResults } from './tls-report-rows.ts'
 import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './writing/sts-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
@@ -119,6 +119,7 @@ function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, le
     outcomes: new Outcomes(node, leases),
     noticesDue: new NoticesDue(node, intake),
     housekeeping: new Housekeeping({ terms, name, operating, audit }),
+    saveProvider: providerWriter(node),
   }
 }
 
@@ -136,6 +137,7 @@ const writersOf = ({
   claims,
   outgoing,
   incoming,
+  saveProvider,
 }: Parts): Writers =>
   ({
     nextIds: housekeeping.nextIds,

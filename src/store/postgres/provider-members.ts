@@ -6,12 +6,12 @@
 import { DatabaseError } from 'pg'
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
 import { sleep, type Clock, type Duration } from '../../system/clock.ts'
-import type { KeyChange } from '../membership/shard-keys.ts'
-import { shardUnder } from '../membership/shard-keys.ts'
+import { shardUnder, type KeyChange, type ShardKeys } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
 import { Fenced } from '../queue-store.ts'
 import { texts } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
+import { refreshKeys } from './session/key-changes.ts'
 import type { LastingSession } from './session/lasting-session.ts'
 import * as sql from './provider-queries.ts'
 import { toDestination, type DestinationRow } from './writing/rows.ts'
@@ -24,6 +24,8 @@ export interface ProviderMembersDeps {
   readonly node: OwnerId
   readonly clock: Clock
   readonly session: LastingSession
+  /** Shards of destinations, as this node knows them. They have a change before `join` resolves. */
+  readonly keys: ShardKeys
   /** Called after a commit with shards whose owners find messages. */
   readonly wake: (shards: readonly Shard[]) => void
 }
@@ -98,6 +100,7 @@ export class ProviderMembers {
       shards.push(to)
     }
     await connection.command('commit')
+    await refreshKeys(connection, this.#deps.node, this.#deps.keys)
     return shards
   }
 }

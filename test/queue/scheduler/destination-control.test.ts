@@ -41,6 +41,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
     limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
     policies: () => policies,
     providers: new ProviderDirectory(),
+    fillsProviders: true,
     notices: () => notices,
     draw: () => 0,
     noticeDue: () => undefined,

@@ -1,21 +1,23 @@
 /** A scheduler of one node among several: shards come and go, in virtual time. */
 import { idleRecorder } from '../../support/idle-recorder.ts'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { noticeSettings } from '../../../src/bounce/notice-writer.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
-import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
-import { defaultConfig } from '../../../src/config/load.ts'
+import { nameOfProvider, ProviderDirectory } from '../../../src/config/provider-directory.ts'
+import { configFrom, defaultConfig } from '../../../src/config/load.ts'
 import type { Delivery, DeliveryOptions } from '../../../src/delivery/delivery-agent.ts'
 import { recipientId, type DeliveryRequest, type MessageId } from '../../../src/mail/message.ts'
+import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
-import { Fenced, type DestinationRecord } from '../../../src/store/queue-store.ts'
+import type { RuleEffect } from '../../../src/store/provider-state.ts'
+import { Fenced, StoreUnavailable, type DestinationRecord } from '../../../src/store/queue-store.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
-import { SECOND } from '../../../src/system/clock.ts'
+import { HOUR, MINUTE, SECOND } from '../../../src/system/clock.ts'
 import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
 import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
 import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
@@ -23,7 +25,6 @@ import { BUSY, claim, delivered, first, messagesIn, OK, queue, settleOne, T0 } f
 
 const { config, written } = defaultConfig('relay.example')
 const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
-const policies = new DestinationPolicies(config)
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 const FAR = shardOf('far.example')
 /** A shard without mail. */
@@ -36,8 +37,17 @@ const SUSPENDED: DestinationRecord = {
   siteStatus: null,
 }
 
+interface Setting {
+  /** Called when the store has become unavailable. */
+  readonly failed?: (why: string) => void
+  /** The `[provider.NAME]` tables. */
+  readonly providers?: Readonly<Record<string, unknown>>
+}
+
 /** A scheduler without shards, and another node that owns all of them. The test ends the deliveries. */
-async function twoNodes(failed: (why: string) => void = expect.unreachable) {
+async function twoNodes({ failed = expect.unreachable, providers: tables = {} }: Setting = {}) {
+  const providers = new ProviderDirectory()
+  const policies = new DestinationPolicies(configFrom({ provider: tables }, 'relay.example').config, providers)
   const clock = new VirtualClock({ startsAt: T0 })
   const driver = new TimeDriver(clock, {})
   const shared = emptyQueue()
@@ -74,7 +84,8 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
     },
     limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
     policies: () => policies,
-    providers: new ProviderDirectory(),
+    providers,
+    fillsProviders: false,
     notices: () => notices,
     draw: () => 0,
     noticeDue: () => undefined,
@@ -107,6 +118,8 @@ async function twoNodes(failed: (why: string) => void = expect.unreachable) {
     ...own,
     other,
     scheduler,
+    clock,
+    providers,
     storeHealth,
     membership,
     deliveries,
@@ -267,7 +280,7 @@ test('orders of an operator at another node are applied by the owner', async () 
 
 test('an order for a destination whose saved state is being loaded ends with the store', async () => {
   const failures: string[] = []
-  const { nodes, other, scheduler, storeHealth, membership, advance } = await twoNodes((why) => failures.push(why))
+  const { nodes, other, scheduler, storeHealth, membership, advance } = await twoNodes({ failed: (why) => failures.push(why) })
   expect(await other.nodes.takeOver(nodes.me, 0)).toMatchObject({ leases: 0 })
   membership.held = true
   const taken = expect(scheduler.takeShards([FAR])).rejects.toThrow(Fenced)
@@ -322,7 +335,7 @@ test('mail whose delivery has not begun when the lease ends is given back, and i
 
 test('mail whose delivery has not begun when another node takes this one over stays with that node', async () => {
   const failures: string[] = []
-  const { nodes, other, storeHealth, membership, take, deliveries, advance } = await twoNodes((why) => failures.push(why))
+  const { nodes, other, storeHealth, membership, take, deliveries, advance } = await twoNodes({ failed: (why) => failures.push(why) })
   const id = await queue(other.store)
   await take()
   await other.nodes.takeOver(nodes.me, 0)
@@ -351,4 +364,155 @@ test('orders and mail of other nodes that were missed are found', async () => {
   scheduler.missed()
   await advance(0)
   expect([scheduler.isClosed('far.example'), tried()]).toEqual([false, [id]])
+})
+
+/** A provider whose shard is that of far.example. */
+const BIG = Array.from({ length: 100_000 }, (_, n) => `p${n}`).find((name) => shardOf(nameOfProvider(name)) === FAR) ?? ''
+const rule = { reply: 'Busy', action: 'suspend', for: '1h', name: 'busy' }
+const RULES = { [BIG]: { mx: ['.big.example'], rule: [rule, { ...rule, action: 'rate 6/min', name: 'slow', after: '2 in 1h' }] } }
+const effect = (name: 'busy' | 'slow', until = T0 + HOUR): RuleEffect => ({
+  rule: name,
+  action: name === 'busy' ? { kind: 'suspend' } : { kind: 'rate', perMinute: 6 },
+  until,
+  reply: '450 4.2.1 Busy',
+})
+
+/** Two nodes, and far.example as a destination of a provider with these effects. */
+async function withProvider(effects: readonly RuleEffect[], more: Setting = {}) {
+  const nodes = await twoNodes({ providers: RULES, ...more })
+  nodes.providers.set('far.example', BIG)
+  await nodes.other.store.saveProvider({ provider: BIG, effects })
+  const saved = async () => (await nodes.other.store.providers()).flatMap((one) => one.effects.map((of) => of.rule))
+  const isClosed = () => nodes.scheduler.isClosed('far.example')
+  return { ...nodes, saved, isClosed }
+}
+
+test('providers of a shared queue that another node has changed are not set back when a shard is taken', async () => {
+  const { other, take, providers } = await twoNodes()
+  await other.store.joinProvider('near.example', 'former')
+  providers.set('near.example', 'newer')
+  await take()
+  expect(providers.of('near.example')).toBe('newer')
+})
+
+test('the effects of rules are those that the last owner has saved', async () => {
+  const { other, take, release, advance, isClosed } = await withProvider([effect('busy')])
+  await queue(other.store)
+  await take()
+  expect(isClosed()).toBe(true)
+  release()
+  await advance(SECOND)
+  await other.store.saveProvider({ provider: BIG, effects: [] })
+  await take()
+  expect(isClosed()).toBe(false)
+})
+
+test('a shard that is taken changes no effects of other shards', async () => {
+  const { other, store, scheduler, take, deliveries, advance, isClosed } = await withProvider([effect('slow')])
+  store.saveProvider = () => new Promise(() => undefined)
+  await queue(other.store)
+  await take()
+  deliveries[0]?.end('deferred')
+  await advance(0)
+  expect(isClosed()).toBe(true)
+  await scheduler.takeShards([IDLE])
+  expect(isClosed()).toBe(true)
+})
+
+test('effects that are over, and those of rules that are gone, leave the record with the shard', async () => {
+  const gone = { ...effect('busy'), rule: 'former' }
+  const { other, take, tried, isClosed, saved, advance } = await withProvider([gone, effect('slow', T0 - 1)])
+  const id = await queue(other.store)
+  await take()
+  await advance(0)
+  expect([isClosed(), tried(), await saved()]).toEqual([false, [id], []])
+})
+
+test('an effect whose save is repeated does not overwrite a newer one', async () => {
+  const { other, store, take, deliveries, advance, saved } = await withProvider([], { failed: () => undefined })
+  const save = store.saveProvider.bind(store)
+  let tries = 0
+  store.saveProvider = (record) => (tries++ === 0 ? Promise.reject(new StoreUnavailable('full')) : save(record))
+  for (let n = 0; n < 2; n++) await queue(other.store)
+  await take()
+  for (const delivery of deliveries) delivery.end('deferred')
+  await advance(0)
+  expect(await saved()).toEqual(['busy', 'slow'])
+  await advance(2 * SECOND)
+  expect([await saved(), tries]).toEqual([['busy', 'slow'], 3])
+})
+
+test('an order that ends a suspension by a rule is answered after its commit, and has no effect without one', async () => {
+  const { store, other, scheduler, take, isClosed, saved } = await withProvider([effect('busy'), effect('slow')])
+  await queue(other.store)
+  await take()
+  const save = store.saveProvider.bind(store)
+  store.saveProvider = () => Promise.reject(new StoreUnavailable('full'))
+  await expect(scheduler.resume('far.example', 'root')).rejects.toThrow('full')
+  expect([isClosed(), await saved()]).toEqual([true, ['busy', 'slow']])
+  store.saveProvider = save
+  await scheduler.resume('far.example', 'root')
+  expect([isClosed(), await saved()]).toEqual([false, ['slow']])
+})
+
+test('an order at another node ends a suspension by a rule', async () => {
+  const { nodes, other, scheduler, take, tried, advance, seen, isClosed, saved } = await withProvider([effect('busy'), effect('slow')])
+  await other.store.joinProvider('far.example', BIG)
+  const id = await queue(other.store)
+  await take()
+  expect(isClosed()).toBe(true)
+  const control = storedScheduler(other.store, other.reader, idleRecorder)
+  await control.resume('far.example', 'root')
+  expect(await saved()).toEqual(['slow'])
+  scheduler.arrived(await nodes.arrivals())
+  await advance(MINUTE)
+  expect([isClosed(), tried(), await saved()]).toEqual([false, [id], ['slow']])
+  const text = `provider ${BIG}: resumed by an operator at another node`
+  expect(seen).toContainEqual(expect.objectContaining({ kind: 'note', text }))
+})
+
+test('an order of another node that was missed ends a suspension by a rule', async () => {
+  const { nodes, other, scheduler, take, advance, isClosed } = await withProvider([effect('busy')])
+  await other.store.joinProvider('far.example', BIG)
+  await queue(other.store)
+  await take()
+  expect(isClosed()).toBe(true)
+  await storedScheduler(other.store, other.reader, idleRecorder).resume('far.example', 'root')
+  await nodes.arrivals()
+  scheduler.missed()
+  await advance(0)
+  expect(isClosed()).toBe(false)
+})
+
+test('an order at a node that does not schedule the destination ends a suspension by a rule', async () => {
+  const { scheduler, other, saved } = await withProvider([effect('busy')])
+  await scheduler.resume('far.example', 'root')
+  expect([await saved(), (await other.nodes.arrivals()).providers]).toEqual([[], [{ provider: BIG, effects: [] }]])
+})
+
+describe('a destination whose provider is changed and which this node still schedules', () => {
+  test('stays suspended', async () => {
+    const { other, scheduler, take, deliveries, advance } = await twoNodes({ providers: RULES })
+    await queue(other.store)
+    await take()
+    await scheduler.suspend('far.example', { by: 'root', until: null, reason: null })
+    expect(deliveries[0]?.options.admits?.(BIG)).toBe(false)
+    deliveries[0]?.end('not-begun')
+    await advance(SECOND)
+    expect(scheduler.isClosed('far.example')).toBe(true)
+  })
+
+  test('is tried again when a delivery that began before has deferred mail', async () => {
+    const { other, take, deliveries, advance, tried } = await twoNodes({ providers: RULES })
+    const [id, later] = [await queue(other.store), await queue(other.store)]
+    await take()
+    expect(deliveries[0]?.options.admits?.(BIG)).toBe(false)
+    deliveries[0]?.end('not-begun')
+    await advance(11 * SECOND)
+    expect(tried()).toEqual([id, later, id])
+    deliveries[1]?.end('deferred')
+    deliveries[2]?.end()
+    await advance(10 * MINUTE)
+    expect(tried()).toEqual([id, later, id, later])
+  })
 })
