@@ -7,12 +7,14 @@
  *   npm run bench -- dkim                   signed mail beside unsigned mail
  *   npm run bench -- events                 mail with webhooks beside mail without
  *   npm run bench -- queue                  a queue with a million messages
+ *   npm run bench -- memory                 memory of a destination, a message, a connection
  *   npm run bench -- slow-disk              a disk whose sync takes 10 ms
  */
 import { existsSync } from 'node:fs'
 import { runSubject } from './bench/figures/subject.ts'
 import { DKIM } from './bench/dkim/dkim-subject.ts'
 import { EVENTS } from './bench/events/events-subject.ts'
+import { MEMORY } from './bench/memory/memory-subject.ts'
 import { UsageError } from './bench/options.ts'
 import { PAGE } from './bench/page/page-subject.ts'
 import { POSTGRES } from './bench/postgres/postgres-subject.ts'
@@ -44,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...others] = args
-  const subject = [POSTGRES, PAGE, DKIM, EVENTS, QUEUE, SLOW_DISK].find((one) => one.name === name)
+  const subject = [POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK].find((one) => one.name === name)
   return subject === undefined ? runRelays(args, { signal, say }) : runSubject(subject, others, { signal, say })
 }
 

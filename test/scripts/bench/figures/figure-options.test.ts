@@ -4,6 +4,7 @@ import { UsageError } from '../../../../scripts/bench/options.ts'
 import { DKIM } from '../../../../scripts/bench/dkim/dkim-subject.ts'
 import { EVENTS } from '../../../../scripts/bench/events/events-subject.ts'
 import { PAGE } from '../../../../scripts/bench/page/page-subject.ts'
+import { MEMORY } from '../../../../scripts/bench/memory/memory-subject.ts'
 import { POSTGRES } from '../../../../scripts/bench/postgres/postgres-subject.ts'
 import { QUEUE } from '../../../../scripts/bench/queue/queue-subject.ts'
 import { SLOW_DISK } from '../../../../scripts/bench/slow-disk/slow-disk-subject.ts'
@@ -31,7 +32,7 @@ test.each([
   expect(() => parseFigureOptions(args, PARTS)).toThrow(new UsageError(sentence))
 })
 
-test.each([POSTGRES, PAGE, DKIM, EVENTS, QUEUE, SLOW_DISK])('the usage of $name lists its parts', ({ name, about, parts }) => {
+test.each([POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK])('the usage of $name lists its parts', ({ name, about, parts }) => {
   const usage = figureUsage(name, about, parts)
   for (const part of parts) expect(usage).toContain(`  ${part.name} `)
 })
