@@ -1,6 +1,6 @@
-/** Reads the queue page by page. At most two pages are in memory: the next one is read while the caller handles one. */
+/** Reads the queue page by page. At most three pages are in memory: the next ones are read while the caller handles one. */
 import type { MessageId } from '../mail/message.ts'
-import type { ListedMessage, QueueFilter, QueueReader } from '../store/queue-reader.ts'
+import { conditionsIn, type ListedMessage, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
 
 /** Number of messages per page. Reading a page takes a transaction of about 3 ms. */
 const PAGE = 1_000
@@ -17,17 +17,19 @@ export interface ListOrder {
   readonly size?: number | undefined
 }
 
-export async function* pages(
+export async function* pages(reader: QueueReader, order: ListOrder): AsyncGenerator<readonly ListedMessage[]> {
+  const isWhole = (order.limit ?? Infinity) === Infinity && conditionsIn(order.filter).length === 0
+  const read = isWhole ? rangesOf(reader, order) : pagesInTurn(reader, order)
+  for await (const page of read) if (page.length > 0) yield page
+}
+
+/** Pages of which each begins behind the one before, so that it is requested when that one has arrived. */
+async function* pagesInTurn(
   reader: QueueReader,
   { filter, limit = Infinity, after: from = 0, through, size: most = PAGE }: ListOrder,
 ): AsyncGenerator<readonly ListedMessage[]> {
   let left = limit
-  const read = (after: MessageId, size: number): Promise<readonly ListedMessage[]> => {
-    const page = reader.list(filter, { after, through, limit: size })
-    // A caller that stops does not ask for the page.
-    page.catch(() => undefined)
-    return page
-  }
+  const read = (after: MessageId, size: number) => begun(reader.list(filter, { after, through, limit: size }))
   let size = Math.min(most, left)
   for (let reading = left > 0 ? read(from, size) : null; reading !== null;) {
     const page = await reading
@@ -35,6 +37,40 @@ export async function* pages(
     const isLast = page.length < size || left <= 0
     size = Math.min(most, left)
     reading = isLast ? null : read(page.at(-1)?.message.id ?? from, size)
-    if (page.length > 0) yield page
+    yield page
   }
+}
+
+/**
+ * Pages of all mail by ranges of ids, which are found without the messages: a page is requested before the one before it has arrived, so that
+ * a database reads the one while the client decodes the other.
+ */
+async function* rangesOf(
+  reader: QueueReader,
+  { filter, after: from = 0, through: end = Infinity, size = PAGE }: ListOrder,
+): AsyncGenerator<readonly ListedMessage[]> {
+  const list = async (after: MessageId, through: MessageId): Promise<readonly ListedMessage[]> => {
+    const page = await reader.list(filter, { after, through, limit: size + 1 })
+    // More than `size`: messages with lower ids, of other nodes, have arrived since the range was found.
+    return page.length <= size ? page : [...page, ...(await list(page.at(-1)?.message.id ?? through, through))]
+  }
+  let last = from
+  const next = async (): Promise<{ readonly page: Promise<readonly ListedMessage[]> } | null> => {
+    const through = last < end ? await reader.sliceEnd(last, size) : null
+    if (through === null || last >= end) return null
+    const page = begun(list(last, Math.min(through, end)))
+    last = through
+    return { page }
+  }
+  for (let reading = await next(); reading !== null;) {
+    const following = begun(next())
+    yield await reading.page
+    reading = await following
+  }
+}
+
+/** A caller that stops does not ask for the result. */
+function begun<T>(result: Promise<T>): Promise<T> {
+  result.catch(() => undefined)
+  return result
 }

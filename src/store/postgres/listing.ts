@@ -220,15 +220,14 @@ export class Listing {
       most === undefined ? this.#reading.query<{ name: DestinationName }>(sql.closedDestinations) : [],
     ])
     const closed = new Set(names.map(({ name }) => name))
-    const listed = rows.flatMap((row) => {
-      if (row.live === null) return []
-      const recipients = row.live
-      const queue = row.queue ?? queueOf(row, recipients, closed)
-      const recipientCount = row.live_count ?? recipients.length
-      return filter.queue === null || queue === filter.queue
-        ? [{ message: toListedMessage(row.message, row), queue, forcedExpire: row.forced_expire, recipients, recipientCount }]
-        : []
-    })
+    const listed: ListedMessage[] = []
+    for (const row of rows) {
+      if (row.live === null) continue
+      const queue = row.queue ?? queueOf(row, row.live, closed)
+      if (filter.queue !== null && queue !== filter.queue) continue
+      const [message, recipientCount] = [toListedMessage(row.message, row), row.live_count ?? row.live.length]
+      listed.push({ message, queue, forcedExpire: row.forced_expire, recipients: row.live, recipientCount })
+    }
     return { rows, listed }
   }
 }

@@ -40,7 +40,7 @@ interface RecipientLists {
 
 /** Lists without rows are null. */
 type OrNone<Lists> = { readonly [Name in keyof Lists]: Lists[Name] | null }
-type WholeRow = ListedRow & { readonly live: readonly ListedRecipient[] | null }
+type WholeRow = ListedRow & { live: ListedRecipient[] | null }
 
 const isSome = <Lists extends object>(lists: OrNone<Lists> | undefined, key: keyof Lists): lists is Lists =>
   lists !== undefined && lists[key] !== null
@@ -53,34 +53,32 @@ export async function wholePage(reading: Statements, ids: IdRange, form: ListedF
   const { text, parameters } = listedWhole(ids, form)
   const [lists] = await reading.query<OrNone<MessageLists>>(text, parameters)
   if (!isSome(lists, 'message')) return []
-  const [top, bottom] = [bigintAt(lists.message, 0), bigintAt(lists.message, bigintsIn(lists.message) - 1)]
-  const asked = reading.query<OrNone<RecipientLists>>(wholeRecipients, [Math.min(top, bottom), Math.max(top, bottom)])
+  const ends = [bigintAt(lists.message, 0), bigintAt(lists.message, bigintsIn(lists.message) - 1)]
+  const asked = reading.query<OrNone<RecipientLists>>(wholeRecipients, form.newestFirst ? ends.toReversed() : ends)
   // The messages are decoded while the server reads the recipients.
   const rows = messagesIn(lists)
   const [found] = await asked
   const live = isSome(found, 'id') ? recipientsIn(found) : []
-  return rows === null || live === null ? null : joined(rows, live, form)
+  if (rows === null || live === null) return null
+  assign(form.newestFirst ? rows.toReversed() : rows, live)
+  return rows
 }
 
-/** The messages with their recipients, which are in the order of their ids, whatever that of the messages is. */
-function joined(rows: readonly ListedRow[], live: readonly ListedRecipient[], { newestFirst }: ListedForm): readonly WholeRow[] {
+/** Gives the messages their recipients. Both are in ascending order. */
+function assign(rows: readonly WholeRow[], live: readonly ListedRecipient[]): void {
   let next = 0
-  const listed = (newestFirst ? rows.toReversed() : rows).map((row): WholeRow => {
-    const own: ListedRecipient[] = []
+  for (const row of rows)
     for (let one = live[next]; one !== undefined && messageOf(one.id) <= row.message; one = live[++next])
-      if (messageOf(one.id) === row.message) own.push(one)
-    return { ...row, live: own.length === 0 ? null : own }
-  })
-  return newestFirst ? listed.toReversed() : listed
+      if (messageOf(one.id) === row.message) (row.live ??= []).push(one)
 }
 
 /** Null for ambiguous lists. */
-function messagesIn(lists: MessageLists): readonly ListedRow[] | null {
+function messagesIn(lists: MessageLists): readonly WholeRow[] | null {
   const count = bigintsIn(lists.message)
   const [sender, placement] = [textsIn(lists.sender, count), textsIn(lists.placement, count)]
   const messageId = nullablesIn(lists.message_id, count, lists.message_id_count)
   if (sender === null || placement === null || messageId === null) return null
-  const rows: ListedRow[] = []
+  const rows: WholeRow[] = []
   for (let n = 0; n < count; n++)
     rows.push({
       message: bigintAt(lists.message, n),
@@ -92,6 +90,7 @@ function messagesIn(lists: MessageLists): readonly ListedRow[] | null {
       message_id: messageId[n]!,
       placement: placement[n]! as Placement,
       forced_expire: booleanAt(lists.forced_expire, n),
+      live: null,
     })
   return rows
 }
