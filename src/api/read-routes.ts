@@ -229,7 +229,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       path: '/destinations/:name/causes',
       role: 'viewer',
       summary: 'Causes for which mail of a destination waits',
-      about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time of the count.',
+      about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
       answers: { 200: { about: 'the causes, those with the most recipients first', shape: shapes.causes } },
       isSearch: true,
       handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),

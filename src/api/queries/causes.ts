@@ -8,12 +8,14 @@ import { assertVisible } from './destinations.ts'
 import type { Visible } from './messages.ts'
 import { wallNow, type QueueView } from './queue-view.ts'
 
-/** Age at which counted causes are counted again. */
+/** Time after the end of a count at which the causes are counted again. */
 const AGE: Duration = seconds(30)
 /** Maximum number of destinations whose causes are kept. */
 const KEPT = 64
 /** Time for which a count goes on without a client, so that a client that asks again gets its result. */
 const GOES_ON: Duration = seconds(10)
+
+type CausesView = Pick<QueueView, 'reader' | 'clock'>
 
 type CausesJson = { readonly causes: readonly ReturnType<typeof causeJson>[]; readonly as_of: number }
 
@@ -25,16 +27,21 @@ interface Client {
 /** A count that runs. */
 class CauseCount {
   readonly counted: Promise<CausesJson>
-  readonly #view: QueueView
+  readonly #view: CausesView
   readonly #end = new AbortController()
   #clients = 0
   #hasEnded = false
   /** Ends the count; null while it has clients. */
   #timer: Timer | null = null
 
-  constructor(view: QueueView, name: DestinationName) {
+  constructor(view: CausesView, name: DestinationName) {
     this.#view = view
     this.counted = this.#count(name)
+  }
+
+  /** True when the count is being ended without a result. */
+  get isEnding(): boolean {
+    return this.#end.signal.aborted
   }
 
   /** The result; undefined when `wait` is over, or when the client has left. A null `wait` has no end. */
@@ -71,11 +78,11 @@ const untilAborted = <T>(answer: Promise<T>, signal: AbortSignal): Promise<T | u
   })
 
 export class Causes {
-  readonly #view: QueueView
+  readonly #view: CausesView
   readonly #running = new Map<DestinationName, CauseCount>()
   readonly #kept = new Map<DestinationName, { readonly at: Duration; readonly causes: CausesJson }>()
 
-  constructor(view: QueueView) {
+  constructor(view: CausesView) {
     this.#view = view
   }
 
@@ -97,26 +104,27 @@ export class Causes {
     assertVisible(name, visible)
     const kept = this.#kept.get(name)
     if (kept !== undefined && this.#view.clock.monotonic() - kept.at < AGE) return kept.causes
-    return (this.#running.get(name) ?? this.#begun(name)).answer(wait, signal)
+    const running = this.#running.get(name)
+    return (running === undefined || running.isEnding ? this.#begun(name) : running).answer(wait, signal)
   }
 
   #begun(name: DestinationName): CauseCount {
-    const at = this.#view.clock.monotonic()
     const count = new CauseCount(this.#view, name)
     this.#running.set(name, count)
-    count.counted.then(
-      (causes) => {
-        this.#running.delete(name)
-        this.#keep(name, { at, causes })
-      },
-      () => this.#running.delete(name),
-    )
+    const ended = (): void => {
+      if (this.#running.get(name) === count) this.#running.delete(name)
+    }
+    count.counted.then((causes) => {
+      ended()
+      this.#keep(name, causes)
+    }, ended)
     return count
   }
 
-  #keep(name: DestinationName, result: { readonly at: Duration; readonly causes: CausesJson }): void {
+  #keep(name: DestinationName, causes: CausesJson): void {
     this.#kept.delete(name)
-    this.#kept.set(name, result)
+    // A count that takes longer than AGE is kept as well, so that a client that waited for it finds it.
+    this.#kept.set(name, { at: this.#view.clock.monotonic(), causes })
     const [oldest] = this.#kept.size > KEPT ? this.#kept.keys() : []
     if (oldest !== undefined) this.#kept.delete(oldest)
   }
