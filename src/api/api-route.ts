@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { invalid, type RequestBody } from '../http/request-body.ts'
-import type { Requester, Role } from '../http/requester.ts'
+import type { Requester, Rights, Role } from '../http/requester.ts'
 import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
 
 /** Base of all paths. */
@@ -95,9 +95,8 @@ export const viewerOf = ({
 })
 
 /** Throws Problem for a client that is limited to some destinations. */
-export function assertUnlimited({ requester }: ApiRequest<unknown, unknown>): void {
-  if (requester.destinations === null) return
-  throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${requester.destinations}`)
+export function assertUnlimited({ requester: { destinations } }: { readonly requester: Pick<Rights, 'destinations'> }): void {
+  if (destinations !== null) throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${destinations}`)
 }
 
 /** A page with the field Link of RFC 8288 for the next one. */

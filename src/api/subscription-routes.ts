@@ -1,41 +1,19 @@
 /** Routes of the API for subscriptions to events: their lag and last answers, parked events, and replays. */
 import { z } from 'zod'
-import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import type { Replayed } from '../subscriptions/subscription-changes.ts'
 import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { parkedPage, replay, replayPlan, subscription, subscriptionList, UNKNOWN_SUBSCRIPTION } from './queries/subscriptions.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import * as shapes from './values/answer-shapes.ts'
-import { CURSOR_PROBLEM } from './values/cursor.ts'
-import { durationText } from './values/message-query.ts'
+import { CURSOR_PROBLEM, positionIn } from './values/cursor.ts'
+import { replayedBy, replayRequest } from './values/replay-request.ts'
 
 const SMALL_BODY = 64 * 1024
-
-const replayShape = z
-  .strictObject({
-    events: z.enum(['waiting', 'parked', 'since']).describe('those that wait, those that the target refused, or all of some time'),
-    since: durationText.optional().describe('with `"events": "since"`: the time, such as 2h or 3d'),
-    dry_run: z.boolean().optional(),
-  })
-  .refine(({ events, since }) => (events === 'since') === (since !== undefined), {
-    path: ['since'],
-    message: 'expected with "events": "since", and only then',
-  })
-
-const replayedBy = ({ events, since }: z.output<typeof replayShape>): Replayed =>
-  events === 'since' ? { kind: 'since', ago: since ?? 0 } : { kind: events }
 
 const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => parameters['name'] ?? ''
 
 const parkedQuery = z.strictObject({ after: pageCursor, limit: pageLimit })
-
-/** Number of the event after which a page begins. */
-function positionIn(after: string | undefined): number {
-  if (after === undefined) return 0
-  if (/^\d{1,15}$/.test(after)) return Number(after)
-  throw new Problem(CURSOR_PROBLEM, 'expected `next` of the former page')
-}
 
 export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({
@@ -85,7 +63,7 @@ export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
     summary: 'Send events of a subscription now, or again',
     about:
       'As `deferd webhook replay`: enables the subscription, and sends without a wait what waits, what the target refused, or the events of some time again, with the ids that they had. With `"dry_run": true`, nothing is changed. `events` of the answer counts events of any type; those that the subscription does not select are passed over.',
-    body: jsonBody(replayShape, SMALL_BODY),
+    body: jsonBody(replayRequest, SMALL_BODY),
     example: { events: 'since', since: '2h', dry_run: true },
     answers: { 200: { about: 'what is sent, or would be', shape: shapes.replay } },
     problems: [UNKNOWN_SUBSCRIPTION],

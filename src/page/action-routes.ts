@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { assertUnlimited } from '../api/api-route.ts'
 import { destinationDetails } from '../api/queries/destinations.ts'
 import {
   auditPage,
@@ -18,7 +19,7 @@ import { idempotent } from '../api/values/idempotency.ts'
 import { durationText, conditionShape } from '../api/values/message-query.ts'
 import { askedBy, type Asked, type DirectRequest } from '../api/values/operation-request-shape.ts'
 import { planOfToken } from '../api/values/plan-token.ts'
-import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { Problem } from '../http/problem-details.ts'
 import { formBody, invalid } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
@@ -30,14 +31,12 @@ import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
 import { conditionsOf, describedFilter, filterOf, optionsOf } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
-import { requesterOf, screenAnswer, viewOf, type PageDeps } from './page-view.ts'
+import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
 
 /** Maximum size of a form. A plan names up to 50 messages. */
 const FORM_LIMIT = 256 * 1024
 /** Records of the audit log on one page. */
 const LIMIT = 50
-
-const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
 
 /** The place to which a screen leads back, if its query names one. */
 const backOf = (query: URLSearchParams): string | null => {
@@ -258,12 +257,10 @@ const auditRoute = (deps: PageDeps): Route =>
     path: '/audit',
     role: 'viewer',
     handler: async (request) => {
-      if (requesterOf(request).destinations !== null)
-        throw new Problem(HTTP_PROBLEMS.notPermitted, 'the session is limited to some destinations, and the audit log has all')
+      assertUnlimited({ requester: requesterOf(request) })
       const { query } = request
       const asked = { who: text(query, 'who'), action: text(query, 'action') }
       const before = text(query, 'before')
-      const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
       const { records, next } = await auditPage(deps.view, {
         who: orUndefined(asked.who),
         action: orUndefined(asked.action),

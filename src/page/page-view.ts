@@ -21,6 +21,11 @@ export function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requeste
   return requester
 }
 
+/** A value of a query without blanks around it; empty when absent. */
+export const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
+
+export const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
+
 /** Facts for the screen at a route's path, such as `/messages/:id`. */
 export function viewOf(
   { view }: Pick<PageDeps, 'view'>,

@@ -26,7 +26,7 @@ import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
 import { firstSenders } from './first-senders.ts'
-import { requesterOf, screenAnswer, viewOf, type PageDeps } from './page-view.ts'
+import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
 
 export interface ScreenDeps extends PageDeps {
   readonly now: Now
@@ -40,13 +40,9 @@ const FIGURES_WITHIN: Duration = 150
 /** Time after which a screen shows what it has counted so far. */
 const COUNT_WITHIN: Duration = 100
 
-const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
-
 /** The chosen value, or the first of the permitted ones. */
 const chosen = <T extends string>(query: URLSearchParams, name: string, values: readonly [T, ...T[]]): T =>
   values.find((one) => one === query.get(name)) ?? values[0]
-
-const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
 
 type ScreenRequest = RouteRequest<undefined>
 
@@ -83,7 +79,7 @@ const destinationsRoute = (deps: ScreenDeps): Route =>
         return screenAnswer(view, countingScreen('destinations', 'Destinations'))
       const order = chosen(query, 'order', ['waiting', 'name'])
       const [name, after] = [text(query, 'name'), text(query, 'after')]
-      const asked = { order, limit: LIMIT, name: name === '' ? undefined : name, after: after === '' ? undefined : after }
+      const asked = { order, limit: LIMIT, name: orUndefined(name), after: orUndefined(after) }
       const { destinations, next } = await destinationPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
       return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
     },

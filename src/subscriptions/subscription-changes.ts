@@ -39,10 +39,14 @@ export type SubscriptionRemoval = z.infer<typeof removalShape>
 export const newSecretShape = z.strictObject({ name: z.string(), secret, overlap: z.number().int().nonnegative(), who })
 export type NewSecretRequest = z.infer<typeof newSecretShape>
 
+const TIME = 'expected a time above 0, such as 30m, 2h or 1d'
+/** Time in ms before now from which events are sent again. */
+export const replayTime = z.number().int(TIME).positive(TIME)
+
 /** Events that are to be sent: those that wait, those of the last `ago` ms, or the parked ones. */
 export const replayedShape = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('waiting') }),
-  z.strictObject({ kind: z.literal('since'), ago: z.number().int().positive() }),
+  z.strictObject({ kind: z.literal('since'), ago: replayTime }),
   z.strictObject({ kind: z.literal('parked') }),
 ])
 export type Replayed = z.infer<typeof replayedShape>

@@ -23,10 +23,10 @@ export function parseExactDuration(text: string): Duration | undefined {
   return Math.round(total * 1e6) / 1e6
 }
 
-/** Parses a duration to whole milliseconds. Undefined for invalid text. */
+/** Parses a duration to whole milliseconds. Undefined for invalid text, and for more milliseconds than a number holds exactly. */
 export function parseDuration(text: string): Duration | undefined {
-  const exact = parseExactDuration(text)
-  return exact === undefined ? undefined : Math.round(exact)
+  const duration = Math.round(parseExactDuration(text) ?? Number.NaN)
+  return Number.isSafeInteger(duration) ? duration : undefined
 }
 
 /** Formats a duration in the largest unit that is exact: 300000 → `5m`, 4000000 → `4000s`, 90000 → `90s`. */

@@ -70,6 +70,12 @@ test('a replay has a dry run, its effect, and a record', async () => {
   ])
   expect((await replay({ events: 'since' })).status).toBe(422)
   expect((await replay({ events: 'waiting', since: '2h' })).status).toBe(422)
+  for (const since of ['0s', '0.1us', '99999999999999999999d']) {
+    for (const isDry of [true, false]) {
+      const { status, json } = await replay({ events: 'since', since, dry_run: isDry })
+      expect([since, status, json['detail']]).toEqual([since, 422, expect.stringContaining('/since: expected a time')])
+    }
+  }
   expect((await replay({ events: 'parked' }, 'viewer')).status).toBe(403)
   expect((await replay({ events: 'parked' }, 'limited')).status).toBe(403)
   expect((await world.api.post('/subscriptions/other/replay', { events: 'parked' }, { as: 'operator' })).status).toBe(404)

@@ -104,7 +104,13 @@ test('events of a time are sent again with their ids', async () => {
   await vi.waitFor(() => expect(taken.filter(({ path }) => path === '/takes').length).toBeGreaterThanOrEqual(2 * before.length), 5_000)
   const ids = taken.filter(({ path }) => path === '/takes').map(({ id }) => id)
   expect(ids.slice(before.length, 2 * before.length)).toEqual(before.map(({ id }) => id))
-  expect((await ask('events/takes/replay?events=since&since=x')).status).toBe(422)
+  for (const since of ['x', '0s', '99999999999999999999d']) {
+    const refused = [
+      await ask(`events/takes/replay?events=since&since=${since}`),
+      await post('events/takes/replay', `events=since&since=${since}`),
+    ]
+    expect([since, ...refused.map(({ status }) => status)]).toEqual([since, 422, 422])
+  }
 })
 
 test('a viewer looks, and replays nothing', async () => {

@@ -32,6 +32,12 @@ describe('parsing', () => {
   )
 })
 
+test('a duration beyond the numbers that are exact is no duration', () => {
+  expect(parseDuration('9007199254740991ms')).toBe(Number.MAX_SAFE_INTEGER)
+  expect(parseDuration('9007199254740992ms')).toBeUndefined()
+  expect(parseDuration('99999999999999999999d')).toBeUndefined()
+})
+
 describe('exact text', () => {
   test.each([
     [0, '0s'],

@@ -28,6 +28,16 @@ export function cursorPosition(text: string, conditions: unknown): readonly (num
   throw new Problem(CURSOR_PROBLEM, 'the cursor does not belong to these conditions: begin with the first page')
 }
 
+/** A whole number in the text of a query; null for other text. */
+export const numberIn = (text: string): number | null => (/^\d{1,15}$/.test(text) ? Number(text) : null)
+
+/** Number of the event after which a page begins; 0 without a cursor. Throws Problem for other text. */
+export function positionIn(after: string | undefined): number {
+  const position = after === undefined ? 0 : numberIn(after)
+  if (position !== null) return position
+  throw new Problem(CURSOR_PROBLEM, 'expected `next` of the former page')
+}
+
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

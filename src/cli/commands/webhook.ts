@@ -1,12 +1,12 @@
 /** `deferd webhook`: subscriptions of programs to events. Those of the configuration are listed too, and can be tested and replayed. */
-import { Option, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { subscriptionJson } from '../../presentation/subscription-json.ts'
 import { grouped, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
-import { newSubscriptionShape, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
+import { newSubscriptionShape, replayTime, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
 import { webTarget } from '../../subscriptions/web-target.ts'
 import { DAY, type Duration, type Instant } from '../../system/clock.ts'
@@ -58,6 +58,13 @@ function checked(request: NewSubscriptionRequest): NewSubscriptionRequest {
   if (reading.success) return reading.data
   const [issue] = reading.error.issues
   throw new CommandError(EX.usage, maskControls(`${issue?.path.join('.') ?? 'request'}: ${issue?.message ?? 'invalid'}`))
+}
+
+/** Parses the time of --since. Throws InvalidArgumentError. */
+function sinceArgument(text: string): Duration {
+  const reading = replayTime.safeParse(durationArgument(text))
+  if (!reading.success) throw new InvalidArgumentError('Expected a time above 0, such as 30m, 2h or 1d.')
+  return reading.data
 }
 
 const PRINTED_ONCE = 'this is the only time that the secret is shown; the receiver verifies the header webhook-signature with it'
@@ -195,7 +202,7 @@ Examples:
     )
     .action((name: string, options: { readonly overlap: Duration }, command: Command) => changeSecret(shell, name, options, command))
   subcommand(parent, 'replay <name>', 'enable a subscription, and send what waits for it now')
-    .option('--since <time>', 'also events that it has had, with the ids that they had: those of 2h, of 3d', durationArgument)
+    .option('--since <time>', 'also events that it has had, with the ids that they had: those of 2h, of 3d', sinceArgument)
     .option('--parked', 'the events that the target refused')
     .action((name: string, options: ReplayOptions, command: Command) => replay(shell, name, options, command))
 }

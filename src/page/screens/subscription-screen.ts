@@ -59,6 +59,7 @@ const listed = (patterns: readonly string[], otherwise: string): string => (patt
 export function subscriptionScreen(view: View, { subscription, parked, after, replayed }: SubscriptionFacts): Screen {
   const { name, owner, to, types, destinations, senders, format, batch, why, lost, oldest_time: oldest } = subscription
   const place = subscriptionPlace(name)
+  const again = sinceForm(view, subscription)
   return {
     title: `Events of ${name}`,
     place: 'events',
@@ -98,7 +99,7 @@ export function subscriptionScreen(view: View, { subscription, parked, after, re
         empty: 'The target has refused no event.',
       })}${pager(view, place, {}, { next: parked.next, isFirst: after === '' })}`,
     )}
-    ${sinceForm(view, subscription) === null ? null : section('Send events again', sinceForm(view, subscription))}
+    ${again === null ? null : section('Send events again', again)}
     ${asCommand(['webhook', 'list', '--json'], { method: 'GET', path: `api/v1/subscriptions/${encodeURIComponent(name)}` })}`,
   }
 }

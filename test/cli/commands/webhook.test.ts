@@ -184,6 +184,7 @@ test.each([
   [['add', 'app', 'https://hooks.example/', '--types', 'nothing.*'], 64, 'unknown type of event'],
   [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, 'batch'],
   [['replay', 'app', '--parked', '--since', '1h'], 64, '--since TIME and --parked exclude each other'],
+  [['replay', 'app', '--since', '0s'], 64, 'Expected a time above 0'],
   [['replay', 'app'], 65, 'there is no subscription app'],
   [['replay', 'app', '--parked'], 65, 'there is no subscription app'],
   [['remove', 'app'], 65, 'there is no subscription app'],
