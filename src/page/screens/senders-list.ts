@@ -20,11 +20,28 @@ interface SenderCount {
   readonly messages: number
 }
 
-/** A sender as a condition of a filter. */
-const conditionOf = (sender: string): string => (sender === 'MAILER-DAEMON' ? '<>' : sender)
+/** A sender as a condition of a filter. Null when no filter selects only its mail: a `*` in a filter matches any text. */
+function conditionOf(sender: string): string | null {
+  if (sender.includes('*')) return null
+  return sender === 'MAILER-DAEMON' ? '<>' : sender
+}
 
 const ofHowMany = ({ counted, at_least: isAtLeast }: SendersValue): string =>
   `of ${isAtLeast ? `the first ${count(counted)}` : count(counted)}`
+
+/** A sender as a link to its messages, if a filter selects them. */
+function senderLink(view: View, sender: string, conditions: Query): Html {
+  const condition = conditionOf(sender)
+  const address = html`<span class="address">${sender}</span>`
+  return condition === null ? address : html`<a href="${linkTo(view, 'messages', { ...conditions, sender: condition })}">${address}</a>`
+}
+
+function operationsOn(view: View, sender: string, destination: string): Html {
+  const condition = conditionOf(sender)
+  return condition === null
+    ? html`<span class="faint">no filter selects only this sender: * matches any text</span>`
+    : selectionLinks(view, { destination, sender: condition }, `destinations/${encodeURIComponent(destination)}`)
+}
 
 /** The senders as links to their messages. `conditions` are those of the filter. */
 export function senderList(view: View, senders: SendersValue | null, conditions: Query): Html | null {
@@ -35,7 +52,7 @@ export function senderList(view: View, senders: SendersValue | null, conditions:
       ${senders.senders.map(
         ({ sender, messages }) =>
           html`<li>
-            <a href="${linkTo(view, 'messages', { ...conditions, sender: conditionOf(sender) })}"><span class="address">${sender}</span></a>
+            ${senderLink(view, sender, conditions)}
             <span class="figure">${count(messages)}</span>${bar(messages / Math.max(1, senders.counted))}
           </li>`,
       )}
@@ -56,8 +73,7 @@ export function sendersSection(view: View, senders: SendersValue | null, destina
     {
       heading: 'These',
       kind: 'actions',
-      cell: ({ sender }) =>
-        selectionLinks(view, { destination, sender: conditionOf(sender) }, `destinations/${encodeURIComponent(destination)}`),
+      cell: ({ sender }) => operationsOn(view, sender, destination),
     },
   ]
   return section('Whose mail waits', table({ caption: 'Senders', columns, rows: senders.senders, empty: '', kind: 'senders-table' }), {
