@@ -11,6 +11,8 @@ import { HEAP_FILE, type HeapUse } from './heap-probe.ts'
 
 export interface ProbedDaemon {
   readonly daemon: BenchDaemon
+  /** Memory in use now. */
+  readonly look: () => Promise<HeapUse>
   /** Memory in use, once it changes no more. */
   readonly use: () => Promise<HeapUse>
 }
@@ -22,23 +24,28 @@ const SAME = 100_000
 const LOOKS = 40
 const ANSWER_LIMIT = 10_000
 
-export async function startProbedDaemon(setting: Setting, name: string, settings: Settings): Promise<ProbedDaemon> {
+export async function startProbedDaemon(
+  setting: Pick<Setting, 'folder' | 'signal' | 'undo'>,
+  name: string,
+  settings: Settings,
+): Promise<ProbedDaemon> {
   const own = join(setting.folder, name)
   mkdirSync(own, { recursive: true })
   const file = join(own, 'heap')
   writeFileSync(file, '')
   const daemon = await startDaemon(setting, name, settings, { env: { NODE_OPTIONS: `--import=${PROBE}`, [HEAP_FILE]: file } })
+  const look = (): Promise<HeapUse> => ask(daemon, file)
   const use = async (): Promise<HeapUse> => {
     let last: HeapUse | null = null
-    for (let look = 0; look < LOOKS; look++) {
-      const now = await ask(daemon, file)
+    for (let n = 0; n < LOOKS; n++) {
+      const now = await look()
       if (last !== null && Math.abs(now.heap - last.heap) < SAME) return now
       last = now
       await pause(BETWEEN, undefined, { signal: setting.signal })
     }
     throw new Error(`the heap of ${name} still changes after ${(LOOKS * BETWEEN) / 1_000} s`)
   }
-  return { daemon, use }
+  return { daemon, look, use }
 }
 
 /** The next line of the probe. */

@@ -24,6 +24,12 @@ export interface Scrape {
   readonly heap: number
 }
 
+/** Reachable bytes of the daemon at the ends of the second and of the last third, in MB. */
+export interface Reachable {
+  readonly second: number
+  readonly last: number
+}
+
 /** One line of the report. */
 export interface Period extends Scrape {
   /** Seconds since the start. */
@@ -34,6 +40,7 @@ export interface Period extends Scrape {
 export interface Soak {
   readonly rate: number
   readonly periods: readonly Period[]
+  readonly reachable: Reachable
   /** Times from connections to greetings, in ms. */
   readonly greetings: readonly number[]
   /** Messages that were accepted, and those that arrived, after the queue had become empty. */
@@ -43,6 +50,8 @@ export interface Soak {
 
 const MOST_GROWTH = 5
 const MOST_LOG = 64
+/** Growth of the reachable bytes in the last third, in MB: the mail in memory varies less. */
+const MOST_REACHABLE = 3
 const MOST_DELAY = 50
 /** Part of the rate below which the load was not the one that was asked for. */
 const LEAST_RATE = 0.98
@@ -80,7 +89,7 @@ const residents = (periods: readonly Period[]): readonly number[] =>
 const logs = (periods: readonly Period[]): readonly number[] => periods.flatMap(({ seconds }) => seconds.map(({ log }) => log))
 
 /** The figures of a run. The first third is left out where the daemon may still grow. */
-export function judgeSoak({ rate, periods, greetings, accepted, arrived }: Soak): readonly Figure[] {
+export function judgeSoak({ rate, periods, reachable, greetings, accepted, arrived }: Soak): readonly Figure[] {
   const [, second, last] = [0, 1, 2].map((n) =>
     periods.slice(Math.floor((n * periods.length) / 3), Math.floor(((n + 1) * periods.length) / 3)),
   )
@@ -98,6 +107,8 @@ export function judgeSoak({ rate, periods, greetings, accepted, arrived }: Soak)
     figure('RSS of the second third', 'MB', resident(second)),
     figure('RSS of the last third', 'MB', resident(last)),
     figure('RSS, last third − second', 'MB', resident(last) - resident(second), { most: MOST_GROWTH }),
+    figure('reachable heap at the end of the second third', 'MB', reachable.second),
+    figure('reachable heap, last third − second', 'MB', reachable.last - reachable.second, { most: MOST_REACHABLE }),
     figure('largest write-ahead log', 'MB', Math.max(0, ...logs(periods)), { most: MOST_LOG }),
     figure('event-loop delay p99 of a minute, median', 'ms', percentile(delays, 0.5)),
     figure('event-loop delay p99 of a minute, 95 of 100', 'ms', percentile(delays, 0.95), { most: MOST_DELAY }),

@@ -7,13 +7,14 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort, type Child } from '../child.ts'
-import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
+import type { BenchDaemon } from '../figures/bench-daemon.ts'
 import { formatFigures, isReached } from '../figures/figure.ts'
 import { describeMachine } from '../machine.ts'
+import { startProbedDaemon } from '../memory/probed-daemon.ts'
 import { resultOfLoad, startPacedLoad } from '../paced-load.ts'
 import { readUse, residentOf, shareOfOthers } from '../processor-time.ts'
 import { startSink, type Sink } from '../sink.ts'
-import { judgeSoak, soakHead, soakLine, type Period, type Scrape, type Second } from './soak-figures.ts'
+import { judgeSoak, soakHead, soakLine, type Period, type Reachable, type Scrape, type Second } from './soak-figures.ts'
 import { readScrape } from './soak-scrape.ts'
 import type { SoakOptions } from './soak-options.ts'
 
@@ -34,6 +35,8 @@ interface Run {
 
 interface Programs {
   readonly daemon: BenchDaemon
+  /** Reachable bytes of the daemon, after a garbage collection. */
+  readonly reachable: () => Promise<number>
   readonly sink: Sink
   readonly source: Child
   readonly metrics: string
@@ -49,10 +52,11 @@ export async function runSoak(options: SoakOptions, { signal, say }: Run): Promi
     say(`${folder} is in memory (${machine.inMemory}), where a sync costs nothing; set TMPDIR to a folder on a disk`)
   say(`${options.rate} messages/s for ${options.minutes} minutes, ${options.failures} % of the attempts deferred\n\n${soakHead()}`)
   const programs = await startPrograms(options, { folder, signal, undo })
-  const periods = await observe(programs, options, { signal, say })
+  const { periods, reachable } = await observe(programs, options, { signal, say })
   const accepted = await drained(programs, signal)
   const { greetings } = await resultOfLoad(programs.source)
-  const figures = judgeSoak({ rate: options.rate, periods, greetings, accepted, arrived: programs.sink.counts().arrived })
+  const { arrived } = programs.sink.counts()
+  const figures = judgeSoak({ rate: options.rate, periods, reachable, greetings, accepted, arrived })
   const others = shareOfOthers(before, readUse(process.pid))
   say(`\n${formatFigures(figures)}\nother programs took ${(others * 100).toFixed(0)} % of the CPU time`)
   const judged = figures.map((figure) => ({ ...figure, reached: isReached(figure) }))
@@ -80,7 +84,7 @@ async function startPrograms({ rate, minutes, failures }: SoakOptions, place: Pl
   undo.defer(() => sink.child.stop())
   const http = await freePort()
   const routes = Array.from({ length: DESTINATIONS }, (_, n) => `d${n}.test=smtp:[127.0.0.${n + 1}]:${sink.port}`)
-  const daemon = await startDaemon(place, 'daemon', {
+  const { daemon, look } = await startProbedDaemon(place, 'daemon', {
     http_listen: `127.0.0.1:${http}`,
     relayhost: '',
     transport_maps: `inline:{${routes.join(', ')}}`,
@@ -91,23 +95,35 @@ async function startPrograms({ rate, minutes, failures }: SoakOptions, place: Pl
   const load = { port: daemon.port, rate, seconds: minutes * MINUTE, destinations: DESTINATIONS }
   const source = await startPacedLoad(load, join(folder, 'source'))
   undo.defer(() => source.stop())
-  return { daemon, sink, source, metrics: `http://127.0.0.1:${http}/metrics` }
+  const reachable = async (): Promise<number> => (await look()).heap / 1_000_000
+  return { daemon, reachable, sink, source, metrics: `http://127.0.0.1:${http}/metrics` }
 }
 
-/** Looks once a second until the source has ended, and scrapes the metrics once a minute. */
-async function observe(programs: Programs, { minutes }: SoakOptions, { signal, say }: Run): Promise<readonly Period[]> {
+interface Observed {
+  readonly periods: readonly Period[]
+  readonly reachable: Reachable
+}
+
+/**
+ * Looks once a second until the source has ended, and scrapes the metrics once a minute. Garbage is collected twice only, because the
+ * daemon stands still meanwhile.
+ */
+async function observe(programs: Programs, { minutes }: SoakOptions, { signal, say }: Run): Promise<Observed> {
   const length = Math.min(MINUTE, (minutes * MINUTE) / LEAST_PERIODS)
+  const count = Math.floor((minutes * MINUTE) / length + 0.001)
   const periods: Period[] = []
   await scrape(programs)
   const began = performance.now()
-  for (let n = 1; n * length <= minutes * MINUTE + 0.001; n++) {
+  let second = Number.NaN
+  for (let n = 1; n <= count; n++) {
     const seconds = await observePeriod(programs, began + n * length * 1_000, signal)
     const period: Period = { at: (performance.now() - began) / 1_000, seconds, ...(await scrape(programs)) }
     say(soakLine(period, periods.at(-1) ?? null))
     periods.push(period)
     emptyLog(programs.daemon)
+    if (n === Math.floor((2 * count) / 3)) second = await programs.reachable()
   }
-  return periods
+  return { periods, reachable: { second, last: await programs.reachable() } }
 }
 
 async function observePeriod(programs: Programs, end: number, signal: AbortSignal): Promise<readonly Second[]> {

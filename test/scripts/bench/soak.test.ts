@@ -32,7 +32,14 @@ const STEADY: readonly Period[] = Array.from({ length: 9 }, (_, n) => ({
   delivered: 24_000 * (n + 1) - 1_000,
   deferred: 10_000 * (n + 1),
 }))
-const SOAK: Soak = { rate: 400, periods: STEADY, greetings: [1, 2], accepted: 216_000, arrived: 216_000 }
+const SOAK: Soak = {
+  rate: 400,
+  periods: STEADY,
+  reachable: { second: 60, last: 61 },
+  greetings: [1, 2],
+  accepted: 216_000,
+  arrived: 216_000,
+}
 
 const missed = (soak: Soak): readonly string[] =>
   judgeSoak(soak)
@@ -54,6 +61,7 @@ const changed = (change: (period: Period, n: number) => Partial<Period>): Soak =
 
 test.each([
   ['RSS, last third − second', changed((_, n) => ({ seconds: [{ resident: 200 + 2 * n, log: 10 }] }))],
+  ['reachable heap, last third − second', { ...SOAK, reachable: { second: 60, last: 64 } }],
   ['largest write-ahead log', changed((_, n) => ({ seconds: [{ resident: 200, log: n === 4 ? 65 : 10 }] }))],
   ['event-loop delay p99 of a minute, 95 of 100', changed((_, n) => ({ delay: n === 4 ? 51 : 12 }))],
   ['messages accepted per second', changed(({ accepted }) => ({ accepted: 0.9 * accepted }))],
