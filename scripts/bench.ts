@@ -9,6 +9,7 @@
  *   npm run bench -- queue                  a queue with a million messages
  *   npm run bench -- memory                 memory of a destination, a message, a connection
  *   npm run bench -- slow-disk              a disk whose sync takes 10 ms
+ *   npm run bench -- report FILE...         results to docs/performance.md
  */
 import { existsSync } from 'node:fs'
 import { runSubject } from './bench/figures/subject.ts'
@@ -21,6 +22,7 @@ import { POSTGRES } from './bench/postgres/postgres-subject.ts'
 import { QUEUE } from './bench/queue/queue-subject.ts'
 import { runRelays } from './bench/relays.ts'
 import { SLOW_DISK } from './bench/slow-disk/slow-disk-subject.ts'
+import { report } from './performance/publish-files.ts'
 
 const EX_USAGE = 64
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -46,6 +48,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...others] = args
+  if (name === 'report') return Promise.resolve(report(others, say))
   const subject = [POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK].find((one) => one.name === name)
   return subject === undefined ? runRelays(args, { signal, say }) : runSubject(subject, others, { signal, say })
 }

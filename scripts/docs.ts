@@ -1,6 +1,6 @@
 /**
- * Writes the generated files: configuration.md, commands.md, backoff.md, events.md, api.md, monitoring.md and images/queue-show.svg in docs/, the man
- * pages in man/, and the completions in contrib/completions/.
+ * Writes the generated files: configuration.md, commands.md, backoff.md, events.md, api.md, monitoring.md, performance.md and
+ * images/queue-show.svg in docs/, the man pages in man/, and the completions in contrib/completions/.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -18,6 +18,7 @@ import { VERSION } from '../src/system/version.ts'
 import { generatedCommandFiles } from './command-files.ts'
 import { backoffPage } from './backoff-page.ts'
 import { eventsPage } from './events-page.ts'
+import { currentPage } from './performance/publish-files.ts'
 import { queueShowPicture } from './screenshot.ts'
 
 const docs = new URL('../docs/', import.meta.url)
@@ -37,6 +38,7 @@ const { texts } = openMetrics({
   destinations: () => [],
 })
 writeFileSync(new URL('monitoring.md', docs), monitoringPage(texts))
+writeFileSync(new URL('performance.md', docs), currentPage())
 mkdirSync(new URL('images/', docs), { recursive: true })
 writeFileSync(new URL('images/queue-show.svg', docs), await queueShowPicture())
 

@@ -1,12 +1,12 @@
 /**
  * The relays that are measured. Each takes mail on a port of 127.0.0.1 and hands all of it to the sink.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkOut, shortId } from './base-commit.ts'
+import { checkOut } from './base-commit.ts'
 import type { Case, SetUp } from './cases.ts'
 import { output, type Child } from './child.ts'
-import { deferdCommand, ROOT, startDeferd, type Deferd } from './deferd.ts'
+import { deferdCommand, ROOT, startDeferd, treeVersion, type Deferd } from './deferd.ts'
 import { HARAKA, installHaraka, startHaraka } from './haraka.ts'
 import { writeMaps } from './maps.ts'
 import type { ContestantName, Options } from './options.ts'
@@ -86,7 +86,8 @@ async function prepare(name: ContestantName, options: Options, place: Place): Pr
     case 'tree':
       return deferd(name, await treeVersion(), place, { checkout: ROOT, script: 'bin/deferd.js' })
     case 'without-store': {
-      const contestant = deferd(name, 'the working tree', place, { checkout: ROOT, script: 'scripts/relay-without-store.ts' })
+      const program = { checkout: ROOT, script: 'scripts/relay-without-store.ts', hasLauncher: false } as const
+      const contestant = deferd(name, 'the working tree', place, program)
       return { ...contestant, hasMetrics: false, hasStore: false, reasonAgainst: reasonWithoutStore }
     }
     case 'maps': {
@@ -168,11 +169,4 @@ const POSTFIX_SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>
   metered: {},
   deferring: { minimal_backoff_time: '36000s', maximal_backoff_time: '36000s', queue_run_delay: '36000s' },
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },
-}
-
-/** The commit of the working tree, with a + when files differ from it. */
-async function treeVersion(): Promise<string> {
-  if (!existsSync(join(ROOT, '.git'))) return 'git names no commit'
-  const changes = await output('git', ['status', '--porcelain', '--untracked-files=no'], ROOT)
-  return `${await shortId(ROOT, 'HEAD')}${changes === '' ? '' : '+'}`
 }

@@ -1,7 +1,9 @@
 /** Commands of deferd, of the working tree or of another checkout. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { shortId } from './base-commit.ts'
 import type { SetUp } from './cases.ts'
-import { startChild, type Child, type Command } from './child.ts'
+import { output, startChild, type Child, type Command } from './child.ts'
 
 /** The working tree. */
 export const ROOT = join(import.meta.dirname, '../..')
@@ -12,6 +14,8 @@ export interface Deferd {
   readonly script: string
   /** Options of `deferd start` that are added. */
   readonly more?: readonly string[]
+  /** False for a script that is started without the launcher, and gets its limits of memory here. */
+  readonly hasLauncher?: false
 }
 
 export interface DeferdSite {
@@ -32,6 +36,10 @@ const SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },
 }
 
+/** The limits of memory that bin/deferd.js sets. */
+const NODE_OPTIONS = ['--max-semi-space-size=16']
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
+
 /** Name of the destination of all mail. */
 export const relayhostOf = (sinkPort: number): string => `[127.0.0.1]:${sinkPort}`
 
@@ -48,8 +56,16 @@ export function startDeferd(name: string, program: Deferd, { folder, port, metri
 }
 
 /** A command for the queue in a folder. */
-export const deferdCommand = ({ checkout, script }: Deferd, folder: string, args: readonly string[]): Command => ({
+export const deferdCommand = ({ checkout, script, hasLauncher }: Deferd, folder: string, args: readonly string[]): Command => ({
   program: process.execPath,
-  args: [join(checkout, script), ...args, '-o', `queue_directory=${queueOf(folder)}`],
+  args: [...(hasLauncher === false ? NODE_OPTIONS : []), join(checkout, script), ...args, '-o', `queue_directory=${queueOf(folder)}`],
   cwd: folder,
+  ...(hasLauncher === false && { env: ENVIRONMENT }),
 })
+
+/** The commit of the working tree, with a + when files differ from it. */
+export async function treeVersion(): Promise<string> {
+  if (!existsSync(join(ROOT, '.git'))) return 'git names no commit'
+  const changes = await output('git', ['status', '--porcelain', '--untracked-files=no'], ROOT)
+  return `${await shortId(ROOT, 'HEAD')}${changes === '' ? '' : '+'}`
+}

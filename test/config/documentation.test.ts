@@ -8,6 +8,7 @@ import { buildProgram } from '../../src/cli/program.ts'
 import { configurationPage } from '../../src/config/documentation.ts'
 import { backoffPage } from '../../scripts/backoff-page.ts'
 import { eventsPage } from '../../scripts/events-page.ts'
+import { currentPage } from '../../scripts/performance/publish-files.ts'
 import { queueShowPicture } from '../../scripts/screenshot.ts'
 import { OPTIONS } from '../../src/config/options.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
@@ -44,6 +45,10 @@ describe('generated pages are current (node scripts/docs.ts)', () => {
       destinations: () => [],
     })
     expect(unpadded(read('docs/monitoring.md'))).toBe(unpadded(monitoringPage(texts)))
+  })
+
+  test('docs/performance.md', () => {
+    expect(unpadded(read('docs/performance.md'))).toBe(unpadded(currentPage()))
   })
 
   test('docs/images/queue-show.svg, drawn from a run in virtual time', async () => {

@@ -4,6 +4,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { treeVersion } from '../deferd.ts'
 import { describeMachine } from '../machine.ts'
 import { readUse, shareOfOthers } from '../processor-time.ts'
 import { formatFigures, isReached, type Figure } from './figure.ts'
@@ -63,7 +64,7 @@ export async function runSubject(subject: Subject, args: readonly string[], { si
 
 async function measureAll({ name, parts }: Subject, options: FigureOptions, run: Run & { readonly folder: string }): Promise<void> {
   const { say, folder } = run
-  const began = new Date().toISOString()
+  const [began, commit] = [new Date().toISOString(), await treeVersion()]
   const machine = describeMachine(folder)
   say(`${machine.cores} × ${machine.processor}, Node ${machine.node}, ${options.rounds} rounds, ${options.size} of the full size`)
   const measured: { readonly part: string; readonly others: number; readonly figures: readonly Figure[] }[] = []
@@ -73,7 +74,7 @@ async function measureAll({ name, parts }: Subject, options: FigureOptions, run:
   }
   const judged = measured.map((one) => ({ ...one, figures: one.figures.map((figure) => ({ ...figure, reached: isReached(figure) })) }))
   const { rounds, size } = options
-  const result = { subject: name, began, machine, rounds, size, parts: judged }
+  const result = { subject: name, commit, began, machine, rounds, size, parts: judged }
   writeFileSync(options.json, `${JSON.stringify(result, null, 2)}\n`)
   say(`\nwritten to ${resolve(options.json)}`)
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort, type Child } from '../child.ts'
+import { treeVersion } from '../deferd.ts'
 import type { BenchDaemon } from '../figures/bench-daemon.ts'
 import { formatFigures, isReached } from '../figures/figure.ts'
 import { describeMachine } from '../machine.ts'
@@ -47,7 +48,8 @@ export async function runSoak(options: SoakOptions, { signal, say }: Run): Promi
   await using undo = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'deferd-soak-'))
   undo.defer(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
-  const [began, machine, before] = [new Date().toISOString(), describeMachine(folder), readUse(process.pid)]
+  const [began, commit] = [new Date().toISOString(), await treeVersion()]
+  const [machine, before] = [describeMachine(folder), readUse(process.pid)]
   if (machine.inMemory !== null)
     say(`${folder} is in memory (${machine.inMemory}), where a sync costs nothing; set TMPDIR to a folder on a disk`)
   say(`${options.rate} messages/s for ${options.minutes} minutes, ${options.failures} % of the attempts deferred\n\n${soakHead()}`)
@@ -62,7 +64,10 @@ export async function runSoak(options: SoakOptions, { signal, say }: Run): Promi
   const judged = figures.map((figure) => ({ ...figure, reached: isReached(figure) }))
   const reached = judged.every((figure) => figure.reached !== false)
   const minutes = periods.map(({ seconds, ...period }) => ({ ...period, ...summaryOf(seconds) }))
-  writeFileSync(options.json, `${JSON.stringify({ began, machine, options, others, reached, figures: judged, minutes }, null, 2)}\n`)
+  writeFileSync(
+    options.json,
+    `${JSON.stringify({ began, commit, machine, options, others, reached, figures: judged, minutes }, null, 2)}\n`,
+  )
   say(`written to ${resolve(options.json)}`)
   return reached
 }
