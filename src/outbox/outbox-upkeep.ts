@@ -3,7 +3,6 @@
  * queue, and the limits of what is kept. Mail waits for none of it.
  */
 import type { Config } from '../config/options.ts'
-import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 import { MINUTE, SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import { TaskSet } from '../system/task-set.ts'
@@ -12,10 +11,7 @@ import { settingsOf } from './configured-subscriptions.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 export interface OutboxUpkeepDeps {
-  readonly store: Pick<
-    QueueStore,
-    'configureSubscriptions' | 'subscriptions' | 'replayEvents' | 'wantedTypes' | 'numberEvents' | 'pruneEvents'
-  >
+  readonly store: Pick<QueueStore, 'configureSubscriptions' | 'wantedTypes' | 'numberEvents' | 'pruneEvents'>
   readonly recorder: EventRecorder
   readonly clock: Clock
   readonly config: () => Pick<Config, 'events' | 'event_retention' | 'event_limit'>
@@ -60,7 +56,6 @@ export class OutboxUpkeep {
     try {
       await this.refresh()
       await this.configure()
-      await this.#takeBack()
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       this.#isConfigured = false
@@ -83,13 +78,6 @@ export class OutboxUpkeep {
     await this.refresh()
     this.#isConfigured = true
     this.#tell(true)
-  }
-
-  /** Enables the subscriptions that the final step of a move had disabled when its process ended. */
-  async #takeBack(): Promise<void> {
-    const { store } = this.#deps
-    for (const { name, progress } of await store.subscriptions())
-      if (progress.why === MOVED_ON) await store.replayEvents(name, { kind: 'waiting' })
   }
 
   /** Called after a subscription was added or removed. */

@@ -4,6 +4,7 @@
  */
 import { eventJson, lostJson, type EventJson } from '../presentation/event-json.ts'
 import { eventTime, type KeptEvent } from '../events/kept-event.ts'
+import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
 import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
@@ -16,7 +17,7 @@ import { isRefusal, nextStep, type NextStep, type TargetAnswer } from './answer-
 import type { SendEvents } from './target.ts'
 
 export interface EventSenderDeps {
-  readonly store: Pick<OutboxStore, 'subscriptions' | 'pullEvents' | 'saveProgress' | 'parkedDue' | 'settleParked'>
+  readonly store: Pick<OutboxStore, 'subscriptions' | 'replayEvents' | 'pullEvents' | 'saveProgress' | 'parkedDue' | 'settleParked'>
   readonly clock: Clock
   readonly random: Pick<Random, 'draw'>
   readonly events: Pick<Events, 'emit'>
@@ -43,6 +44,8 @@ export class EventSender {
     this.#alarm.expect(this.#deps.clock.now() + STORE_PAUSE)
   })
   readonly #stopping = new AbortController()
+  /** Names of the subscriptions that this node had at the last look. */
+  #owned: ReadonlySet<string> = new Set()
   /** Names of the subscriptions whose events are being sent. */
   readonly #busy = new Set<string>()
   /** Obstacles that were logged, by name. */
@@ -112,6 +115,7 @@ export class EventSender {
       do {
         this.#isAsked = false
         const subscriptions = await this.#deps.store.subscriptions()
+        await this.#takeBack(subscriptions)
         this.#active.clear()
         this.#waiting.clear()
         for (const subscription of subscriptions) this.#begin(subscription)
@@ -119,6 +123,19 @@ export class EventSender {
     } finally {
       this.#isLooking = false
     }
+  }
+
+  /**
+   * Enables what the final step of a move has disabled, when it comes to this node, at its start or from another one: the process of the
+   * move has ended.
+   */
+  async #takeBack(subscriptions: readonly Subscription[]): Promise<void> {
+    for (const { name, progress } of subscriptions) {
+      if (progress.why !== MOVED_ON || this.#owned.has(name)) continue
+      await this.#deps.store.replayEvents(name, { kind: 'waiting' })
+      this.#isAsked = true
+    }
+    this.#owned = new Set(subscriptions.map(({ name }) => name))
   }
 
   #begin(subscription: Subscription): void {

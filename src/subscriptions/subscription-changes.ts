@@ -4,7 +4,7 @@ import { isSigningSecret, isTarget, SUBSCRIPTION_NAME } from '../config/values/e
 import { selectedTypes } from '../events/event-filter.ts'
 import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
-import type { QueueStore } from '../store/queue-store.ts'
+import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 import type { Clock, Instant } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 
@@ -71,6 +71,8 @@ export class SubscriptionRefused extends Error {
   readonly exitCode = 65
 }
 
+const NEW_SECRET = 'the secret was not shown: for another one, deferd webhook secret'
+
 export interface SubscriptionChangesDeps {
   readonly store: Pick<QueueStore, 'subscribe' | 'unsubscribe' | 'changeSecrets' | 'replayEvents' | 'audit'>
   readonly reader: Pick<QueueReader, 'allSubscriptions'>
@@ -92,7 +94,7 @@ export class SubscriptionChanges {
     const secrets = [{ secret: text, until: null }]
     const added = await this.#deps.store.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by })
     if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: deferd webhook list shows all names`)
-    await this.#record(by, 'webhook add', `${name} ${settings.to}`)
+    await this.#record(by, 'webhook add', `${name} ${settings.to}`, `${NEW_SECRET} ${name}`)
   }
 
   /** Removes a subscription with its parked events. Rejects with SubscriptionRefused when no command has added it. */
@@ -109,7 +111,7 @@ export class SubscriptionChanges {
     const known = (await reader.allSubscriptions()).find((one) => one.name === name)?.settings.secrets ?? []
     const old = known.map((one) => ({ ...one, until: Math.min(one.until ?? until, until) })).filter((one) => one.until > now)
     if (!(await store.changeSecrets(name, [{ secret: text, until: null }, ...old]))) throw unknown(name)
-    await this.#record(by, 'webhook secret', name)
+    await this.#record(by, 'webhook secret', name, `${NEW_SECRET} ${name}`)
   }
 
   /** Has events sent, and enables the subscription. Returns how many; rejects with SubscriptionRefused for an unknown name. */
@@ -120,10 +122,17 @@ export class SubscriptionChanges {
     return count
   }
 
-  async #record(by: string, action: string, text: string): Promise<void> {
+  /** Records a change that was made. `next` is what the operator does when that fails. Rejects with StoreUnavailable. */
+  async #record(by: string, action: string, text: string, next?: string): Promise<void> {
     const { store, clock, changed } = this.#deps
-    await changed()
-    await store.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
+    try {
+      await changed()
+      await store.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
+    } catch (cause) {
+      if (!(cause instanceof StoreUnavailable)) throw cause
+      const rest = next === undefined ? '' : `; ${next}`
+      throw new StoreUnavailable(`the change was made, but could not be recorded in the audit log: ${cause.message}${rest}`, { cause })
+    }
   }
 }
 

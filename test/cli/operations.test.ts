@@ -564,6 +564,23 @@ describe('with a daemon', () => {
     }
   })
 
+  test('a daemon that exits before it answers a change is reported', async () => {
+    const dying = createServer((request, response) => {
+      if (request.method === 'GET') return void response.end('[]')
+      setImmediate(() => request.socket.destroy())
+    })
+    await new Promise<void>((resolve) => void dying.listen(controlPath(operator.directory), resolve))
+    try {
+      const { code, err } = await operator.run(['webhook', 'remove', 'app'])
+      expect([code, err]).toEqual([
+        75,
+        'deferd: lost connection to the daemon before its answer; the change may have been made: look before you repeat the command\n',
+      ])
+    } finally {
+      dying.close()
+    }
+  })
+
   test.each([
     ['deferd 0.0.1', { 'deferd-version': '0.0.1' }],
     ['an older deferd', {}],

@@ -5,8 +5,6 @@ import { ANY_EVENT } from '../../src/events/event-filter.ts'
 import { ALL_EVENTS, settingsOf } from '../../src/outbox/configured-subscriptions.ts'
 import { EventRecorder } from '../../src/outbox/event-recorder.ts'
 import { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
-import { MOVED_ON } from '../../src/store/outbox/moved-subscription.ts'
-import { newProgress } from '../../src/store/outbox/subscription.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
 import { MINUTE, type Clock } from '../../src/system/clock.ts'
@@ -42,17 +40,6 @@ function upkeepOf({ events: tables = {}, limit = 1_000, store: wrapped = (one) =
   const advance = (time: number) => driver.runUntil(machine.now() + time)
   return { outbox, recorder, store, reader, settings, notes, record, kept, advance }
 }
-
-test('what an interrupted move has disabled is enabled at the next start', async () => {
-  const { outbox, store } = upkeepOf({})
-  for (const name of ['app', 'gone']) await store.subscribe({ name, settings: settingsOf(ALL_EVENTS), at: 0, by: 'root' })
-  const disable = (name: string, why: string) =>
-    store.saveProgress(name, 0, { progress: { ...newProgress(0), state: 'disabled', why }, told: null, parked: [] })
-  await disable('app', MOVED_ON)
-  await disable('gone', '410 Gone')
-  await outbox.start()
-  expect((await store.subscriptions()).map(({ progress }) => progress.state)).toEqual(['active', 'disabled'])
-})
 
 test('the tables of the configuration become subscriptions, and change with it', async () => {
   const { outbox, recorder, store, settings, notes } = upkeepOf({ events: { app: { types: ['store.*'] }, taken: {} } })

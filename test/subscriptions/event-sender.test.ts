@@ -1,10 +1,19 @@
 /** Sending of the events of subscriptions, over a queue in memory in virtual time. */
+import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import type { EventType } from '../../src/events/event-types.ts'
+import type { NewEvent } from '../../src/events/kept-event.ts'
 import { ALL_EVENTS, settingsOf } from '../../src/outbox/configured-subscriptions.ts'
+import type { NodeTable } from '../../src/store/membership/node-table.ts'
+import { SHARDS } from '../../src/store/membership/shards.ts'
+import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { emptyQueue } from '../../src/store/memory/queue-state.ts'
+import { MOVED_ON } from '../../src/store/outbox/moved-subscription.ts'
+import { newProgress } from '../../src/store/outbox/subscription.ts'
 import type { TargetAnswer } from '../../src/subscriptions/answer-decision.ts'
 import { EventSender } from '../../src/subscriptions/event-sender.ts'
+import type { SendEvents } from '../../src/subscriptions/target.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
@@ -14,6 +23,34 @@ import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const OK: TargetAnswer = { kind: 'response', code: 200, retryAfter: null, text: '200 OK' }
 const DOWN: TargetAnswer = { kind: 'failed', text: 'connection refused' }
+
+/** Nodes of one queue. They take shards when a test says so. */
+function sharedQueue() {
+  const machine = new VirtualClock({})
+  const clock = new QueueClock(machine)
+  const driver = new TimeDriver(machine, {})
+  const queue = emptyQueue()
+  const join = (name: string, { hangs = false } = {}) => {
+    const { store, reader, nodes } = joinMemoryQueue(queue, { name, now: () => clock.now() })
+    const sent: string[] = []
+    const send: SendEvents = async ({ events, signal }) => {
+      sent.push(...events.map(({ type, id }) => `${type} ${id}`))
+      if (hangs) await once(signal, 'abort')
+      return OK
+    }
+    const events = new Events(() => clock.now())
+    const parts = { store, clock, events, random: seededRandom(1), send, secretsOf: () => [], obstacle: () => null }
+    const sender = new EventSender({ ...parts, isShared: true })
+    onTestFinished(() => sender.stop())
+    const takeOver = async ({ me }: NodeTable): Promise<void> => {
+      const dead = (await nodes.beat())?.nodes.find(({ id }) => id === me)
+      expect(await nodes.takeOver(me, dead?.beat ?? 0)).toMatchObject({ shards: SHARDS })
+      await nodes.takeShards(SHARDS)
+    }
+    return { store, reader, nodes, sender, sent, takeOver }
+  }
+  return { join, advance: (time: number) => driver.runUntil(machine.now() + time) }
+}
 
 /** A sender of one subscription, whose target gives `answers` and then 200. */
 async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)[], obstacle = null as string | null } = {}) {
@@ -195,4 +232,59 @@ test('parked events are tried again when they are due, though the sender was sta
     ['store.recovered', MINUTE],
     ['store.trouble', 2 * MINUTE],
   ])
+})
+
+const HOOK = { name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' }
+const TWO: readonly NewEvent[] = (['store.trouble', 'store.recovered'] as const).map((type) => ({ type, at: 0, data: '[]' }))
+
+test('a node takes a subscription over while it starts, and repeats the event whose answer the former node has not had', async () => {
+  const { join, advance } = sharedQueue()
+  const a = join('a', { hangs: true })
+  await a.nodes.takeShards(SHARDS)
+  await a.store.subscribe(HOOK)
+  await a.store.recordEvents(TWO)
+  a.sender.start()
+  await advance(SECOND)
+  expect(a.sent).toEqual(['store.trouble evt_0_1'])
+  const b = join('b')
+  b.sender.start()
+  await advance(5 * SECOND)
+  expect(b.sent).toEqual([])
+  await b.takeOver(a.nodes)
+  await advance(SECOND)
+  expect(b.sent).toEqual(['store.trouble evt_0_1', 'store.recovered evt_0_2'])
+  expect(await b.reader.allSubscriptions()).toMatchObject([{ progress: { cursor: 2 }, behind: 0 }])
+})
+
+test('what an interrupted move has disabled is enabled at the next start', async () => {
+  const { sender, store, sent, record, advance } = await senderOf()
+  const progress = { ...newProgress(0), state: 'disabled', why: MOVED_ON } as const
+  await store.saveProgress('app', 0, { progress, told: null, parked: [] })
+  await record('store.trouble')
+  sender.start()
+  await advance(SECOND)
+  expect(sent.map(({ type }) => type)).toEqual(['store.trouble'])
+})
+
+test('what the final step of a move has disabled is enabled when its node has ended, and not before', async () => {
+  const { join, advance } = sharedQueue()
+  const a = join('a')
+  await a.nodes.takeShards(SHARDS)
+  await a.store.subscribe(HOOK)
+  await a.store.subscribe({ ...HOOK, name: 'gone' })
+  a.sender.start()
+  await advance(SECOND)
+  const disable = (name: string, why: string) =>
+    a.store.saveProgress(name, 0, { progress: { ...newProgress(0), state: 'disabled', why }, told: null, parked: [] })
+  await disable('app', MOVED_ON)
+  await disable('gone', '410 Gone')
+  await a.store.recordEvents(TWO)
+  const b = join('b')
+  b.sender.start()
+  await advance(5 * SECOND)
+  expect([a.sent, b.sent]).toEqual([[], []])
+  await b.takeOver(a.nodes)
+  await advance(SECOND)
+  expect(b.sent).toEqual(['store.trouble evt_0_1', 'store.recovered evt_0_2'])
+  expect(await b.reader.allSubscriptions()).toMatchObject([{ progress: { state: 'active' } }, { progress: { why: '410 Gone' } }])
 })

@@ -177,12 +177,21 @@ class DaemonClient implements QueueClient {
   }
 
   async #json(method: string, path: string, body?: object, limit = QUERY_LIMIT): Promise<unknown> {
-    const response = await this.#ask(method, path, body, limit)
-    let text = ''
-    for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
-    const value: unknown = JSON.parse(text)
-    if (response.statusCode === 200) return value
-    throw refusal(value as Failed, response)
+    try {
+      const response = await this.#ask(method, path, body, limit)
+      let text = ''
+      for await (const chunk of response.setEncoding('utf8')) text += String(chunk)
+      const value: unknown = JSON.parse(text)
+      if (response.statusCode === 200) return value
+      throw refusal(value as Failed, response)
+    } catch (cause) {
+      if (errorCode(cause) !== 'ECONNRESET' || body === undefined) throw cause
+      throw new CommandError(
+        EX.temporary,
+        'lost connection to the daemon before its answer; the change may have been made: look before you repeat the command',
+        { cause },
+      )
+    }
   }
 
   #ask(method: string, path: string, body?: object, limit = QUERY_LIMIT): Promise<IncomingMessage> {

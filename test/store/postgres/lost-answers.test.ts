@@ -180,6 +180,31 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     expect(doubts).toEqual(['committed', 'committed', 'committed', 'committed'])
   })
 
+  test('subscriptions, tokens and access entries are added and removed once, and reported so, when the answer is lost', async () => {
+    const { store } = await open()
+    const none = (table: string) => `(select 1 where not exists (select 1 from ${table})) gone`
+    const subscribe = () => store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    const token = {
+      name: 'ci',
+      role: 'viewer',
+      content: false,
+      destinations: null,
+      addedAt: T0,
+      addedBy: 'root',
+      expiresAt: null,
+      lastUsedAt: null,
+    } as const
+    expect(await afterLoss(subscribe, 'subscription', 'the commit')).toBe(true)
+    expect(await subscribe()).toBe(false)
+    expect(await afterLoss(() => store.unsubscribe('app'), none('subscription'), 'the commit')).toBe(true)
+    expect(await store.unsubscribe('app')).toBe(false)
+    expect(await afterLoss(() => store.addToken({ ...token, hash: '00' }), 'access_token', 'the commit')).toBe(true)
+    expect(await afterLoss(() => store.removeToken('ci'), none('access_token'), 'the commit')).toBe(true)
+    await store.setAccess({ subject: 'client', key: 'a', action: 'OK', addedAt: T0, addedBy: 'root', expiresAt: null })
+    expect(await afterLoss(() => store.removeAccess('client', 'a'), none('access_entry'), 'the commit')).toBe(true)
+    await expect.poll(() => doubts).toEqual(['committed', 'committed', 'committed', 'committed', 'committed'])
+  })
+
   test('events whose transaction never arrived are kept by the next session', async () => {
     const { store } = await open()
     await store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })

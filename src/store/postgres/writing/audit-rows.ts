@@ -5,7 +5,7 @@ import type { IdempotentRequest, NewOperation, OperationRound } from '../../audi
 import type { Instant } from '../../../system/clock.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './audit-queries.ts'
-import { sent, type Send, type Transaction } from './write-transaction.ts'
+import { sent, sentOnce, type Send, type Transaction } from './write-transaction.ts'
 
 /** Maximum number of rows that one call forgets, which takes some milliseconds. */
 const FORGOTTEN = 1_000
@@ -57,10 +57,10 @@ export class AuditWriter {
     )
 
   addToken: Send<'addToken'> = (tx, calls) =>
-    sent(Promise.all(calls.map(async ([token]) => (await tx.query(sql.insertToken, tokenParameters(token))).length > 0)))
+    sentOnce(tx, Promise.all(calls.map(async ([token]) => (await tx.query(sql.insertToken, tokenParameters(token))).length > 0)))
 
   removeToken: Send<'removeToken'> = (tx, calls) =>
-    sent(Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteToken, [name])).length > 0)))
+    sentOnce(tx, Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteToken, [name])).length > 0)))
 
   setAccess: Send<'setAccess'> = (tx, calls) =>
     sent(
@@ -73,7 +73,10 @@ export class AuditWriter {
     )
 
   removeAccess: Send<'removeAccess'> = (tx, calls) =>
-    sent(Promise.all(calls.map(async ([subject, key]) => (await tx.query(sql.deleteAccess, [subject, storableText(key)])).length > 0)))
+    sentOnce(
+      tx,
+      Promise.all(calls.map(async ([subject, key]) => (await tx.query(sql.deleteAccess, [subject, storableText(key)])).length > 0)),
+    )
 
   tokenUsed: Send<'tokenUsed'> = (tx, calls) =>
     sent(

@@ -9,7 +9,7 @@ export const insertEvents = `
   select coalesce(at, ${NOW}), type, data from unnest($1::bigint[], $2::text[], $3::text[])
     with ordinality as new (at, type, data, number) order by number`
 
-/** Notes the last transaction of a node that only its events show. */
+/** Notes the last transaction of a node that only this row shows when its answer is lost. */
 export const markBatch = `
   insert into marked_batch (node, number) values ($1, $2) on conflict (node) do update set number = excluded.number`
 export const markedBatch = 'select 1 from marked_batch where node = $1 and number = $2'

@@ -27,7 +27,7 @@ import { int4s, int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './outbox-queries.ts'
 import type { Statements } from '../session/database-connection.ts'
 import type { WantedTypes } from './transaction-events.ts'
-import { sent, type Send, type Transaction } from './write-transaction.ts'
+import { sent, sentOnce, type Send, type Transaction } from './write-transaction.ts'
 
 type Added = NewSubscription & { readonly owner: SubscriptionOwner; readonly at: Instant; readonly by: string }
 
@@ -44,10 +44,10 @@ export class SubscriptionWriter {
   }
 
   subscribe: Send<'subscribe'> = (tx, calls) =>
-    sent(Promise.all(calls.map(([subscription]) => this.#add(tx, { ...subscription, owner: 'command' }))))
+    sentOnce(tx, Promise.all(calls.map(([subscription]) => this.#add(tx, { ...subscription, owner: 'command' }))))
 
   unsubscribe: Send<'unsubscribe'> = (tx, calls) =>
-    sent(Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteSubscription, [name])).length > 0)))
+    sentOnce(tx, Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteSubscription, [name])).length > 0)))
 
   changeSecrets: Send<'changeSecrets'> = (tx, calls) => ({
     answers: Promise.all(

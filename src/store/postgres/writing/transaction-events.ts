@@ -48,6 +48,7 @@ export class TransactionEvents {
   readonly #wanted: WantedTypes
   readonly #noted: Noted[] = []
   #marked: { readonly node: OwnerId; readonly number: number } | null = null
+  #isMarkRequired = false
 
   constructor(wanted: WantedTypes) {
     this.#wanted = wanted
@@ -67,21 +68,26 @@ export class TransactionEvents {
     if (this.#wanted.has('message.quarantined')) this.#noted.push(messageEvent('message.quarantined', message, { text }, null))
   }
 
-  /** Has the number of the transaction written with its events, by which it is known later whether they were committed. */
+  /** Gives the number of the transaction, which is written with its events, and by which it is known later whether they were committed. */
   markBatch(batch: { readonly node: OwnerId; readonly number: number }): void {
     this.#marked = batch
   }
 
+  /** Has the number written without events too. */
+  requireMark(): void {
+    this.#isMarkRequired = true
+  }
+
   async write(statements: Statements): Promise<void> {
-    if (this.#noted.length === 0) return
-    const { node, number } = this.#marked ?? {}
+    const hasEvents = this.#noted.length > 0
+    const marked = hasEvents || this.#isMarkRequired ? this.#marked : null
     await Promise.all([
-      node === undefined ? null : statements.query(markBatch, [node, number ?? 0]),
-      statements.query(insertEvents, [
-        int8s(this.#noted.map(({ at }) => at)),
-        texts(this.#noted.map(({ type }) => type)),
-        texts(this.#noted.map(({ data }) => data)),
-      ]),
+      marked === null ? null : statements.query(markBatch, [marked.node, marked.number]),
+      hasEvents ? statements.query(insertEvents, this.#columns()) : null,
     ])
+  }
+
+  #columns(): readonly Buffer[] {
+    return [int8s(this.#noted.map(({ at }) => at)), texts(this.#noted.map(({ type }) => type)), texts(this.#noted.map(({ data }) => data))]
   }
 }

@@ -22,6 +22,18 @@ export type Send<M extends Method> = (tx: Transaction, calls: readonly Arguments
 
 export const sent = <A>(answers: Promise<readonly A[]>): Sent<A> => ({ answers, isLast: true })
 
+/**
+ * The answers of calls that tell whether they had an effect, which a repetition has not. They arrive before the commit is sent, and a
+ * transaction with an effect is marked, so that they are known when the answer of the commit is lost.
+ */
+export const sentOnce = (tx: Transaction, answers: Promise<readonly boolean[]>): Sent<boolean> => ({
+  answers: answers.then((all) => {
+    if (all.includes(true)) tx.events.requireMark()
+    return all
+  }),
+  isLast: false,
+})
+
 export class Transaction implements Statements {
   readonly #statements: Statements
   readonly #afterCommit: (() => void)[] = []

@@ -214,7 +214,7 @@ export class Writer {
 
   /** Rejects the calls of a batch that stays in doubt. */
   #giveUp(doubt: Doubt): void {
-    const error = new OutcomeUnknown('the database ended the session before it answered a commit')
+    const error = new OutcomeUnknown('the database ended the session before it answered a commit: the change may have been made')
     answer(doubt.batch, () => ({ ok: false, error }))
     doubt.batch = []
     this.#deps.onEvent({ kind: 'in-doubt', resolution: 'unknown' })
