@@ -277,9 +277,11 @@ create table sts_policy (
 create table provider_member (
   destination text collate "C" primary key,
   provider    text,           -- null when it left its provider
-  keys        bigint not null -- number of the change
+  keys        bigint not null, -- number of the change
+  moves_from  smallint[] not null default '{}' -- shards that may still have mail of the destination
 );
 create index provider_member_keys on provider_member (keys);
+create index provider_member_moving on provider_member (destination) where moves_from <> '{}';
 
 -- Providers with effects of reply rules.
 create table provider (

@@ -38,7 +38,7 @@ export interface LiveProvider {
 
 /** Methods of QueueStore for providers. */
 export interface ProviderStore {
-  /** Sets the provider of a destination; null for none. */
+  /** Sets the provider of a destination; null for none. A large backlog of a shared queue follows later, and is not claimed until then. */
   joinProvider(destination: DestinationName, provider: string | null): Promise<void>
   /** All destinations with a provider, by name. */
   providerMembers(): Promise<readonly ProviderMember[]>

@@ -431,8 +431,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'a destination joins a provider without its mail',
     'store/postgres/provider-members.ts',
-    'if (from === to) return',
-    'if (from >= 0) return',
+    'int2s([...from])',
+    'int2s([...from].slice(1))',
     'conformance/postgres',
   ),
   safety(

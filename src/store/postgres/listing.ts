@@ -17,7 +17,7 @@ import {
 import { toListedMessage, toListedRecipient } from '../listed-rows.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
-import { shardAt } from './provider-rows.ts'
+import { shardsAt } from './provider-rows.ts'
 import * as sql from './reader-queries.ts'
 import { wholePage } from './whole-listing.ts'
 import type { ListedRow } from './writing/rows.ts'
@@ -127,7 +127,7 @@ export class Listing {
     const isFirst = newestFirst ? through === undefined : after === 0
     if (isFirst || destination !== this.#known.destination) {
       const [count] = await this.#reading.query<{ found: number }>(sql.countAt, [
-        await shardAt(this.#reading, destination),
+        await shardsAt(this.#reading, destination),
         destination,
         FEW,
       ])
@@ -139,7 +139,7 @@ export class Listing {
   /** Messages with a live recipient at a destination, from the first `size` recipients. */
   async #candidates(destination: DestinationName, { after, through }: Ids, size: number, newestFirst = false): Promise<Candidates> {
     const statement = newestFirst ? sql.newestRecipientsAt : sql.recipientsAt
-    const parameters = [await shardAt(this.#reading, destination), destination, after, through, size]
+    const parameters = [await shardsAt(this.#reading, destination), destination, after, through, size]
     const recipients = await this.#reading.query<{ id: RecipientId }>(statement, parameters)
     return { messages: [...new Set(recipients.map(({ id }) => messageOf(id)))], isLast: recipients.length < size }
   }

@@ -8,6 +8,7 @@ import type { Clock, Duration, Instant } from '../../system/clock.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { seconds } from '../../system/clock.ts'
 import { ShardKeys } from '../membership/shard-keys.ts'
+import { ProviderMail } from './provider-mail.ts'
 import { ProviderMembers } from './provider-members.ts'
 import { LastingSession } from './session/lasting-session.ts'
 import { refreshKeys } from './session/key-changes.ts'
@@ -72,6 +73,8 @@ export interface PostgresQueue {
 
 /** Time limit of a change of providers, which waits for the transactions of all nodes. */
 const LIMIT: Duration = seconds(5)
+/** Time limit of a slice of the mail that follows. */
+const SLICE_LIMIT: Duration = seconds(10)
 
 const databaseTime = 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now'
 
@@ -103,13 +106,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     }
     const keys = new ShardKeys(new ProviderDirectory(), -1)
     await refreshKeys(writing, node, keys)
-    const members = new ProviderMembers({
-      node,
-      clock,
-      keys,
-      wake,
-      session: new LastingSession({ terms: { url, durability, application: `deferd ${node} p` }, clock, limit: LIMIT }),
-    })
+    const lasting = (letter: string, limit: Duration) =>
+      new LastingSession({ terms: { url, durability, application: `deferd ${node} ${letter}` }, clock, limit })
+    const mail = new ProviderMail({ node, clock, reading, wake, session: lasting('m', SLICE_LIMIT) })
+    const members = new ProviderMembers({ node, clock, keys, mail, wake, session: lasting('p', LIMIT) })
     const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
     const { store, destroy } = await createStore(writing, {
       ...base,
@@ -127,6 +127,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     let watch: DatabaseWatch | null = null
     const closeReading = async () => {
       await members.close()
+      await mail.stop()
       await Promise.all([vacuum.stop(), watch?.stop()])
       await reading.close()
     }

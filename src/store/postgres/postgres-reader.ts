@@ -27,7 +27,7 @@ import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { FEW, Listing } from './listing.ts'
 import * as sql from './reader-queries.ts'
-import { providerMembers, providerRecords, shardAt } from './provider-rows.ts'
+import { providerMembers, providerRecords, shardsAt } from './provider-rows.ts'
 import {
   toAttempt,
   toDestination,
@@ -132,13 +132,17 @@ async function destinationLoads(
 }
 
 async function destinationLoad(reading: Statements, destination: DestinationName): Promise<DestinationLoad> {
-  const [load] = await reading.query<Omit<DestinationLoad, 'destination'>>(sql.loadOf, [await shardAt(reading, destination), destination])
+  const [load] = await reading.query<Omit<DestinationLoad, 'destination'>>(sql.loadOf, [await shardsAt(reading, destination), destination])
   return { destination, ...(load ?? { waiting: 0, leased: 0, nextDueAt: null }) }
 }
 
 async function causes(reading: Statements, page: CausePage): Promise<CauseSlice> {
   const { after, size, destination } = page
-  if (destination !== null && (await isFew(reading, destination))) return causesAt(reading, destination, page)
+  if (destination !== null) {
+    const shards = await shardsAt(reading, destination)
+    const [count] = await reading.query<{ found: number }>(sql.countAt, [shards, destination, FEW])
+    if ((count?.found ?? 0) < FEW) return causesAt(reading, [shards, destination], page)
+  }
   const through = idOf(await reading.query<{ id: RecipientId | null }>(sql.sliceOfRecipients, [after, size]))
   const groups = new CauseGroups()
   const rows = through === null ? [] : await reading.query<FailureRow>(sql.failuresBetween, [after, through, destination])
@@ -146,19 +150,9 @@ async function causes(reading: Statements, page: CausePage): Promise<CauseSlice>
   return { through, groups: groups.all }
 }
 
-async function isFew(reading: Statements, destination: DestinationName): Promise<boolean> {
-  const [count] = await reading.query<{ found: number }>(sql.countAt, [await shardAt(reading, destination), destination, FEW])
-  return (count?.found ?? 0) < FEW
-}
-
 /** The slice of a destination with few recipients, which are found by its index. */
-async function causesAt(reading: Statements, destination: DestinationName, { after, size }: CausePage): Promise<CauseSlice> {
-  const found = await reading.query<{ id: RecipientId }>(sql.recipientsAfter, [
-    await shardAt(reading, destination),
-    destination,
-    after,
-    size,
-  ])
+async function causesAt(reading: Statements, place: readonly [Buffer, DestinationName], { after, size }: CausePage): Promise<CauseSlice> {
+  const found = await reading.query<{ id: RecipientId }>(sql.recipientsAfter, [...place, after, size])
   const ids = found.map(({ id }) => id)
   const groups = new CauseGroups()
   for (const row of await reading.query<FailureRow>(sql.failuresOf, [int8s(ids)])) groups.count(toFailure(row))

@@ -270,14 +270,18 @@ const isOfLeased = ({ queue }: QueueFilter): boolean => queue === 'active'
 /** Whether the statement of `listedBy` skips so few rows that the whole queue can be searched without slices. */
 export const needsNoSlices = (filter: QueueFilter): boolean => isOfLeased(filter) || conditionsIn(filter).length === 0
 
-/** Queries for the live recipients at a destination ($1 its shard, $2 its name): one per state, because each has its own index. */
+const ofShards = (condition: string): string =>
+  `(select r.id from unnest($1::smallint[]) own (shard) cross join lateral (
+    select r.id from recipient r where r.shard = own.shard and ${condition} offset 0) r)`
+
+/** Queries for the live recipients at a destination ($1 its shards, $2 its name): one per state, because each has its own index. */
 const AT_DESTINATION = [
   // The order is that of the index, and makes the planner choose it.
-  `shard = $1 and destination = $2 and ${DUE_INDEX} order by due_at`,
-  `shard = $1 and destination = $2 and state = 'waiting' and suspect order by due_at`,
-  `leased_by is not null and destination = $2`,
-  `shard = $1 and destination = $2 and state = 'parked'`,
-].map((condition) => `(select id from recipient where ${condition} offset 0)`)
+  ofShards(`r.destination = $2 and ${DUE_INDEX} order by r.due_at`),
+  ofShards(`r.destination = $2 and r.state = 'waiting' and r.suspect order by r.due_at`),
+  `(select id from recipient where leased_by is not null and destination = $2 offset 0)`,
+  ofShards(`r.destination = $2 and r.state = 'parked'`),
+]
 
 /** Ids of live recipients at a destination, in the order of their messages. */
 const recipientsIn = (order: string): string => `
@@ -324,7 +328,8 @@ export const loadOf = `
   select
     ((select count(*) from ${AT_DESTINATION[0]} due) + (select count(*) from ${AT_DESTINATION[1]} suspects))::int as waiting,
     (select count(*) from recipient where leased_by is not null and destination = $2)::int as leased,
-    (select due_at from recipient where shard = $1 and destination = $2 and ${DUE_INDEX} order by due_at limit 1) as "nextDueAt"`
+    (select min(r.due_at) from unnest($1::smallint[]) own (shard) cross join lateral (select r.due_at from recipient r
+      where r.shard = own.shard and r.destination = $2 and ${DUE_INDEX} order by r.due_at limit 1) r) as "nextDueAt"`
 
 export const destinations = 'select * from destination order by name'
 

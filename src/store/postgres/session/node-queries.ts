@@ -46,8 +46,10 @@ export const releaseShards = `
 
 export const freeShardsOf = 'update shard set owner = null, epoch = epoch + 1 where owner = $1 returning id'
 
-/** Ends the leases of a node that is gone. The count of delivery starts is kept, because the delivery may have ended the process. */
-/** Tells the other owners of shards in which the node had leases. Its own shards are read anew by those who take them. */
+/**
+ * Ends the leases of a node that is gone. The count of delivery starts is kept, because the delivery may have ended the process. Tells the
+ * other owners of shards in which the node had leases. Its own shards are read anew by those who take them.
+ */
 export const endLeasesOf = `
   with u as (update recipient set leased_by = null, suspect = delivery_starts >= $2 and not parks,
       state = case when parks then 'parked' else 'waiting' end

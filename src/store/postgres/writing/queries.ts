@@ -138,7 +138,12 @@ const firstOfShards = (condition: string, order: string, limit: string): string 
     select r.id, r.${order} from recipient r where r.shard = s.id and ${condition} order by r.${order}, r.id limit ${limit}) first
   where s.owner = $1 order by first.${order}, first.id limit ${limit}`
 
-export const claimSuspect = lease(firstOfShards(`r.state = 'waiting' and r.suspect and r.due_at <= $2`, 'due_at', '1'), 'due_at')
+/** Mail that follows its destination to another shard is claimed there. */
+const STAYS = `r.destination <> all (array(select destination from provider_member where moves_from <> '{}'))`
+export const claimSuspect = lease(
+  firstOfShards(`r.state = 'waiting' and r.suspect and r.due_at <= $2 and ${STAYS}`, 'due_at', '1'),
+  'due_at',
+)
 
 export const claimExpired = lease(
   firstOfShards(`r.state = 'waiting' and r.expires_at <= $2 and r.destination <> all ($4::text[])`, 'expires_at', '$3'),
