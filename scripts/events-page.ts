@@ -134,7 +134,7 @@ fields \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`. Any 2xx 
 | batch      | with \`batch\` above 1 the body is an array of \`{"id", "type", "timestamp", "data"}\`; after a failure events are sent alone                 |
 | format     | \`format = "cloudevents"\` sends CloudEvents 1.0, with the type \`deferd.recipient.bounced\`                                                |
 | limits     | events are kept for \`event_retention\`, and at most \`event_limit\`; a subscriber that missed some gets \`events.lost\` with their number    |
-| replay     | \`deferd webhook replay app --since 2h\` tries at once; with \`--since 2h\`, events are sent again, with the ids that they had                                                  |
+| replay     | \`deferd webhook replay app\` tries at once; with \`--since 2h\`, events are sent again, with the ids that they had                                                  |
 
 ## A receiver in Node
 
