@@ -99,16 +99,15 @@ export async function destinationRow(
   const load = waiting + leased === 0 ? undefined : { waiting, leased, ...rest }
   const record = (await reader.destinationRecords()).find((one) => one.name === name)
   if (load === undefined && record === undefined && live === undefined) return undefined
-  return { name, load, record, live, provider: await providerOf(reader, name, live) }
+  return { name, load, record, live, provider: await providerFinder(reader)(name, live) }
 }
 
-/** The provider of a destination, from memory or else as it is saved. */
-export async function providerOf(
+/** Finds providers of destinations, from memory or else as they are saved. The saved ones are read once, when the first is needed. */
+export function providerFinder(
   reader: Pick<QueueReader, 'providerOf' | 'providerRecords'>,
-  name: DestinationName,
-  live: LiveDestination | undefined,
-): Promise<ShownProvider | null> {
-  return live?.provider ?? (await providersIn(reader))(await reader.providerOf(name))
+): (name: DestinationName, live: LiveDestination | undefined) => Promise<ShownProvider | null> {
+  let saved: ReturnType<typeof providersIn> | undefined
+  return async (name, live) => live?.provider ?? (await (saved ??= providersIn(reader)))(await reader.providerOf(name))
 }
 
 async function providersIn(reader: Pick<QueueReader, 'providerRecords'>): Promise<(name: string | null) => ShownProvider | null> {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { messageJson } from '../../src/presentation/message-json.ts'
 import { recordsByName } from '../../src/presentation/recipient-status.ts'
 import { jsonLine } from '../../src/presentation/text.ts'
@@ -221,6 +221,15 @@ test('GET /now has the state of the queue', async () => {
     balance: { accepted: 4, delivered: 1, waiting: 3, difference: 0 },
   })
   expect(json.largest_destinations).toHaveLength(3)
+})
+
+test('GET /destinations does not read the saved states of providers for each destination', async () => {
+  const { world: queue, api } = await filled()
+  const { reader } = queue
+  const read = vi.spyOn(reader, 'providerRecords')
+  expect((await api.get('/destinations')).json.destinations).toHaveLength(4)
+  // For the names, and for the providers of the page.
+  expect(read).toHaveBeenCalledTimes(2)
 })
 
 test('GET /now has the messages by age, as the command counts them', async () => {

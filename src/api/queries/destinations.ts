@@ -1,7 +1,7 @@
 /** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
 import { globalNameOf, type SettingName } from '../../config/destination-settings.ts'
 import { destinationJson, type DestinationJson } from '../../presentation/destination-json.ts'
-import { destinationRow, destinationRows, providerOf, type DestinationRow } from '../../presentation/destination-list.ts'
+import { destinationRow, destinationRows, providerFinder, type DestinationRow } from '../../presentation/destination-list.ts'
 import { epochSeconds, jsonLines } from '../../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import type { DestinationName } from '../../mail/message.ts'
@@ -72,7 +72,8 @@ export async function destinationPage(
   const live = new Map((await view.live.named(asked)).map((one) => [one.destination, one]))
   const records = new Map((await view.reader.destinationRecords()).map((record) => [record.name, record]))
   const loads = await Promise.all(asked.map((one) => view.reader.destinationLoad(one)))
-  const providers = await Promise.all(asked.map((one) => providerOf(view.reader, one, live.get(one))))
+  const providerOf = providerFinder(view.reader)
+  const providers = await Promise.all(asked.map((one) => providerOf(one, live.get(one))))
   const destinations = asked.flatMap((name, n): DestinationJson[] => {
     const load = loads[n]
     const row = { name, record: records.get(name), live: live.get(name), provider: providers[n] ?? null }
