@@ -103,7 +103,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
           await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
           return Number(await waiting.textContent())
         },
-        { timeout: 10_000 },
+        // An answer that takes longer is ignored, since the page has asked again.
+        { timeout: 20_000, interval: 1_000 },
       )
       .toBe(before + 1)
     expect(await page.locator('dialog[open]').count()).toBe(1)
@@ -125,7 +126,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const plan = async (): Promise<void> => {
       await page.getByLabel(/all .* that match/).check()
       await page.getByRole('button', { name: 'Hold…' }).click()
-      await page.getByText('Counts the messages …').waitFor()
+      await page.getByText('Loading …').waitFor()
     }
     await plan()
     await page.locator('dialog').getByRole('button', { name: 'Cancel' }).click()
@@ -193,7 +194,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
           await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
           return page.getByText('There are newer actions.').isVisible()
         },
-        { timeout: 10_000 },
+        { timeout: 20_000, interval: 1_000 },
       )
       .toBe(true)
     expect(await page.locator('tbody tr').count()).toBe(rows)

@@ -1,5 +1,7 @@
 /** The numbers that the script of the page takes from the state of the queue. */
 import { expect, test } from 'vitest'
+import { conditionsOf } from '../../src/page/screens/now-screen.ts'
+import type { NowValue } from '../../src/page/screens/shown-values.ts'
 import * as browser from '../../src/page/browser/live-values.js'
 import { LARGEST } from '../../src/queue/queue-status.ts'
 
@@ -19,6 +21,19 @@ test('members are found by name, and in lists by queue or destination', () => {
   expect(browser.liveNumber(value, 'rates/last_10s/accepted')).toBe(1.5)
   expect(browser.liveNumber(value, 'queues/deferred/messages')).toBe(7)
   expect(browser.liveNumber(value, `largest_destinations/${encodeURIComponent('smtp:[relay]:25')}/waiting`)).toBe(3)
+})
+
+test('an entry is found by its name before its position', () => {
+  const value = {
+    subscriptions: [
+      { name: '1', behind: 5 },
+      { name: 'app', behind: 7 },
+    ],
+    ages: { counts: [3, 4] },
+  }
+  expect(browser.liveNumber(value, 'subscriptions/1/behind')).toBe(5)
+  expect(browser.liveNumber(value, 'subscriptions/app/behind')).toBe(7)
+  expect(browser.liveNumber(value, 'ages/counts/1')).toBe(4)
 })
 
 test('a queue or destination that has left the lists has no mail', () => {
@@ -47,4 +62,23 @@ test('conditions are the same in any order, and differ by state and kind', () =>
   expect(conditions([first])).not.toBe(conditions([{ ...first, state: 'suspended' }]))
   expect(conditions([], [{ kind: 'warnings', count: 1 }])).toBe(conditions([], [{ kind: 'warnings', count: 2 }]))
   expect(conditions([], [{ kind: 'warnings' }])).not.toBe(conditions([]))
+})
+
+test('the conditions of subscriptions are those of the screen', () => {
+  const one = { name: 'app', state: 'active', parked: 0, tries: 0 }
+  const subscriptions = [
+    one,
+    { tries: 3 },
+    { tries: 4 },
+    { parked: 2, tries: 5 },
+    { state: 'disabled', parked: 1 },
+    { name: 'b', tries: 9 },
+  ]
+  const all = subscriptions.map((members) => {
+    const value = { closed_destinations: [], attention: [], subscriptions: [{ ...one, ...members }] } as const
+    expect(browser.conditionsOf(value)).toBe(conditionsOf(value as unknown as NowValue))
+    return browser.conditionsOf(value)
+  })
+  expect(all[0]).toBe(all[1])
+  expect(new Set(all).size).toBe(5)
 })

@@ -88,7 +88,7 @@ function waitingPanel() {
   const cancel = document.createElement('button')
   panel.className = 'panel'
   text.setAttribute('role', 'status')
-  text.textContent = 'Counts the messages …'
+  text.textContent = 'Loading …'
   buttons.className = 'buttons'
   cancel.type = 'button'
   cancel.textContent = 'Cancel'

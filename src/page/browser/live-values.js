@@ -4,7 +4,7 @@
 const LARGEST = 20
 
 /**
- * The member of a value at a path. A segment names a member, or the entry of a list by its position, queue, destination or name.
+ * The member of a value at a path. A segment names a member, or the entry of a list by its queue, destination, name or else position.
  * @param {unknown} value
  * @param {string} path
  * @returns {unknown}
@@ -15,16 +15,19 @@ export function memberAt(value, path) {
   for (const segment of path.split('/').map(decodeURIComponent)) {
     if (Array.isArray(found))
       found =
-        found[Number(segment)] ?? found.find((one) => one.queue_name === segment || one.destination === segment || one.name === segment)
+        found.find((one) => one?.queue_name === segment || one?.destination === segment || one?.name === segment) ?? found[Number(segment)]
     else if (typeof found === 'object' && found !== null) found = Reflect.get(found, segment)
     else return undefined
   }
   return found
 }
 
+/** Failed tries after which a subscription needs attention (TRIES of src/page/screens/subscription-marks.ts). */
+const TRIES = 4
+
 /**
- * The conditions that need attention, in order: destinations that are dead or suspended, and others by their kind. The page of Now has
- * those that it shows in the same form.
+ * The conditions that need attention, in order: destinations that are dead or suspended, others by their kind, and subscriptions to
+ * events. The page of Now has those that it shows in the same form.
  * @param {unknown} value
  * @returns {string}
  */
@@ -35,7 +38,11 @@ export function conditionsOf(value) {
   }
   const closed = list('closed_destinations').map(({ destination, state }) => `${destination} ${state}`)
   const kinds = list('attention').map(({ kind }) => String(kind))
-  return JSON.stringify([...closed, ...kinds].toSorted())
+  const failing = list('subscriptions').flatMap(({ name, state, parked, tries }) => {
+    const condition = state === 'disabled' ? 'disabled' : parked > 0 ? 'parked' : tries >= TRIES ? 'failing' : null
+    return condition === null ? [] : [`events ${name} ${condition}`]
+  })
+  return JSON.stringify([...closed, ...kinds, ...failing].toSorted())
 }
 
 /**

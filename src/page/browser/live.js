@@ -57,8 +57,7 @@ function showNews(value) {
 const waitsFor = () => document.querySelector('[data-state=running], [data-state=counting]')
 
 /** Whether a person is at work on the screen: a dialog is open or being loaded, or a field has the focus. */
-const isAtWork = () =>
-  document.querySelector('dialog, [data-loading]') !== null || document.activeElement?.matches('input, select') === true
+const isAtWork = () => document.querySelector('dialog') !== null || document.activeElement?.matches('input, select') === true
 
 /**
  * Loads the page of an operation again when it has ended, a page without counts when these are known, and that of an empty queue when

@@ -5,7 +5,7 @@ import { section } from '../markup/frame.ts'
 import { html, type Html } from '../markup/html.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
-import { age, clockTime, count, rate, span } from '../markup/times.ts'
+import { age, count, rate, span } from '../markup/times.ts'
 import { MINUTE } from '../../system/clock.ts'
 import type { View } from '../markup/view.ts'
 
@@ -118,6 +118,6 @@ export function howOld(view: View, { ages }: NowValue): Html | null {
     html`<ul class="ages">
       ${columns}
     </ul>`,
-    { aside: html`messages as of ${clockTime(view, ages.as_of)}` },
+    { aside: 'messages, counted every 30 s at most' },
   )
 }

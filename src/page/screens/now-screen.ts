@@ -10,7 +10,7 @@ import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.t
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
 import { count, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson } from '../../presentation/attention-json.ts'
-import { subscriptionLink, trouble } from './subscription-marks.ts'
+import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
 
 /** Sentence about a destination that is dead or suspended. */
@@ -167,13 +167,29 @@ function whereItWaits(view: View, now: NowValue): Html {
   )
 }
 
-/** Appears when other conditions need attention than those that are shown. `conditionsOf` of the browser makes the same text. */
-function changedConditions(view: View, { closed_destinations: closed, attention }: NowValue): Html {
-  const conditions = [...closed.map(({ destination, state }) => `${destination} ${state}`), ...attention.map(({ kind }) => kind)]
-  return html`<p class="news below" role="status" data-conditions="${JSON.stringify(conditions.toSorted())}" hidden>
+/** The conditions that need attention, in order. `conditionsOf` of the browser makes the same text. */
+export function conditionsOf({
+  closed_destinations: closed,
+  attention,
+  subscriptions,
+}: Pick<NowValue, 'closed_destinations' | 'attention' | 'subscriptions'>): string {
+  const failing = subscriptions.flatMap((one) => {
+    const condition = subscriptionCondition(one)
+    return condition === null ? [] : [`events ${one.name} ${condition}`]
+  })
+  const conditions = [
+    ...closed.map(({ destination, state }) => `${destination} ${state}`),
+    ...attention.map(({ kind }) => kind),
+    ...failing,
+  ]
+  return JSON.stringify(conditions.toSorted())
+}
+
+/** Appears when other conditions need attention than those that are shown. */
+const changedConditions = (view: View, now: NowValue): Html =>
+  html`<p class="news below" role="status" data-conditions="${conditionsOf(now)}" hidden>
     What needs attention has changed. <a href="${linkTo(view, '')}">Show it</a>
   </p>`
-}
 
 export function nowScreen(view: View, facts: NowFacts): Screen {
   const { now } = facts

@@ -41,15 +41,28 @@ export const triesOf = (view: View, { tries, next_try_time: next }: Subscription
     ? null
     : html`${count(tries)} failed ${tries === 1 ? 'try' : 'tries'}${next === null ? null : html`, the next ${due(view, next)}`}`
 
-/** Failed tries, over half a minute, after which a target needs an operator. */
+/** Failed tries, over half a minute, after which a target needs an operator. `conditionsOf` of the browser has the same number. */
 const TRIES = 4
+
+/** Condition of a subscription that needs an operator; null when it does not. */
+export function conditionOf({ state, parked, tries }: Pick<SubscriptionJson, 'state' | 'parked' | 'tries'>) {
+  if (state === 'disabled') return 'disabled'
+  if (parked > 0) return 'parked'
+  return tries >= TRIES ? 'failing' : null
+}
 
 /** Why a subscription needs an operator; null when it does not. */
 export function trouble(view: View, one: SubscriptionJson): Html | null {
   const { name, behind, parked } = one
   const waits = `${plural(behind, 'event')} ${behind === 1 ? 'waits' : 'wait'}`
-  if (one.state === 'disabled') return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${waits}`
-  if (parked > 0) return html`The target of ${name} refused ${plural(parked, 'event')}`
-  if (one.tries >= TRIES) return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${waits}, ${triesOf(view, one)}`
-  return null
+  switch (conditionOf(one)) {
+    case 'disabled':
+      return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${waits}`
+    case 'parked':
+      return html`The target of ${name} refused ${plural(parked, 'event')}`
+    case 'failing':
+      return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${waits}, ${triesOf(view, one)}`
+    case null:
+      return null
+  }
 }
