@@ -102,7 +102,7 @@ async function runIn(folder: string, options: Options, { signal, say, undo }: En
     others,
     rounds,
     ...counts,
-    warmUp: WARM_UP,
+    warmUp: Math.min(WARM_UP, messages),
     contestants: names,
     omitted: left,
     cases,

@@ -9,7 +9,7 @@ import { measure, type Bench } from './load.ts'
 import { rotated, type Measure, type Turn } from './statistics.ts'
 import { measureStore } from './store-turn.ts'
 
-/** Messages of a running instance before the first round, for a case with share 1: a Node process is slow at first. */
+/** The most messages of a running instance before the first round, for a case with share 1: a Node process is slow at first. */
 export const WARM_UP = 2_000
 
 export interface Plan {
@@ -22,12 +22,12 @@ export interface Plan {
   readonly say: (line: string) => void
 }
 
-export async function warmUp({ bench, field, contestants, cases, say }: Plan): Promise<void> {
+export async function warmUp({ bench, field, contestants, cases, counts, say }: Plan): Promise<void> {
   const began = Date.now()
   for (const contestant of contestants) {
     for (const load of cases.filter((one) => one.kind === 'mail' && contestant.reasonAgainst(one) === null)) {
       const relay = await field.running(contestant, load.setUp)
-      const messages = messagesOf(load, { messages: WARM_UP, drained: 0 }, contestant.isSlow)
+      const messages = messagesOf(load, { ...counts, messages: Math.min(WARM_UP, counts.messages) }, contestant.isSlow)
       await measure(bench, relay, { ...load, rate: null }, messages)
     }
   }

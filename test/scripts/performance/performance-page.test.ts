@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { CASES } from '../../../scripts/bench/cases.ts'
 import type { Result } from '../../../scripts/bench/relays.ts'
+import { UsageError } from '../../../scripts/bench/options.ts'
 import { summarize } from '../../../scripts/bench/report.ts'
 import type { Turn } from '../../../scripts/bench/statistics.ts'
 import { goalsOf } from '../../../scripts/performance/goals.ts'
 import { performancePage } from '../../../scripts/performance/performance-page.ts'
+import { report } from '../../../scripts/performance/publish-files.ts'
 import { publish, type Published } from '../../../scripts/performance/published.ts'
 import { turnOf } from '../bench/turn-of.ts'
 
@@ -131,6 +133,17 @@ test('the page has a table for each measure, then the subjects, then the notes',
   // A measure without values has no table.
   expect(page).not.toContain('event loop')
   expect(page.endsWith('## Notes\n\ntext\n')).toBe(true)
+})
+
+test.each([
+  [[], 'report takes files of results; --help explains it'],
+  [['--json'], 'report takes files of results; --help explains it'],
+  [['/nowhere.json'], /^\/nowhere\.json cannot be read as JSON: ENOENT/],
+  [[import.meta.filename], /performance-page\.test\.ts cannot be read as JSON/],
+])('report refuses %j', (args, sentence) => {
+  const refused = (): void => report(args, () => undefined)
+  expect(refused).toThrow(UsageError)
+  expect(refused).toThrow(sentence)
 })
 
 test('without results the page has its notes only', () => {
