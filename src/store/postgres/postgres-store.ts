@@ -80,7 +80,7 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   const writer = new Writer(connection, { ...deps, leases, examine, wanted, writers: writersOf(parts) })
   const readers = readersOf(parts, deps, {
     tally: new TallyQuery(clock, deps.tallyKeptFor),
-    contents: new Contents(deps.reading),
+    contents: new Contents(deps.reading, leases),
     wanted,
   })
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))

@@ -1,11 +1,13 @@
-/** Claims of several destinations in one statement, and claims that pass over what the caller was not told of. */
+/** Claims of several destinations in one statement, claims that pass over what the caller was not told of, and contents that come with claims. */
 import { afterEach, describe, expect, test } from 'vitest'
+import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
+import { ContentUnreadable } from '../../../src/store/errors.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import { MINUTE, type Clock } from '../../../src/system/clock.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
-import { claim, messagesIn, MIN, queue, T0 } from '../../conformance/mail.ts'
+import { claim, first, messagesIn, MIN, ownerOf, queue, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
@@ -13,6 +15,7 @@ const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
 describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()
   let opened: PostgresQueue | null = null
+  let url: DatabaseUrl
   afterEach(() => opened?.destroy())
 
   /** A store whose time a test may advance. */
@@ -26,7 +29,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
       alarm: (at, action) => systemClock.alarm(at, action),
       zone: (at) => systemClock.zone(at),
     }
-    const url = await emptyQueue()
+    url = await emptyQueue()
     opened = await openPostgresStore({ url, durability: 'primary', labels, clock })
     const direct = await connectTo(url)
     await direct.query(takeShards, [opened.node, SHARDS])
@@ -58,5 +61,46 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
     expect([messagesIn(ofA.requests), ofA.nextDueAt]).toEqual([a.slice(0, 2), T0 + 2])
     expect([messagesIn(ofB.requests), ofB.nextDueAt]).toEqual([b.slice(0, 1), T0 + 2 * MIN])
     expect(ofC).toEqual({ requests: [], nextDueAt: null })
+  })
+
+  /** Changes the stored contents, so that a read which asks the database fails. */
+  const damage = async (): Promise<void> => {
+    const direct = await connectTo(url)
+    await direct.query(`update message set content = 'damaged'`)
+    await direct.end()
+  }
+
+  test('the content of a small message comes with its first claim, and is kept for one read', async () => {
+    const { store } = await open()
+    const id = await queue(store)
+    await claim(store, T0)
+    await damage()
+    expect(Buffer.from((await store.readChunk(id, 0)) ?? []).toString()).toBe('Subject: hi\r\n\r\nhi\r\n')
+    await expect(store.readChunk(id, 0)).rejects.toThrow(ContentUnreadable)
+  })
+
+  test('a content that was damaged before the claim is not returned', async () => {
+    const { store } = await open()
+    const id = await queue(store)
+    await damage()
+    expect(messagesIn((await claim(store, T0)).requests)).toEqual([id])
+    await expect(store.readChunk(id, 0)).rejects.toThrow(ContentUnreadable)
+  })
+
+  test('the content is not kept after the end of the lease', async () => {
+    const { store } = await open()
+    const id = await queue(store)
+    await claim(store, T0)
+    await store.giveBack([first(id)], ownerOf(store))
+    await damage()
+    await expect(store.readChunk(id, 0)).rejects.toThrow(ContentUnreadable)
+  })
+
+  test('the content of a message with several recipients is read when it is needed', async () => {
+    const { store } = await open()
+    const id = await queue(store, { to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    await claim(store, T0)
+    await damage()
+    await expect(store.readChunk(id, 0)).rejects.toThrow(ContentUnreadable)
   })
 })

@@ -4,6 +4,7 @@ import type { ContentId } from '../../../mail/message.ts'
 import { ContentUnreadable } from '../../errors.ts'
 import { int4s, int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
+import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
 
 /** Maximum number of parts, of 64 kB each, that one statement reads. */
@@ -33,15 +34,20 @@ interface Request extends Place {
  */
 export class Contents {
   readonly #reading: Statements
+  readonly #leases: Pick<OwnLeases, 'takeContent'> | null
   #requests: Request[] = []
   #isReading = false
 
-  constructor(reading: Statements) {
+  /** `leases` have contents that need no statement. */
+  constructor(reading: Statements, leases: Pick<OwnLeases, 'takeContent'> | null = null) {
     this.#reading = reading
+    this.#leases = leases
   }
 
   /** Part of a content; undefined after the last one, and for a content that no message has. */
   async readChunk(content: ContentId, index: number): Promise<Uint8Array | undefined> {
+    const kept = index === 0 ? this.#leases?.takeContent(content) : undefined
+    if (kept !== undefined) return new Uint8Array(kept)
     const part = await this.#part(content, index)
     if (part === undefined) {
       const [found] = await this.#reading.query<{ last: number }>(sql.lastChunkOf, [content])

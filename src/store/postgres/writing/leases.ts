@@ -1,4 +1,5 @@
 /** Leases of recipients: claims of due mail for the scheduler, and the return of recipients that were not attempted. */
+import { crc32 } from 'node:zlib'
 import {
   packRequests,
   type DeliveryRequest,
@@ -21,34 +22,45 @@ const WHOLE_EVERY: Duration = seconds(60)
 /** Maximum number of destinations whose last such claim is remembered. */
 const REMEMBERED = 10_000
 
-/** The last claims without a lower limit of due times. */
-class WholeClaims {
+interface LastClaim {
+  /** Time of the last claim that covered all due mail. */
+  readonly whole: Duration
+  /** Due time from which its caller expected mail. */
+  readonly from: Instant
+}
+
+/** Due times from which claims cover the mail of their destinations. */
+class ClaimStarts {
   readonly #clock: Clock
-  readonly #last = new Map<DestinationName, Duration>()
+  readonly #last = new Map<DestinationName, LastClaim>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Whether the next claim covers all due mail of the destination. Then another one does so after WHOLE_EVERY. */
-  isDue(destination: DestinationName): boolean {
-    const now = this.#clock.monotonic()
-    if (now - (this.#last.get(destination) ?? -Infinity) < WHOLE_EVERY) return false
+  /**
+   * Due time from which a claim covers the mail of its destination: that which its caller expects, or that of the claim before. The entries
+   * of the mail which that one has leased are read once more, because the server removes those from the index that were read dead.
+   */
+  startOf({ destination, from, now }: Claim): Instant {
+    const time = this.#clock.monotonic()
+    const last = this.#last.get(destination)
+    const isWhole = from === undefined || last === undefined || time - last.whole >= WHOLE_EVERY
     if (this.#last.size >= REMEMBERED) this.#last.clear()
-    this.#last.set(destination, now)
-    return true
+    this.#last.set(destination, { whole: isWhole ? time : last.whole, from: from ?? now })
+    return isWhole ? 0 : Math.min(from, last.from)
   }
 }
 
 export class Leases {
   readonly #terms: LeaseTerms
   readonly #own: OwnLeases
-  readonly #wholeClaims: WholeClaims
+  readonly #starts: ClaimStarts
 
   constructor(terms: LeaseTerms, own: OwnLeases, clock: Clock) {
     this.#terms = terms
     this.#own = own
-    this.#wholeClaims = new WholeClaims(clock)
+    this.#starts = new ClaimStarts(clock)
   }
 
   /** The claims of a transaction are for different destinations. */
@@ -81,7 +93,7 @@ export class Leases {
 
   async #claimDue(tx: Transaction, claims: readonly Claim[]): Promise<readonly Claimed[]> {
     const destinations = claims.map(({ destination }) => destination)
-    const since = int8s(claims.map(({ destination, from = 0 }) => (this.#wholeClaims.isDue(destination) ? 0 : from)))
+    const since = int8s(claims.map((one) => this.#starts.startOf(one)))
     const asked = [this.#terms.owner, int2s(destinations.map((name) => tx.shardOf(name))), texts(destinations), since]
     const [limits, times] = [int4s(claims.map(({ limit }) => limit)), int8s(claims.map(({ now }) => now))]
     const [rows, next] = await Promise.all([
@@ -114,6 +126,9 @@ export class Leases {
 
   #remember(rows: readonly LeasedRow[]): void {
     this.#own.add(rows.map(({ id }) => id))
+    // A damaged content is read again, which tells of the damage.
+    for (const { message, content, content_crc: crc } of rows)
+      if (content && crc32(content) === crc) this.#own.keepContent(message, content)
     for (const those of Map.groupBy(rows, ({ message }) => message).values()) {
       const [row] = those
       if (row !== undefined && row.recipients === those.length && row.is_inline && !row.forced_expire && row.warnings === 0)

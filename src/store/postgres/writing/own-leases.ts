@@ -12,9 +12,15 @@ export interface WholeMessage {
   readonly attempts: readonly AttemptRecord[]
 }
 
+/** Maximum size of the contents that wait for their deliveries, in bytes. */
+const CONTENTS_AT_MOST = 16 * 1024 * 1024
+
 export class OwnLeases {
   readonly #leased = new Set<RecipientId>()
   readonly #whole = new Map<MessageId, WholeMessage>()
+  /** Contents that came with their leases. */
+  readonly #contents = new Map<MessageId, Uint8Array>()
+  #bytes = 0
 
   add(recipients: Iterable<RecipientId>): void {
     for (const id of recipients) this.#leased.add(id)
@@ -38,10 +44,27 @@ export class OwnLeases {
     return one?.recipients.length === settled.length ? one : undefined
   }
 
+  /** Keeps the content of a leased message for its first read, if there is room. */
+  keepContent(message: MessageId, content: Uint8Array): void {
+    if (this.#bytes + content.byteLength > CONTENTS_AT_MOST || this.#contents.has(message)) return
+    this.#contents.set(message, content)
+    this.#bytes += content.byteLength
+  }
+
+  /** Returns the content that is kept, once. */
+  takeContent(message: MessageId): Uint8Array | undefined {
+    const content = this.#contents.get(message)
+    if (content === undefined) return undefined
+    this.#contents.delete(message)
+    this.#bytes -= content.byteLength
+    return content
+  }
+
   end(recipients: Iterable<RecipientId>): void {
     for (const id of recipients) {
       this.#leased.delete(id)
       this.#whole.delete(messageOf(id))
+      this.takeContent(messageOf(id))
     }
   }
 }

@@ -74,6 +74,9 @@ export type TriedEntry = readonly [at: number, relay: string | null, outcome: At
 export type LeasedRow = MessageRow &
   Omit<RecipientRow, 'state' | 'shard' | 'delivery_starts' | 'leased_by' | 'settled_at' | 'notice_due'> & {
     readonly tried: readonly TriedEntry[] | null
+    /** Of some messages that are claimed. */
+    readonly content?: Uint8Array | null
+    readonly content_crc?: number | null
   }
 
 export interface AttemptRow {
