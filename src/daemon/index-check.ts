@@ -7,8 +7,8 @@ import { DAY, sleep, type Clock, type Duration, type Timer } from '../system/clo
 import { TaskSet } from '../system/task-set.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 
-/** Wait between two slices in ms. A million recipients take four minutes, and less than a hundredth of a processor. */
-const BETWEEN_SLICES: Duration = 50
+/** Wait between two slices in ms. A million recipients take 20 minutes, and half a hundredth of a processor. */
+const BETWEEN_SLICES: Duration = 250
 
 export interface IndexCheckDeps {
   readonly clock: Clock

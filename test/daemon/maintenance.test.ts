@@ -97,9 +97,9 @@ test('the indexes are verified at the start and once a day, in slices', async ()
   const check = new IndexCheck({ clock, store: { verify } })
   await eventLoopTurn()
   await pass(clock, 3 * DAY)
-  const walk = (from: Duration) => [0, 200, 300].map((after, n) => [from + 50 * n, after])
+  const walk = (from: Duration) => [0, 200, 300].map((after, n) => [from + 250 * n, after])
   // The second run ends at its second slice; the third one begins a day later.
-  expect(verified).toEqual([...walk(0), ...walk(DAY + 150).slice(0, 2), ...walk(2 * DAY + 200)])
+  expect(verified).toEqual([...walk(0), ...walk(DAY + 750).slice(0, 2), ...walk(2 * DAY + 1_000)])
   const stopped = check.stop()
   await pass(clock, DAY)
   await stopped

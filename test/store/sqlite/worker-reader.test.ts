@@ -1,9 +1,11 @@
 import { rmSync } from 'node:fs'
+import type { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { ANY_MESSAGE, type FoundMessage, type QueueFilter, type QueueReader } from '../../../src/store/queue-reader.ts'
 import { queueFile } from '../../../src/store/sqlite/file/database.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openWorkerReader } from '../../../src/store/sqlite/worker-reader.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 import { fillBacklog } from '../../support/backlog.ts'
 import { folder } from './folders.ts'
 
@@ -60,6 +62,34 @@ test('while there is no queue each call fails, with the exit code for it', async
   await store.close()
   await reader.close()
   rmSync(queueFile(directory))
+})
+
+test('the thread ends after a minute without a call, and the next call is answered', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  const threads = { started: 0, running: 0 }
+  const count = (worker: Worker): void => {
+    threads.started++
+    threads.running++
+    worker.once('exit', () => threads.running--)
+  }
+  process.on('worker', count)
+  const clock = new VirtualClock()
+  const reader = openWorkerReader(directory, clock)
+  await reader.counts()
+  clock.jumpTo(clock.now() + 59_000)
+  await reader.counts()
+  expect(clock.nextAt()).toBe(clock.now() + 60_000)
+  const last = reader.counts()
+  clock.runNext()
+  expect(await last).toEqual([])
+  await expect.poll(() => threads).toEqual({ started: 1, running: 0 })
+  expect(await reader.counts()).toEqual([])
+  expect(threads).toEqual({ started: 2, running: 1 })
+  await reader.close()
+  expect({ ...threads, pending: clock.pending }).toEqual({ started: 2, running: 0, pending: 0 })
+  process.off('worker', count)
+  await store.close()
 })
 
 test('a reader that was never asked has no thread to end', async () => {
