@@ -77,12 +77,12 @@ export function subscriptionScreen(view: View, { subscription, parked, after, re
           </p>`
     }
     ${facts([
-      ['why', why],
       ['sent to', targetOf(subscription), 'wide'],
+      ['last answer', lastAnswer(view, subscription), 'wide'],
+      ['why', why],
       ['waiting', waitingOf(view, subscription)],
       ['oldest event', to === '' || oldest === null ? null : html`${age(view, oldest)}`],
       ['tries', triesOf(view, subscription)],
-      ['last answer', lastAnswer(view, subscription), 'wide'],
       ['lost', lost === 0 ? null : `${plural(lost, 'event')}, of which it is told first`],
       ['types', allTypes(types) ? 'all' : types.join(', ')],
       ['destinations', listed(destinations, 'all')],
