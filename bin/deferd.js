@@ -16,10 +16,12 @@ if (running[0] < NEEDED[0] || (running[0] === NEEDED[0] && running[1] < NEEDED[1
 }
 
 // Limits the memory of a daemon, which by itself takes 140 MB more than it needs: V8 sets aside 134 MB for new objects, and glibc a
-// heap for each thread. Node reads these settings only when it starts, so that the process starts again in its place, once.
+// heap for each thread. V8 13, of Node 24, also collects the whole heap for every 64 MB of content, unless it counts buffers with the
+// objects. Node reads these settings only when it starts, so that the process starts again in its place, once.
 const options = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
 if (process.argv.includes('start') && !options.includes('--max-semi-space-size') && process.execve !== undefined) {
-  const again = [process.execPath, '--max-semi-space-size=16', ...process.execArgv, ...process.argv.slice(1)]
+  const counted = process.versions.v8.startsWith('13.') ? ['--external-memory-accounted-in-global-limit'] : []
+  const again = [process.execPath, '--max-semi-space-size=16', ...counted, ...process.execArgv, ...process.argv.slice(1)]
   process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', ...process.env })
 }
 

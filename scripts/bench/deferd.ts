@@ -37,7 +37,7 @@ const SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
 }
 
 /** The limits of memory that bin/deferd.js sets. */
-const NODE_OPTIONS = ['--max-semi-space-size=16']
+const NODE_OPTIONS = ['--max-semi-space-size=16', '--external-memory-accounted-in-global-limit']
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
 
 /** Name of the destination of all mail. */
