@@ -48,7 +48,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     const view = await a.beat()
     expect(view?.nodes[0]?.beat).toBe((before?.nodes[0]?.beat ?? 0) + 1)
     expect(view?.nodes).toMatchObject([
-      { id: a.me, name: 'a', shards: 0, leased: 0, program: '1.2.0', settings: 'abc', draining: false },
+      { id: a.me, name: 'a', shards: 0, program: '1.2.0', settings: 'abc', draining: false },
       { id: b.me, name: 'b', beat: 0, shards: 3, draining: true },
     ])
     expect(view).toMatchObject({ freeShards: 253, mine: [] })
@@ -134,7 +134,9 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     const record = { name: 'near.example', deadUntil: null, probeInterval: null, suspension, siteStatus: null }
     await session.query(`insert into arrival (shard, kind, message) values (0, 'notices', 5)`)
     await session.query(`insert into arrival (shard, kind, record) values (0, 'destinations', $1)`, [JSON.stringify(record)])
-    expect(await a.arrivals()).toEqual({ due: [], notices: [5], destinations: [record] })
+    const provider = { provider: 'big', effects: [] }
+    await session.query(`insert into arrival (shard, kind, record) values (0, 'providers', $1)`, [JSON.stringify(provider)])
+    expect(await a.arrivals()).toEqual({ due: [], notices: [5], destinations: [record], providers: [provider] })
   })
 
   test('a notification about own shards is a hint', async () => {
