@@ -26,8 +26,6 @@ export interface NodeState {
   readonly beatAge: Duration
   /** Number of shards that the node owns. */
   readonly shards: number
-  /** Number of recipients that the node leases. */
-  readonly leased: number
   /** Version of the program, for example `1.2.0`. */
   readonly program: string
   /** Hash of the settings that must be equal on all nodes. */

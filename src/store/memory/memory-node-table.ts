@@ -118,7 +118,7 @@ class MemoryNodeTable implements NodeTable {
 
   #stateOf(held: HeldNode, shards: number): NodeState {
     const { hint: _, beatAt, ...node } = held
-    return { ...node, beatAge: this.#now() - beatAt, shards, leased: this.#leasedBy(node.id).length }
+    return { ...node, beatAge: this.#now() - beatAt, shards }
   }
 
   #remove(node: OwnerId): Takeover {

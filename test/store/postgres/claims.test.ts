@@ -18,13 +18,13 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
   let url: DatabaseUrl
   afterEach(() => opened?.destroy())
 
-  /** A store whose time a test may advance. */
+  /** A store whose time a test may advance, also with each look at it. */
   async function open() {
-    const time = { ahead: 0 }
+    const time = { ahead: 0, step: 0 }
     const clock: Clock = {
       now: () => systemClock.now(),
       wallOffset: () => 0,
-      monotonic: () => systemClock.monotonic() + time.ahead,
+      monotonic: () => systemClock.monotonic() + (time.ahead += time.step),
       after: (delay, action) => systemClock.after(delay, action),
       alarm: (at, action) => systemClock.alarm(at, action),
       zone: (at) => systemClock.zone(at),
@@ -45,6 +45,18 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
     expect([messagesIn(requests), nextDueAt]).toEqual([[late], null])
     expect(await claim(store, T0 + MIN, { from: T0 + MIN })).toEqual({ requests: [], nextDueAt: null })
     time.ahead = MINUTE
+    expect(messagesIn((await claim(store, T0 + MIN, { from: T0 + MIN })).requests)).toEqual([early])
+  })
+
+  test('claims of all due mail that take long are rare', async () => {
+    const { store, time } = await open()
+    time.step = 2_000
+    await claim(store, T0 + MIN)
+    time.step = 0
+    const [early, late] = [await queue(store, { at: T0 }), await queue(store, { at: T0 + MIN })]
+    time.ahead += MINUTE
+    expect(messagesIn((await claim(store, T0 + MIN, { from: T0 + MIN })).requests)).toEqual([late])
+    time.ahead += 60 * MINUTE
     expect(messagesIn((await claim(store, T0 + MIN, { from: T0 + MIN })).requests)).toEqual([early])
   })
 

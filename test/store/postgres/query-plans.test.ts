@@ -31,7 +31,6 @@ interface Plan {
 /** Statements that may read without a condition on an index. Each has its reason. */
 const WALKS: Record<string, string> = {
   'moveLeased: recipient by recipient_leased': 'as large as all active queues',
-  'nodes: recipient by recipient_leased': 'as large as all active queues',
   'listed active: recipient by recipient_leased': 'as large as all active queues',
   'recipientsAt: recipient by recipient_leased': 'as large as all active queues',
   'newestRecipientsAt: recipient by recipient_leased': 'as large as all active queues',

@@ -19,12 +19,18 @@ import { sent, type Send, type Transaction } from './write-transaction.ts'
 
 /** Time after which a claim covers all due mail of its destination again, whatever its caller was told. */
 const WHOLE_EVERY: Duration = seconds(60)
+/**
+ * Such claims take one in a hundred parts of the time, and come every 10 minutes at least: while somebody holds an old snapshot, they read
+ * all mail that was claimed since.
+ */
+const REST = 100
+const WHOLE_AT_LEAST_EVERY: Duration = seconds(600)
 /** Maximum number of destinations whose last such claim is remembered. */
 const REMEMBERED = 10_000
 
 interface LastClaim {
-  /** Time of the last claim that covered all due mail. */
-  readonly whole: Duration
+  /** Time from which a claim covers all due mail. */
+  readonly wholeFrom: Duration
   /** Due time from which its caller expected mail. */
   readonly from: Instant
 }
@@ -45,21 +51,32 @@ class ClaimStarts {
   startOf({ destination, from, now }: Claim): Instant {
     const time = this.#clock.monotonic()
     const last = this.#last.get(destination)
-    const isWhole = from === undefined || last === undefined || time - last.whole >= WHOLE_EVERY
+    const isWhole = from === undefined || last === undefined || time >= last.wholeFrom
     if (this.#last.size >= REMEMBERED) this.#last.clear()
-    this.#last.set(destination, { whole: isWhole ? time : last.whole, from: from ?? now })
+    this.#last.set(destination, { wholeFrom: isWhole ? time + WHOLE_EVERY : last.wholeFrom, from: from ?? now })
     return isWhole ? 0 : Math.min(from, last.from)
+  }
+
+  /** Notes the time that claims of all due mail took together. */
+  took(claims: readonly Claim[], took: Duration): void {
+    const wholeFrom = this.#clock.monotonic() + Math.min(Math.max(WHOLE_EVERY, REST * took), WHOLE_AT_LEAST_EVERY)
+    for (const { destination } of claims) {
+      const last = this.#last.get(destination)
+      if (last !== undefined) this.#last.set(destination, { ...last, wholeFrom })
+    }
   }
 }
 
 export class Leases {
   readonly #terms: LeaseTerms
   readonly #own: OwnLeases
+  readonly #clock: Clock
   readonly #starts: ClaimStarts
 
   constructor(terms: LeaseTerms, own: OwnLeases, clock: Clock) {
     this.#terms = terms
     this.#own = own
+    this.#clock = clock
     this.#starts = new ClaimStarts(clock)
   }
 
@@ -93,13 +110,16 @@ export class Leases {
 
   async #claimDue(tx: Transaction, claims: readonly Claim[]): Promise<readonly Claimed[]> {
     const destinations = claims.map(({ destination }) => destination)
-    const since = int8s(claims.map((one) => this.#starts.startOf(one)))
-    const asked = [this.#terms.owner, int2s(destinations.map((name) => tx.shardOf(name))), texts(destinations), since]
+    const begun = this.#clock.monotonic()
+    const starts = claims.map((one) => this.#starts.startOf(one))
+    const asked = [this.#terms.owner, int2s(destinations.map((name) => tx.shardOf(name))), texts(destinations), int8s(starts)]
     const [limits, times] = [int4s(claims.map(({ limit }) => limit)), int8s(claims.map(({ now }) => now))]
     const [rows, next] = await Promise.all([
       tx.query<LeasedRow>(sql.claimDue, [...asked, times, limits]),
       tx.query<{ destination: DestinationName; dueAt: Instant }>(sql.nextDueAt, asked),
     ])
+    const whole = claims.filter((_, n) => starts[n] === 0)
+    this.#starts.took(whole, this.#clock.monotonic() - begun)
     const leased = Map.groupBy(this.#leased(tx, rows), ({ destination }) => destination)
     const due = new Map(next.map(({ destination, dueAt }) => [destination, dueAt]))
     return claims.map(({ destination, recipientLimit }) => ({
