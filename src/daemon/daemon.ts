@@ -11,7 +11,7 @@ import { SpareFiles } from '../store/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
 import { createQueueFolder } from '../store/queue-folder.ts'
 import { RecentMail } from '../store/postgres/writing/recent-mail.ts'
-import type { StoreFailed } from '../store/queue-store.ts'
+import { Fenced, type StoreFailed } from '../store/queue-store.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { SystemNet } from '../system/system-net.ts'
@@ -88,6 +88,8 @@ export class Daemon {
   #opening: Opening
   /** Opens the queue again with the settings in effect. */
   #reopen: (opening: Opening) => Promise<void> = () => Promise.reject(new Error('the daemon was not started'))
+  /** Openings whose node another one has taken over. */
+  readonly #takenOver = new WeakSet<Opening>()
   #rejoining: Promise<void> | null = null
   #isNewQueue = false
   /** True from the start of deliveries on. */
@@ -149,10 +151,9 @@ export class Daemon {
     const spare = new SpareFiles(directory)
     spare.release()
     this.#closing.push(() => spare.restore())
-    const opening = this.#opening
     this.#closing.push(() => this.#opening.stop(GRACE))
     this.#reopen = (next) => next.open(settings)
-    await opening.open(settings)
+    const opening = await this.#firstOpening()
     this.#isNewQueue = (await opening.parts.reader.traffic(this.#clock.now())).total.accepted === 0
     account?.regain()
     await opening.listen()
@@ -168,31 +169,60 @@ export class Daemon {
     spare.prepare()
   }
 
+  /** Opens the queue, again when another node takes this one over meanwhile. */
+  async #firstOpening(): Promise<Opening> {
+    for (;;) {
+      const opening = this.#opening
+      try {
+        await this.#reopen(opening)
+        return opening
+      } catch (error) {
+        if (!this.#isTakeover(opening, error)) throw error
+        await opening.stop(0)
+        this.#opening = this.#newOpening()
+      }
+    }
+  }
+
   /** Starts the first opening of the queue. When another node takes this one over meanwhile, waits until it has joined again. */
   async #startOf(opening: Opening): Promise<void> {
     try {
       await opening.start()
     } catch (error) {
-      if (this.#rejoining === null) throw error
-      await opening.stop(0)
-      await this.#rejoining
+      if (!this.#isTakeover(opening, error)) throw error
     }
+    this.#isOpen = true
+    if (this.#takenOver.has(opening)) await this.#fenced(opening)
+  }
+
+  /** Whether another node has taken over that of an opening, which failed with an error. */
+  #isTakeover(opening: Opening, error: unknown): boolean {
+    if (error instanceof Fenced) this.#takenOver.add(opening)
+    return this.#takenOver.has(opening)
+  }
+
+  /** Joins again, unless the opening is not complete yet, which is looked after then. */
+  #fenced(opening: Opening): Promise<void> | null {
+    this.#takenOver.add(opening)
+    if (this.#isOpen) this.#rejoining ??= this.#rejoin()
+    return this.#rejoining
   }
 
   #newOpening(): Opening {
-    return new Opening({
+    const opening: Opening = new Opening({
       admin: this.#admin,
       queueDirectory: this.queueDirectory,
       clock: this.#clock,
       net: this.#ports,
       events: this.#events,
       config: () => this.#loaded.config,
-      openQueue: () => this.#openQueue(),
+      openQueue: () => this.#openQueue(() => void this.#fenced(opening)),
       readFiles: () => this.reload(this.#loaded),
     })
+    return opening
   }
 
-  #openQueue(): Promise<OpenedQueue> {
+  #openQueue(fenced: () => void): Promise<OpenedQueue> {
     const { queueDirectory: directory } = this
     const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
     if (config.queue_database === '') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
@@ -202,7 +232,7 @@ export class Daemon {
       events,
       loaded: this.#loaded,
       recent: this.#recent,
-      fenced: () => void (this.#rejoining ??= this.#rejoin()),
+      fenced,
       transacted: (took) => this.#monitoring.transacted(took),
     })
   }
@@ -221,6 +251,7 @@ export class Daemon {
         await this.#reopen(this.#opening)
         await this.#opening.listen()
         await this.#opening.start()
+        if (this.#takenOver.has(this.#opening)) throw new Error('another node took this one over again')
         this.#isOpen = true
       } catch (error) {
         if (errorMessage(error) !== reason)
