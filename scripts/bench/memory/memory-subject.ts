@@ -11,9 +11,9 @@ import type { HeapUse } from './heap-probe.ts'
 import { startProbedDaemon } from './probed-daemon.ts'
 
 /** Bytes on the heap of the daemon. Messages are in the store: a queued one takes nothing. */
-const MOST_DESTINATION = 1_500
+const MOST_DESTINATION = 1_000
 const MOST_MESSAGE = 20
-const MOST_CONNECTION = 15_000
+const MOST_CONNECTION = 12_000
 /** Bytes on the disk that a queued message of 1,000 bytes takes. */
 const MOST_ON_DISK = 2_000
 

@@ -13,14 +13,15 @@ export interface Job {
 }
 
 export class JobQueue {
-  readonly #fresh = new Lane()
-  readonly #retries = new Lane()
+  // Created at first use: most destinations have waiting mail in the store only.
+  #fresh: Lane | null = null
+  #retries: Lane | null = null
   #freshNext = true
   #recipients = 0
 
   /** Number of waiting jobs. */
   get size(): number {
-    return this.#fresh.size + this.#retries.size
+    return (this.#fresh?.size ?? 0) + (this.#retries?.size ?? 0)
   }
 
   /** Number of recipients in the waiting jobs. */
@@ -37,7 +38,7 @@ export class JobQueue {
   /** Returns the next job without removing it. */
   peek(): Job | undefined {
     const [first, second] = this.#freshNext ? [this.#fresh, this.#retries] : [this.#retries, this.#fresh]
-    return first.peek() ?? second.peek()
+    return first?.peek() ?? second?.peek()
   }
 
   /** Removes a job at any position. */
@@ -58,7 +59,7 @@ export class JobQueue {
   }
 
   #laneOf({ request }: Job): Lane {
-    return request.fresh ? this.#fresh : this.#retries
+    return request.fresh ? (this.#fresh ??= new Lane()) : (this.#retries ??= new Lane())
   }
 }
 
