@@ -436,6 +436,20 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'conformance/postgres',
   ),
   safety(
+    'the mail that is left in a former shard is forgotten',
+    'store/postgres/provider-mail.ts',
+    '[from, destination])).length === 0)',
+    '[from, destination])).length >= 0)',
+    'store/postgres/provider-members',
+  ),
+  safety(
+    'providers of a shared queue are read without their version',
+    'queue/scheduler/provider-control.ts',
+    'if (fillsDirectory) directory.replace(',
+    'directory.replace(',
+    'queue/scheduler/shard-transfer',
+  ),
+  safety(
     'a node that has missed a change of the providers goes on',
     'store/postgres/session/node-queries.ts',
     'and keys = $3 for share',

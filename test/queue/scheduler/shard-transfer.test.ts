@@ -502,7 +502,7 @@ describe('a destination whose provider is changed and which this node still sche
     expect(scheduler.isClosed('far.example')).toBe(true)
   })
 
-  test('is tried again when a delivery that began before has deferred mail', async () => {
+  test.each(['deferred', 'not-begun'] as const)('is tried again when a delivery that began before ends late: %s', async (outcome) => {
     const { other, take, deliveries, advance, tried } = await twoNodes({ providers: RULES })
     const [id, later] = [await queue(other.store), await queue(other.store)]
     await take()
@@ -510,9 +510,29 @@ describe('a destination whose provider is changed and which this node still sche
     deliveries[0]?.end('not-begun')
     await advance(11 * SECOND)
     expect(tried()).toEqual([id, later, id])
-    deliveries[1]?.end('deferred')
     deliveries[2]?.end()
+    await advance(SECOND)
+    deliveries[1]?.end(outcome)
     await advance(10 * MINUTE)
     expect(tried()).toEqual([id, later, id, later])
+  })
+
+  test('is tried when a claim that began before has said so late', async () => {
+    const { store, other, scheduler, take, deliveries, advance, tried } = await twoNodes({ providers: RULES })
+    const id = await queue(other.store)
+    await take()
+    const later = await queue(other.store, { to: [{ address: 'bob@far.example', dueAt: T0 + 5 * MINUTE }] })
+    const claimDue = store.claimDue.bind(store)
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    store.claimDue = (wanted) => answered.then(() => claimDue(wanted))
+    scheduler.workAdded([{ destination: 'far.example', dueAt: T0 }])
+    expect(deliveries[0]?.options.admits?.(BIG)).toBe(false)
+    deliveries[0]?.end()
+    await advance(11 * SECOND)
+    answer()
+    await advance(4 * MINUTE)
+    expect(tried()).toEqual([id])
+    await advance(MINUTE)
+    expect(tried()).toEqual([id, later])
   })
 })
