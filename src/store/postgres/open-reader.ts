@@ -2,19 +2,26 @@
 import type { QueueReader } from '../queue-reader.ts'
 import { openSession, type SessionTerms } from './session/client.ts'
 import { Connection } from './session/database-connection.ts'
+import { LeastBusy } from './session/least-busy.ts'
 import { assertReadable } from './migrations.ts'
 import { createPostgresReader } from './postgres-reader.ts'
 import { ReadingSession } from './session/reading-session.ts'
 
+/** Sessions of a command: the second one is opened when a statement is sent while another one is under way. */
+const SESSIONS = 2
+
 /** Rejects with DatabaseAway, DatabaseUnusable, NoSuchQueue or QueueTooNew. */
 export async function openPostgresReader(database: Pick<SessionTerms, 'url' | 'durability'>): Promise<QueueReader> {
   const terms = { ...database, application: 'deferd command', pipeline: true, settings: { statement_timeout: '15s' } }
-  const reading = new ReadingSession(async () => new Connection(await openSession(terms)))
+  const connect = async () => new Connection(await openSession(terms))
+  const sessions = Array.from({ length: SESSIONS }, () => new ReadingSession(connect))
+  const close = async () => void (await Promise.all(sessions.map((session) => session.close())))
+  const reading = new LeastBusy(sessions)
   try {
     await assertReadable(reading)
   } catch (error) {
-    await reading.close()
+    await close()
     throw error
   }
-  return createPostgresReader(reading, () => reading.close())
+  return createPostgresReader(reading, close)
 }

@@ -1,9 +1,11 @@
 /** Listings of a queue that changes between their statements, and of texts and ids that need care in the answers. */
 import { expect, test, describe } from 'vitest'
+import { openPostgresReader } from '../../../src/store/postgres/open-reader.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { createPostgresReader } from '../../../src/store/postgres/postgres-reader.ts'
 import type { Statements } from '../../../src/store/postgres/session/database-connection.ts'
 import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { pages } from '../../../src/queue/list-pages.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { deferred, first, mail, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { operate } from '../../support/operate.ts'
@@ -60,6 +62,27 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
       expect(all).toEqual(matching)
       expect(all.map(({ recipientCount }) => recipientCount)).toEqual(newestFirst ? [1, 1, 2] : [2, 1, 1])
     }
+    await close()
+    await direct.end()
+  })
+
+  test('a command reads on a second session while the first one is busy', async () => {
+    const url = await emptyQueue()
+    const direct = await connectTo(url)
+    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const ids = [await queue(store), await queue(store), await queue(store), await queue(store), await queue(store)]
+    const reader = await openPostgresReader({ url, durability: 'primary' })
+    const sessions = async () => direct.query(`select 1 from pg_stat_activity where application_name = 'deferd command'`)
+    await reader.counts()
+    await reader.lastId()
+    expect(await sessions()).toHaveLength(1)
+    const seen: number[] = []
+    for await (const page of pages(reader, { filter: ANY_MESSAGE, size: 2 })) seen.push(...page.map(({ message }) => message.id))
+    expect(seen).toEqual(ids)
+    expect(await sessions()).toHaveLength(2)
+    await reader.close()
+    await expect.poll(sessions, { timeout: 10_000 }).toEqual([])
     await close()
     await direct.end()
   })
