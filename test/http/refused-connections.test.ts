@@ -1,5 +1,6 @@
 /** Connections of clients whose request is refused without a response of node:http: they reset it, or never close it. */
-import { connect } from 'node:net'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { requestBytes } from '../support/raw-http.ts'
 import { SampleServer } from '../support/web-server.ts'
@@ -7,11 +8,15 @@ import { SampleServer } from '../support/web-server.ts'
 const CONNECT = 'CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const EXPECTATION = requestBytes({ target: '/api/v1/whoami', fields: { Expect: 'more' } }).replace('Connection: close\r\n', '')
 
-/** Number of open sockets of this process: those of the server and of its clients. */
-const sockets = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length
-
 async function serverWithClients() {
   const server = await SampleServer.open({})
+  const accepted: Socket[] = []
+  const note = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket }
+    if (socket.localPort === server.port) accepted.push(socket)
+  }
+  subscribe('net.server.socket', note)
+  onTestFinished(() => void unsubscribe('net.server.socket', note))
   /** A connection that its client does not close, after the answer has begun to arrive. */
   const answered = async (bytes: string) => {
     const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined)
@@ -21,7 +26,9 @@ async function serverWithClients() {
     await answer
     return socket
   }
-  return { server, answered }
+  /** Numbers of the connections that the server accepted and that it has open. */
+  const counted = () => ({ accepted: accepted.length, open: accepted.filter(({ destroyed }) => !destroyed).length })
+  return { server, answered, counted }
 }
 
 test.each([
@@ -33,13 +40,12 @@ test.each([
   const note = (error: unknown): void => void failures.push(error)
   process.on('uncaughtExceptionMonitor', note)
   onTestFinished(() => void process.off('uncaughtExceptionMonitor', note))
-  const { server, answered } = await serverWithClients()
+  const { server, answered, counted } = await serverWithClients()
   onTestFinished(() => server.close())
   for (let round = 0; round < 10; round++) (await answered(bytes)).resetAndDestroy()
-  await expect.poll(sockets).toBe(0)
+  await expect.poll(counted).toEqual({ accepted: 10, open: 0 })
   await answered(bytes)
-  // The client's end is left.
-  await expect.poll(sockets).toBe(1)
+  await expect.poll(counted).toEqual({ accepted: 11, open: 0 })
   expect((await server.ask({ target: '/api/v1/whoami' })).status).toBe(401)
   expect(failures).toEqual([])
 })
