@@ -55,11 +55,13 @@ export async function measureAll(bench: Bench, relays: readonly Loaded[], load: 
     const began = Math.min(...sources.map(({ source }) => Number(/began=([\d.]+)/.exec(source.lastWords())?.[1] ?? started)))
     const after = await secondsAtRest(relays, bench.signal)
     const sent = sources.flatMap(({ times }) => readSent(times))
+    const lastReply = Math.max(...sent.map(({ reply }) => reply))
     // Held messages end with the reply to the last one, before the source does.
-    const last = load.fate === 'held' ? Math.max(...sent.map(({ reply }) => reply)) : ended
+    const last = load.fate === 'held' ? lastReply : ended
     return {
       cpu: rounded(((after - before) * 1000) / count),
       rate: rounded((count * 1000) / (last - began)),
+      acceptRate: rounded((count * 1000) / (lastReply - began)),
       rss: Math.round(relays.reduce((sum, { child }) => sum + residentOfTree(child.pid), 0)),
       ...latenciesOf(sent, bench.sink.arrivalsSince(position)),
       loop99,

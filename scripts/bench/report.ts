@@ -39,6 +39,7 @@ function summarizeGroup(first: Turn, group: readonly Turn[], turns: readonly Tur
     cpu: spread('cpu'),
     rate: spread('rate'),
     rss: spread('rss'),
+    acceptRate: spread('acceptRate'),
     accept50: spread('accept50'),
     accept99: spread('accept99'),
     deliver50: spread('deliver50'),

@@ -13,6 +13,8 @@ export interface Measure {
   readonly cpu: number
   /** Messages per second. */
   readonly rate: number
+  /** Messages per second until the reply to the last one. */
+  readonly acceptRate: number | null
   /** RSS of all processes at the end, in MB. */
   readonly rss: number | null
   /** Percentiles of the time from the final dot to the reply, in ms. */
@@ -28,7 +30,15 @@ export interface Measure {
 export type Quantity = keyof Measure
 
 /** A measure without latencies, memory and delay. */
-export const ONLY_SPEED = { rss: null, accept50: null, accept99: null, deliver50: null, deliver99: null, loop99: null } as const
+export const ONLY_SPEED = {
+  acceptRate: null,
+  rss: null,
+  accept50: null,
+  accept99: null,
+  deliver50: null,
+  deliver99: null,
+  loop99: null,
+} as const
 
 /** The measures of one contestant in one case of one round. */
 export interface Turn extends Measure {

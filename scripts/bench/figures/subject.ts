@@ -67,15 +67,16 @@ async function measureAll({ name, parts }: Subject, options: FigureOptions, run:
   const [began, commit] = [new Date().toISOString(), await treeVersion()]
   const machine = describeMachine(folder)
   say(`${machine.cores} × ${machine.processor}, Node ${machine.node}, ${options.rounds} rounds, ${options.size} of the full size`)
-  const measured: { readonly part: string; readonly others: number; readonly figures: readonly Figure[] }[] = []
+  const { rounds, size } = options
+  const measured: object[] = []
   for (const part of parts.filter(({ name: one }) => options.only.includes(one))) {
     say(`\n${part.name}: ${part.about}`)
-    measured.push({ part: part.name, ...(await measurePart(part, options, run)) })
+    const { others, figures } = await measurePart(part, options, run)
+    measured.push({ part: part.name, others, figures: figures.map((figure) => ({ ...figure, reached: isReached(figure) })) })
+    // Written after each part: an interrupted run keeps those that are complete.
+    const result = { subject: name, commit, began, machine, rounds, size, parts: measured }
+    writeFileSync(options.json, `${JSON.stringify(result, null, 2)}\n`)
   }
-  const judged = measured.map((one) => ({ ...one, figures: one.figures.map((figure) => ({ ...figure, reached: isReached(figure) })) }))
-  const { rounds, size } = options
-  const result = { subject: name, commit, began, machine, rounds, size, parts: judged }
-  writeFileSync(options.json, `${JSON.stringify(result, null, 2)}\n`)
   say(`\nwritten to ${resolve(options.json)}`)
 }
 
