@@ -49,7 +49,8 @@ export async function sendPaced(port: number, rate: number, seconds: number, des
   const idle = [...clients]
   const waiting: ((client: Client) => void)[] = []
   const message = async (): Promise<void> => {
-    const client = idle.pop() ?? (await new Promise<Client>((resolve) => void waiting.push(resolve)))
+    // The connection that has been idle longest: the relay would close one that is never used (smtpd_timeout).
+    const client = idle.shift() ?? (await new Promise<Client>((resolve) => void waiting.push(resolve)))
     for (const line of transactions[sent++ % transactions.length] ?? []) await client.ask(line)
     accepted++
     const next = waiting.shift()
