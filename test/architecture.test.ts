@@ -42,6 +42,7 @@ const LAYERS = [
   'telemetry/metrics',
   'outbox',
   'bounce',
+  'queue/scheduler/window',
   'queue/scheduler',
   'queue/intake',
   'queue',

@@ -10,7 +10,7 @@ import type { Relay } from './relay/relay.ts'
 /** Questions that a node answers about its memory; those with a name have it after a blank. */
 export const memoryAnswers = (relay: Relay, clock: Clock): Readonly<Record<string, (name: string) => unknown>> => ({
   glance: () => ownGlance(relay, clock),
-  memory: () => onWall(relay.scheduler.snapshot(), clock),
+  memory: () => onWall(relay.scheduler.destinations.all(), clock),
   destination: (name) => known(relay, clock, name),
 })
 
@@ -26,17 +26,17 @@ async function ownGlance(relay: Relay, clock: Clock): Promise<LiveStatus> {
 }
 
 function known(relay: Relay, clock: Clock, name: DestinationName): KnownInMemory {
-  const status = relay.scheduler.status(name)
+  const status = relay.scheduler.destinations.status(name)
   return { live: status === undefined ? undefined : onWall([status], clock)[0], recent: relay.status.recentAttempts(name) }
 }
 
 /** The memory of this process, which schedules all destinations. */
 export const ownQueue = (relay: Relay, clock: Clock): LiveQueue => ({
   glance: () => ownGlance(relay, clock),
-  destinations: async () => onWall(relay.scheduler.snapshot(), clock),
+  destinations: async () => onWall(relay.scheduler.destinations.all(), clock),
   named: async (names) =>
     onWall(
-      names.flatMap((name) => relay.scheduler.status(name) ?? []),
+      names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
       clock,
     ),
   destination: async (name) => known(relay, clock, name),

@@ -182,7 +182,7 @@ const checked = new Map<string, { readonly facts: DomainFacts; readonly report: 
 async function check(domain: string): Promise<DomainReport> {
   const { world } = far
   const { relay } = world
-  const live = relay.scheduler.snapshot()
+  const live = relay.scheduler.destinations.all()
   const progress = { done: false }
   const facts = gatherFacts(domain, SENDER, {
     config: relay.config,

@@ -190,20 +190,20 @@ export const MUTANTS: readonly Mutant[] = [
   // destinations
   mutant(
     'a forgotten window cut',
-    'queue/scheduler/window.ts',
+    'queue/scheduler/window/window.ts',
     'narrowed(by, policy) : cut(by, facts), cohorts }',
     'by : cut(by, facts), cohorts }',
   ),
   mutant(
     'a window that grows too fast',
-    'queue/scheduler/postfix-window.ts',
+    'queue/scheduler/window/postfix-window.ts',
     'success: window.success + step }',
     'success: window.success + 2 * step }',
   ),
   mutant('one more than the window', DESTINATION, 'this.#inFlight < this.window', 'this.#inFlight <= this.window'),
   mutant(
     'never dead',
-    'queue/scheduler/window.ts',
+    'queue/scheduler/window/window.ts',
     "cohorts >= policy.failedCohortLimit - 1e-9) return 'dead'",
     "cohorts >= 1000 * policy.failedCohortLimit) return 'dead'",
   ),

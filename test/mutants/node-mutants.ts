@@ -58,7 +58,7 @@ export const NODE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'arrivals are ignored',
-    file: 'src/queue/scheduler/scheduler.ts',
+    file: 'src/queue/scheduler/node-changes.ts',
     replace: '    if (due.length > 0) {\n      // The mail',
     by: '    if (due.length > 1e9) {\n      // The mail',
   },

@@ -79,8 +79,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'mail is accepted while the store cannot commit',
     'queue/intake/intake.ts',
-    'if (scheduler.storeUnavailable) return WRITE_ERROR',
-    'if (scheduler.storeUnavailable && size < 0) return WRITE_ERROR',
+    'if (storeHealth.unavailable) return WRITE_ERROR',
+    'if (storeHealth.unavailable && size < 0) return WRITE_ERROR',
     INTAKE,
   ),
   safety(

@@ -153,10 +153,10 @@ describe('forced expiry', () => {
 
   test('without an attempt: 4.7.0, administratively expired', async () => {
     const world = await QueueWorld.create({ remote: far(() => busy) })
-    await world.relay.scheduler.suspend('far.example', { by: 'operator', until: null, reason: null })
+    await world.relay.scheduler.destinations.suspend('far.example', { by: 'operator', until: null, reason: null })
     const id = await world.accept(['ann@far.example'])
     await world.operate('expire', [id])
-    await world.relay.scheduler.resume('far.example', 'operator')
+    await world.relay.scheduler.destinations.resume('far.example', 'operator')
     await world.rest()
     expect(world.attempts('far.example')).toEqual([])
     expect(world.notices()).toMatchObject([{ recipients: [{ status: '4.7.0', diagnostic: 'message is administratively expired' }] }])

@@ -69,7 +69,10 @@ test('the rate in force is shown, and the destination is throttled', async () =>
   const world = await QueueWorld.create({ remote: limitedTo(100) })
   for (let n = 0; n < 300; n++) await world.accept([`user${n}@provider.example`])
   await world.advance(seconds(30))
-  expect(world.relay.scheduler.status('provider.example')).toMatchObject({ state: 'throttled', messageRate: expect.closeTo(47.5, 1) })
+  expect(world.relay.scheduler.destinations.status('provider.example')).toMatchObject({
+    state: 'throttled',
+    messageRate: expect.closeTo(47.5, 1),
+  })
 })
 
 test.each(['resume', 'flush'] as const)('the rate ends when an operator orders %s', async (order) => {
@@ -78,8 +81,8 @@ test.each(['resume', 'flush'] as const)('the rate ends when an operator orders %
   await world.advance(seconds(30))
   if (order === 'flush') await world.operate('flush', 'all')
   else {
-    await world.relay.scheduler.suspend('provider.example', { by: 'ops', until: null, reason: null })
-    await world.relay.scheduler.resume('provider.example', 'ops')
+    await world.relay.scheduler.destinations.suspend('provider.example', { by: 'ops', until: null, reason: null })
+    await world.relay.scheduler.destinations.resume('provider.example', 'ops')
   }
-  expect(world.relay.scheduler.status('provider.example')?.messageRate ?? null).toBeNull()
+  expect(world.relay.scheduler.destinations.status('provider.example')?.messageRate ?? null).toBeNull()
 })

@@ -73,7 +73,7 @@ describe('a shared concurrency limit', () => {
     await world.restart()
     for (const name of names(10)) await world.accept([`user@${name}`])
     await world.advance(1)
-    const [one] = world.relay.scheduler.snapshot()
+    const [one] = world.relay.scheduler.destinations.all()
     expect(one?.provider).toMatchObject({ name: 'big', limit: 2, inFlight: 2 })
     await world.advance(MINUTE)
     expect(world.arrivals()).toHaveLength(20)
@@ -164,7 +164,7 @@ describe('reply rules', () => {
     expect(world.attempts('customer0.example')).toHaveLength(1)
     // Its mail exchangers were looked up, and it had no connection.
     expect(world.attempts('customer1.example')).toHaveLength(0)
-    const shown = world.relay.scheduler.snapshot().find(({ destination }) => destination === 'customer0.example')
+    const shown = world.relay.scheduler.destinations.all().find(({ destination }) => destination === 'customer0.example')
     expect(shown).toMatchObject({ state: 'suspended', suspension: { by: 'rule:big.1', reason: TSS } })
     expect((await world.reader.destinationRecords()).map(({ name, suspension }) => [name, suspension?.by])).toEqual([
       ['customer0.example', 'rule:big.1'],
@@ -183,7 +183,7 @@ describe('reply rules', () => {
     await world.restart()
     await world.advance(30 * MINUTE)
     expect(world.attempts()).toHaveLength(1)
-    await world.relay.scheduler.resume('customer0.example', 'root')
+    await world.relay.scheduler.destinations.resume('customer0.example', 'root')
     await world.advance(2 * SECOND)
     expect(world.arrivals()).toHaveLength(1)
   })
@@ -223,7 +223,7 @@ describe('reply rules', () => {
     await world.advance(HOUR)
     // Attempts at 0, 300, 900 s.
     expect(world.attempts()).toHaveLength(3)
-    expect(world.relay.scheduler.snapshot()[0]?.suspension?.by).toBe('rule:big.tss')
+    expect(world.relay.scheduler.destinations.all()[0]?.suspension?.by).toBe('rule:big.tss')
   })
 
   test('a limit by a rule applies to all destinations and ends', async () => {
@@ -234,9 +234,9 @@ describe('reply rules', () => {
     for (const name of names(20)) await world.accept([`user@${name}`])
     await world.advance(2 * MINUTE)
     expect(remote.most()).toBe(1)
-    expect(world.relay.scheduler.snapshot()[0]?.provider).toMatchObject({ limit: 1, effects: [{ rule: '1', reply: TSS }] })
+    expect(world.relay.scheduler.destinations.all()[0]?.provider).toMatchObject({ limit: 1, effects: [{ rule: '1', reply: TSS }] })
     await world.advance(4 * MINUTE)
-    expect(world.relay.scheduler.snapshot().every(({ provider }) => provider === null || provider.effects.length === 0)).toBe(true)
+    expect(world.relay.scheduler.destinations.all().every(({ provider }) => provider === null || provider.effects.length === 0)).toBe(true)
     for (const name of names(20)) await world.accept([`user@${name}`])
     await world.advance(MINUTE)
     expect(remote.most()).toBeGreaterThan(1)
@@ -259,6 +259,6 @@ describe('reply rules', () => {
     const world = await worldOf(remote, { rule: [{ reply: 'connect', action: 'suspend', for: '1h' }] })
     await world.accept(['ann@customer0.example'])
     await world.advance(MINUTE)
-    expect(world.relay.scheduler.snapshot()[0]?.suspension).toBeNull()
+    expect(world.relay.scheduler.destinations.all()[0]?.suspension).toBeNull()
   })
 })

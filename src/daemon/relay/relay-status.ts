@@ -3,7 +3,7 @@ import { HOUR, type Clock, type Duration } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { attentionOf, type AttentionItem } from '../../queue/attention.ts'
 import { LARGEST, type LiveStatus } from '../../queue/queue-status.ts'
-import type { Scheduler } from '../../queue/scheduler/scheduler.ts'
+import type { LiveDestinations } from '../../queue/scheduler/live-destinations.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { completeTally } from '../../store/queue-tally.ts'
@@ -23,7 +23,7 @@ interface RelayStatusDeps {
   readonly clock: Clock
   /** Events of the relay from its beginning. */
   readonly events: Events
-  readonly scheduler: () => Scheduler
+  readonly destinations: () => LiveDestinations
 }
 
 export class RelayStatus {
@@ -45,14 +45,14 @@ export class RelayStatus {
   async all(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
-    return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.#deps.scheduler().snapshot(), recent }
+    return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.#deps.destinations().all(), recent }
   }
 
   /** The same, with the destinations only that have the most waiting mail. Its cost does not grow with their number. */
   async glance(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const names = tally.waiting.map(({ destination }) => destination)
-    const destinations = names.flatMap((name) => this.#deps.scheduler().status(name) ?? [])
+    const destinations = names.flatMap((name) => this.#deps.destinations().status(name) ?? [])
     const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { version: VERSION, tally, rates: this.#meter.rates(), destinations, recent }
   }
@@ -64,7 +64,7 @@ export class RelayStatus {
 
   /** Conditions that need an operator's attention, at the destinations of this node. */
   async attention(reader: Pick<QueueReader, 'expiring'>): Promise<readonly AttentionItem[]> {
-    const { clock, store, scheduler } = this.#deps
+    const { clock, store, destinations } = this.#deps
     const now = clock.now()
     const [tally, expiring, due] = await Promise.all([
       this.#tally(),
@@ -73,7 +73,7 @@ export class RelayStatus {
     ])
     return attentionOf({
       storeUnavailable: this.#troubles.storeUnavailable,
-      destinations: scheduler().snapshot(),
+      destinations: destinations().all(),
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
       noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },

@@ -90,7 +90,7 @@ export class Relay {
     this.#providers = deps.providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
     this.sts = this.#openStsPolicies(deps)
-    this.status = new RelayStatus({ store, clock, events, scheduler: () => this.scheduler })
+    this.status = new RelayStatus({ store, clock, events, destinations: () => this.scheduler.destinations })
     const recorder = (this.recorder = new EventRecorder(clock))
     const troubles = new StoreTroubles(store, recorder, () => clock.now())
     const storeHealth = new StoreHealth({
@@ -157,20 +157,20 @@ export class Relay {
       entry,
       settings: () => this.#rules.notices,
       roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
-      closed: (destination) => this.scheduler.isClosed(destination),
+      closed: (destination) => this.scheduler.destinations.isClosed(destination),
     })
     this.#tlsReports = this.#openTlsReports(deps)
     this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
     membership.attach({
       taken: (shards) => this.#shardsTaken(shards),
-      releasing: (shards, given) => this.scheduler.releaseShards(shards, given),
+      releasing: (shards, given) => this.scheduler.nodes.releasing(shards, given),
       arrived: (arrivals) => {
-        this.scheduler.arrived(arrivals)
+        this.scheduler.nodes.arrived(arrivals)
         this.#mailerDaemon.arrived(arrivals)
       },
       missed: () => {
-        this.scheduler.missed()
+        this.scheduler.nodes.missed()
         this.#mailerDaemon.load()
       },
       resumed: () => this.scheduler.resumeWork(),
@@ -178,7 +178,7 @@ export class Relay {
   }
 
   async #shardsTaken(shards: readonly Shard[]): Promise<void> {
-    await this.scheduler.takeShards(shards)
+    await this.scheduler.nodes.taken(shards)
     this.#mailerDaemon.load()
   }
 
@@ -324,11 +324,12 @@ export class Relay {
   /** The scheduler's methods for operations. */
   get schedulerControl(): SchedulerControl {
     const { scheduler } = this
+    const { destinations } = scheduler
     return {
       workAdded: (due, options) => scheduler.workAdded(due, options),
-      suspend: (name, suspension) => scheduler.suspend(name, suspension),
-      resume: (name, by) => scheduler.resume(name, by),
-      snapshot: () => scheduler.snapshot(),
+      suspend: (name, suspension) => destinations.suspend(name, suspension),
+      resume: (name, by) => destinations.resume(name, by),
+      snapshot: () => destinations.all(),
     }
   }
 

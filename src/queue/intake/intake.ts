@@ -150,9 +150,9 @@ export class Intake {
    * free space has to be read.
    */
   refusal(size: number): Promise<SmtpReply | undefined> | SmtpReply | undefined {
-    const { scheduler, needed } = this.#deps
+    const { storeHealth, needed } = this.#deps
     if (this.#refusal !== null) return this.#refusal
-    if (scheduler.storeUnavailable) return WRITE_ERROR
+    if (storeHealth.unavailable) return WRITE_ERROR
     const fits = this.#space.hasMoreThan(Math.max(needed(), size))
     return fits === true ? undefined : this.#refusalUnless(fits)
   }
@@ -256,7 +256,7 @@ export class Intake {
     const { scheduler, clock, events } = this.#deps
     const at = clock.now()
     for (const [destination, ofDestination] of Map.groupBy(waiting, (one) => one.destination)) {
-      const siteStatus = scheduler.deadStatus(destination)
+      const siteStatus = scheduler.destinations.deadStatus(destination)
       if (siteStatus === undefined) continue
       const recipients = ofDestination.map(({ address }) => address)
       events.emit({ kind: 'deferred', message, destination, recipients, at, activatedAt: at, siteStatus })

@@ -9,9 +9,9 @@ import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { DestinationState, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import type { Duration, Instant } from '../../system/clock.ts'
-import type { CutFacts } from './tcp-window.ts'
-import { succeeded, congested, failed, freshWindow, sizeOf, type Window } from './window.ts'
-import type { WindowPolicy } from './window-policy.ts'
+import type { CutFacts } from './window/tcp-window.ts'
+import { succeeded, congested, failed, freshWindow, sizeOf, type Window } from './window/window.ts'
+import type { WindowPolicy } from './window/window-policy.ts'
 
 /** Whether mail for the destination is attempted. */
 export type Access =

@@ -8,7 +8,7 @@ import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
-import { MINUTE, type Duration, type Instant } from '../../system/clock.ts'
+import { MINUTE, SECOND, type Duration, type Instant } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './adaptive-rate.ts'
 import {
   freshHealth,
@@ -39,6 +39,7 @@ export class Destination {
   #inFlight = 0
   /** Number of deliveries started so far; the serial number of the last one. */
   #begun = 0
+  /** Time when the last delivery ended, on the monotonic clock. */
   #lastEndedAt: Duration | null = null
   #nextDueAt: Instant | null = null
   #claiming = false
@@ -107,9 +108,10 @@ export class Destination {
     return this.#jobs.size === 0 && this.#inFlight === 0
   }
 
-  /** Time when the last delivery ended, on the monotonic clock. */
-  get lastEndedAt(): Duration | null {
-    return this.#lastEndedAt
+  /** True when deliveries follow each other closely enough at `now` to share a connection (Postfix smtp_connection_cache_on_demand). */
+  keepsConnection(now: Duration): boolean {
+    if (this.#jobs.size > 0 || this.#inFlight > 1) return true
+    return this.#lastEndedAt !== null && now - this.#lastEndedAt <= SECOND
   }
 
   /** True while a claim waits for the answer of the store. */

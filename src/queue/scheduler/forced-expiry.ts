@@ -4,31 +4,44 @@
  */
 import type { DeliveryRequest } from '../../mail/message.ts'
 import type { TaskSet } from '../../system/task-set.ts'
+import type { ActiveQueue } from './active-queue.ts'
+import type { DestinationTable } from './destination-table.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+import { ADMINISTRATIVELY_EXPIRED } from './settlement-writer.ts'
+
+export interface ForcedExpiryDeps {
+  readonly active: ActiveQueue
+  readonly table: DestinationTable
+  readonly tasks: TaskSet
+  readonly scheduler: Pick<SchedulerPort, 'settle' | 'giveBack' | 'left'>
+}
 
 /** Maximum number of concurrent settlements. They share commits. */
 const AT_ONCE = 50
 
 export class ForcedExpiry {
-  readonly #tasks: TaskSet
-  readonly #settle: (request: DeliveryRequest) => Promise<void>
+  readonly #deps: ForcedExpiryDeps
   readonly #waiting = new Set<DeliveryRequest>()
   #underWay = 0
 
-  constructor(tasks: TaskSet, settle: (request: DeliveryRequest) => Promise<void>) {
-    this.#tasks = tasks
-    this.#settle = settle
+  constructor(deps: ForcedExpiryDeps) {
+    this.#deps = deps
   }
 
+  /** Expires a request that the active queue has counted. */
   add(request: DeliveryRequest): void {
     this.#waiting.add(request)
     this.#next()
   }
 
-  /** Removes and returns the requests that are `wanted` and whose settlement has not started. */
-  drain(wanted: (request: DeliveryRequest) => boolean = () => true): readonly DeliveryRequest[] {
-    const left = [...this.#waiting].filter(wanted)
-    for (const request of left) this.#waiting.delete(request)
-    return left
+  /** Gives the requests that are `wanted` and whose expiry has not started back to the store. */
+  giveBack(wanted: (request: DeliveryRequest) => boolean = () => true): void {
+    const { active, table, tasks, scheduler } = this.#deps
+    for (const request of [...this.#waiting].filter(wanted)) {
+      this.#waiting.delete(request)
+      active.release(request.message.id, request.recipients.length)
+      tasks.add(scheduler.giveBack(table.get(request.destination), [request]))
+    }
   }
 
   #next(): void {
@@ -36,13 +49,18 @@ export class ForcedExpiry {
       if (this.#underWay >= AT_ONCE) return
       this.#waiting.delete(request)
       this.#underWay++
-      this.#tasks.add(this.#expire(request))
+      this.#deps.tasks.add(this.#expire(request))
     }
   }
 
   async #expire(request: DeliveryRequest): Promise<void> {
+    const { active, table, scheduler } = this.#deps
     try {
-      await this.#settle(request)
+      await scheduler.settle(request, ADMINISTRATIVELY_EXPIRED)
+      const destination = table.get(request.destination)
+      active.release(request.message.id, request.recipients.length)
+      if (destination.isIdle && !destination.claiming) destination.probing(false)
+      scheduler.left(request.message, destination)
     } finally {
       this.#underWay--
     }

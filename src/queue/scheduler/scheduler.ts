@@ -1,42 +1,38 @@
 /**
- * The scheduler delivers mail from the active queue within the windows, rates and limits, and commits each outcome to the store.
- * Its state is passive (destination-table, active-queue), and its decisions are pure functions (destination-health, lifecycle).
- * Separate loops claim due mail (due-queue), expire mail (expiry, forced-expiry) and retry poison messages (poison-retry); they
- * use the scheduler through SchedulerPort. A delivery keeps its slot until its outcome is committed, so that no mail is delivered
- * while outcomes cannot be recorded.
+ * The scheduler delivers mail from the active queue within the windows, rates and limits. Its state is passive (destination-table,
+ * active-queue), and its decisions are pure functions (destination-health, lifecycle). Separate loops claim due mail (due-queue), expire
+ * mail (expiry, forced-expiry) and retry poison messages (poison-retry); they use the scheduler through SchedulerPort. A delivery keeps its
+ * slot until `deliveries` has committed its outcome, so that no mail is delivered while outcomes cannot be recorded.
  */
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
-import { nameOfProvider, type ProviderDirectory } from '../../config/provider-directory.ts'
+import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
-import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { Membership } from '../../store/membership/membership.ts'
-import type { Arrivals } from '../../store/membership/node-table.ts'
-import type { Shard } from '../../store/membership/shards.ts'
-import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
-import { SECOND, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { ActiveQueue, type ActiveLimits } from './active-queue.ts'
 import type { Destination } from './destination.ts'
-import { DestinationControl, ordered, suspended } from './destination-control.ts'
+import { Deliveries } from './deliveries.ts'
+import { DestinationControl } from './destination-control.ts'
 import { DestinationTable, type RunningDelivery } from './destination-table.ts'
 import { DueQueue } from './due-queue.ts'
 import { Expiry } from './expiry.ts'
 import { ForcedExpiry } from './forced-expiry.ts'
 import { GiveBack } from './give-back.ts'
-import { earliestDue } from './lifecycle.ts'
+import { LiveDestinations } from './live-destinations.ts'
+import { NodeChanges } from './node-changes.ts'
 import { PoisonRetry } from './poison-retry.ts'
-import { endSavedSuspension, ProviderControl } from './provider-control.ts'
+import { ProviderControl } from './provider-control.ts'
 import { RateDelays } from './rate-delays.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
+import type { AddedWorkOptions, SchedulerPort } from './scheduler-port.ts'
 import { ShardTransfer } from './shard-transfer.ts'
-import { ADMINISTRATIVELY_EXPIRED, NEVER_STARTED, SettlementWriter } from './settlement-writer.ts'
-import { unreadRecipients, withoutRecipients } from './unread-content.ts'
+import { SettlementWriter } from './settlement-writer.ts'
 
 export interface SchedulerDeps {
   readonly store: QueueStore
@@ -62,13 +58,17 @@ export interface SchedulerDeps {
 }
 
 export class Scheduler {
+  /** States of the destinations in memory, and orders of operators about them. */
+  readonly destinations: LiveDestinations
+  /** Receives changes of the membership among several nodes. */
+  readonly nodes: NodeChanges
   readonly #deps: SchedulerDeps
   readonly #active: ActiveQueue
   readonly #table: DestinationTable
+  readonly #deliveries: Deliveries
   readonly #giveBack: GiveBack
   readonly #control: DestinationControl
   readonly #rateDelays: RateDelays
-  readonly #settlements: SettlementWriter
   readonly #due: DueQueue
   readonly #expiry: Expiry
   readonly #forcedExpiry: ForcedExpiry
@@ -81,44 +81,40 @@ export class Scheduler {
   #stopping = false
 
   constructor(deps: SchedulerDeps) {
-    const { store, clock, events, recorder, storeHealth, membership, limits, policies } = deps
+    const { store, agent, clock, events, recorder, storeHealth, membership, providers: directory, limits, policies } = deps
     const active = new ActiveQueue(limits)
     const table = new DestinationTable(active, limits, policies)
     const scheduler: SchedulerPort = {
       claimed: (destination, requests) => this.#claimed(destination, requests),
       schedules: (name) => this.#shards.schedules(name),
+      workAdded: (due, options) => this.workAdded(due, options),
+      scan: () => this.scan(),
       dispatch: () => this.#dispatch(),
       dispatchAlone: (request) => this.#dispatchAlone(request),
-      settle: (request, status) => this.#settlements.expired(request, status),
+      settle: (request, status) => settlements.expired(request, status),
+      left: (message, destination) => this.#left(message, destination),
       giveBack: (destination, requests) => this.#giveBack.requests(destination, requests),
       giveBackWaiting: (destination) => this.#giveBack.waiting(destination),
     }
     const loop = { store, clock, storeHealth, active, table, scheduler, tasks: this.#tasks }
+    const settlements = new SettlementWriter(deps)
     this.#deps = deps
     this.#active = active
     this.#table = table
-    this.#settlements = new SettlementWriter(deps)
-    this.#due = new DueQueue(loop)
-    this.#expiry = new Expiry(loop)
-    this.#forcedExpiry = new ForcedExpiry(this.#tasks, (request) => this.#expireForced(request))
+    const due = (this.#due = new DueQueue(loop))
+    const expiry = (this.#expiry = new Expiry(loop))
+    this.#forcedExpiry = new ForcedExpiry(loop)
     this.#poisonRetry = new PoisonRetry(loop)
     this.#rateDelays = new RateDelays({ clock, table, scheduler, transportDelay: () => limits().transportDelay })
-    const loops = { ...loop, due: this.#due, expiry: this.#expiry }
-    this.#giveBack = new GiveBack({ ...loops, events, returned: (message) => this.#reportAtRest(message) })
-    this.#control = new DestinationControl({ ...loops, events, recorder })
-    this.#shards = new ShardTransfer({
-      ...loops,
-      membership,
-      control: this.#control,
-      recallProviders: (wanted) => this.#providers.recall(wanted),
-    })
-    this.#providers = new ProviderControl({
-      ...loops,
-      events,
-      directory: deps.providers,
-      fillsDirectory: deps.fillsProviders,
-      shards: this.#shards,
-    })
+    const parts = { ...loop, events, recorder, membership, directory, due, expiry }
+    this.#giveBack = new GiveBack({ ...parts, returned: (message) => this.#reportAtRest(message) })
+    const control = (this.#control = new DestinationControl(parts))
+    const shards = (this.#shards = new ShardTransfer({ ...parts, control, recallProviders: (wanted) => this.#providers.recall(wanted) }))
+    const providers = (this.#providers = new ProviderControl({ ...parts, shards, fillsDirectory: deps.fillsProviders }))
+    const all = { ...parts, agent, settlements, shards, control, providers }
+    this.#deliveries = new Deliveries({ ...all, giveBack: this.#giveBack })
+    this.destinations = new LiveDestinations(all)
+    this.nodes = new NodeChanges({ ...all, forcedExpiry: this.#forcedExpiry, poisonRetry: this.#poisonRetry })
     storeHealth.onRecovery(() => this.resumeWork())
   }
 
@@ -141,12 +137,13 @@ export class Scheduler {
   async stop(grace: Duration): Promise<void> {
     const { clock, storeHealth } = this.#deps
     this.#stopping = true
+    this.nodes.stop()
     this.#poisonRetry.stop()
     this.#expiry.stop()
     this.#control.stop()
     this.#providers.stop()
     this.#due.arm(true)
-    for (const request of this.#forcedExpiry.drain()) this.#tasks.add(this.#giveBackForced(request))
+    this.#forcedExpiry.giveBack()
     const deadline = clock.after(grace, () => storeHealth.abandon())
     await this.#tasks.settled()
     deadline.cancel()
@@ -189,11 +186,8 @@ export class Scheduler {
     this.#dispatch()
   }
 
-  /**
-   * Schedules mail in the store: new mail for which there was no room, or mail that an operator changed. With `revive`, dead
-   * destinations are opened. `expiresAt` is the earliest expiry; absent when unknown.
-   */
-  workAdded(due: readonly DestinationDue[], options: { readonly revive?: boolean; readonly expiresAt?: Instant } = {}): void {
+  /** Schedules mail in the store: new mail for which there was no room, or mail that an operator or another node changed. */
+  workAdded(due: readonly DestinationDue[], options: AddedWorkOptions = {}): void {
     for (const { destination, dueAt } of due) {
       if (!this.#shards.schedules(destination)) continue
       if (options.revive === true) this.#control.revive(destination)
@@ -269,89 +263,23 @@ export class Scheduler {
   }
 
   async #deliver(running: RunningDelivery): Promise<void> {
-    const { job, alone } = running
-    if (!alone) this.#rateDelays.begun(running)
-    if (this.#waitedTooLong(running)) await this.#settlements.expired(job.request, NEVER_STARTED)
-    else await this.#attempt(running)
+    if (!running.alone) this.#rateDelays.begun(running)
+    await this.#deliveries.make(running)
     this.#finished(running)
-  }
-
-  /**
-   * True when mail entered the active queue and expired more than `minimal_backoff_time` ago, and has only now got a delivery slot.
-   * The mail then expires without its last attempt.
-   */
-  #waitedTooLong({ job, destination }: RunningDelivery): boolean {
-    const latest = this.#deps.clock.now() - destination.settings.minimal_backoff_time
-    return job.activatedAt < latest && job.request.recipients.every((recipient) => recipient.expiresAt < latest)
-  }
-
-  async #attempt(running: RunningDelivery): Promise<void> {
-    const { job, destination } = running
-    const result = await this.#deps.agent.deliver(job.request, {
-      keepConnection: this.#keepsConnection(destination),
-      signal: this.#deps.storeHealth.abandoned,
-      admits: (provider) => this.#providers.admits(running, provider),
-    })
-    if (result === 'not-begun') return this.#returnUnbegun(running)
-    const unread = await unreadRecipients(this.#deps, job.request, result)
-    if (unread.length === job.request.recipients.length) return this.#returnUnbegun(running)
-    // Other deliveries to the destination are in progress, so it is congested, not dead. The attempt is not a step of the retry
-    // schedule.
-    const returned = result.congestion === 'early' && destination.inFlight > 1
-    this.#control.learn(running, result)
-    this.#providers.learn(running, result)
-    if (result.unreadable !== undefined) return this.#settlements.unreadable(job.request.message, result.unreadable)
-    const answered = unread.length === 0 ? job : { ...job, request: withoutRecipients(job.request, unread) }
-    const settlement = await this.#settlements.attempted(answered, result, returned)
-    if (unread.length > 0) await this.#returnUnbegun(running, unread)
-    const due = earliestDue(settlement)
-    if (due === null) return
-    // The destination may have left memory and be here again.
-    this.#due.expect(destination.name, due)
-    for (const recipient of job.request.recipients) this.#expiry.expect(recipient.expiresAt)
-  }
-
-  /**
-   * Returns recipients without an attempt, because the lease of this node has ended or the store was away. The commit fails when another
-   * node has them.
-   */
-  async #returnUnbegun({ job: { request }, destination }: RunningDelivery, recipients = request.recipients): Promise<void> {
-    await this.#giveBack.requests(destination, [{ ...request, recipients }])
-    for (const { expiresAt } of recipients) this.#expiry.expect(expiresAt)
-  }
-
-  /** True when deliveries follow each other closely enough to share a connection (Postfix smtp_connection_cache_on_demand). */
-  #keepsConnection({ waitingJobs, inFlight, lastEndedAt }: Destination): boolean {
-    if (waitingJobs > 0 || inFlight > 1) return true
-    return lastEndedAt !== null && this.#deps.clock.monotonic() - lastEndedAt <= SECOND
   }
 
   /** Frees the slot of a delivery whose outcome is committed. */
   #finished(running: RunningDelivery): void {
     const { job, destination, alone } = running
     this.#table.finished(running, this.#deps.clock.monotonic())
-    this.#reportAtRest(job.request.message)
     destination.probing(false)
     if (!alone) this.#rateDelays.ended(destination)
-    this.#roomIsFree(destination)
+    this.#left(job.request.message, destination)
   }
 
-  async #expireForced(request: DeliveryRequest): Promise<void> {
-    await this.#settlements.expired(request, ADMINISTRATIVELY_EXPIRED)
-    const destination = this.#table.get(request.destination)
-    this.#active.release(request.message.id, request.recipients.length)
-    this.#reportAtRest(request.message)
-    if (destination.isIdle && !destination.claiming) destination.probing(false)
-    this.#roomIsFree(destination)
-  }
-
-  /** Returns a request whose forced expiry has not started. */
-  async #giveBackForced(request: DeliveryRequest): Promise<void> {
-    this.#active.release(request.message.id, request.recipients.length)
-    await this.#giveBack.requests(this.#table.get(request.destination), [request])
-  }
-
-  #roomIsFree(destination: Destination): void {
+  /** Uses the room that a request has left. */
+  #left(message: Message, destination: Destination): void {
+    this.#reportAtRest(message)
     this.#due.schedule(destination)
     this.#due.admitNext()
     this.#dispatch()
@@ -359,106 +287,6 @@ export class Scheduler {
 
   #reportAtRest(message: Message): void {
     if (!this.#active.holds(message.id)) this.#deps.atRest(message)
-  }
-
-  // --- destinations
-
-  /** True for a dead or suspended destination. */
-  isClosed(name: DestinationName): boolean {
-    return (this.#table.known(name)?.access.kind ?? 'open') !== 'open'
-  }
-
-  /** Failure for which a destination is dead; undefined when it is not dead. */
-  deadStatus(name: DestinationName): DeliveryStatus | undefined {
-    const access = this.#table.known(name)?.access
-    return access?.kind === 'dead' ? access.siteStatus : undefined
-  }
-
-  /** A destination in memory; undefined when it is not. */
-  status(name: DestinationName): LiveDestination | undefined {
-    return this.#table.known(name)?.status(this.#deps.clock.monotonic())
-  }
-
-  /** Destinations in memory, for operators and metrics. */
-  snapshot(): readonly LiveDestination[] {
-    const now = this.#deps.clock.monotonic()
-    return Array.from(this.#table.all, (destination) => destination.status(now))
-  }
-
-  /** Suspends a destination. Its owner applies an order for a destination of another node. */
-  async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
-    await this.#shards.loaded(name)
-    if (!this.#shards.schedules(name))
-      return this.#deps.store.saveDestination(ordered(name, suspension), this.#deps.recorder.of(suspended(name, suspension)))
-    await this.#control.suspend(name, suspension)
-    await this.#expiry.run()
-  }
-
-  /** Ends a suspension of a destination, and that of its provider by a rule. */
-  async resume(name: DestinationName, by: string): Promise<void> {
-    await this.#shards.loaded(name)
-    if (!this.#shards.schedules(name)) {
-      const { store, recorder, providers } = this.#deps
-      await endSavedSuspension(store, providers.of(name))
-      return store.saveDestination(ordered(name, null), recorder.of({ kind: 'resumed', destination: name, by }))
-    }
-    const provider = this.#table.providerOf(name)
-    if (provider !== null) await this.#providers.resume(provider, by)
-    await this.#control.resume(name, by)
-  }
-
-  // --- several nodes
-
-  /** Schedules the destinations of shards that this node now owns. Rejects with StoreUnavailable only while it stops. */
-  async takeShards(shards: readonly Shard[]): Promise<void> {
-    if (this.#stopping) return
-    await this.#shards.take(shards)
-    this.#providers.refresh()
-    this.#poisonRetry.start()
-    this.#tasks.add(this.#expiry.run())
-    this.#dispatch()
-  }
-
-  /** Calls `given` for each shard when no mail of it is in memory, or after 10 s when only deliveries in progress are left. */
-  async releaseShards(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void> {
-    const isReleased = new Set(shards)
-    for (const request of this.#forcedExpiry.drain(({ destination }) => isReleased.has(this.#deps.membership.shardOf(destination)))) {
-      this.#tasks.add(this.#giveBackForced(request))
-    }
-    await this.#shards.release(shards, given)
-  }
-
-  /** Reads all work anew, because changes by other nodes may have been lost. */
-  missed(): void {
-    const { storeHealth } = this.#deps
-    const read = async () => {
-      await this.#control.compare((name) => this.#shards.schedules(name))
-      await this.#providers.compare((name) => this.#shards.schedules(name))
-      await this.scan()
-    }
-    this.#tasks.add(storeHealth.retryUntilCommitted(read))
-  }
-
-  /** Applies changes that other nodes made. */
-  arrived({ due, destinations, providers }: Arrivals): void {
-    const { clock, storeHealth } = this.#deps
-    if (due.length > 0) {
-      // The mail may be past its lifetime. One check a second is enough.
-      const expiresAt = clock.now() + SECOND
-      this.workAdded(
-        due.filter(({ revive }) => revive),
-        { revive: true, expiresAt },
-      )
-      this.workAdded(
-        due.filter(({ revive }) => !revive),
-        { expiresAt },
-      )
-    }
-    for (const record of destinations) {
-      if (!this.#shards.schedules(record.name)) continue
-      this.#tasks.add(storeHealth.retryUntilCommitted(() => this.#control.received(record)).then(() => this.#expiry.run()))
-    }
-    for (const record of providers) if (this.#shards.schedules(nameOfProvider(record.provider))) this.#providers.received(record)
   }
 
   // --- maintenance
@@ -470,15 +298,10 @@ export class Scheduler {
     this.#dispatch()
   }
 
-  /** True while the store cannot commit: no mail is accepted and no delivery starts. */
-  get storeUnavailable(): boolean {
-    return this.#deps.storeHealth.unavailable
-  }
-
   /** Health check: starts due deliveries and resolves. Rejects when the scheduler is not started or the store cannot commit. */
   async alive(): Promise<void> {
     if (!this.#started) throw new Error('not started')
-    if (this.storeUnavailable) throw new Error('store unavailable: commits are failing')
+    if (this.#deps.storeHealth.unavailable) throw new Error('store unavailable: commits are failing')
     this.#dispatch()
   }
 

@@ -55,15 +55,15 @@ test('a destination that was dropped from memory while its suspension was stored
   const { store } = openMemoryStore()
   const saved = Promise.withResolvers<void>()
   const scheduler = await schedulerOver(store, saved.promise)
-  const suspended = scheduler.suspend('far.example', { by: 'operator', until: null, reason: null })
+  const suspended = scheduler.destinations.suspend('far.example', { by: 'operator', until: null, reason: null })
   await scheduler.scan()
   saved.resolve()
   await suspended
-  expect(scheduler.isClosed('far.example')).toBe(true)
+  expect(scheduler.destinations.isClosed('far.example')).toBe(true)
   expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
-  await scheduler.resume('far.example', 'operator')
+  await scheduler.destinations.resume('far.example', 'operator')
   expect(await store.destinations()).toEqual([])
-  expect(scheduler.isClosed('far.example')).toBe(false)
+  expect(scheduler.destinations.isClosed('far.example')).toBe(false)
 })
 
 test('mail is not admitted for a destination that another node schedules', async () => {

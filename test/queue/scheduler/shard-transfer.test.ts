@@ -97,15 +97,15 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
     await other.nodes.releaseShards([FAR])
     await own.nodes.takeShards(1)
     membership.held = true
-    await scheduler.takeShards([FAR])
+    await scheduler.nodes.taken([FAR])
     await advance(0)
   }
   /** Gives the shard away; `done` is set when the other node owns it. */
   const release = () => {
     membership.held = false
     const state = { done: false, given: [] as Shard[] }
-    void scheduler
-      .releaseShards([IDLE, FAR], (shard) => state.given.push(shard))
+    void scheduler.nodes
+      .releasing([IDLE, FAR], (shard) => state.given.push(shard))
       .then(async () => {
         await own.nodes.releaseShards([FAR])
         await other.nodes.takeShards(1)
@@ -184,7 +184,7 @@ test('mail that waits for a slot is given back with its shard, and deliveries in
   expect(released.done).toBe(true)
   expect(tried()).toHaveLength(5)
   expect(messagesIn((await claim(other.store, T0)).requests)).toEqual(ids.slice(5))
-  expect(scheduler.snapshot()).toEqual([])
+  expect(scheduler.destinations.all()).toEqual([])
 })
 
 test('a delivery longer than 10 s ends after its shard has another owner, and does not change the saved destination', async () => {
@@ -254,26 +254,26 @@ test('a window starts anew when its shard returns', async () => {
   await take()
   for (let n = 0; n < 10; n++) deliveries[n]?.end()
   await advance(0)
-  expect(scheduler.snapshot()[0]?.window).toBeGreaterThan(5)
+  expect(scheduler.destinations.all()[0]?.window).toBeGreaterThan(5)
   release()
   for (const delivery of deliveries) delivery.end()
   await advance(SECOND)
   await queue(other.store)
   await take()
-  expect(scheduler.snapshot()).toMatchObject([{ destination: 'far.example', window: 5 }])
+  expect(scheduler.destinations.all()).toMatchObject([{ destination: 'far.example', window: 5 }])
 })
 
 test('orders of an operator at another node are applied by the owner', async () => {
   const { nodes, store, other, scheduler, take, seen, advance } = await twoNodes()
   await take()
   await other.store.saveDestination(SUSPENDED)
-  scheduler.arrived(await nodes.arrivals())
+  scheduler.nodes.arrived(await nodes.arrivals())
   await advance(0)
-  expect(scheduler.isClosed('far.example')).toBe(true)
+  expect(scheduler.destinations.isClosed('far.example')).toBe(true)
   await other.store.saveDestination({ ...SUSPENDED, suspension: null })
-  scheduler.arrived(await nodes.arrivals())
+  scheduler.nodes.arrived(await nodes.arrivals())
   await advance(0)
-  expect(scheduler.isClosed('far.example')).toBe(false)
+  expect(scheduler.destinations.isClosed('far.example')).toBe(false)
   expect(seen.map(({ kind }) => kind)).toEqual(['suspended', 'resumed'])
   expect(await store.destinations()).toEqual([])
 })
@@ -283,8 +283,8 @@ test('an order for a destination whose saved state is being loaded ends with the
   const { nodes, other, scheduler, storeHealth, membership, advance } = await twoNodes({ failed: (why) => failures.push(why) })
   expect(await other.nodes.takeOver(nodes.me, 0)).toMatchObject({ leases: 0 })
   membership.held = true
-  const taken = expect(scheduler.takeShards([FAR])).rejects.toThrow(Fenced)
-  const suspended = expect(scheduler.suspend('far.example', { by: 'root', until: null, reason: null })).rejects.toThrow(Fenced)
+  const taken = expect(scheduler.nodes.taken([FAR])).rejects.toThrow(Fenced)
+  const suspended = expect(scheduler.destinations.suspend('far.example', { by: 'root', until: null, reason: null })).rejects.toThrow(Fenced)
   await advance(2 * SECOND)
   storeHealth.abandon()
   await Promise.all([taken, suspended])
@@ -294,21 +294,21 @@ test('an order for a destination whose saved state is being loaded ends with the
 test('an order for a destination of another node is sent to its owner', async () => {
   const { other, scheduler, take, advance, seen } = await twoNodes()
   await take()
-  await scheduler.suspend('near.example', { by: 'root', until: null, reason: null })
+  await scheduler.destinations.suspend('near.example', { by: 'root', until: null, reason: null })
   expect(await other.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, destinations: [{ ...SUSPENDED, name: 'near.example' }] })
   await advance(0)
-  expect([scheduler.isClosed('near.example'), seen]).toEqual([false, []])
+  expect([scheduler.destinations.isClosed('near.example'), seen]).toEqual([false, []])
 })
 
 test('no delivery begins while another node may have taken this one over', async () => {
-  const { nodes, other, scheduler, membership, take, tried, advance } = await twoNodes()
+  const { nodes, other, scheduler, storeHealth, membership, take, tried, advance } = await twoNodes()
   await take()
   membership.holds = false
   const id = await queue(other.store)
-  scheduler.arrived(await nodes.arrivals())
+  scheduler.nodes.arrived(await nodes.arrivals())
   await advance(60 * SECOND)
   expect(tried()).toEqual([])
-  expect(scheduler.storeUnavailable).toBe(true)
+  expect(storeHealth.unavailable).toBe(true)
   membership.holds = true
   scheduler.resumeWork()
   await advance(0)
@@ -322,7 +322,7 @@ test('mail whose delivery has not begun when the lease ends is given back, and i
   membership.holds = false
   deliveries[0]?.end('not-begun')
   await advance(60 * SECOND)
-  expect([tried(), leasesOf(), scheduler.snapshot()[0]?.inFlight]).toEqual([[id], [], 0])
+  expect([tried(), leasesOf(), scheduler.destinations.all()[0]?.inFlight]).toEqual([[id], [], 0])
   membership.holds = true
   scheduler.resumeWork()
   await advance(0)
@@ -356,14 +356,14 @@ test('orders and mail of other nodes that were missed are found', async () => {
   await other.store.saveDestination(SUSPENDED)
   const id = await queue(other.store)
   await nodes.arrivals()
-  scheduler.missed()
+  scheduler.nodes.missed()
   await advance(0)
-  expect([scheduler.isClosed('far.example'), tried()]).toEqual([true, []])
+  expect([scheduler.destinations.isClosed('far.example'), tried()]).toEqual([true, []])
   await other.store.saveDestination({ ...SUSPENDED, suspension: null })
   await nodes.arrivals()
-  scheduler.missed()
+  scheduler.nodes.missed()
   await advance(0)
-  expect([scheduler.isClosed('far.example'), tried()]).toEqual([false, [id]])
+  expect([scheduler.destinations.isClosed('far.example'), tried()]).toEqual([false, [id]])
 })
 
 /** A provider whose shard is that of far.example. */
@@ -383,7 +383,7 @@ async function withProvider(effects: readonly RuleEffect[], more: Setting = {}) 
   nodes.providers.set('far.example', BIG)
   await nodes.other.store.saveProvider({ provider: BIG, effects })
   const saved = async () => (await nodes.other.store.providers()).flatMap((one) => one.effects.map((of) => of.rule))
-  const isClosed = () => nodes.scheduler.isClosed('far.example')
+  const isClosed = () => nodes.scheduler.destinations.isClosed('far.example')
   return { ...nodes, saved, isClosed }
 }
 
@@ -415,7 +415,7 @@ test('a shard that is taken changes no effects of other shards', async () => {
   deliveries[0]?.end('deferred')
   await advance(0)
   expect(isClosed()).toBe(true)
-  await scheduler.takeShards([IDLE])
+  await scheduler.nodes.taken([IDLE])
   expect(isClosed()).toBe(true)
 })
 
@@ -448,10 +448,10 @@ test('an order that ends a suspension by a rule is answered after its commit, an
   await take()
   const save = store.saveProvider.bind(store)
   store.saveProvider = () => Promise.reject(new StoreUnavailable('full'))
-  await expect(scheduler.resume('far.example', 'root')).rejects.toThrow('full')
+  await expect(scheduler.destinations.resume('far.example', 'root')).rejects.toThrow('full')
   expect([isClosed(), await saved()]).toEqual([true, ['busy', 'slow']])
   store.saveProvider = save
-  await scheduler.resume('far.example', 'root')
+  await scheduler.destinations.resume('far.example', 'root')
   expect([isClosed(), await saved()]).toEqual([false, ['slow']])
 })
 
@@ -464,7 +464,7 @@ test('an order at another node ends a suspension by a rule', async () => {
   const control = storedScheduler(other.store, other.reader, idleRecorder)
   await control.resume('far.example', 'root')
   expect(await saved()).toEqual(['slow'])
-  scheduler.arrived(await nodes.arrivals())
+  scheduler.nodes.arrived(await nodes.arrivals())
   await advance(MINUTE)
   expect([isClosed(), tried(), await saved()]).toEqual([false, [id], ['slow']])
   const text = `provider ${BIG}: resumed by an operator at another node`
@@ -479,14 +479,14 @@ test('an order of another node that was missed ends a suspension by a rule', asy
   expect(isClosed()).toBe(true)
   await storedScheduler(other.store, other.reader, idleRecorder).resume('far.example', 'root')
   await nodes.arrivals()
-  scheduler.missed()
+  scheduler.nodes.missed()
   await advance(0)
   expect(isClosed()).toBe(false)
 })
 
 test('an order at a node that does not schedule the destination ends a suspension by a rule', async () => {
   const { scheduler, other, saved } = await withProvider([effect('busy')])
-  await scheduler.resume('far.example', 'root')
+  await scheduler.destinations.resume('far.example', 'root')
   expect([await saved(), (await other.nodes.arrivals()).providers]).toEqual([[], [{ provider: BIG, effects: [] }]])
 })
 
@@ -495,11 +495,11 @@ describe('a destination whose provider is changed and which this node still sche
     const { other, scheduler, take, deliveries, advance } = await twoNodes({ providers: RULES })
     await queue(other.store)
     await take()
-    await scheduler.suspend('far.example', { by: 'root', until: null, reason: null })
+    await scheduler.destinations.suspend('far.example', { by: 'root', until: null, reason: null })
     expect(deliveries[0]?.options.admits?.(BIG)).toBe(false)
     deliveries[0]?.end('not-begun')
     await advance(SECOND)
-    expect(scheduler.isClosed('far.example')).toBe(true)
+    expect(scheduler.destinations.isClosed('far.example')).toBe(true)
   })
 
   test.each(['deferred', 'not-begun'] as const)('is tried again when a delivery that began before ends late: %s', async (outcome) => {

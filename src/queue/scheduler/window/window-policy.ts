@@ -1,5 +1,5 @@
 /** Parameters of a destination's concurrency window (Postfix SCHEDULER_README). */
-import type { FeedbackRate } from '../../config/values/values.ts'
+import type { FeedbackRate } from '../../../config/values/values.ts'
 
 export interface WindowPolicy {
   readonly control: 'postfix' | 'reno' | 'tahoe'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { succeeded, congested, failed, freshWindow, sizeOf, type Window } from '../../../src/queue/scheduler/window.ts'
-import type { WindowPolicy } from '../../../src/queue/scheduler/window-policy.ts'
+import { succeeded, congested, failed, freshWindow, sizeOf, type Window } from '../../../../src/queue/scheduler/window/window.ts'
+import type { WindowPolicy } from '../../../../src/queue/scheduler/window/window-policy.ts'
 
 const constant = (rate: number) => ({ rate, perConcurrency: false })
 const perConcurrency = (rate: number) => ({ rate, perConcurrency: true })

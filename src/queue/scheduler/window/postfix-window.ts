@@ -2,7 +2,7 @@
  * Concurrency window by Postfix's feedback algorithm, including its hysteresis (Postfix qmgr_queue.c, SCHEDULER_README). Feedback
  * adds fractions of a step, and the window changes when the fractions add up to a whole step.
  */
-import type { FeedbackRate } from '../../config/values/values.ts'
+import type { FeedbackRate } from '../../../config/values/values.ts'
 import type { WindowPolicy } from './window-policy.ts'
 
 export interface PostfixWindow {
