@@ -18,15 +18,17 @@ export interface Load {
   /** Clients at once. */
   readonly sessions: number
   readonly fate: Fate
+  /** The client program; with `smtp-source` the sink is smtp-sink. Both come with Postfix, and measure no latencies. */
+  readonly client: 'own' | 'smtp-source'
   /** Messages per second of all clients; null for as many as the relay takes. */
   readonly rate: number | null
 }
 
 /**
- * Settings of a relay: those of a new installation, retries after ten hours, all mail on hold, or an HTTP port with metrics. Each has an
- * instance of its own.
+ * Settings of a relay: those of a new installation, retries after ten hours, all mail on hold, an HTTP port with metrics, or those of a
+ * new installation with smtp-sink as the next hop. Each has an instance of its own.
  */
-export type SetUp = 'usual' | 'deferring' | 'holding' | 'metered'
+export type SetUp = 'usual' | 'deferring' | 'holding' | 'metered' | 'smtp-sink'
 
 export interface Case extends Load {
   readonly name: string
@@ -54,12 +56,15 @@ const SMALL: Omit<Case, 'name'> = {
   connections: 'kept',
   sessions: 20,
   fate: 'delivered',
+  client: 'own',
   rate: null,
   share: 1,
   slowShare: 1 / 4,
   rounds: 99,
   quick: false,
 }
+
+const FROM_SMTP_SOURCE = { client: 'smtp-source', setUp: 'smtp-sink' } as const
 
 /** 2 kB over kept connections, which other measurements use too. */
 export const KEPT: Case = { ...SMALL, name: 'kept', quick: true }
@@ -71,6 +76,9 @@ export const CASES: readonly Case[] = [
   { ...SMALL, name: 'new-1', connections: 'new', sessions: 1, share: 1 / 4 },
   { ...SMALL, name: 'kept-100', sessions: 100 },
   { ...SMALL, name: 'new-100', connections: 'new', sessions: 100, share: 1 / 2 },
+  { ...SMALL, ...FROM_SMTP_SOURCE, name: 'smtp-source-kept' },
+  { ...SMALL, ...FROM_SMTP_SOURCE, name: 'smtp-source-new', connections: 'new' },
+  { ...SMALL, ...FROM_SMTP_SOURCE, name: 'smtp-source-kept-100', sessions: 100 },
   { ...SMALL, name: '100-kB', bytes: 100_000, share: 1 / 4 },
   { ...SMALL, name: '5-MB', bytes: 5_000_000, sessions: 5, share: 1 / 100 },
   { ...SMALL, name: '50-recipients', recipients: 50, share: 1 / 10 },
@@ -105,7 +113,8 @@ export function describeCase(load: Case): string {
   return `${size}, ${recipients} recipient${recipients === 1 ? '' : 's'}, ${clients}, ${connections} connections${specialty(load)}`
 }
 
-function specialty({ kind, fate, rate }: Case): string {
+function specialty({ kind, fate, rate, client }: Case): string {
+  if (client === 'smtp-source') return ', smtp-source and smtp-sink'
   if (kind === 'cold start') return ', just started'
   if (rate !== null) return `, ${rate} a second`
   return fate === 'delivered' ? '' : `, ${fate}`

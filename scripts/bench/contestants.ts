@@ -11,6 +11,7 @@ import { HARAKA, installHaraka, startHaraka } from './haraka.ts'
 import { writeMaps } from './maps.ts'
 import type { ContestantName, Options } from './options.ts'
 import { flushPostfix, postfixIsMissing, postfixVersion, startPostfix } from './postfix.ts'
+import { reasonAgainstClient } from './smtp-source.ts'
 
 /** The place of an instance. */
 export interface Site {
@@ -45,10 +46,11 @@ export interface Omitted {
   readonly reason: string
 }
 
-/** Environment of a run: its folder, the sink, and the actions at its end. */
+/** Environment of a run: its folder, the sinks, and the actions at its end. */
 export interface Place {
   readonly folder: string
-  readonly sinkPort: number
+  /** Port of the sink to which an instance with these settings relays. */
+  readonly sinkPort: (setUp: SetUp) => number
   readonly signal: AbortSignal
   readonly undo: AsyncDisposableStack
 }
@@ -59,11 +61,17 @@ export async function prepareContestants(options: Options, place: Place) {
   const omitted: Omitted[] = []
   for (const name of options.only) {
     const reason = await reasonAgainst(name, options)
-    if (reason === null) contestants.push(await prepare(name, options, place))
+    if (reason === null) contestants.push(withClient(await prepare(name, options, place)))
     else omitted.push({ name, case: null, reason })
   }
   return { contestants, omitted }
 }
+
+/** The contestant, which runs only the cases whose client program is installed. */
+const withClient = (contestant: Contestant): Contestant => ({
+  ...contestant,
+  reasonAgainst: (load) => reasonAgainstClient(load) ?? contestant.reasonAgainst(load),
+})
 
 async function reasonAgainst(name: ContestantName, { base }: Options): Promise<string | null> {
   switch (name) {
@@ -116,7 +124,7 @@ function deferd(name: ContestantName, about: string, { sinkPort }: Place, progra
     hasMetrics: true,
     hasStore: true,
     reasonAgainst: (load) => (load.kind === 'store' && name !== 'tree' ? 'the store alone is that of the working tree' : null),
-    start: (site) => startDeferd(name, program, { ...site, sinkPort }),
+    start: (site) => startDeferd(name, program, { ...site, sinkPort: sinkPort(site.setUp) }),
     flush: async ({ folder }) => {
       const { program: node, args, cwd } = deferdCommand(program, folder, ['queue', 'flush', '--all', '--yes'])
       await output(node, args, cwd)
@@ -149,7 +157,7 @@ const haraka = (installed: string, { sinkPort }: Place): Contestant => ({
     return fate === 'held' ? 'it has no mail on hold' : null
   },
   start: ({ folder, port, setUp }) =>
-    startHaraka(installed, folder, { listen: port, nextHop: sinkPort, isDeferring: setUp === 'deferring' }),
+    startHaraka(installed, folder, { listen: port, nextHop: sinkPort(setUp), isDeferring: setUp === 'deferring' }),
   flush: () => Promise.reject(new Error('haraka cannot flush its queue')),
 })
 
@@ -160,13 +168,14 @@ const postfix = (about: string, { sinkPort }: Place): Contestant => ({
   hasMetrics: false,
   hasStore: false,
   reasonAgainst: ({ kind }) => (kind === 'store' ? 'the store alone is that of the working tree' : null),
-  start: ({ folder, port, setUp }) => startPostfix(folder, { listen: port, nextHop: sinkPort }, POSTFIX_SETTINGS[setUp]),
+  start: ({ folder, port, setUp }) => startPostfix(folder, { listen: port, nextHop: sinkPort(setUp) }, POSTFIX_SETTINGS[setUp]),
   flush: ({ folder }) => flushPostfix(folder),
 })
 
 const POSTFIX_SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
   usual: {},
   metered: {},
+  'smtp-sink': {},
   deferring: { minimal_backoff_time: '36000s', maximal_backoff_time: '36000s', queue_run_delay: '36000s' },
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },
 }

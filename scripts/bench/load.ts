@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Load } from './cases.ts'
-import { startChild, within, type Child } from './child.ts'
+import { startChild, within, type Child, type Command } from './child.ts'
 import { monotonic } from './clock.ts'
 import { latenciesOf, readSent } from './latency.ts'
 import { takeLoopDelay } from './loop-delay.ts'
@@ -13,6 +13,7 @@ import { ownProgram } from './own-program.ts'
 import type { Sending } from './own-source.ts'
 import { processorSeconds, residentOfTree } from './processor-time.ts'
 import type { Sink } from './sink.ts'
+import { smtpSource } from './smtp-source.ts'
 import type { Measure } from './statistics.ts'
 
 /** The longest time for the messages of one turn, in ms, and the addition for each of them. */
@@ -54,14 +55,14 @@ export async function measureAll(bench: Bench, relays: readonly Loaded[], load: 
     const loop99 = await loopDelayOf(relays)
     const began = Math.min(...sources.map(({ source }) => Number(/began=([\d.]+)/.exec(source.lastWords())?.[1] ?? started)))
     const after = await secondsAtRest(relays, bench.signal)
-    const sent = sources.flatMap(({ times }) => readSent(times))
+    const sent = load.client === 'own' ? sources.flatMap(({ times }) => readSent(times)) : []
     const lastReply = Math.max(...sent.map(({ reply }) => reply))
     // Held messages end with the reply to the last one, before the source does.
     const last = load.fate === 'held' ? lastReply : ended
     return {
       cpu: rounded(((after - before) * 1000) / count),
       rate: rounded((count * 1000) / (last - began)),
-      acceptRate: rounded((count * 1000) / (lastReply - began)),
+      acceptRate: sent.length === 0 ? null : rounded((count * 1000) / (lastReply - began)),
       rss: Math.round(relays.reduce((sum, { child }) => sum + residentOfTree(child.pid), 0)),
       ...latenciesOf(sent, bench.sink.arrivalsSince(position)),
       loop99,
@@ -80,14 +81,18 @@ interface StartedSource {
   readonly source: Child
   /** The file of its output. */
   readonly said: string
-  /** The file of its messages. */
+  /** The file of its messages, which smtp-source does not write. */
   readonly times: string
 }
 
 async function startSource({ folder, sink }: Bench, relay: Loaded, load: Load, messages: number): Promise<StartedSource> {
-  const sending: Sending = { ...load, port: relay.port, messages, first: sink.takeNumbers(messages) }
   const [said, times] = [join(folder, `source-${relay.name}`), join(folder, `sent-${relay.name}`)]
-  return { relay, source: await startChild('the source', ownProgram('own-source.ts', JSON.stringify(sending), times), said), said, times }
+  const own = (): Command => {
+    const sending: Sending = { ...load, port: relay.port, messages, first: sink.takeNumbers(messages) }
+    return ownProgram('own-source.ts', JSON.stringify(sending), times)
+  }
+  const command = load.client === 'own' ? own() : smtpSource(load, relay.port, messages)
+  return { relay, source: await startChild('the source', command, said), said, times }
 }
 
 /** The counts of the sink at which all messages have come to their end. */

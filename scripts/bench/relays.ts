@@ -5,7 +5,7 @@ import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { shortId } from './base-commit.ts'
-import type { Case, Counts } from './cases.ts'
+import type { Case, Counts, SetUp } from './cases.ts'
 import { prepareContestants, type Contestant, type Omitted } from './contestants.ts'
 import { ROOT } from './deferd.ts'
 import { Field } from './field.ts'
@@ -14,7 +14,8 @@ import { parseOptions, USAGE, UsageError, type Options } from './options.ts'
 import { readUse, shareOfOthers } from './processor-time.ts'
 import { formatReport, summarize, type Summary } from './report.ts'
 import { playRounds, WARM_UP, warmUp } from './rounds.ts'
-import { startSink } from './sink.ts'
+import { startSink, type Sink } from './sink.ts'
+import { reasonAgainstClient, startSmtpSink } from './smtp-source.ts'
 import type { Turn } from './statistics.ts'
 
 interface Run {
@@ -74,9 +75,8 @@ interface Ending extends Run {
 
 async function runIn(folder: string, options: Options, { signal, say, undo }: Ending): Promise<void> {
   const began = new Date().toISOString()
-  const sink = await startSink(folder, signal)
-  undo.defer(() => sink.child.stop())
-  const place = { folder, sinkPort: sink.port, signal, undo }
+  const sinkOf = await startSinks(folder, options.cases, { signal, undo })
+  const place = { folder, sinkPort: (setUp: SetUp) => sinkOf(setUp).port, signal, undo }
   const { contestants, omitted } = await prepareContestants(options, place)
   if (contestants.length === 0) throw new Error(`nothing to measure: ${omitted.map(({ reason }) => reason).join('; ')}`)
   const machine = describeMachine(folder)
@@ -86,7 +86,8 @@ async function runIn(folder: string, options: Options, { signal, say, undo }: En
   say(`${rounds} rounds of ${messages} messages or a part of them`)
 
   const counts = { messages, drained }
-  const plan = { bench: { sink, folder, signal }, field: new Field(place), contestants, cases, rounds, counts, say }
+  const benchOf = ({ setUp }: Case) => ({ sink: sinkOf(setUp), folder, signal })
+  const plan = { benchOf, field: new Field(place), contestants, cases, rounds, counts, say }
   await warmUp(plan)
   const before = readUse(process.pid)
   const turns = await playRounds(plan)
@@ -111,6 +112,16 @@ async function runIn(folder: string, options: Options, { signal, say, undo }: En
   }
   writeFileSync(options.json, `${JSON.stringify(result, null, 2)}\n`)
   say(`written to ${resolve(options.json)}`)
+}
+
+/** Starts the sinks of the cases. Returns the one to which an instance with some settings relays. */
+async function startSinks(folder: string, cases: readonly Case[], { signal, undo }: Omit<Ending, 'say'>): Promise<(setUp: SetUp) => Sink> {
+  const own = await startSink(folder, signal)
+  undo.defer(() => own.child.stop())
+  if (!cases.some((load) => load.client === 'smtp-source' && reasonAgainstClient(load) === null)) return () => own
+  const smtpSink = await startSmtpSink(folder, signal)
+  undo.defer(() => smtpSink.child.stop())
+  return (setUp) => (setUp === 'smtp-sink' ? smtpSink : own)
 }
 
 const omittedCases = (contestants: readonly Contestant[], cases: readonly Case[]): readonly Omitted[] =>

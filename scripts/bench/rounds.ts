@@ -13,7 +13,8 @@ import { measureStore } from './store-turn.ts'
 export const WARM_UP = 2_000
 
 export interface Plan {
-  readonly bench: Bench
+  /** The bench with the sink of a case. */
+  readonly benchOf: (load: Case) => Bench
   readonly field: Field
   readonly contestants: readonly Contestant[]
   readonly cases: readonly Case[]
@@ -22,13 +23,13 @@ export interface Plan {
   readonly say: (line: string) => void
 }
 
-export async function warmUp({ bench, field, contestants, cases, counts, say }: Plan): Promise<void> {
+export async function warmUp({ benchOf, field, contestants, cases, counts, say }: Plan): Promise<void> {
   const began = Date.now()
   for (const contestant of contestants) {
     for (const load of cases.filter((one) => one.kind === 'mail' && contestant.reasonAgainst(one) === null)) {
       const relay = await field.running(contestant, load.setUp)
       const messages = messagesOf(load, { ...counts, messages: Math.min(WARM_UP, counts.messages) }, contestant.isSlow)
-      await measure(bench, relay, { ...load, rate: null }, messages)
+      await measure(benchOf(load), relay, { ...load, rate: null }, messages)
     }
   }
   say(`warm-up: ${secondsSince(began)} s`)
@@ -53,7 +54,8 @@ async function takeTurn(plan: Plan, round: number, load: Case, contestant: Conte
   return { round, case: load.name, contestant: contestant.name, messages, ...measured }
 }
 
-async function measureCase({ bench, field }: Plan, load: Case, contestant: Contestant, messages: number): Promise<Measure> {
+async function measureCase({ benchOf, field }: Plan, load: Case, contestant: Contestant, messages: number): Promise<Measure> {
+  const bench = benchOf(load)
   switch (load.kind) {
     case 'mail':
       return measure(bench, await field.running(contestant, load.setUp), load, messages)

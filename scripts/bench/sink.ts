@@ -53,7 +53,8 @@ export function lastCounts(text: string): SinkCounts {
   return { arrived: Number(arrived ?? 0), refused: Number(refused ?? 0) }
 }
 
-function tailOf(file: string): string {
+/** The last 256 bytes of a file. */
+export function tailOf(file: string): string {
   const descriptor = openSync(file, 'r')
   try {
     const tail = Buffer.alloc(256)

@@ -20,6 +20,12 @@ const TURNS: readonly Turn[] = [1, 2, 3].flatMap((round) => [
   turnOf({ round, contestant: 'postfix', cpu: 2 + round / 10, rate: 500 }),
 ])
 
+/** The same rounds with another client. */
+const SMTP_SOURCE_TURNS: readonly Turn[] = [1, 2, 3].flatMap((round) => [
+  turnOf({ round, case: 'smtp-source-kept', rate: 4_500 + round }),
+  turnOf({ round, case: 'smtp-source-kept', contestant: 'postfix', rate: 500 }),
+])
+
 const result = (turns: readonly Turn[]): Result => ({
   began: '2026-11-23T07:00:00.000Z',
   machine,
@@ -67,25 +73,26 @@ const published = (...contents: readonly unknown[]): Published =>
   )
 
 test('goals compare turns of the same round, where both were measured', () => {
-  expect(goalsOf(TURNS).map(({ name }) => name)).toEqual([
+  const goals = goalsOf([...TURNS, ...SMTP_SOURCE_TURNS])
+  expect(goals.map(({ name }) => name)).toEqual([
     'CPU per message ÷ Postfix, kept',
-    'delivered/s ÷ Postfix, kept',
+    'delivered/s ÷ Postfix, smtp-source-kept',
     'delivered/s ÷ without a store, kept',
     'CPU per message of the store, kept',
   ])
-  expect(goalsOf(TURNS)[0]?.values[1]).toBeCloseTo(0.27 / 2.2)
-  expect(goalsOf(TURNS)[3]?.values[2]).toBeCloseTo(0.08)
+  expect(goals[0]?.values[1]).toBeCloseTo(0.27 / 2.2)
+  expect(goals[3]?.values[2]).toBeCloseTo(0.08)
 })
 
 test('a result is reduced to medians with their spread', () => {
-  const [relays] = published(result(TURNS)).relays
+  const [relays] = published(result([...TURNS, ...SMTP_SOURCE_TURNS])).relays
   expect(relays?.summaries[0]).toMatchObject({
     case: 'kept',
     contestant: 'tree',
     cpu: { median: 0.27, min: 0.26, max: 0.28 },
     loop99: null,
   })
-  expect(relays?.goals[1]?.values).toEqual([8.002, 8.004, 8.006])
+  expect(relays?.goals[1]?.values).toEqual([9.002, 9.004, 9.006])
   expect(relays).not.toHaveProperty('turns')
   expect(relays?.machine).not.toHaveProperty('folder')
 })
