@@ -7,10 +7,16 @@
  * server can take that line for the end of the message (Postfix smtpd_forbid_bare_newline = normalize). A stray CR is replaced by
  * a space for the same reason (Postfix cleanup_replace_stray_cr_lf).
  */
+import { NO_LIMIT, plainLines } from '../mail/plain-lines.ts'
 
 const LF = 0x0a
 const CR = 0x0d
 const DOT = 0x2e
+
+const AT_LINE_START = { last: LF, column: 0 }
+const WITHIN_LINE = { last: DOT, column: 1 }
+const DOTTED = { limit: NO_LIMIT, dots: false }
+const CHUNKED = { limit: NO_LIMIT, dots: true }
 
 const CRLF = Buffer.from('\r\n')
 const BLANK = Buffer.from(' ')
@@ -88,6 +94,7 @@ export class DataStream implements ContentReader {
 
   /** Reads lines. Returns true at the end of the content. */
   #lines(): boolean {
+    this.#passPlainLines()
     while (this.#position < this.#bytes.length) {
       if (this.#atLineStart && !this.#chunked && this.#bytes[this.#position] === DOT) {
         const dot = this.#dotLine()
@@ -101,6 +108,18 @@ export class DataStream implements ContentReader {
       this.#endLine(newline)
     }
     return false
+  }
+
+  /** Passes over complete lines that are stored as they are. */
+  #passPlainLines(): void {
+    const from = this.#position
+    // A line that has begun before has at least one octet, which is no CR: a CR at the end of a packet is kept for the next one.
+    const state = this.#atLineStart ? AT_LINE_START : WITHIN_LINE
+    const { lineStart } = plainLines(this.#bytes, from, state, this.#chunked ? CHUNKED : DOTTED)
+    if (lineStart <= from) return
+    this.#position = lineStart
+    this.#atLineStart = true
+    this.#afterCrlf = true
   }
 
   /** Reads a line that begins with a dot. */
@@ -144,6 +163,8 @@ export class DataStream implements ContentReader {
     this.#afterCrlf = withCr
     this.#atLineStart = true
     this.#position = newline + 1
+    // Lines that end in a bare LF mostly follow each other.
+    if (withCr) this.#passPlainLines()
   }
 
   /** Reads the start of a line whose end has not been received. A CR at the very end may be the first half of a CRLF. */
