@@ -318,10 +318,18 @@ export class Connection extends SmtpConnectionAdapter {
     const [receiver, content] = [this.#receiver, this.#content]
     if (receiver === null || content === null) return this.#respond(this.#session.chunkEnded(chunk))
     this.#check(content, receiver)
-    if (!chunk.last && receiver.refusal !== undefined) this.#abandonContent()
-    if (!chunk.last) return this.#respond(this.#session.chunkEnded(chunk, receiver.refusal))
-    const stored = receiver.write(content.finish())
-    return stored === undefined ? this.#conclude() : stored.then(() => this.#conclude())
+    if (chunk.last) {
+      const stored = receiver.write(content.finish())
+      return stored === undefined ? this.#conclude() : stored.then(() => this.#conclude())
+    }
+    const { staging } = receiver
+    if (staging === null) return this.#respondToChunk(chunk, receiver)
+    return this.#whileWorking(staging.then(() => this.#respondToChunk(chunk, receiver)))
+  }
+
+  #respondToChunk(chunk: Chunk, { refusal }: MessageReceiver): Promise<void> | undefined {
+    if (refusal !== undefined) this.#abandonContent()
+    return this.#respond(this.#session.chunkEnded(chunk, refusal))
   }
 
   #check(content: DataStream, receiver: MessageReceiver): void {

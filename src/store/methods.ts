@@ -75,7 +75,7 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
     changes: nothing,
     chunks: {
       in: ([, , chunks]) => chunks,
-      map: ([content, from, chunks], change) => [content, from, chunks.map((chunk) => change(chunk, true))],
+      map: ([content, from, chunks, keeps], change) => [content, from, chunks.map((chunk) => change(chunk, keeps !== true))],
     },
   },
   unstage: { room: 'reserve', changes: nothing },

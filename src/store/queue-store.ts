@@ -313,11 +313,11 @@ export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsP
   leaseTerms(): LeaseTerms
 
   /**
-   * Stores chunks of a long content before its message exists. `from` is the number of chunks stored so far. The caller must not
-   * use the chunks after the call, because their buffers may be transferred to another thread. A content that belongs to no
-   * message is deleted at the next open.
+   * Stores chunks of a long content before its message exists. `from` is the number of chunks stored so far. With `keeps`, the caller
+   * may go on reading the chunks; otherwise it must not use them after the call, because their buffers may be transferred to another
+   * thread. A content that belongs to no message is deleted at the next open.
    */
-  stage(content: ContentId, from: number, chunks: readonly Uint8Array[]): Promise<void>
+  stage(content: ContentId, from: number, chunks: readonly Uint8Array[], keeps?: boolean): Promise<void>
   /** Deletes a staged content whose message was abandoned. */
   unstage(content: ContentId): Promise<void>
   /**

@@ -119,8 +119,9 @@ export class Intake {
    */
   async stage(content: ContentId, from: number, chunks: readonly Uint8Array[], left: number): Promise<SmtpReply | undefined> {
     if (!(await this.#space.promise(content, left))) return NO_SPACE
+    const { store, contents } = this.#deps
     const bytes = sizeOf(chunks)
-    await this.#deps.store.stage(content, from, chunks)
+    await store.stage(content, from, chunks, contents.hold(content, from, chunks))
     this.#space.stored(content, bytes)
     return undefined
   }
@@ -130,8 +131,9 @@ export class Intake {
    * committed.
    */
   async unstage(content: ContentId): Promise<void> {
-    const { store, storeHealth, events } = this.#deps
+    const { store, storeHealth, events, contents } = this.#deps
     this.#space.ended(content)
+    contents.drop(content)
     try {
       await store.unstage(content)
     } catch (error) {
@@ -201,7 +203,7 @@ export class Intake {
    * event of its acceptance.
    */
   prepare(entry: Entry, happened = acceptedEvent(entry, { client: null })): NewMessage {
-    const { destinationOf, recorder } = this.#deps
+    const { destinationOf, recorder, contents } = this.#deps
     const { message, recipients, content, hold = false } = entry
     const events = recorder.of(happened)
     const byDestination = new Map<DestinationName, number>()
@@ -213,13 +215,15 @@ export class Intake {
     const admitted = new Map<DestinationName, { readonly leased: boolean; readonly expiresAt: Instant }>()
     for (const [destination, count] of byDestination) admitted.set(destination, this.#schedule(message, destination, hold ? 0 : count))
     const isAdmitted = [...admitted.values()].some((one) => one.leased)
+    const isKept = isAdmitted && contents.keep(message, content)
+    if (!isKept) contents.drop(message.contentId)
     return {
       message,
       content,
       hold,
       ...(events === undefined ? {} : { events }),
       // Admitted mail keeps its content in memory for the delivery. The store takes over the buffers of all other mail.
-      givesContent: !(isAdmitted && this.#deps.contents.keep(message, content)),
+      givesContent: !isKept,
       recipients: routed.map(({ recipient: { address, notify, orcpt }, destination }): NewRecipient => {
         const { leased, expiresAt } = admitted.get(destination) ?? { leased: false, expiresAt: message.createdAt }
         return { address, notify, orcpt, destination, dueAt: message.createdAt, expiresAt, leased }
@@ -265,7 +269,7 @@ export class Intake {
 
   /** Called when a prepared entry could not be committed. Releases its places in the active queue and in the content cache. */
   withdrawn(entry: NewMessage): void {
-    this.#deps.contents.drop(entry.message)
+    this.#deps.contents.drop(entry.message.contentId)
     const counted = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
     for (const [destination, leases] of counted) this.#deps.scheduler.unadmit(entry.message.id, destination, leases.length)
   }

@@ -86,7 +86,7 @@ export interface MessageReceiverDeps {
 
 /**
  * Number of complete chunks held in memory. A longer content is staged while it is received; a shorter one is committed with its
- * message.
+ * message. While as many chunks are on their way to the store, the next ones are received.
  */
 const HELD_CHUNKS = 4
 
@@ -121,6 +121,7 @@ export class MessageReceiver {
   #isLogged = false
   /** True when the content is not wanted any more. */
   #isAbandoned = false
+  #staging: Promise<void> | null = null
 
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
@@ -180,7 +181,15 @@ export class MessageReceiver {
   #makeRoom(): Promise<void> | undefined {
     // Frees the space of a refused message for other mail although the client is still sending.
     if (this.#refusal !== undefined) return this.#staged > 0 ? this.abandon() : undefined
-    return this.#chunker.full > HELD_CHUNKS && !this.#isAbandoned ? this.#stage() : undefined
+    if (this.#chunker.full <= HELD_CHUNKS || this.#isAbandoned) return undefined
+    if (this.#staging !== null) return this.#staging.then(() => this.#makeRoom())
+    this.#staging = this.#stage().finally(() => (this.#staging = null))
+    return undefined
+  }
+
+  /** Settles when the store has the chunks that were given to it, or has failed to keep them; null when none are on their way. */
+  get staging(): Promise<void> | null {
+    return this.#staging
   }
 
   /** The reply with which the message will be refused; undefined while the message is acceptable. */
@@ -202,6 +211,7 @@ export class MessageReceiver {
   async end(): Promise<Acceptance> {
     if (this.#checked !== null) await this.#checked.end()
     if (this.#header !== null) this.#endHeader(this.#header, this.#header.end())
+    await this.#staging
     if (this.#refusal === undefined) await this.#commit()
     if (this.#isUnknown) return { kind: 'unknown' }
     if (this.#refusal === undefined) return { kind: 'queued', queueId: this.queueId }
@@ -213,6 +223,7 @@ export class MessageReceiver {
   async abandon(): Promise<void> {
     this.#isAbandoned = true
     this.#chunker.clear()
+    await this.#staging
     if (this.#staged === 0) return
     this.#staged = 0
     try {

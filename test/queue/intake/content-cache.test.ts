@@ -1,16 +1,19 @@
 /**
  * A content is copied once between the socket and the store's thread: into its chunks. A chunk that is kept for delivery is copied
- * once more for the other thread; all other chunks are transferred.
+ * once more for the other thread; all other chunks are transferred. Long content is kept too, chunk by chunk.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../../src/queue/intake/intake.ts'
 import { ContentCache } from '../../../src/queue/intake/content-cache.ts'
 import { inChunks } from '../../../src/store/chunks.ts'
+import type { QueueStore } from '../../../src/store/queue-store.ts'
 import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
+import { createObservedWorld } from '../../../src/testkit/world.ts'
 import { QueueWorld } from '../../support/queue-world.ts'
 
 const SIZES = [2_000, 40_000, 200_000]
@@ -66,13 +69,63 @@ test('the cache keeps whole contents by reference, up to its budget', () => {
   expect(cache.keep({ ...message, size: 11 }, content)).toBe(false)
   expect(cache.keep(message, content)).toBe(true)
   expect(cache.get(message)).toBe(content)
-  cache.drop(message)
+  cache.drop(message.contentId)
   const prependedHeaders = 'X-First: ä\r\n'
   expect(cache.keep({ ...message, prependedHeaders, size: 23 }, content)).toBe(true)
   const half = [new Uint8Array(32 * 1024 * 1024)]
   expect(cache.keep({ ...message, contentId: 2, size: half[0]?.length ?? 0 }, half)).toBe(true)
   expect(cache.keep({ ...message, contentId: 3, size: half[0]?.length ?? 0 }, half)).toBe(false)
-  cache.drop(message)
+  cache.drop(message.contentId)
   expect(cache.get(message)).toBeUndefined()
   expect(cache.keep({ ...message, contentId: 3, size: half[0]?.length ?? 0 }, half)).toBe(true)
+})
+
+test('the cache keeps a content while it is received, up to 16 MB, or none of it', () => {
+  const cache = new ContentCache()
+  const megabyte = 1024 * 1024
+  const message = { id: 1, createdAt: 0, arrivedAt: 0, sender: '', size: 10, contentId: 1, smtputf8: false }
+  const [first, second, rest] = [new Uint8Array(4), new Uint8Array(4), new Uint8Array(2)]
+  expect([cache.hold(1, 0, [first]), cache.hold(1, 1, [second])]).toEqual([true, true])
+  expect(cache.keep(message, [rest])).toBe(true)
+  expect(cache.get(message)).toEqual([first, second, rest])
+  const long = () => [new Uint8Array(9 * megabyte)]
+  expect([cache.hold(2, 0, long()), cache.hold(2, 1, long()), cache.hold(2, 2, [first])]).toEqual([true, false, false])
+  expect(cache.keep({ ...message, contentId: 2, size: 4 + 18 * megabyte }, [first])).toBe(false)
+  expect(cache.get({ ...message, contentId: 2 })).toBeUndefined()
+  const ids = [3, 4, 5, 6, 7, 8, 9]
+  expect(ids.map((id) => cache.hold(id, 0, long()))).toEqual([true, true, true, true, true, true, true])
+  expect(cache.hold(10, 0, long())).toBe(false)
+  cache.drop(9)
+  expect(cache.hold(11, 0, long())).toBe(true)
+})
+
+test('long mail is delivered from memory at first, and from the store later', async () => {
+  let reads = 0
+  const world = await createObservedWorld(
+    { store: 'memory' },
+    {
+      store: (store) =>
+        new Proxy(store, {
+          get(target, name: keyof QueueStore) {
+            if (name === 'readChunk') reads++
+            const method: unknown = target[name]
+            return typeof method === 'function' ? (method.bind(target) as unknown) : method
+          },
+        }),
+    },
+  )
+  onTestFinished(() => world.close())
+  const text = 'a long line of text\r\n'.repeat(50_000)
+  const send = () => createTransport(world.transport()).sendMail({ from: 'app@us.example', to: 'ann@far.example', text })
+  await send()
+  await world.advance('1s')
+  expect([world.mailbox('ann@far.example').mails().length, reads]).toEqual([1, 0])
+  world.rule({ at: 'end-of-data', reply: '450 4.2.1 busy', until: '100s' })
+  await send()
+  await world.advance('1s')
+  expect(reads).toBe(0)
+  await world.advance('10m')
+  expect(world.mailbox('ann@far.example').mails()).toHaveLength(2)
+  expect(reads).toBeGreaterThan(15)
+  for (const { content } of world.mailbox('ann@far.example').mails()) expect(content.endsWith(`\r\n\r\n${text}`)).toBe(true)
 })
