@@ -366,9 +366,9 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'connections are opened without a lease',
-    'delivery/smtp/attempt.ts',
-    'if (!this.#deps.holds()) {',
-    'if (!this.#deps.holds() && this.#mayNotBegin) {',
+    'delivery/smtp/session-opener.ts',
+    'if (!this.#deps.holds()) return',
+    'if (!this.#deps.holds() && this.#isLmtp) return',
     'delivery/smtp/node-lease',
   ),
   safety(
@@ -512,16 +512,16 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   // reports about TLS
   safety(
     'reports are counted in reports',
-    'delivery/smtp/attempt.ts',
+    'delivery/smtp/session-opener.ts',
     'tlsEnded === undefined || this.#isOptional ||',
     'tlsEnded === undefined ||',
     REPORTS,
   ),
   safety(
     'a report waits for the TLS that it reports',
-    'delivery/smtp/attempt.ts',
-    "mode: this.#isOptional ? 'no' : this.#settings.smtp_tls_mta_sts,",
-    'mode: this.#settings.smtp_tls_mta_sts,',
+    'delivery/smtp/session-opener.ts',
+    "this.#isOptional ? 'no' : settings.smtp_tls_mta_sts",
+    'settings.smtp_tls_mta_sts',
     REPORTS,
   ),
   safety(

@@ -12,6 +12,7 @@ import { Attempt, type AttemptDeps } from './attempt.ts'
 import { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import { EightBitWarnings } from './eight-bit-warnings.ts'
 import type { ReadChunk } from './message-content.ts'
 import { DaneAnchors } from '../dane/dane-anchors.ts'
 import { HostFinder } from '../routing/host-finder.ts'
@@ -134,7 +135,7 @@ export class SmtpAgent implements DeliveryAgent {
       cachedContent,
       note,
       secured,
-      withoutEightBit: new Set(),
+      eightBitWarnings: new EightBitWarnings((text) => note(text, 'warning')),
       rehearsal,
       inspects: rehearsal !== undefined,
     }
