@@ -1,0 +1,276 @@
+/**
+ * The connection of an SMTP session. nodemailer's SMTPConnection performs EHLO or HELO, STARTTLS and AUTH. deferd implements the dialogue and
+ * the mail transaction itself, for three reasons: nodemailer takes several protocol errors for success, it waits without limit for a server
+ * that sends single bytes, and it has one set of DSN parameters for all recipients. This file relies on the undocumented members of
+ * nodemailer that are listed in Internals.
+ */
+/* oxlint-disable no-underscore-dangle -- the names are nodemailer's */
+import { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import XOAuth2 from 'nodemailer/lib/xoauth2'
+import type { Duration, Instant } from '../../system/clock.ts'
+import { requireMembers } from '../../system/library-members.ts'
+import type { DaneVerification } from '../dane/dane-verification.ts'
+import type { ServerReply } from '../reply-reader.ts'
+import { isCertificateRefused, tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
+import type { SessionFailure } from '../transcript.ts'
+import { Dialogue, type Waiting } from './dialogue.ts'
+import { parseExtensions, type Extensions } from './envelope-commands.ts'
+import { tlsErrorText } from './error-text.ts'
+import { isKind, type Command, type CommandChannel } from './mail-transaction.ts'
+import type { SessionOptions } from './session-options.ts'
+
+/** Undocumented members of nodemailer's connection. */
+interface Internals {
+  _socket: Socket
+  _responseActions: ((this: object, reply: string) => void)[]
+  _supportedAuth: string[]
+  _ehloLines?: string[]
+  _onData(chunk: Buffer): void
+  _sendCommand(command: string, shown?: string): void
+  _startPhase(timeout: Duration, error: Error): void
+  _upgradeConnection(done: (error: Error | null, secured?: boolean) => void): void
+}
+
+const Base = SMTPConnection as unknown as new (options: SMTPConnectionOptions) => SMTPConnection & Internals
+
+/** All members except `_ehloLines`, which does not exist before the first EHLO reply. */
+const INTERNALS: Readonly<Record<Exclude<keyof Internals, '_ehloLines'>, true>> = {
+  _socket: true,
+  _responseActions: true,
+  _supportedAuth: true,
+  _onData: true,
+  _sendCommand: true,
+  _startPhase: true,
+  _upgradeConnection: true,
+}
+
+/** Throws UnfitLibrary when nodemailer lacks a member that a session relies on. */
+export function checkNodemailer(): void {
+  const documented = ['connect', 'login', 'close', 'on', 'secure'] as const
+  requireMembers('nodemailer', new Base({}), [...documented, ...(Object.keys(INTERNALS) as (keyof typeof INTERNALS)[])])
+}
+
+/** Maximum time of setTimeout in ms. nodemailer's own time limits are set to it, so that they never expire. */
+const NEVER: Duration = 2_147_483_647
+
+function awaitedAfter(command: string): Waiting {
+  if (/^(?:EHLO|HELO|LHLO) /.test(command)) return 'ehlo'
+  return command === 'STARTTLS' ? 'starttls' : 'auth'
+}
+
+const optionsFor = (socket: Socket, { peer, helo, lmtp, tls, ticket, settings }: SessionOptions): SMTPConnectionOptions => ({
+  connection: socket,
+  host: peer.name,
+  port: peer.port,
+  name: helo,
+  lmtp,
+  secure: tls.wrapper,
+  ignoreTLS: tls.level === 'none' || settings.smtp_discard_ehlo_keywords.includes('starttls'),
+  opportunisticTLS: tls.level === 'may',
+  tls: ticket?.offered === undefined ? tls.options : { ...tls.options, session: ticket.offered },
+  logger: false,
+  socketTimeout: NEVER,
+  connectionTimeout: NEVER,
+  greetingTimeout: NEVER,
+  socketCloseTimeout: 0,
+})
+
+/** Keeps nodemailer from sending a refused token a second time. */
+const notRenewed = (_user: string, _renew: boolean, done: (error: Error) => void): void => done(new Error('the token was refused'))
+
+const failureOf = (verification: Exclude<DaneVerification, { readonly kind: 'fits' }>): SessionFailure =>
+  verification.kind === 'anchor' ? verification : { kind: 'certificate', why: verification.why }
+
+export class ClientConnection extends Base implements CommandChannel {
+  readonly dialogue: Dialogue
+  readonly #options: SessionOptions
+  /** False for a socket in memory, whose writableLength is not updated in time. */
+  readonly #isSystemSocket: boolean
+  #drained: (() => void) | undefined
+  extensions: Extensions = new Map()
+  /** The host's name as stated in its EHLO reply. */
+  ehloName = ''
+  /** Set when TLS is established. */
+  tlsConnection: TlsConnection | undefined
+
+  constructor(socket: Socket, options: SessionOptions) {
+    super(optionsFor(socket, options))
+    this.#options = options
+    this.#isSystemSocket = socket instanceof Socket
+    this.dialogue = new Dialogue({
+      clock: options.clock,
+      settings: options.settings,
+      disconnect: () => {
+        this.close()
+        this.#drained?.()
+      },
+      handshake: (lines) => this.#handshakeReply(lines),
+    })
+    this.dialogue.endBy(options.endBy)
+    this.on('error', (error: Error & { readonly response?: string }) => this.#failed(error))
+    this.on('end', () => this.dialogue.fail({ kind: 'lost', stage: this.dialogue.stage }))
+  }
+
+  get failure(): SessionFailure | undefined {
+    return this.dialogue.failure
+  }
+
+  get mechanisms(): readonly string[] {
+    return this._supportedAuth
+  }
+
+  /** Performs greeting, EHLO and STARTTLS, or TLS before them in wrapper mode. Resolves with the failure, if any. */
+  handshake(): Promise<SessionFailure | undefined> {
+    return new Promise((resolve) => {
+      this.dialogue.onOver = () => resolve(this.failure)
+      this.dialogue.await(this.#options.tls.wrapper ? 'tls' : 'greeting')
+      this.connect((error) => {
+        if (error !== undefined) return this.#failed(error)
+        this.dialogue.await('idle')
+        this.extensions = parseExtensions(this._ehloLines ?? [], this.#options.settings.smtp_discard_ehlo_keywords)
+        resolve(undefined)
+      })
+    })
+  }
+
+  authenticate(user: string, password: string, method: string): Promise<SessionFailure | undefined> {
+    return new Promise((resolve) => {
+      this.dialogue.onOver = () => resolve(this.failure)
+      const oauth2 = method === 'XOAUTH2' ? new XOAuth2({ user, accessToken: password, provisionCallback: notRenewed }) : undefined
+      this.login({ user, pass: password, method, oauth2 }, (error) => {
+        this.dialogue.await('idle')
+        if (error === null) return resolve(undefined)
+        const reply = this.dialogue.lastReply
+        const refused = reply !== undefined && reply.code >= 400
+        resolve(refused ? { kind: 'refused', stage: 'auth', reply } : { kind: 'auth-unavailable', why: error.message })
+      })
+    })
+  }
+
+  // the CommandChannel of the mail transaction
+
+  now(): Instant {
+    return this.#options.clock.now()
+  }
+
+  request(commands: readonly Command[]): Promise<ServerReply | undefined>[] {
+    const replies = commands.map(({ step }) => this.dialogue.expect(step))
+    if (!this.dialogue.over) this._socket.write(commands.map(({ text }) => `${text}\r\n`).join(''))
+    return replies
+  }
+
+  beginContent(): void {
+    this.dialogue.await('body')
+  }
+
+  async write(bytes: Uint8Array): Promise<boolean> {
+    if (this.dialogue.over) return false
+    this.dialogue.await('body')
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve
+      this._socket.write(bytes, () => resolve())
+    })
+    return !this.dialogue.over
+  }
+
+  finish(bytes: Uint8Array, count: number): Promise<ServerReply | undefined>[] {
+    const replies = Array.from({ length: count }, () => this.#afterContent('end-of-data'))
+    if (!this.dialogue.over) this._socket.write(bytes)
+    return replies
+  }
+
+  chunk(bytes: Uint8Array): Promise<ServerReply | undefined> {
+    const reply = this.#afterContent('bdat')
+    if (!this.dialogue.over) this._socket.write(bytes)
+    return reply
+  }
+
+  #afterContent(step: 'bdat' | 'end-of-data'): Promise<ServerReply | undefined> {
+    return this.dialogue.expect(step).then((reply) => this.#whenAllSent(reply))
+  }
+
+  drop(): void {
+    this.dialogue.end()
+  }
+
+  /** Sends QUIT and does not wait for the reply (smtp_skip_quit_response). Closes the connection after smtp_quit_timeout. */
+  sendQuit(): void {
+    if (this.dialogue.over) return
+    this.dialogue.quit()
+    const socket = this._socket
+    const { clock, settings, quitting } = this.#options
+    const timer = clock.after(settings.smtp_quit_timeout, () => socket.destroy())
+    quitting.add(socket)
+    socket.once('close', () => {
+      timer.cancel()
+      quitting.delete(socket)
+    })
+    socket.end('QUIT\r\n')
+  }
+
+  // overrides of nodemailer
+
+  override _startPhase(): void {
+    // Does nothing: the dialogue has its own time limits instead of those of nodemailer.
+  }
+
+  override _sendCommand(command: string, shown?: string): void {
+    this.dialogue.await(awaitedAfter(command))
+    super._sendCommand(command, shown)
+  }
+
+  override _upgradeConnection(done: (error: Error | null, secured?: boolean) => void): void {
+    this.dialogue.discard()
+    const { ticket, secured, tls, inspects } = this.#options
+    super._upgradeConnection((error, isSecure) => {
+      if (error === null && this._socket instanceof TLSSocket) {
+        const verification = tls.verifyPeer?.(this._socket) ?? { kind: 'fits' as const }
+        if (verification.kind !== 'fits') return this.dialogue.fail(failureOf(verification))
+        this.tlsConnection = tlsConnection(this._socket, tls, inspects)
+        secured?.(this.tlsConnection)
+      }
+      if (tls.wrapper) this.dialogue.await('greeting')
+      done(error, isSecure)
+    })
+    // `_socket` is the TLS socket now. TLS 1.3 session tickets arrive after the handshake.
+    if (ticket === undefined) return
+    // A session with a certificate that is refused must never be resumed, because a resumed session has no certificate.
+    const isVerified = tls.verifyPeer !== undefined || tls.options.rejectUnauthorized === true
+    this._socket.on('session', (session: Buffer) => {
+      if (!isVerified || this.tlsConnection !== undefined) ticket.keep(session)
+    })
+  }
+
+  override _onData(chunk: Buffer): void {
+    const socket = this._socket
+    this.dialogue.receive(chunk, () => this._socket === socket)
+  }
+
+  #handshakeReply(lines: readonly string[]): void {
+    if (this.dialogue.stage === 'ehlo') this.ehloName = /^2\d\d[ -](\S*)/.exec(lines[0] ?? '')?.[1] ?? ''
+    this._responseActions.shift()?.call(this, lines.join('\n'))
+  }
+
+  /** Replaces a 2xx reply with a protocol error when it arrived before this process had sent all bytes. */
+  #whenAllSent(reply: ServerReply | undefined): ServerReply | undefined {
+    if (!isKind(2, reply) || !this.#isSystemSocket || this._socket.writableLength === 0) return reply
+    this.dialogue.protocolError(reply?.raw ?? '')
+    return undefined
+  }
+
+  /** The TLS socket holds the cause of a failed handshake; nodemailer may report only that the connection closed. */
+  #tlsError(error: Error): string {
+    return tlsErrorText(this._socket.errored ?? error)
+  }
+
+  /** Called for every error of nodemailer. */
+  #failed(error: Error & { readonly response?: string | undefined }): void {
+    const { stage, lastReply } = this.dialogue
+    if (this.upgrading === true)
+      this.dialogue.fail({ kind: isCertificateRefused(this._socket) ? 'certificate' : 'tls', why: this.#tlsError(error) })
+    else if (error.response !== undefined && lastReply !== undefined) this.dialogue.fail({ kind: 'refused', stage, reply: lastReply })
+    else this.dialogue.fail({ kind: 'lost', stage })
+  }
+}
