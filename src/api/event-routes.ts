@@ -7,7 +7,7 @@ import type { Answer } from '../http/route-table.ts'
 import { apiRoute, json, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { eventLines, eventPage, eventStream } from './queries/event-feed.ts'
 import type { QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/answer-shapes.ts'
+import * as shapes from './values/event-shapes.ts'
 import { CURSOR_PROBLEM } from './values/cursor.ts'
 
 const NDJSON = 'application/x-ndjson'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS, type ProblemKind } from '../http/problem-details.ts'
 import { VERSION } from '../system/version.ts'
 import { apiRoute, BASE, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
-import { problem } from './values/answer-shapes.ts'
+import { problem } from './values/answer-parts.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

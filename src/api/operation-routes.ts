@@ -24,7 +24,8 @@ import {
   type Begun,
 } from './queries/operations-view.ts'
 import { wallNow, type QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/answer-shapes.ts'
+import * as operationShapes from './values/operation-shapes.ts'
+import * as destinationShapes from './values/destination-shapes.ts'
 import { CURSOR_PROBLEM } from './values/cursor.ts'
 import { idempotent, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
 import { durationText } from './values/message-query.ts'
@@ -49,8 +50,8 @@ function begunAnswer({ operation, isReplayed }: Begun): Answer {
 }
 
 const BEGUN = {
-  200: { about: 'the operation, which has ended', shape: shapes.operation },
-  202: { about: 'the operation, which runs; `Location` has its path', shape: shapes.operation },
+  200: { about: 'the operation, which has ended', shape: operationShapes.operation },
+  202: { about: 'the operation, which runs; `Location` has its path', shape: operationShapes.operation },
 } as const
 
 const isPlanned = (body: DirectRequest | PlannedRequest): body is PlannedRequest => 'plan' in body
@@ -105,7 +106,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
         selection: { kind: 'filter', filter: { destination: 'gmail.com', reply: 'unusual rate of mail' } },
         dry_run: true,
       },
-      answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: shapes.operationPlan }], 202: BEGUN[202] },
+      answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: operationShapes.operationPlan }], 202: BEGUN[202] },
       problems: [PLAN_OUTDATED, PLAN_PROBLEM, KEY_REUSED],
       isSearch: true,
       handler: (request) => carryOut(view, request),
@@ -115,7 +116,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
       path: '/operations/:id',
       role: 'viewer',
       summary: 'State of an operation',
-      answers: { 200: { about: 'the operation', shape: shapes.operation } },
+      answers: { 200: { about: 'the operation', shape: operationShapes.operation } },
       problems: [UNKNOWN_OPERATION],
       handler: async (request) => json(await operationState(view, idOf(request), request.requester)),
     }),
@@ -125,7 +126,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'State of an operation, when it changes',
       about: 'Server-sent events named `operation`, each with the value of `GET /operations/{id}`; the last one has the end.',
-      answers: { 200: { about: 'events', type: 'text/event-stream', shape: shapes.operation } },
+      answers: { 200: { about: 'events', type: 'text/event-stream', shape: operationShapes.operation } },
       problems: [UNKNOWN_OPERATION, HTTP_PROBLEMS.busy],
       handler: async (request) => {
         await operationState(view, idOf(request), request.requester)
@@ -138,7 +139,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
       role: 'operator',
       summary: 'Cancel an operation',
       about: 'The operation ends after its present round of 64 messages. Changed messages stay changed, and can be undone.',
-      answers: { 200: { about: 'the operation', shape: shapes.operation } },
+      answers: { 200: { about: 'the operation', shape: operationShapes.operation } },
       problems: [UNKNOWN_OPERATION, ENDED],
       handler: async (request) => json(await cancelOperation(view, idOf(request), request.requester)),
     }),
@@ -172,7 +173,7 @@ function destinationOperations(view: QueueView): readonly ApiRoute[] {
     await destinationDetails(view, nameOf(request), request.requester.destinations)
     return nameOf(request)
   }
-  const answers = { 200: { about: 'the destination after the change', shape: shapes.destinationDetails } }
+  const answers = { 200: { about: 'the destination after the change', shape: destinationShapes.destinationDetails } }
   return [
     apiRoute({
       method: 'POST',
@@ -249,7 +250,7 @@ function auditRoute(view: QueueView): ApiRoute {
       limit: pageLimit,
       before: pageCursor,
     }),
-    answers: { 200: { about: 'a page', shape: shapes.auditPage } },
+    answers: { 200: { about: 'a page', shape: operationShapes.auditPage } },
     problems: [CURSOR_PROBLEM],
     handler: async (request) => {
       assertUnlimited(request)

@@ -14,7 +14,10 @@ import type { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import { historyLines, historyPage, SERIES, trafficSeries, type SeriesSpan } from './queries/departed-mail.ts'
 import { retryPlans } from './queries/retry-plans.ts'
-import * as shapes from './values/answer-shapes.ts'
+import * as destinationShapes from './values/destination-shapes.ts'
+import * as statusShapes from './values/status-shapes.ts'
+import * as storyShapes from './values/story-shapes.ts'
+import * as messageShapes from './values/message-shapes.ts'
 import { CURSOR_PROBLEM } from './values/cursor.ts'
 import { conditionShape, durationText } from './values/message-query.ts'
 
@@ -81,7 +84,7 @@ function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
       summary: 'State of the queue now',
       about:
         'The members of `deferd status --json`, with the name of the server, the oldest message, and the messages by age. Figures are at most some seconds old; the ages have a time of their own.',
-      answers: { 200: { about: 'the state', shape: shapes.now } },
+      answers: { 200: { about: 'the state', shape: statusShapes.now } },
       handler: async ({ requester }) => json(await now.value(requester.destinations)),
     }),
     apiRoute({
@@ -90,7 +93,7 @@ function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'State of the queue, once a second',
       about: 'Server-sent events named `now`, each with the value of `GET /now`.',
-      answers: { 200: { about: 'events', type: 'text/event-stream', shape: shapes.now } },
+      answers: { 200: { about: 'events', type: 'text/event-stream', shape: statusShapes.now } },
       problems: [HTTP_PROBLEMS.busy],
       handler: ({ requester }) => ({ kind: 'events', subscribe: (send) => now.subscribe(requester.destinations, send) }),
     }),
@@ -100,7 +103,7 @@ function nowRoutes({ view, now }: ReadDeps): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'Traffic in intervals',
       query: z.strictObject({ span: z.enum(Object.keys(SERIES) as [SeriesSpan, ...SeriesSpan[]]).default('60min') }),
-      answers: { 200: { about: 'recipients per interval, exact over all nodes', shape: shapes.series } },
+      answers: { 200: { about: 'recipients per interval, exact over all nodes', shape: statusShapes.series } },
       handler: async ({ query }) => json(await trafficSeries(view, query.span)),
     }),
   ]
@@ -124,8 +127,8 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       headers: { Accept: 'application/json, or application/x-ndjson for all messages' },
       answers: {
         200: [
-          { about: 'a page', shape: shapes.messagePage },
-          { about: 'all messages', type: NDJSON, shape: shapes.messageLine },
+          { about: 'a page', shape: messageShapes.messagePage },
+          { about: 'all messages', type: NDJSON, shape: messageShapes.messageLine },
         ],
       },
       problems: [CURSOR_PROBLEM],
@@ -147,7 +150,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       summary: 'Number of messages',
       about: 'Counting ends at 100,000 messages and after 200 ms; `at_least` is then true.',
       query: conditionShape,
-      answers: { 200: { about: 'the count', shape: shapes.messageCount } },
+      answers: { 200: { about: 'the count', shape: messageShapes.messageCount } },
       isSearch: true,
       handler: async (request) => json(await messageCount(view, request.query, { visible: request.requester.destinations })),
     }),
@@ -158,7 +161,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       summary: 'One message with its attempts and its future',
       about:
         'The members of `deferd queue show --json`, with the client that sent the message, the last operations on it, and the attempts that each recipient will get while it stays deferred. Also for a message that has left the queue, for `history_retention`.',
-      answers: { 200: { about: 'the message', shape: shapes.messageStory } },
+      answers: { 200: { about: 'the message', shape: storyShapes.messageStory } },
       problems: [UNKNOWN_MESSAGE],
       handler: async ({ parameters, requester }) => json(await messageStory(view, parameters['id'] ?? '', requester)),
     }),
@@ -203,8 +206,8 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       }),
       answers: {
         200: [
-          { about: 'a page', shape: shapes.destinationPage },
-          { about: 'all destinations', type: NDJSON, shape: shapes.destination },
+          { about: 'a page', shape: destinationShapes.destinationPage },
+          { about: 'all destinations', type: NDJSON, shape: destinationShapes.destination },
         ],
       },
       problems: [CURSOR_PROBLEM],
@@ -220,7 +223,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'One destination',
       about: 'The members of `deferd destination show --json`, with the outcomes of the last attempts and the settings in effect.',
-      answers: { 200: { about: 'the destination', shape: shapes.destinationDetails } },
+      answers: { 200: { about: 'the destination', shape: destinationShapes.destinationDetails } },
       problems: [UNKNOWN_DESTINATION],
       handler: async ({ parameters, requester }) => json(await destinationDetails(view, parameters['name'] ?? '', requester.destinations)),
     }),
@@ -230,7 +233,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'Causes for which mail of a destination waits',
       about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
-      answers: { 200: { about: 'the causes, those with the most recipients first', shape: shapes.causes } },
+      answers: { 200: { about: 'the causes, those with the most recipients first', shape: destinationShapes.causes } },
       isSearch: true,
       handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
     }),
@@ -257,8 +260,8 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       query: historyQuery,
       answers: {
         200: [
-          { about: 'a page', shape: shapes.historyPage },
-          { about: 'all messages', type: NDJSON, shape: shapes.departedMessage },
+          { about: 'a page', shape: storyShapes.historyPage },
+          { about: 'all messages', type: NDJSON, shape: storyShapes.departedMessage },
         ],
       },
       problems: [CURSOR_PROBLEM],
@@ -274,7 +277,7 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       path: '/config',
       role: 'viewer',
       summary: 'Parameters in effect',
-      answers: { 200: { about: 'the parameters as in the configuration file', shape: shapes.configuration } },
+      answers: { 200: { about: 'the parameters as in the configuration file', shape: statusShapes.configuration } },
       handler: (request) => {
         assertUnlimited(request)
         return json(configuration(view))
@@ -289,7 +292,7 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
         'Attempt times of mail that is never accepted, and their consequences, as `deferd simulate schedule --plan --json`. Times are in seconds. Changes nothing.',
       body: jsonBody(planBody, SMALL_BODY),
       example: { policies: ['doubling', 'fixed(10m)'], maximal_queue_lifetime: 172_800 },
-      answers: { 200: { about: 'a plan for each policy', shape: shapes.plans } },
+      answers: { 200: { about: 'a plan for each policy', shape: statusShapes.plans } },
       handler: ({ body }) => json(retryPlans(body, view.loaded().config)),
     }),
   ]

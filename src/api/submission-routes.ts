@@ -11,7 +11,7 @@ import { DataStream } from '../smtpd/data-stream.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/audit-log.ts'
 import { apiRoute, type ApiRequest, type ApiRoute } from './api-route.ts'
 import type { QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/answer-shapes.ts'
+import * as shapes from './values/message-shapes.ts'
 import { assertSame, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
 import { maySee } from './values/message-query.ts'
 import {

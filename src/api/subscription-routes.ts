@@ -5,7 +5,7 @@ import { jsonBody } from '../http/request-body.ts'
 import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { parkedPage, replay, replayPlan, subscription, subscriptionList, UNKNOWN_SUBSCRIPTION } from './queries/subscriptions.ts'
 import type { QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/answer-shapes.ts'
+import * as shapes from './values/event-shapes.ts'
 import { CURSOR_PROBLEM, positionIn } from './values/cursor.ts'
 import { replayedBy, replayRequest } from './values/replay-request.ts'
 
