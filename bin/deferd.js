@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The launcher: plain JavaScript that parses on old Nodes, so that they get a sentence instead of a crash. It runs
+// The launcher: plain JavaScript that old versions of Node can parse, so that they print an error message and not a stack. It runs
 // the sources in a checkout (Node strips their types) and the emitted JavaScript in the published package.
 import { existsSync } from 'node:fs'
 import module from 'node:module'

@@ -1,4 +1,4 @@
-/** The delay of the event loop of a daemon, out of its /metrics. */
+/** The delay of the event loop of a daemon, from its /metrics. */
 
 /** The 99th percentile since the last call, in ms, with the 10 ms between two looks. Throws when the port does not answer with it. */
 export async function takeLoopDelay(port: number): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * CPU time and memory of a process and all its descendants, out of Linux' /proc. CPU time is user and system time of all their threads,
- * and of their children that have ended and were waited for.
+ * CPU time and memory of a process and all its descendants, from /proc on Linux. CPU time is user and system time of all their
+ * threads, and of their children that have ended and were waited for.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 

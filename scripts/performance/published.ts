@@ -1,4 +1,4 @@
-/** Results of the bench, reduced to medians with their spread, out of which docs/performance.md is made. */
+/** Results of the bench, reduced to medians with their spread, from which docs/performance.md is made. */
 import { describeCase, type Counts } from '../bench/cases.ts'
 import type { Figure } from '../bench/figures/figure.ts'
 import type { Machine } from '../bench/machine.ts'

@@ -1,6 +1,6 @@
 /**
- * Listening ports that outlast an opening of the queue. While they are kept, a port that is closed stays open without its server: its
- * connections wait for the next server at the same address.
+ * Listening ports that stay open while the queue is closed and opened again. Connections to a kept port without a server wait for the
+ * next server at the same address.
  */
 import type { Socket } from 'node:net'
 import { ForwardingNet, type Listener, type ListenOptions } from '../system/net.ts'

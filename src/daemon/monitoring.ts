@@ -1,4 +1,4 @@
-/** Metrics and health checks of the daemon at http_listen. They outlast an opening of the queue, so that no counter starts again. */
+/** Metrics and health checks of the daemon at http_listen. They stay when the queue is closed and opened again, so that counters continue. */
 import type { Config } from '../config/options.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'

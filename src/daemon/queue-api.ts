@@ -1,4 +1,4 @@
-/** Connects the API to the open queue. Its routes outlast an opening of the queue; while none is open, they answer 503. */
+/** Connects the API to the open queue. Its routes stay when the queue is closed; until it is opened again, they answer 503. */
 import { Api } from '../api/api.ts'
 import type { QueueView } from '../api/queries/queue-view.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'

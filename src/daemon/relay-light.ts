@@ -1,4 +1,4 @@
-/** The light of the page: whether the relay accepts and delivers mail, and how long a commit takes. */
+/** State of the relay that every screen of the page shows: whether it accepts and delivers mail, and how long a commit takes. */
 import { errorMessage } from '../system/caught-error.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { OpenParts } from './opening.ts'

@@ -1,4 +1,4 @@
-/** Header fields of every response to browsers, and of the responses that node:http cannot parse a request for. */
+/** Header fields of every response to browsers, also of responses to requests that node:http cannot parse. */
 
 /** Permits only own files: no inline scripts or styles, no frames, no markup made from text (Trusted Types). */
 const POLICY = [

@@ -1,6 +1,6 @@
 /**
- * Facts about TLS of one delivery attempt: what was required, by which policy, and what became of it. They belong to the session
- * that decided the outcome of a recipient, and are stored with its status. Pure.
+ * Facts about TLS of one delivery attempt: what was required, by which policy, and with which result. They belong to the session that
+ * decided the outcome of a recipient, and are stored with its status. Pure.
  */
 
 /** Source of the level: the configuration, TLSA records (RFC 7672), an MTA-STS policy (RFC 8461), or no requirement at all. */

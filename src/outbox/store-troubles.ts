@@ -1,4 +1,4 @@
-/** Keeps the events of a time in which the store could not commit, as soon as it can: the begin and the end together. */
+/** Records the events `store-unavailable` and `store-recovered`. Both are written when the store can commit again. */
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 import type { Instant } from '../system/clock.ts'
 import type { EventRecorder } from './event-recorder.ts'

@@ -1,6 +1,7 @@
 /**
- * DNS questions whose answers tell whether a validating resolver found them authentic (AD bit, RFC 6840 §5.7), which Node's resolver does not
- * tell: over UDP, and over TCP when an answer is truncated. The resolver is trusted, so it has to be on this machine or on a trusted network.
+ * DNS queries that also return the AD bit of the answer (RFC 6840 §5.7), by which a validating resolver states that the answer is
+ * authentic. Node's resolver does not return it. Sent over UDP, and over TCP when an answer is truncated. The resolver is trusted, so it
+ * has to be on this machine or on a trusted network.
  */
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'

@@ -1,6 +1,4 @@
-/**
- * A daemon whose memory in use can be asked for.
- */
+/** A daemon that reports its memory in use on request. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,7 +1,7 @@
 /**
- * Clients that ask what the page asks in a browser: `node page-clients.ts URL COOKIE SECONDS`. Ten stay at the screen Now and read its
- * stream; three open one screen after the other, and read its files, its stream or its repeated request as `live.js` does. Prints one
- * line of JSON at its end.
+ * Clients that send the requests of the page in a browser: `node page-clients.ts URL COOKIE SECONDS`. Ten stay at the screen Now and
+ * read its stream; three open one screen after the other, and read its files, its stream or its repeated request as `live.js` does.
+ * Prints one line of JSON at its end.
  */
 import { request, type IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 /**
- * A store in a process of its own, so that its CPU time is that of one node. `node life-process.ts PLACE INDEX OF` runs the traffic that
- * its parent sends, and answers with what it took. `startLifeProcess` starts it.
+ * A store in a process of its own, so that its CPU time is that of one node. `node life-process.ts PLACE INDEX OF` runs the traffic
+ * that its parent sends, and answers with its cost. `startLifeProcess` starts it.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

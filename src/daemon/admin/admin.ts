@@ -1,6 +1,6 @@
 /**
- * The admin API and the page: routes on admin_listen and on the socket `admin.sock` of the queue directory. They outlast an opening of
- * the queue, so that sessions do.
+ * The admin API and the page: routes on admin_listen and on the socket `admin.sock` of the queue directory. They stay when the queue
+ * is closed and opened again, and so do sessions.
  */
 import { rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'

@@ -1,4 +1,4 @@
-/** Reads the access entries again and again, which commands at other nodes change. */
+/** Reads the access entries at intervals, because commands at other nodes change them. */
 import { errorMessage } from '../../system/caught-error.ts'
 import { SECOND, type Clock, type Duration, type Timer } from '../../system/clock.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Connections to the web servers that a URL or a domain names: look-up, only public addresses unless others are allowed, each address in turn, and
- * TLS, all until one time. A failure is an error with a sentence for the log.
+ * Connections to the web servers that a URL or a domain names: look-up, only public addresses unless others are allowed, each address
+ * in turn, and TLS, within one time limit. A failure is an error with a sentence for the log.
  */
 import { isIP, type Socket } from 'node:net'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'

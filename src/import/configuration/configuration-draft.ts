@@ -1,4 +1,4 @@
-/** A deferd.toml in the making: parameters, tables, files that it names, and comments on what has no equivalent. */
+/** Contents of a deferd.toml before it is written: parameters, tables, files that it names, and comments on what has no equivalent. */
 import { parse } from 'smol-toml'
 
 export interface ConvertedFile {

@@ -1,4 +1,4 @@
-/** The same action as a command and as a request to the API, to copy. */
+/** An action as a command and as a request to the API, to copy. */
 import { shellWord } from '../../presentation/text.ts'
 import { html, type Html } from './html.ts'
 

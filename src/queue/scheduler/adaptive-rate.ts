@@ -1,8 +1,7 @@
 /**
  * Message rate of one destination, learned from its refusals: a refusal that asks for less mail halves the rate at which it accepted
- * mail, quiet time raises it, and and the limit ends at twice the refused rate. Complements the
- * concurrency window, which even at one delivery at a time does not limit deliveries per minute. Passive: the scheduler reports
- * deliveries and reads the rate.
+ * mail, time without refusals raises the rate, and the limit ends at twice the refused rate. Complements the concurrency window, which
+ * even at one delivery at a time does not limit deliveries per minute. Passive: the scheduler reports deliveries and reads the rate.
  */
 import type { RecipientOutcome } from '../../delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'

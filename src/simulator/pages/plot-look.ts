@@ -1,6 +1,6 @@
 /**
- * Looks of the series of a plot. Colours are those of Okabe and Ito (2008), which readers with any form of colour blindness can tell apart;
- * dashes and marks distinguish the series without colours too. Pure.
+ * Appearance of the series of a plot. Colours are those of Okabe and Ito (2008), which readers with any form of colour blindness can
+ * tell apart; dashes and marks distinguish the series without colours too. Pure.
  */
 
 export interface Look {

@@ -1,6 +1,6 @@
 /**
- * A node among those that share a queue. It beats, takes over silent nodes, takes its fair share of the shards, lets go of the rest, and
- * brings the messages of other nodes to its relay. The decisions are in node-lease, node-observations and shard-balance.
+ * A node among those that share a queue. It sends beats, takes over silent nodes, takes its share of the shards, gives the others
+ * away, and passes the messages of other nodes to its relay. The decisions are in node-lease, node-observations and shard-balance.
  */
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
 import { SECOND, type Clock, type Duration, type Timer } from '../../system/clock.ts'

@@ -1,7 +1,4 @@
-/**
- * An owner of a queue in memory: the destinations and mail that are its own, and what it tells other owners. All is its own where it
- * is the only one.
- */
+/** An owner of a queue in memory: its destinations and mail, and the messages that it leaves for other owners. A sole owner has all destinations. */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { DueArrival } from '../membership/node-table.ts'

@@ -1,4 +1,4 @@
-/** Subscriptions of commands on their way to another queue, and what becomes of them there. */
+/** Subscriptions of commands during a move to another queue, and their state there. */
 import type { LostEvents, EventSeq } from '../../events/kept-event.ts'
 import type { StoredLoss } from './event-pages.ts'
 import type { Progress, Subscription, SubscriptionOwner, SubscriptionSettings } from './subscription.ts'

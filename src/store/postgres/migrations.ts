@@ -1,7 +1,8 @@
 /**
- * Creates and migrates the tables of a queue that nodes of two releases may share while it is upgraded. `0002_NAME.sql` only adds: the first
- * new node applies it, and nodes that do not know it go on. `0002_NAME.finish.sql` has the changes that these would not survive, such as
- * the removal of a column; `deferd queue upgrade --finish` applies it when there is no such node any more, and none may join after that.
+ * Creates and migrates the tables of a queue that nodes of two releases may share while it is upgraded. `0002_NAME.sql` only adds: the
+ * first new node applies it, and nodes that do not know it go on. `0002_NAME.finish.sql` has the changes with which those nodes would
+ * fail, such as the removal of a column; `deferd queue upgrade --finish` applies it when there is no such node any more, and none may
+ * join after that.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+/** The metrics of one registry, with the help texts from which docs/monitoring.md is made. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /** Documentation of a metric. */

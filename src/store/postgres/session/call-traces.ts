@@ -1,4 +1,4 @@
-/** Traces of calls: rows by which it is known later whether their transaction was committed. */
+/** Traces of calls: rows that show later whether their transaction was committed. */
 import type { MessageId, RecipientId } from '../../../mail/message.ts'
 import type { Call } from '../../methods.ts'
 

@@ -1,4 +1,7 @@
-/** Statements on several sessions: each is sent on the one with the fewest under way, so that the server works for a listing in parallel. */
+/**
+ * Statements on several sessions: each is sent on the one with the fewest statements in progress, so that the server works for a
+ * listing in parallel.
+ */
 import type { Parameter, Statements } from './database-connection.ts'
 
 interface Session {

@@ -1,7 +1,4 @@
-/**
- * Operations on whole messages. A recipient in delivery keeps its lease; what becomes of it at the end of the lease stands in its row
- * (`parks`).
- */
+/** Operations on whole messages. A recipient in delivery keeps its lease; its row has the state that follows the lease (`parks`). */
 import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId, type Placement } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { OperationRound } from '../../audit-log.ts'

@@ -1,7 +1,7 @@
 /**
- * SQL statements of the mail that comes, is leased and leaves. Calls of a kind share one statement, whose parameters are arrays. The
- * plans do not depend on statistics (test/store/postgres/query-plans.test.ts): rows are found by `id = any (…)`, and `(…) is true`
- * hides a condition from the planner that would otherwise choose an index by it.
+ * SQL statements of new, leased and departing mail. Calls of one method share a statement, whose parameters are arrays. The plans do
+ * not depend on statistics (test/store/postgres/query-plans.test.ts): rows are found by `id = any (…)`, and `(…) is true` hides a
+ * condition from the planner that would otherwise choose an index by it.
  *
  * $1 is the node, in every statement about leases or shards.
  */

@@ -1,6 +1,7 @@
 /**
- * Mail that a node has queued lately. After a failover to a standby that had not received all commits, the node finds out by it which
- * acknowledged messages are lost. Belongs to a process, since a node that was taken over meanwhile joins again as another one.
+ * Mail that a node has queued lately. After a failover to a standby that had not received all commits, the node finds the lost
+ * acknowledged messages by this list. The list belongs to the process, since a node that was taken over meanwhile joins again as
+ * another one.
  */
 import { queueIdOf, type MessageId } from '../../../mail/message.ts'
 import { minutes, type Clock, type Duration } from '../../../system/clock.ts'
