@@ -2,15 +2,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { jsonLine } from '../presentation/text.ts'
+import type { Clock } from '../system/clock.ts'
+import { eventLoopTurn } from '../system/event-loop.ts'
 import type { EventStreams } from './event-streams.ts'
 import { failureOf } from './failure-line.ts'
 import type { Answer } from './route-table.ts'
+import { closeAfter } from './staged-close.ts'
 
 /** A request with its response. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly streams: EventStreams
+  readonly clock: Clock
   /** Aborted when the connection has ended. */
   readonly signal: AbortSignal
   /** Resolves with false when the client has lost the right to the response. */
@@ -25,7 +29,10 @@ function begin(response: ServerResponse, status: number, contentType: string | n
 
 /** Resolves when the response has ended, or events are subscribed to. Rejects before the response has begun, or with its failure. */
 export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<void> {
-  const { request, response } = exchange
+  const { request, response, clock } = exchange
+  // The end of the request may be among the bytes that node:http is parsing.
+  if (!request.complete) await eventLoopTurn()
+  if (!request.complete) closeAfter(response, clock)
   switch (answer.kind) {
     case 'json':
       begin(response, answer.status, 'application/json', answer.headers)

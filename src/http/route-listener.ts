@@ -80,7 +80,8 @@ export function routeListener(options: ListenerOptions): Listener {
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     let requester: Requester | null = null
-    const exchange: Exchange = { request, response, streams: options.streams, signal: gone.signal, confirm: () => Promise.resolve(true) }
+    const { streams, clock } = options
+    const exchange: Exchange = { request, response, streams, clock, signal: gone.signal, confirm: () => Promise.resolve(true) }
     serve(options, exchange, (admitted) => (requester = admitted.requester)).catch((error: unknown) =>
       fail(options, exchange, { error, requester }),
     )
@@ -147,13 +148,10 @@ async function receive<Body>(body: RequestBody<Body>, { request, response, signa
   )
   if (read !== undefined) return read.value
   if (signal.aborted) throw new Error('the client has disconnected')
-  throw new Problem(HTTP_PROBLEMS.timeout, `the body was not received within ${BODY_TIMEOUT / 1_000} s`, {
-    headers: { connection: 'close' },
-  })
+  throw new Problem(HTTP_PROBLEMS.timeout, `the body was not received within ${BODY_TIMEOUT / 1_000} s`)
 }
 
-const tooLarge = (limit: number): Problem =>
-  new Problem(HTTP_PROBLEMS.tooLarge, `request body too large: the limit is ${limit} bytes`, { headers: { connection: 'close' } })
+const tooLarge = (limit: number): Problem => new Problem(HTTP_PROBLEMS.tooLarge, `request body too large: the limit is ${limit} bytes`)
 
 /** The bytes of a body. Throws Problem at the limit; the connection stays open for the response. */
 async function* limited(request: IncomingMessage, limit: number): AsyncGenerator<Uint8Array> {
@@ -179,8 +177,6 @@ function fail({ refusal, refused }: ListenerOptions, exchange: Exchange, { error
     response.destroy()
     return
   }
-  // A body that the client sends only after "100 Continue" must not be taken for the next request.
-  if (request.headers.expect !== undefined && !request.complete) response.setHeader('connection', 'close')
   sendAnswer(exchange, refusal(error, request, requester)).catch(() => response.destroy())
 }
 

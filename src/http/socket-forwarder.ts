@@ -5,7 +5,8 @@
 import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
-import { seconds, type Duration } from '../system/clock.ts'
+import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { closeAfter } from './staged-close.ts'
 import { WEB_HEADERS } from './web-headers.ts'
 
 /** Fields that concern one connection (RFC 9110 §7.6.1), and those that the server believes of the Unix socket. */
@@ -33,10 +34,12 @@ function forwardedFields(rawHeaders: readonly string[]): string[] {
 
 export class SocketForwarder {
   readonly #socketPath: string
+  readonly #clock: Clock
   readonly #server: Server
 
-  constructor(socketPath: string) {
+  constructor(socketPath: string, clock: Clock) {
     this.#socketPath = socketPath
+    this.#clock = clock
     this.#server = createServer({ headersTimeout: HEADER_TIMEOUT, requireHostHeader: false }, (incoming, response) =>
       this.#forward(incoming, response),
     )
@@ -71,24 +74,32 @@ export class SocketForwarder {
     ]
     const outgoing = httpRequest({ socketPath: this.#socketPath, method, path: url, headers: fields, setHost: false, agent: false })
     outgoing.on('response', (answer) => {
+      this.#closeEarly(response)
       response.writeHead(answer.statusCode ?? 502, forwardedFields(answer.rawHeaders))
       response.flushHeaders()
       answer.pipe(response)
       answer.on('error', () => response.destroy())
     })
-    outgoing.on('error', (error) => fail(response, error))
+    outgoing.on('error', (error) => this.#fail(response, error))
     // Ends the request of a client that has disconnected, and with it a stream.
     response.on('close', () => outgoing.destroy())
     response.on('error', () => undefined)
     incoming.pipe(outgoing)
   }
-}
 
-function fail(response: ServerResponse, error: Error): void {
-  if (response.headersSent) {
-    response.destroy()
-    return
+  /** Closes the connection after a response that precedes the end of its request. */
+  #closeEarly(response: ServerResponse): void {
+    if (!response.req.complete) closeAfter(response, this.#clock)
   }
-  response.writeHead(502, { ...WEB_HEADERS, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
-  response.end(`The daemon does not answer at its socket (${errorMessage(error)}): see its log, and start it again if it has ended.\n`)
+
+  #fail(response: ServerResponse, error: Error): void {
+    if (response.headersSent) {
+      // After a whole answer, the rest of the request has no reader.
+      if (!response.writableEnded) response.destroy()
+      return
+    }
+    this.#closeEarly(response)
+    response.writeHead(502, { ...WEB_HEADERS, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
+    response.end(`The daemon does not answer at its socket (${errorMessage(error)}): see its log, and start it again if it has ended.\n`)
+  }
 }

@@ -5,12 +5,12 @@
 import { createServer, STATUS_CODES, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { errorCode } from '../system/caught-error.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 import { HTTP_PROBLEMS, Problem, problemJson, type ProblemKind } from './problem-details.ts'
 import type { Listener } from './route-listener.ts'
+import { closeInStages, isClosing } from './staged-close.ts'
 import { WEB_HEADERS } from './web-headers.ts'
 
 /** Certificate with its chain, and its key, in PEM. */
@@ -54,6 +54,8 @@ export interface WebServerDeps {
 export class WebServer {
   readonly #server: Server | TlsServer
   readonly #clock: Clock
+  /** Open connections whose request node:http has not passed on, and which it does not close with the server. */
+  readonly #refused = new Set<Socket>()
   /** Responses that have not ended, by connection. */
   readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
 
@@ -69,8 +71,8 @@ export class WebServer {
     }
     server.on('request', answering)
     server.on('checkContinue', answering)
-    server.on('checkExpectation', ({ socket }) => endWith(socket, rawProblem(HTTP_PROBLEMS.expectation)))
-    server.on('connect', (_request, socket) => endWith(socket, rawProblem(HTTP_PROBLEMS.methodNotAllowed, NO_PROXY)))
+    server.on('checkExpectation', ({ socket }) => this.#endWith(socket, rawProblem(HTTP_PROBLEMS.expectation)))
+    server.on('connect', (_request, socket) => this.#endWith(socket as Socket, rawProblem(HTTP_PROBLEMS.methodNotAllowed, NO_PROXY)))
     server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
     this.#server = server
     this.#clock = clock
@@ -108,6 +110,7 @@ export class WebServer {
     this.#server.closeIdleConnections()
     await withTimeout(closed, this.#clock, GRACE, new AbortController().signal)
     this.#server.closeAllConnections()
+    for (const socket of this.#refused) socket.destroy()
     await closed
   }
 
@@ -119,12 +122,22 @@ export class WebServer {
 
   /** Answers a request that was not parsed, after the responses to earlier ones of the connection. */
   #refuse(error: Error, socket: Socket): void {
+    if (isClosing(socket)) return
     const open = [...(this.#responses.get(socket) ?? [])]
     const earlier = open.findLast(({ req }) => req.complete)
     const isAnswering = open.some(({ headersSent, req }) => headersSent && !req.complete)
     if (errorCode(error) === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy()
     else if (earlier !== undefined) earlier.once('close', () => this.#refuse(error, socket))
-    else endWith(socket, rawProblem(PARSE_PROBLEMS[errorCode(error)] ?? HTTP_PROBLEMS.malformed))
+    else this.#endWith(socket, rawProblem(PARSE_PROBLEMS[errorCode(error)] ?? HTTP_PROBLEMS.malformed))
+  }
+
+  /** Closes a connection after a whole response. node:http has no listener on the socket of a CONNECT request. */
+  #endWith(socket: Socket, response: string): void {
+    this.#refused.add(socket)
+    socket.on('close', () => this.#refused.delete(socket))
+    socket.on('error', () => socket.destroy())
+    socket.write(response)
+    closeInStages(socket, this.#clock)
   }
 
   #listening(listen: () => void): Promise<void> {
@@ -147,15 +160,6 @@ const PARSE_PROBLEMS: Readonly<Record<string, ProblemKind>> = {
 
 /** Detail and header fields of the answer to CONNECT. */
 const NO_PROXY = { detail: 'method CONNECT not allowed: this server is no proxy', headers: { allow: 'GET, HEAD, POST, DELETE' } }
-
-/**
- * Closes a connection after a whole response, though its client may keep its end open. node:http has no listener on the socket of a
- * CONNECT request, and does not close it with the server.
- */
-function endWith(socket: Duplex, response: string): void {
-  socket.on('error', () => socket.destroy())
-  socket.end(response, () => socket.destroy())
-}
 
 /** A whole response with a problem, after which the connection is closed. */
 function rawProblem(

@@ -1,15 +1,16 @@
 /** Connections of clients whose request is refused without a response of node:http: they reset it, or never close it. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test, type TestContext } from 'vitest'
 import { requestBytes } from '../support/raw-http.ts'
 import { SampleServer } from '../support/web-server.ts'
 
 const CONNECT = 'CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const EXPECTATION = requestBytes({ target: '/api/v1/whoami', fields: { Expect: 'more' } }).replace('Connection: close\r\n', '')
 
-async function serverWithClients() {
+async function serverWithClients({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const server = await SampleServer.open({})
+  onTestFinished(() => server.close())
   const accepted: Socket[] = []
   const note = (message: unknown): void => {
     const { socket } = message as { readonly socket: Socket }
@@ -31,17 +32,16 @@ async function serverWithClients() {
   return { server, answered, counted }
 }
 
-test.each([
+test.concurrent.for([
   ['CONNECT', CONNECT],
   ['an expectation', EXPECTATION],
   ['malformed bytes', 'no request\r\n\r\n'],
-])('%s: the refused connection is closed, whether its client stays or resets', { timeout: 20_000 }, async (_what, bytes) => {
+] as const)('%s: the refused connection is closed, whether its client stays or resets', { timeout: 20_000 }, async ([, bytes], context) => {
   const failures: unknown[] = []
   const note = (error: unknown): void => void failures.push(error)
   process.on('uncaughtExceptionMonitor', note)
-  onTestFinished(() => void process.off('uncaughtExceptionMonitor', note))
-  const { server, answered, counted } = await serverWithClients()
-  onTestFinished(() => server.close())
+  context.onTestFinished(() => void process.off('uncaughtExceptionMonitor', note))
+  const { server, answered, counted } = await serverWithClients(context)
   for (let round = 0; round < 10; round++) (await answered(bytes)).resetAndDestroy()
   await expect.poll(counted).toEqual({ accepted: 10, open: 0 })
   await answered(bytes)
@@ -50,8 +50,8 @@ test.each([
   expect(failures).toEqual([])
 })
 
-test('a server closes while a client whose CONNECT was refused stays', { timeout: 20_000 }, async () => {
-  const { server, answered } = await serverWithClients()
+test('a server closes while a client whose CONNECT was refused stays', { timeout: 20_000 }, async (context) => {
+  const { server, answered } = await serverWithClients(context)
   await answered(CONNECT)
   await server.close()
 })

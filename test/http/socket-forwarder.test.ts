@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { streamBody } from '../../src/http/request-body.ts'
 import { route } from '../../src/http/route-table.ts'
 import { SocketForwarder } from '../../src/http/socket-forwarder.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
 import { ask, conversation, requestBytes, responsesIn } from '../support/raw-http.ts'
 import { SampleServer } from '../support/web-server.ts'
 
@@ -58,7 +59,7 @@ beforeEach(async () => {
   ended = false
   server = new SampleServer({ routes: ROUTES })
   await server.server.listenAt(socket)
-  forwarder = new SocketForwarder(socket)
+  forwarder = new SocketForwarder(socket, systemClock)
   port = await forwarder.listen(0)
 })
 afterEach(async () => {

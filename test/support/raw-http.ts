@@ -1,5 +1,5 @@
 /** Requests to HTTP servers, byte by byte: no client library corrects or completes them. */
-import { connect, type Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 
 export interface RawResponse {
@@ -18,20 +18,38 @@ export interface RawOptions {
   readonly written?: (socket: Socket) => void
 }
 
-const open = (at: At, tls: ConnectionOptions | undefined): Socket => {
-  if (typeof at === 'string') return connect(at)
-  return tls === undefined ? connect({ port: at, host: '127.0.0.1' }) : connectTls({ port: at, host: '127.0.0.1', ...tls })
+/** A connection that is read to its end, also after a write has failed: the server may have answered before it closed. */
+class ReadSocket extends Socket {
+  writeError: Error | null = null
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    // oxlint-disable-next-line no-underscore-dangle -- the method that node:stream calls
+    super._write(chunk, encoding, (error) => {
+      this.writeError ??= error ?? null
+      done()
+    })
+  }
 }
 
-/** Everything that the server sends until it closes the connection. */
+const open = (at: At, tls: ConnectionOptions | undefined): Socket => {
+  if (tls !== undefined) return connectTls({ port: Number(at), host: '127.0.0.1', ...tls })
+  return typeof at === 'string' ? new ReadSocket().connect(at) : new ReadSocket().connect(at, '127.0.0.1')
+}
+
+/** Everything that the server sends until it closes the connection. Rejects when it closes without a byte after a failed write. */
 export function conversation(at: At, bytes: string, { tls, written }: RawOptions = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = open(at, tls)
     let text = ''
+    let failure: Error | null = null
     socket.setEncoding('latin1')
     socket.on('data', (data) => (text += String(data)))
-    socket.on('error', (error) => (text === '' ? reject(error) : resolve(text)))
-    socket.on('close', () => resolve(text))
+    socket.on('error', (error) => (failure = error))
+    socket.on('close', () => {
+      if (socket instanceof ReadSocket) failure ??= socket.writeError
+      if (text === '' && failure !== null) reject(failure)
+      else resolve(text)
+    })
     socket.write(Buffer.from(bytes, 'latin1'), () => written?.(socket))
   })
 }

@@ -77,7 +77,7 @@ async function page(shell: Shell, options: Options, command: Command): Promise<v
     await shell.stdout.write(linkText(code.url, code, { shell, isLocal }))
     return
   }
-  const forwarder = new SocketForwarder(socket)
+  const forwarder = new SocketForwarder(socket, shell.clock)
   const port = await forwardedPort(forwarder, options.port ?? 0)
   try {
     await shell.stdout.write(linkText(`http://127.0.0.1:${port}/`, code, { shell, isLocal: true }))
