@@ -2,8 +2,8 @@
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** State of the proxy: it works, answers 502 to all requests or to streams, or passes nothing of a stream on. */
-export type ProxyState = 'works' | 'answers 502' | 'refuses streams' | 'holds streams'
+/** State of the proxy: it works, answers 502 to all requests or to streams, passes nothing of a stream on, or nothing at all. */
+export type ProxyState = 'works' | 'answers 502' | 'refuses streams' | 'holds streams' | 'answers nothing'
 
 export class PrefixProxy {
   state: ProxyState = 'works'
@@ -12,8 +12,6 @@ export class PrefixProxy {
   /** Requests so far, and the streams that are open. */
   requests = 0
   readonly streams = new Set<ServerResponse>()
-  /** Pieces of streams that were passed on. */
-  pieces = 0
   readonly #prefix: string
   readonly #target: URL
   readonly #server: Server
@@ -51,6 +49,7 @@ export class PrefixProxy {
       return void response.writeHead(404).end()
     }
     if (this.state === 'answers 502' || (this.state === 'refuses streams' && isStream)) return void response.writeHead(502).end()
+    if (this.state === 'answers nothing') return
     const { hostname, port } = this.#target
     const forwarded = request({ hostname, port, method, path: `/${url.slice(this.#prefix.length)}`, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
@@ -62,8 +61,7 @@ export class PrefixProxy {
         forwarded.destroy()
       })
       answer.on('data', (piece) => {
-        if (this.state === 'holds streams') return
-        this.pieces++
+        if (this.state === 'holds streams' || this.state === 'answers nothing') return
         response.write(piece)
       })
       answer.on('end', () => response.end())

@@ -216,6 +216,8 @@ function watchStream() {
   if (endStream === null || failures > 0 || Date.now() - heardAt < SILENCE) return
   failures = FAILURES
   brokenAt ??= lastTime()
+  // The request may have no answer either.
+  report('connects again …', { isBad: true, isStale: true })
   askInstead()
 }
 
