@@ -19,21 +19,23 @@ const ROOT = resolve(import.meta.dirname, '../..')
 /** Much longer than all seeds take: a relay that runs in circles is found out, too. */
 const PATIENCE = 300_000
 
-/**
- * Half of the seeds with few random steps, and when that was not enough half of them with many. `script` is a simulation under
- * test/simulation, with its options.
- */
-export async function hunt(mutant: Mutant, seeds: number, script = 'simulate.ts'): Promise<Catch> {
+/** Copies the sources and the simulation to a new folder. */
+function copySources(): string {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
+  for (const part of ['src', 'test/simulation', 'migrations', 'package.json'])
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+/** Half of the seeds with few random steps, and when that was not enough half of them with many. Leaves the copy in `folder` without the bug. */
+async function hunt(mutant: Mutant, seeds: number, script: string, folder: string): Promise<Catch> {
+  plant(mutant, folder)
   try {
-    for (const part of ['src', 'test/simulation', 'migrations', 'package.json'])
-      cpSync(join(ROOT, part), join(folder, part), { recursive: true })
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    plant(mutant, folder)
     const sparse = await simulated(folder, script, 'sparse', Math.ceil(seeds / 2))
     return { mutant, ...(sparse.seed === null ? await simulated(folder, script, 'dense', Math.floor(seeds / 2)) : sparse) }
   } finally {
-    rmSync(folder, { recursive: true })
+    cpSync(join(ROOT, mutant.file), join(folder, mutant.file))
   }
 }
 
@@ -97,12 +99,21 @@ const compile = (folder: string): Promise<readonly string[]> =>
     )
   })
 
-/** All of them, two at a time. */
-export async function huntAll(mutants: readonly Mutant[], seeds: number, script?: string): Promise<readonly Catch[]> {
+/**
+ * All of them, two at a time, each half in one copy of the sources: Node's compile cache knows a file by its path. `script` is a simulation
+ * under test/simulation, with its options.
+ */
+export async function huntAll(mutants: readonly Mutant[], seeds: number, script = 'simulate.ts'): Promise<readonly Catch[]> {
   const catches: Catch[] = []
   const waiting = [...mutants]
   const hunter = async () => {
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) catches.push(await hunt(mutant, seeds, script))
+    const folder = copySources()
+    try {
+      for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
+        catches.push(await hunt(mutant, seeds, script, folder))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   }
   await Promise.all([hunter(), hunter()])
   return mutants.flatMap((mutant) => catches.filter((one) => one.mutant === mutant))
