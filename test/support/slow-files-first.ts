@@ -7,16 +7,24 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Files that start processes or run whole worlds, in their order. */
 const SLOW = [
   'test/process/nodes',
-  'test/docs/newcomers',
-  'test/conformance/',
-  'test/process/maildrop-tricks',
+  'test/process/node-providers',
   'test/process/io-faults',
+  'test/docs/newcomers',
+  'test/interop/import-routing',
+  'test/interop/migration',
+  'test/conformance/',
+  'test/page/browser',
+  'test/process/maildrop-tricks',
   'test/process/node-owners',
   'test/process/',
   'test/interop/',
+  'test/page/',
+  'test/cli/commands/simulate-run',
   'test/simulation/',
   'test/mutants/',
   'test/simulator/',
+  'test/types/',
+  'test/stories/',
 ]
 
 function rank({ moduleId }: TestSpecification): number {

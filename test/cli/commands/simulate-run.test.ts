@@ -157,13 +157,17 @@ describe('the examples', () => {
 })
 
 describe('text output', () => {
-  test('a table, and a plot over time', async () => {
+  test('a table, and a plot over time, in which an outage is a shaded row at its times', async () => {
     const { out } = await simulate(['run', example('three-hour-outage')], { columns: 100 })
     expect(out).toMatch(/^three-hour-outage\.toml, seed 1: 900 messages to 900 recipients in 5h 59m of virtual time$/m)
     expect(out).toMatch(/^bob\.example +300 +300 +0 +0 +11 +34m \d+s +3h 16m +5h 59m$/m)
     expect(out).toMatch(/^ +0 +1h +2h +3h +4h +5h$/m)
     expect(out).toMatch(/^ {2}in queue, at most \d+ +▁▁.*█/m)
     expect(out).toMatch(/^ {2}window, at most \d+ +▃+ +█+$/m)
+    const row = out.split('\n').find((line) => line.startsWith('outage at bob.example'))
+    const axis = out.split('\n').find((line) => /^ +0 +1h/.test(line))
+    expect(row?.indexOf('░')).toBe(axis?.indexOf('1h'))
+    expect(row?.length).toBe(axis?.indexOf('4h'))
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
   })
 
