@@ -6,8 +6,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    // One more than there are processors: many tests wait for processes that they have started.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than there are processors: many tests wait for processes that they have started.
+    maxWorkers: availableParallelism() + 2,
     // Test files share processes and the modules loaded there: no test changes what another one sees.
     isolate: false,
     // Imports by Node, as in a daemon. Transformation by Vite, and its access to imported names, took a third of the CPU time.
