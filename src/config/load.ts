@@ -88,8 +88,10 @@ function noteUnknown(raw: RawSettings, problems: Problem[]): void {
   for (const [name, { where }] of raw.parameters) if (!isOption(name)) problems.push({ where, text: unknownParameter(name, NAMES) })
 }
 
+/** Throws the problems. One of a default follows from a problem of a parameter to which the default refers, and is left out beside it. */
 function throwProblems(problems: readonly Problem[]): void {
-  if (problems.length > 0) throw new ConfigError(inLineOrder(problems))
+  const given = problems.filter(({ where }) => where !== 'default')
+  if (problems.length > 0) throw new ConfigError(inLineOrder(given.length > 0 ? given : problems))
 }
 
 const emptySettings = (): RawSettings => ({

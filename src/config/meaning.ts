@@ -58,6 +58,17 @@ function assertHostName(text: string, parameter: string): void {
   throw new Error(`${parameter}: ${JSON.stringify(text)} is not a domain name; write the name itself, such as "relay.example.com"`)
 }
 
+/** Throws an Error that names the parameter when a host name is not ASCII: EHLO and Received lines cannot have another one (RFC 6531 §3.7.1). */
+function assertAscii(name: string, parameter: string): void {
+  const encoded = domainToASCII(name)
+  if (/[^\x20-\x7e]/.test(name)) throw new Error(`${parameter}: ${JSON.stringify(name)} is not ASCII; write "${encoded}"`)
+}
+
+/** Throws an Error that names the parameter when a path is empty. */
+function assertPath(path: string, parameter: string): void {
+  if (path === '') throw new Error(`${parameter}: is empty; write the path of a folder, such as "/var/lib/deferd"`)
+}
+
 /** Throws an Error when `text` is not an address of a server, with or without a port. */
 function assertDnsServer(text: string): void {
   const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? []
@@ -144,7 +155,11 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
       new Networks(config.smtpd_client_event_limit_exceptions, 'smtpd_client_event_limit_exceptions'),
     queue_database: () => assertDatabaseUrl(config.queue_database),
     node_lease: () => assertLease(config.node_lease),
-    myhostname: () => assertHostName(config.myhostname, 'myhostname'),
+    queue_directory: () => assertPath(config.queue_directory, 'queue_directory'),
+    myhostname: () => {
+      assertHostName(config.myhostname, 'myhostname')
+      assertAscii(config.myhostname, 'myhostname')
+    },
     myorigin: () => assertHostName(config.myorigin, 'myorigin'),
     smtp_tls_policy_maps: () => {
       assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', AS_LIST)

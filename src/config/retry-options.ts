@@ -19,7 +19,7 @@ export const RETRY_OPTIONS = {
     '$maximal_queue_lifetime',
     'Lifetime of mail from <>; at most maximal_queue_lifetime.',
   ),
-  retry_backoff: perDestination(is.text, 'doubling', 'Retry policy, see docs/backoff.md.'),
+  retry_backoff: perDestination(is.textBlock, 'doubling', 'Retry policy, see docs/backoff.md.'),
   retry_jitter: perDestination(is.fraction, '0', 'Fraction j that spreads each wait w over [w, w·(1+j)].'),
   queue_run_delay: option(is.duration, '300s', 'Interval of the safety scan for overlooked due mail.'),
   default_process_limit: option(is.count(1), '100', 'Maximum concurrent deliveries.'),

@@ -187,7 +187,7 @@ describe('check and start agree:', () => {
       `bounce_template_file = "${path('texts')}"`,
       `queue_directory = "${put('file', '')}"`,
     ].join('\n')
-    const env = { DEFERD_QUEUE_DIRECTORY: '', DEFERD_MYHOSTNAME: 'relay.example' }
+    const env = { DEFERD_QUEUE_DIRECTORY: './deferd-queue', DEFERD_MYHOSTNAME: 'relay.example' }
     const argv = ['--config', put('deferd.toml', toml), ...RELAY, '-o', `queue_directory=${path('file')}`]
     const [check, started] = [await verdictOfCheck(argv, { env }), await verdictOfStart(argv, { env })]
     expect(started.sentences.map((line) => /(?:toml:(\d)|-o): /.exec(line)?.[1])).toEqual(['1', '2', '3', undefined])

@@ -216,8 +216,8 @@ describe('a bad configuration', () => {
         'mynetworks = [',
         '  "10.0.0.0/8", # [',
         ']',
-        'smtpd_banner = """two',
-        'minimal_backof_time = lines"""',
+        'retry_backoff = """exim(F,2h,15m;',
+        'F,4d,6h)"""',
         'minimal_backof_time = "1s"',
         '"message_size_limit" = "big"',
         'queue_minfree = true',
@@ -262,6 +262,33 @@ describe('a bad configuration', () => {
     expect(problems('[destination."a.example"]\nmaximal_backoff_time = "10s"')).toEqual([
       'given.toml:2: destination."a.example": minimal_backoff_time is above maximal_backoff_time',
     ])
+  })
+
+  test('a text with a line break or another control character is refused, and not repeated', () => {
+    const wrong = 'must not have control characters, such as line breaks'
+    expect(problems('smtpd_banner = "x\\r\\n250 y"\nsyslog_name = "a\\u0000b"\nqueue_database = "postgresql://a:secret@b/c\\n"')).toEqual([
+      `given.toml:1: smtpd_banner: ${wrong}`,
+      `given.toml:2: syslog_name: ${wrong}`,
+      `given.toml:3: queue_database: ${wrong}`,
+    ])
+    expect(load('retry_backoff = """exim(F,2h,15m;\nF,4d,6h)"""').config.retry_backoff).toContain('\n')
+  })
+
+  test('myhostname is ASCII, and the queue folder has a name', () => {
+    expect(problems('myhostname = "bücher.example"\nqueue_directory = ""')).toEqual([
+      'given.toml:1: myhostname: "bücher.example" is not ASCII; write "xn--bcher-kva.example"',
+      'given.toml:2: queue_directory: is empty; write the path of a folder, such as "/var/lib/deferd"',
+    ])
+  })
+
+  test('a problem that follows from another one is left out', () => {
+    expect(problems('maximal_queue_lifetime = "soon"')).toEqual([
+      'given.toml:1: maximal_queue_lifetime: expected a time such as "300s", "5m" or "2d", got "soon"',
+    ])
+    expect(problems('minimal_backoff_time = "5000s"\n[destination."a.example"]\ndestination_concurrency_limit = 2')).toEqual([
+      'given.toml:1: minimal_backoff_time is above maximal_backoff_time',
+    ])
+    expect(problems('retry_jitter = inf')).toEqual(['given.toml:1: retry_jitter: expected a number of at least 0, got Infinity'])
   })
 
   test('values that their users cannot interpret are reported with their places', () => {
@@ -329,7 +356,7 @@ test.each([
   expect(() => configFrom({ [name]: value }, 'relay.example')).toThrow(new RegExp(`${name}: .* is not a domain name`))
 })
 
-test.each(['relay', 'relay.example.com', 'bücher.example', 'a_b.example'])('myhostname = %j is accepted', (value) => {
+test.each(['relay', 'relay.example.com', 'xn--bcher-kva.example', 'a_b.example'])('myhostname = %j is accepted', (value) => {
   expect(configFrom({ myhostname: value }, 'relay.example').config.myhostname).toBe(value)
 })
 

@@ -21,7 +21,9 @@ export const kind =
   <T>(expected: string, parse: (given: unknown) => T | undefined): Kind<T> =>
   (given) => {
     const value = parse(given)
-    return value === undefined ? { wrong: `expected ${expected}, got ${JSON.stringify(given)}` } : { value }
+    return value === undefined
+      ? { wrong: `expected ${expected}, got ${typeof given === 'number' ? given : JSON.stringify(given)}` }
+      : { value }
   }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }
@@ -62,7 +64,17 @@ export const flag = read<boolean>('yes or no', (v) => {
   const word = String(v).toLowerCase()
   return TRUE.has(word) ? true : FALSE.has(word) ? false : undefined
 })
-export const text = read<string>('a text', (v) => String(v))
+/** A text that may have several lines. */
+export const textBlock = read<string>('a text', (v) => String(v))
+/**
+ * A text of one line. A line break would begin another line of the log or another reply in a greeting. The problem does not repeat the
+ * text, which may have a password.
+ */
+export const text: Kind<string> = (given) => {
+  const reading = textBlock(given)
+  if ('wrong' in reading || !/(?!\t)\p{Cc}/u.test(reading.value)) return reading
+  return { wrong: 'must not have control characters, such as line breaks' }
+}
 export const fraction = read<number>('a number of at least 0', (v) =>
   v !== '' && Number(v) >= 0 && Number.isFinite(Number(v)) ? Number(v) : undefined,
 )
