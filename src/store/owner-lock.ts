@@ -3,9 +3,10 @@
  * `release` or until its process ends. The kernel releases the lock of a process however it ends, so no stale lock can remain. A
  * plain file beside the lock names the owner, for the error message of a second process.
  */
-import { existsSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { makeFolder } from './folder.ts'
 import { createPrivate } from './private-file.ts'
 import { releaseToOpen } from './reserve.ts'
 import { DiskFull, isDiskFull, QueueFolderUnusable, QueueInUse } from './errors.ts'
@@ -40,27 +41,6 @@ export function takeOwnership(directory: string): Ownership {
       rmSync(ownerFile, { force: true })
       db.close()
     },
-  }
-}
-
-/**
- * Creates a folder and its missing parents, and syncs the parent of each new folder. Returns the new folders, the deepest first.
- */
-export function makeFolder(directory: string): readonly string[] {
-  const first = mkdirSync(directory, { recursive: true, mode: 0o700 })
-  if (first === undefined) return []
-  const made = [resolve(directory)]
-  for (let path = resolve(directory); path !== resolve(first); path = dirname(path)) made.push(dirname(path))
-  for (const path of made) sync(dirname(path))
-  return made
-}
-
-function sync(folder: string): void {
-  const fd = openSync(folder, 'r')
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
   }
 }
 

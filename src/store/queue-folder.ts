@@ -6,7 +6,7 @@ import { accessSync, chownSync, constants, lstatSync, readdirSync, statSync, typ
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 import { QueueFolderUnusable } from './errors.ts'
-import { makeFolder } from './owner-lock.ts'
+import { makeFolder } from './folder.ts'
 
 const GROUP_OR_OTHERS_WRITE = 0o022
 const STICKY = 0o1000

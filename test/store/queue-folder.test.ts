@@ -1,4 +1,5 @@
-import { chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -21,6 +22,16 @@ test('a private folder of the daemon’s user, or one that is missing, has no pr
   writeFileSync(join(queue, 'queue.db'), '')
   expect(folderProblem(queue, UID)).toBeNull()
   expect(folderProblem(join(home, 'missing'), UID)).toBeNull()
+})
+
+test('a folder on a file system without new names is refused, and missing parents are created', () => {
+  const script = `import { makeFolder } from ${JSON.stringify(new URL('../../src/store/folder.ts', import.meta.url).href)}; makeFolder(process.argv[1])`
+  // In a process of its own, because an endless loop would keep the test from its time limit.
+  const make = (path: string) =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', script, path], { encoding: 'utf8', timeout: 20_000 })
+  expect(make('/proc/deferd/queue')).toMatchObject({ status: 1, stderr: expect.stringMatching(/mkdir '\/proc\/deferd'/) })
+  expect(make(join(home, 'new/queue')).status).toBe(0)
+  expect(statSync(join(home, 'new/queue')).mode & 0o777).toBe(0o700)
 })
 
 test.each([0o770, 0o702, 0o777, 0o1777])('mode %o lets others write', (mode) => {

@@ -1,7 +1,7 @@
 /** `deferd dkim generate`: new keys in files of their own, with the TXT records that publish them and the table that uses them. */
 import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import { recordName, recordText, zoneLine } from '../../dkim/key-record.ts'
 import { formatStamp } from '../../mail/mail-date.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { jsonLine, maskControls } from '../../presentation/text.ts'
+import { makeFolder } from '../../store/folder.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
@@ -111,7 +112,7 @@ async function writeKey({ domain, folder, selector, type, bits }: KeyWish): Prom
   const path = fileOf(folder, domain, selector)
   const pem = await newKey(type, bits)
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     const file = await open(path, 'wx', 0o600)
     await file.writeFile(pem)
     await file.sync()
