@@ -45,6 +45,7 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
     .map(({ name, value }) => ({ name: name === 'C' ? 'config' : name, value }))
   const loaded = await configFor(shell, 'sendmail', ours)
   const mode = has(parsed.options, 'I') ? 'i' : (valueOf(parsed.options, 'b') ?? 'm')
+  assertNoRecipient(parsed, mode)
   if (has(parsed.options, 'q')) return flushAs(shell, loaded, valueOf(parsed.options, 'q') ?? '')
   switch (mode) {
     case 'm':
@@ -62,6 +63,15 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
     default:
       throw new CommandError(EX.usage, `sendmail: -b${maskControls(mode)} is not supported; start the daemon with "deferd start"`)
   }
+}
+
+/** Modes of `-b` in which Postfix refuses recipients, as it names them. */
+const MODE_NAMES: Readonly<Record<string, string>> = { i: 'alias initialization', p: 'display queue', s: 'stand-alone' }
+
+/** Throws CommandError (64) for a recipient in a mode that sends nothing: `mailq ID` would otherwise list other mail too. */
+function assertNoRecipient({ options, operands }: Parsed, mode: string): void {
+  const name = has(options, 'q') ? 'flush queue' : MODE_NAMES[mode]
+  if (name !== undefined && operands.length > 0) throw new CommandError(EX.usage, `sendmail: fatal: ${name} mode requires no recipient`)
 }
 
 export const mailq = (shell: Shell, args: readonly string[]): Promise<void> => sendmail(shell, ['-bp', ...args])

@@ -297,6 +297,16 @@ describe('options of sendmail', () => {
     },
   )
 
+  test.each([
+    [['-bp', 'x'], 'display queue'],
+    [['-q', 'x'], 'flush queue'],
+    [['-bi', 'x'], 'alias initialization'],
+    [['-bs', 'x'], 'stand-alone'],
+  ])('%j is refused as in Postfix: 64', async (argv, mode) => {
+    const { code, out, err } = await run(...argv)
+    expect({ code, out, err }).toEqual({ code: 64, out: '', err: `deferd: sendmail: fatal: ${mode} mode requires no recipient\n` })
+  })
+
   test('-bp and mailq list, -q flushes', async () => {
     expect((await run('-bp')).out).toBe('Mail queue is empty\n')
     expect((await operator.run([], { calledAs: 'mailq' })).out).toBe('Mail queue is empty\n')
