@@ -63,6 +63,22 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
 
 const commandNames = (): readonly string[] => [...COMMANDS.keys(), ...POSTFIX_NAMES.keys()]
 
+/**
+ * Refuses a command line (64) with an empty argument or value. Such a word is mostly a variable of a shell script that is not set: an
+ * empty path would be the working directory, and an empty filter selects all mail.
+ */
+function refuseEmptyWords(command: Command): void {
+  const position = command.args.indexOf('')
+  if (position >= 0) {
+    const { registeredArguments: known } = command
+    command.error(`error: argument '${(known[position] ?? known.at(-1))?.name() ?? position + 1}' is empty`)
+  }
+  for (let level: Command | null = command; level !== null; level = level.parent) {
+    const empty = level.options.find((option) => [level?.getOptionValue(option.attributeName())].flat().includes(''))
+    if (empty !== undefined) command.error(`error: value of option '${empty.flags}' is empty`)
+  }
+}
+
 /** Builds the program with the called command only, or with all commands when the name is unknown. */
 export async function buildProgram(
   shell: Shell,
@@ -82,6 +98,7 @@ export async function buildProgram(
     })
     .showHelpAfterError('(use --help for usage)')
     .helpCommand(false)
+    .hook('preAction', (_program, command) => refuseEmptyWords(command))
   const one = COMMANDS.get(called)
   const context: CommandContext = { shell, next, end: (code) => void (said.code = code), again: (argv) => run(shell, argv) }
   for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, context)

@@ -42,6 +42,11 @@ test('a damaged queue is found, salvaged without a change to it, and rebuilt', a
   expect(files()).toEqual(before)
   expect((await operator.run(['salvage', operator.directory, path('salvaged')])).code).toBe(73)
   expect((await operator.run(['salvage', path('nowhere'), path('other')])).code).toBe(69)
+  const unwritable = await operator.run(['salvage', operator.directory, path('nowhere/salvaged')])
+  expect([unwritable.code, unwritable.err]).toEqual([
+    73,
+    expect.stringMatching(/^deferd: cannot create .*; name a folder whose parent exists\n$/),
+  ])
   expect((await operator.run(['check', '--full', '-o', 'relayhost=[127.0.0.1]', '-o', `queue_directory=${path('salvaged')}`])).code).toBe(0)
   expect((await fullCheck('--repair')).out).toMatch(/^warning +queue .*was rebuilt from its readable pages/m)
   expect(existsSync(path('queue.db.damaged'))).toBe(true)
@@ -78,4 +83,11 @@ test('a backup is restored, and the former queue is kept', async () => {
   expect(await listed()).toBe(1)
   await operator.own(async (store) => void (await queue(store, { at: NOW })))
   expect(await listed()).toBe(2)
+})
+
+test('a restore of a missing file creates no queue folder', async () => {
+  const directory = path('missing')
+  const { code, err } = await operator.run(['restore', path('none.db'), '-o', `queue_directory=${directory}`])
+  expect([code, err]).toEqual([78, expect.stringContaining('nothing was changed')])
+  expect(existsSync(directory)).toBe(false)
 })

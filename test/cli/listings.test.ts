@@ -33,6 +33,7 @@ describe('postqueue -p', () => {
     await operator.own(() => Promise.resolve())
     expect((await operator.run(['queue', 'list'], { columns: 80 })).out).toBe('The queue is empty.\n')
     expect((await operator.run(['queue', 'list', '--sender', 'x@y.example'], { columns: 80 })).out).toBe('No message matches.\n')
+    expect((await operator.run(['queue', 'list', '--limit', '0'], { columns: 80 })).out).toBe('No message matches.\n')
   })
 
   test('a missing queue is an error, not an empty queue', async () => {

@@ -28,10 +28,27 @@ describe('the command line', () => {
     [['queue', 'show']],
     [['config', 'nonsense']],
     [['simulate', 'nonsense']],
+    [['--config', '', 'config']],
+    [['config', '-o', '']],
+    [['destination', 'suspend', '']],
+    [['queue', 'show', '']],
+    [['queue', 'hold', 'x', '']],
+    [['restore', '']],
+    [['salvage', 'queue', '']],
   ])('%j is a usage error: 64, on standard error', async (argv) => {
     const { code, out, err } = await operator.run(argv)
     expect({ code, out }).toEqual({ code: 64, out: '' })
     expect(err).not.toBe('')
+  })
+
+  test('an empty word is refused with its name, and nothing is changed', async () => {
+    await operator.own((store) => queue(store, { at: NOW }))
+    const moved = await operator.run(['queue', 'move', '--to', ''])
+    expect(moved).toMatchObject({ code: 64, err: expect.stringMatching(/^deferd: value of option '--to <place>' is empty\n/) })
+    const deleted = await operator.run(['queue', 'delete', '--reply', '', '--yes'])
+    expect(deleted).toMatchObject({ code: 64, err: expect.stringMatching(/^deferd: value of option '--reply <text>' is empty\n/) })
+    expect((await operator.run(['salvage', 'queue', ''])).err).toMatch(/^deferd: argument 'to' is empty\n/)
+    expect(await operator.says('queue', 'list', '--count')).toBe('1\n')
   })
 
   test.each([[['--help']], [['queue', '--help']], [['queue', 'cat', '--help']], [['start', '-h']]])('%j prints help', async (argv) => {
@@ -112,7 +129,7 @@ describe('the command line', () => {
 })
 
 describe('config', () => {
-  const env = { DEFERD_QUEUE_DIRECTORY: '', DEFERD_MYHOSTNAME: '' }
+  const env = { DEFERD_QUEUE_DIRECTORY: './deferd-queue', DEFERD_MYHOSTNAME: '' }
 
   test('prints name = value, for all or the named parameters', async () => {
     const { out } = await operator.run(['config'], { env })

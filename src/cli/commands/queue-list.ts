@@ -69,8 +69,8 @@ const formOf = (shell: Shell, { json, tsv, wide }: ListOptions): ListForm => {
   return tsv === true ? { kind: 'tsv' } : { kind: 'table', display: displayOf(shell), wide: wide === true }
 }
 
-const emptyText = ({ queue, filter }: Order): string =>
-  queue === undefined && !isFiltered(filter) ? 'The queue is empty.\n' : 'No message matches.\n'
+const emptyText = ({ queue, filter, limit }: Order): string =>
+  queue === undefined && !isFiltered(filter) && limit !== 0 ? 'The queue is empty.\n' : 'No message matches.\n'
 
 /** Prints the listing; for people with headings and the number of messages. */
 async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): Promise<void> {

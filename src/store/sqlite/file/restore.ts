@@ -45,17 +45,21 @@ export async function copyDatabase(db: Database.Database, path: string): Promise
  * a sound queue, with QueueTooNew when a newer deferd wrote it, and with QueueIncompatible when an unreleased one did. Returns the name of the former database, null when there was none.
  */
 export async function restoreQueue(directory: string, file: string): Promise<string | null> {
+  const backup = openBackup(file)
+  try {
+    return await replaceBy(backup, directory)
+  } finally {
+    backup.close()
+  }
+}
+
+async function replaceBy(backup: Database.Database, directory: string): Promise<string | null> {
   const ownership = takeOwnership(directory)
   const path = queueFile(directory)
   const partial = `${path}.restored`
   try {
     removeDatabase(partial)
-    const backup = openBackup(file)
-    try {
-      await copyDatabase(backup, partial)
-    } finally {
-      backup.close()
-    }
+    await copyDatabase(backup, partial)
     giveTo(directory, [partial, join(directory, 'lock.db')])
     sync(partial)
     return replaceDatabase(path, partial, 'replaced')
