@@ -9,7 +9,7 @@ export interface Response {
   readonly reply: SmtpReply
   /** Lines of the reply after the first one. */
   readonly keywords?: readonly string[]
-  readonly next?: 'close' | 'content' | 'starttls' | 'greet'
+  readonly next?: 'close' | 'quit' | 'content' | 'starttls' | 'greet'
   /** True when a refusal does not count as an error of the client. */
   readonly excused?: boolean
 }
@@ -67,7 +67,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   ETRN: { name: 'etrn', run: (session, argument) => session.flush(argument) },
   XCLIENT: { name: 'xclient', run: (session, argument) => session.xclient(argument), beforeTls: true },
   XFORWARD: { name: 'xforward', run: (session, argument) => session.xforward(argument) },
-  QUIT: { name: 'quit', run: () => ({ reply: replies.BYE, next: 'close' }), beforeTls: true },
+  QUIT: { name: 'quit', run: () => ({ reply: replies.BYE, next: 'quit' }), beforeTls: true },
 }
 
 const verbOf = (line: string): string => (/^\s*(\S*)/.exec(line)?.[1] ?? '').toUpperCase()

@@ -9,16 +9,15 @@ import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
-import { ChunkReader } from './chunk-reader.ts'
 import type { Chunk } from './chunk-sequence.ts'
-import { DataStream } from './data-stream.ts'
+import { ClientSocket } from './client-socket.ts'
+import { ChunkReader, DataStream } from './data-stream.ts'
 import { Deadline } from './command-deadline.ts'
 import type { Networks } from '../config/values/networks.ts'
 import { UNKNOWN } from './peer-name.ts'
 import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
 import { Session, type SessionContext, type ListenerRules, type Login } from './session.ts'
-import { SmtpConnectionAdapter } from './smtp-connection-adapter.ts'
 import type { CommandLine } from './line-reader.ts'
 
 /** Time limit of a TLS handshake. It is short, because no user types during a handshake. */
@@ -60,7 +59,7 @@ export interface ConnectionOptions {
   readonly address: string
 }
 
-export class Connection extends SmtpConnectionAdapter {
+export class Connection extends ClientSocket {
   readonly #context: ServerContext
   readonly #session: Session
   readonly #deadline: Deadline
@@ -94,12 +93,12 @@ export class Connection extends SmtpConnectionAdapter {
    * Counts the connection and greets the client. Rejects the connection when a limit is exceeded or when the client sends data
    * before the greeting.
    */
-  override init(): void {
+  init(): void {
     const { clock, nameOf, hasRoom } = this.#context
     const refusal = this.#session.peer.enter() ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
     if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
-    this.open(() => {
+    this.open(this.#isWrapped, () => {
       if (this.#isWrapped) this.#session.secured(this.encryption)
       if (refusal !== undefined) this.#rejectConnection(refusal)
       // A timer of 0 ms lets one turn of the event loop pass. In that turn, all data that the client has sent early is read.
@@ -271,7 +270,8 @@ export class Connection extends SmtpConnectionAdapter {
     if (next === 'greet') return this.#greetAgain(reply)
     this.sendReply(reply, keywords)
     this.#deadline.restart()
-    if (next === 'close' || reply.code === 421 || reply.code === 521) this.close()
+    if (next === 'quit') this.closeAfterQuit()
+    else if (next === 'close' || reply.code === 421 || reply.code === 521) this.close()
     else if (next === 'content') this.#startMessage()
     else if (next === 'starttls') this.#startTls()
     else if (this.#draining && this.#receiver === null) this.#shutDown()
@@ -359,7 +359,7 @@ export class Connection extends SmtpConnectionAdapter {
     if (delay > 0) await sleep(this.#context.clock, delay)
     await this.continueAuth(line)
     if (this.inAuthExchange || !this.isOpen) return
-    const refusal = this.#session.authenticated(this.session.user as Login | false | undefined)
+    const refusal = this.#session.authenticated(this.authenticatedUser as Login | false | undefined)
     if (refusal !== undefined) this.#disconnectWith(refusal, 'too many failed logins')
   }
 

@@ -1,8 +1,7 @@
 /**
  * Splits the bytes of a client into command lines and contents. It replaces the reader of smtp-server, which ends a line at any
- * LF and does not normalize line ends in content. While a command is handled or content is stored, the socket is paused.
+ * LF and does not normalize line ends in content. While a command is handled or content is stored, further bytes wait.
  */
-import { SMTPStream } from 'smtp-server/lib/smtp-stream.js'
 import type { ContentReader } from './data-stream.ts'
 
 const LF = 0x0a
@@ -30,25 +29,26 @@ export interface LineHandler {
   endlessLine(): void
   /** Called when all input so far has been handled. */
   idle(): Promise<void> | undefined
+  /** Called when packets are read again, after `take` returned false. */
+  resumed(): void
   /** Called with the size of each piece of input, in bytes, before the piece is split into lines. */
   received(bytes: number): void
   /** Called when a method of the handler has thrown, which is a bug. */
   failed(error: unknown): void
 }
 
-type Next = (error?: Error | null) => void
-
-export class LineReader extends SMTPStream {
+export class LineReader {
   readonly #handler: LineHandler
   #bytes: Buffer = NOTHING
-  /** Size of the packet that is being read. The stream still counts these bytes as unread. */
-  #chunk = 0
+  /** Bytes that were received while the handler worked. */
+  #waiting: Buffer = NOTHING
+  #working = false
+  #closed = false
   #content: ContentReader | null = null
   /** Bytes of an overlong line that were skipped. */
   #skipped = 0
 
   constructor(handler: LineHandler) {
-    super()
     this.#handler = handler
   }
 
@@ -57,55 +57,72 @@ export class LineReader extends SMTPStream {
     this.#content = content
   }
 
-  get inContent(): boolean {
-    return this.#content !== null
-  }
-
   /** True when bytes were received that were not passed to the handler yet. */
   get hasMore(): boolean {
-    return this.#bytes.length > 0 || this.writableLength > this.#chunk
+    return this.#bytes.length > 0 || this.#waiting.length > 0
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding | 'buffer', next: Next): void {
-    this.#chunk = chunk.length
-    this.#handler.received(chunk.length)
-    this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk])
-    this.#run(next)
+  /** Reads a packet. Returns false when no other one should follow before `LineHandler.resumed`. */
+  take(packet: Buffer): boolean {
+    if (this.#closed) return true
+    if (this.#working) {
+      this.#waiting = this.#waiting.length === 0 ? packet : Buffer.concat([this.#waiting, packet])
+      return false
+    }
+    this.#read(packet)
+    return true
   }
 
-  /** Discards the remaining bytes at the end of the connection. smtp-server would run them as a command. */
-  override _flushData(): void {
+  /** Discards the bytes that were not passed to the handler, and all later ones. */
+  close(): void {
+    this.#closed = true
     this.#bytes = NOTHING
+    this.#waiting = NOTHING
+  }
+
+  #read(packet: Buffer): void {
+    this.#working = true
+    this.#handler.received(packet.length)
+    this.#bytes = this.#bytes.length === 0 ? packet : Buffer.concat([this.#bytes, packet])
+    this.#run()
   }
 
   /** Reads until more bytes are needed or the handler returns a promise. */
-  #run(next: Next): void {
+  #run(): void {
     try {
       for (;;) {
-        if (this.isClosed) this.#bytes = NOTHING
         const more = this.#bytes.length > 0 && (this.#content === null ? this.#readLine() : this.#readContent(this.#content))
         if (more === true) continue
         const wait = more === false ? this.#handler.idle() : more
-        if (wait !== undefined) return this.#resumeAfter(wait, next)
-        return next()
+        if (wait !== undefined) return this.#continueAfter(wait)
+        return this.#proceed()
       }
     } catch (error) {
-      this.#fail(error, next)
+      this.#fail(error)
     }
   }
 
-  #resumeAfter(wait: Promise<void>, next: Next): void {
+  #continueAfter(wait: Promise<void>): void {
     wait.then(
-      () => this.#run(next),
-      (error: unknown) => this.#fail(error, next),
+      () => this.#run(),
+      (error: unknown) => this.#fail(error),
     )
   }
 
-  #fail(error: unknown, next: Next): void {
-    this.isClosed = true
-    this.#bytes = NOTHING
+  /** Reads what was received meanwhile. */
+  #proceed(): void {
+    this.#working = false
+    const waiting = this.#waiting
+    if (waiting.length === 0) return
+    this.#waiting = NOTHING
+    this.#read(waiting)
+    this.#handler.resumed()
+  }
+
+  #fail(error: unknown): void {
+    this.close()
+    this.#working = false
     this.#handler.failed(error)
-    next()
   }
 
   /** Returns true when a line was handled, false when more bytes are needed, or the promise of the handler. */

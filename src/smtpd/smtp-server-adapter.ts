@@ -1,6 +1,6 @@
 /**
  * The server object of smtp-server, without a port of its own. It receives sockets, holds their certificate, and checks logins.
- * In the relay, only this file, smtp-connection-adapter.ts and line-reader.ts use the library.
+ * In the relay, only this file and smtp-connection-adapter.ts use the library.
  */
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticationResponse, type SMTPServerSession } from 'smtp-server'
