@@ -1,7 +1,7 @@
 /**
  * The options of the bench. A bad one becomes one sentence and exit code 64.
  */
-import { parseArgs } from 'node:util'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { CASES, type Case } from './cases.ts'
 
 export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'haraka', 'postfix'] as const
@@ -86,7 +86,7 @@ const OPTIONS = {
 
 /** The options, or `help`. Throws a UsageError. */
 export function parseOptions(args: readonly string[]): Options | 'help' {
-  const values = readArguments(args)
+  const values = readArguments(args, OPTIONS)
   if (values.help) return 'help'
   const defaults = values.quick ? DEFAULTS.quick : DEFAULTS.full
   return {
@@ -100,9 +100,10 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
   }
 }
 
-function readArguments(args: readonly string[]) {
+/** The values of arguments. Throws a UsageError. */
+export function readArguments<const Known extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: Known) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values
+    return parseArgs({ args: [...args], options }).values
   } catch (error) {
     const [sentence = ''] = (error as Error).message.split('. ')
     throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`, { cause: error })

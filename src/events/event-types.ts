@@ -100,7 +100,14 @@ export interface EventData {
   readonly 'events.lost': { readonly from: number; readonly to: number; readonly count: number }
 }
 
+/** Names of the members of the data of a type; none for a type without members. */
+type MemberName<T extends EventType> = string extends keyof EventData[T] ? never : keyof EventData[T]
+
+/** A list that has each of these names: the parameter of `includes` is one of the names that a list has. */
+type AllNames<Name> = readonly Name[] & { readonly includes: (name: Name) => boolean }
+
 const MESSAGE = ['queue_id', 'sender'] as const
+/** Order of stored values. The record `attempted` of the JSON log has a list of its own: its new members come behind `tls`, here at the end. */
 const RECIPIENT = [
   ...MESSAGE,
   'recipient',
@@ -155,12 +162,7 @@ export const EVENT_MEMBERS = {
   'store.trouble': ['text'],
   'store.recovered': [],
   'events.lost': ['from', 'to', 'count'],
-} as const satisfies { readonly [T in EventType]: readonly (keyof EventData[T])[] }
-
-/** No member is missing above. */
-type Missing = { readonly [T in EventType]: Exclude<keyof EventData[T], (typeof EVENT_MEMBERS)[T][number]> }[EventType]
-const NONE_MISSING: Missing[] = [] satisfies never[]
-void NONE_MISSING
+} as const satisfies { readonly [T in EventType]: AllNames<MemberName<T>> }
 
 /** Type of an event: what happened. */
 export type EventType = keyof EventData

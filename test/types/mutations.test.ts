@@ -57,6 +57,14 @@ const MUTATIONS: readonly Mutation[] = [
     'queueId: null; sender: string',
   ),
   {
+    name: 'a member of events that is not kept',
+    file: 'events/event-types.ts',
+    replace: "  'forced',\n",
+    by: '',
+    judge: 'tsc',
+    report: "is not assignable to type 'AllNames<keyof RecipientMembers>'",
+  },
+  {
     name: 'a key of an operation dropped in the shape of the control socket',
     file: 'daemon/control-operations.ts',
     replace: '  dryRun: z.boolean(),\n',

@@ -1,8 +1,7 @@
 /**
  * The options of the subjects that measure figures with targets. A bad one becomes one sentence and exit code 64.
  */
-import { parseArgs } from 'node:util'
-import { UsageError } from '../options.ts'
+import { readArguments, UsageError } from '../options.ts'
 
 export interface FigureOptions {
   readonly rounds: number
@@ -43,7 +42,7 @@ export const figureUsage = (subject: string, about: string, parts: readonly { re
 
 /** The options, or `help`. Throws a UsageError. */
 export function parseFigureOptions(args: readonly string[], parts: readonly string[]): FigureOptions | 'help' {
-  const values = readArguments(args)
+  const values = readArguments(args, OPTIONS)
   if (values.help) return 'help'
   return {
     rounds: numberIn('--rounds', values.rounds, { least: 1, most: 99, isWhole: true }),
@@ -51,15 +50,6 @@ export function parseFigureOptions(args: readonly string[], parts: readonly stri
     only: names(values.only, parts),
     json: values.json,
     keep: values.keep ?? null,
-  }
-}
-
-function readArguments(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values
-  } catch (error) {
-    const [sentence = ''] = (error as Error).message.split('. ')
-    throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`, { cause: error })
   }
 }
 

@@ -1,9 +1,8 @@
 /**
  * The options of the soak. A bad one becomes one sentence and exit code 64.
  */
-import { parseArgs } from 'node:util'
 import { numberIn } from '../figures/figure-options.ts'
-import { UsageError } from '../options.ts'
+import { readArguments } from '../options.ts'
 
 export interface SoakOptions {
   readonly minutes: number
@@ -39,21 +38,12 @@ const OPTIONS = {
 
 /** The options, or `help`. Throws a UsageError. */
 export function parseSoakOptions(args: readonly string[]): SoakOptions | 'help' {
-  const values = readArguments(args)
+  const values = readArguments(args, OPTIONS)
   if (values.help) return 'help'
   return {
     minutes: numberIn('--minutes', values.minutes, { least: 0.1, most: 100_000, isWhole: false }),
     rate: numberIn('--rate', values.rate, { least: 1, most: 2_000, isWhole: true }),
     failures: numberIn('--failures', values.failures, { least: 0, most: 90, isWhole: true }),
     json: values.json,
-  }
-}
-
-function readArguments(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values
-  } catch (error) {
-    const [sentence = ''] = (error as Error).message.split('. ')
-    throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`, { cause: error })
   }
 }
