@@ -241,7 +241,8 @@ export class EventSender {
     if (this.#isStopping && answer.kind === 'failed') return { next: { kind: 'wait', wait: 0 }, progress: before }
     const tries = before.tries + 1
     const refusals = before.refusals + (isRefusal(answer) && events.length === 1 ? 1 : 0)
-    const next = nextStep(answer, { tries, refusals, draw: random.draw(`events ${name} ${events[0]?.id ?? ''} ${tries}`) })
+    // The ids of events have a random part, so the draw is named by their position.
+    const next = nextStep(answer, { tries, refusals, draw: random.draw(`events ${name} ${before.cursor} ${tries}`) })
     const lastAnswer = { at: now, ok: next.kind === 'sent', text: answer.text }
     this.#report(subscription, before, next, answer)
     switch (next.kind) {

@@ -162,6 +162,8 @@ describe('a world', () => {
     const run = async (seed: number, store?: WorldOptions['store']): Promise<string> => {
       const world = await createWorld({ seed, store, config: { retry_jitter: 0.5 } })
       world.destination('odd.example').fails({ at: 'rcpt', reply: '451 4.3.0 bad luck', probability: '80%' })
+      // Its events are sent again after waits at random.
+      ;(await world.webhook('app')).isDownFor('10m')
       for (let i = 0; i < 5; i++) await send(world, { to: `u${i}@odd.example` })
       await world.settle()
       await world.close()
