@@ -37,6 +37,7 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
   #upgrading = false
   #closing = false
   #ended = false
+  #hasFailedHandshake = false
   /** Undefined until TLS needs it. */
   #adapter: SmtpConnectionAdapter | undefined
 
@@ -204,6 +205,13 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
     this.#topmost.destroy()
   }
 
+  /** Reports the end of a handshake that was not completed, once. The socket, the TLS socket and their end may each report it. */
+  #handshakeFailed(why: string): void {
+    if (!this.#upgrading || this.#ended || this.#hasFailedHandshake) return
+    this.#hasFailedHandshake = true
+    this.tlsFailed(why)
+  }
+
   // called by the adapter
 
   upgrading(socket: Socket): void {
@@ -217,12 +225,15 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
   }
 
   socketFailed(error: Error): void {
-    if (this.#upgrading && !this.#ended) this.tlsFailed(maskControls(error.message))
+    // The message of an error of OpenSSL has its source file; the reason is a part of it.
+    const { reason = error.message } = error as Error & { readonly reason?: string }
+    this.#handshakeFailed(maskControls(reason))
     this.destroy()
   }
 
   socketClosed(): void {
     if (this.#ended) return
+    this.#handshakeFailed(this.#closing ? 'closed by the server' : 'lost connection')
     this.#ended = true
     this.#linger?.cancel()
     this.#reader.close()

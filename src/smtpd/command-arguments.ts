@@ -65,21 +65,25 @@ const isNoRecipient = (path: string): boolean => path === '""' || path.startsWit
 
 export interface VerifyArgument {
   readonly address: string
+  /** The path as sent, without brackets. */
+  readonly path: string
   /** The argument as sent, without SMTPUTF8, for replies. */
   readonly text: string
   readonly isUtf8: boolean
 }
 
+export type VerifyText = Pick<VerifyArgument, 'text' | 'isUtf8'>
+
 /** Splits the argument of VRFY. SMTPUTF8 at its end is a parameter (RFC 6531 §3.7.4.2) unless the extension is not offered. */
-export function splitVerify(argument: string, { withUtf8 }: Pick<ParameterRules, 'withUtf8'>): Omit<VerifyArgument, 'address'> {
+export function splitVerify(argument: string, { withUtf8 }: Pick<ParameterRules, 'withUtf8'>): VerifyText {
   const isUtf8 = withUtf8 && /(?:^|\s)SMTPUTF8$/i.test(argument)
   return { text: isUtf8 ? argument.replace(/\s*SMTPUTF8$/i, '') : argument, isUtf8 }
 }
 
-export function parseVerify({ text, isUtf8 }: Omit<VerifyArgument, 'address'>, origin: string): ParsedArgument<VerifyArgument> {
-  const path = splitPath(text)
-  const address = path?.rest === '' ? parseAddress(path.path, origin) : undefined
-  if (address === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: path?.path ?? text }
+export function parseVerify({ text, isUtf8 }: VerifyText, origin: string): ParsedArgument<VerifyArgument> {
+  const { path, rest } = splitPath(text) ?? { path: text, rest: text }
+  const address = rest === '' ? parseAddress(path, origin) : undefined
+  if (address === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: path }
   if (isInternational(address) && !isUtf8) return { refusal: replies.NEEDS_SMTPUTF8 }
-  return { value: { address, text, isUtf8 } }
+  return { value: { address, path, text, isUtf8 } }
 }

@@ -50,7 +50,7 @@ export class CommandStats {
   count(name: CommandName, code: number, excused = false): void {
     this.#errorsBefore = this.#errors
     const counts = this.#counts.get(name)
-    const ok = code < 400 ? 1 : 0
+    const ok = code < 400 && name !== 'unknown' ? 1 : 0
     if (counts === undefined) this.#counts.set(name, [ok, 1])
     else {
       counts[0] += ok
@@ -59,6 +59,18 @@ export class CommandStats {
     if (ok === 0 && !excused) this.#errors++
     // The command after the limit is still free, as in Postfix, which compares before it counts.
     if (JUNK.has(name) && this.#junk++ > this.#settings.smtpd_junk_command_limit) this.#errors++
+  }
+
+  /** Counts an error of the client that is no command. */
+  countError(): void {
+    this.#errorsBefore = this.#errors
+    this.#errors++
+  }
+
+  /** Changes the last success of a command into a failure, when its result is known after its reply. */
+  failed(name: CommandName): void {
+    const counts = this.#counts.get(name)
+    if (counts !== undefined) counts[0]--
   }
 
   /** Resets the error counts, as after an accepted message. */

@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   QUIT: { name: 'quit', run: () => ({ reply: replies.BYE, next: 'quit' }), beforeTls: true },
 }
 
-const verbOf = (line: string): string => (/^\s*(\S*)/.exec(line)?.[1] ?? '').toUpperCase()
+export const verbOf = (line: string): string => (/^\s*(\S*)/.exec(line)?.[1] ?? '').toUpperCase()
 
 export const argumentOf = (line: string): string => line.trim().replace(/^\S+\s*/, '')
 
@@ -81,7 +81,6 @@ export function commandOf(line: string): Command | undefined {
 
 export function unknownCommand(line: string): Response {
   const verb = verbOf(line)
-  if (verb === '') return { reply: replies.BAD_SYNTAX }
   const foreign = FOREIGN_COMMANDS.has(verb) || /^[^A-Z]/.test(verb) || /^[!-9;-~]+:/.test(line.trimStart())
   return foreign ? { reply: replies.NOT_SMTP, next: 'close' } : { reply: replies.NOT_RECOGNIZED }
 }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { SMTPServer } from 'smtp-server'
 import type { Config } from '../config/options.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
-import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
 import type { Chunk } from './chunk-sequence.ts'
@@ -19,6 +19,9 @@ import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
 import { Session, type SessionContext, type ListenerRules, type Login } from './session.ts'
 import type { CommandLine } from './line-reader.ts'
+
+/** Code with which content that was not received to its end is counted. No reply is sent. */
+const LOST = 421
 
 /** Time limit of a TLS handshake. It is short, because no user types during a handshake. */
 const HANDSHAKE_TIMEOUT: Duration = 10 * SECOND
@@ -77,7 +80,6 @@ export class Connection extends ClientSocket {
   /** True while the client waits for a reply. */
   #working = false
   #draining = false
-  #lastLine = 'CONNECT'
 
   constructor(server: SMTPServer, socket: Socket, { context, rules, id, address }: ConnectionOptions) {
     super(server, socket, { clock: context.clock, id, address })
@@ -146,9 +148,8 @@ export class Connection extends ClientSocket {
     if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare <LF>')
     if (line.tooLong) return this.#tooLong()
     if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
-    this.#lastLine = line.text
     if (this.#hasPipelined && this.#session.mustWait(line.text)) {
-      return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+      return this.#disconnectWith(this.#session.outOfStep(line.text), 'improper command pipelining')
     }
     const answer = this.#session.command(line.text)
     if (answer === 'auth-exchange') return this.#whileWorking(this.#authenticate(line.text))
@@ -198,6 +199,7 @@ export class Connection extends ClientSocket {
   }
 
   protected tlsFailed(why: string): void {
+    this.#session.stats.failed('starttls')
     this.#reportFailure(`SSL_accept error: ${why}`)
   }
 
@@ -205,7 +207,10 @@ export class Connection extends ClientSocket {
     this.#deadline.cancel()
     this.#announce()
     const { client, stats } = this.#session
-    if (lost) this.#reportFailure(`lost connection after ${this.#lastCommand}`)
+    const { stage } = this.#session
+    // A client that leaves after the reply to its message has not lost anything (Postfix smtpd).
+    if (lost && stage !== 'END-OF-MESSAGE') this.#reportFailure(`lost connection after ${this.#where}`)
+    if (this.#isReading) stats.count(stage === 'BDAT' ? 'bdat' : 'data', LOST)
     this.#abandonContent()
     this.#session.peer.leave()
     this.#context.sessions.events.emit({ kind: 'disconnected', client, commands: stats.commands })
@@ -217,10 +222,16 @@ export class Connection extends ClientSocket {
     return this.#context.settings.smtpd_forbid_unauth_pipelining && this.hasMore
   }
 
-  /** Name of the last command, for the log. */
-  get #lastCommand(): string {
-    const [name = ''] = this.#lastLine.trim().split(/\s/, 1)
-    return maskControls(name).slice(0, 32).toUpperCase()
+  /** True while content is read whose end was not received. */
+  get #isReading(): boolean {
+    return this.#chunk !== null || (this.#receiver !== null && this.#session.stage === 'DATA')
+  }
+
+  /** The last step of the client, with the octets of the content that it has sent, for the log. */
+  get #where(): string {
+    const { stage } = this.#session
+    const hasContent = this.#receiver !== null && (stage === 'DATA' || stage === 'BDAT')
+    return hasContent ? `${stage} (${this.#receiver?.octets} bytes)` : stage
   }
 
   /** True when mail from this client is refused if it contains a bare LF. */
@@ -266,7 +277,8 @@ export class Connection extends ClientSocket {
   #act({ reply, keywords, next }: Response): undefined {
     if (!this.isOpen) return
     // Content received while the reply was delayed was also sent without waiting for the reply.
-    if (next === 'content' && this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    if (next === 'content' && this.#hasPipelined)
+      return this.#disconnectWith(this.#session.outOfStep('DATA'), 'improper command pipelining')
     if (next === 'greet') return this.#greetAgain(reply)
     this.sendReply(reply, keywords)
     this.#deadline.restart()
@@ -404,7 +416,7 @@ export class Connection extends ClientSocket {
   }
 
   #disconnectWith(reply: SmtpReply, why: string): undefined {
-    this.#reportFailure(`${why} after ${this.#lastCommand}`)
+    this.#reportFailure(`${why} after ${this.#where}`)
     this.sendReply(reply)
     this.close()
   }

@@ -33,9 +33,12 @@ const ORCPT_LIMIT = 500
 // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd]/
 
-/** Decodes xtext, `+41` → `A` (RFC 3461 §4). Returns undefined when the text is malformed or contains unprintable characters. */
+/**
+ * Decodes xtext, `+41` → `A` (RFC 3461 §4). Returns undefined when the text is malformed or contains unprintable characters. An
+ * equals sign that is not encoded stands for itself, as in Postfix: VERP and BATV addresses have one.
+ */
 export function decodeXtext(text: string): string | undefined {
-  if (/\+(?![0-9A-F]{2})|=/.test(text)) return undefined
+  if (/\+(?![0-9A-F]{2})/.test(text)) return undefined
   // An escape stands for one octet, so a character of several octets has several escapes.
   const octets = text.split(/(\+[0-9A-F]{2})/).map((part) => (part.startsWith('+') ? Buffer.from(part.slice(1), 'hex') : Buffer.from(part)))
   const decoded = Buffer.concat(octets).toString('utf8')
@@ -114,7 +117,7 @@ function parseNotify(text: string): Notify | undefined {
   const wanted = text.toLowerCase().split(',')
   if (wanted.length === 1 && wanted[0] === 'never') return 'never'
   const kinds = (['success', 'failure', 'delay'] as const).filter((kind) => wanted.includes(kind))
-  return wanted.length === kinds.length ? kinds : undefined
+  return wanted.every((word) => (kinds as readonly string[]).includes(word)) ? kinds : undefined
 }
 
 /** Extensions that a session offers. */

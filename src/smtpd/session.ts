@@ -10,7 +10,7 @@ import type { Acceptance, SmtpClient, Submission } from '../queue/intake/accepto
 import type { ClientName, UpstreamMessage } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
-import { argumentOf, commandOf, unknownCommand, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
+import { argumentOf, commandOf, unknownCommand, verbOf, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
 import { neutered, parseXclient, parseXforward, type ClientOverride, type ForwardedAttributes } from './client-attributes.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
 import type { HourlyLimits, HourlyLimitSettings } from './hourly-limits.ts'
@@ -64,6 +64,8 @@ export interface Login {
 }
 
 const HELO_LIMIT = 255
+/** Maximum number of characters of a foreign command in the log. */
+const SHOWN_LIMIT = 100
 /** Number of failed logins after which the session ends. */
 const LOGIN_LIMIT = 3
 
@@ -76,6 +78,7 @@ export class Session implements CommandHandler {
   #extended = false
   #transaction: Transaction | null = null
   readonly #chunks = new ChunkSequence()
+  #stage = 'CONNECT'
   #encryption: SmtpClient['tls']
   #login: Login | undefined
   #failedLogins = 0
@@ -93,15 +96,31 @@ export class Session implements CommandHandler {
     return this.peer.client
   }
 
-  /** True when the client must wait for the reply to this line before it sends anything else (RFC 2920 §3.1). */
+  /** The last command of the client, CONNECT before the first one, UNKNOWN, or END-OF-MESSAGE, for the log (Postfix smtpd). */
+  get stage(): string {
+    return this.#stage
+  }
+
+  /**
+   * True when the client must wait for the reply to this line before it sends anything else (RFC 2920 §3.1). A line without a
+   * known command is refused in any case.
+   */
   mustWait(line: string): boolean {
-    return !this.#extended || commandOf(line)?.endsGroup === true
+    const command = commandOf(line)
+    return command !== undefined && (!this.#extended || command.endsGroup === true)
+  }
+
+  /** Counts a command after which the client has sent more input although it must wait. Returns the reply. */
+  outOfStep(line: string): SmtpReply {
+    const command = this.#begin(line)
+    return this.#note(command, { reply: replies.NOT_SYNCHRONIZED }).reply
   }
 
   /** Runs a command line and counts its reply. */
   command(line: string): Answer {
-    const command = commandOf(line)
-    const answer = command === undefined ? unknownCommand(line) : this.#run(command, argumentOf(line))
+    const command = this.#begin(line)
+    if (verbOf(line) === '') return this.#noCommand()
+    const answer = command === undefined ? this.#unknown(line) : this.#run(command, argumentOf(line))
     if (answer === 'auth-exchange' || 'chunk' in answer) return answer
     return answer instanceof Promise ? answer.then((late) => this.#note(command, late)) : this.#note(command, answer)
   }
@@ -156,6 +175,7 @@ export class Session implements CommandHandler {
     const reply = acceptance.kind === 'queued' ? replies.queuedAs(acceptance.queueId, isChunked ? octets : undefined) : acceptance.reply
     if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId, isLogged: acceptance.isLogged })
     this.stats.count(isChunked ? 'bdat' : 'data', reply.code)
+    this.#stage = 'END-OF-MESSAGE'
     if (acceptance.kind === 'queued') this.stats.reset()
     this.#endTransaction()
     return { reply }
@@ -309,8 +329,8 @@ export class Session implements CommandHandler {
     if (tooMany !== undefined) return { reply: tooMany }
     const parsed = parseVerify(split, settings.myorigin)
     if ('refusal' in parsed) return this.#notParsed('VRFY', parsed)
-    const { address } = parsed.value
-    if (!this.#mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(text), { recipient: address })
+    const { address, path } = parsed.value
+    if (!this.#mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(path), { recipient: address })
     return { reply: replies.notVerified(text) }
   }
 
@@ -361,6 +381,27 @@ export class Session implements CommandHandler {
     this.#extended = isExtended
     this.#login = login === undefined ? undefined : { name: login, method: 'XCLIENT' }
     this.#endTransaction()
+  }
+
+  #begin(line: string): Command | undefined {
+    const command = commandOf(line)
+    // Postfix neither counts nor names an empty line.
+    if (verbOf(line) !== '') this.#stage = command?.name.toUpperCase() ?? 'UNKNOWN'
+    return command
+  }
+
+  #unknown(line: string): Response {
+    const answer = unknownCommand(line)
+    if (answer.reply === replies.NOT_SMTP) {
+      const what = `non-SMTP command: ${maskControls(line).slice(0, SHOWN_LIMIT)}`
+      this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
+    }
+    return answer
+  }
+
+  #noCommand(): Response {
+    this.stats.countError()
+    return { reply: replies.BAD_SYNTAX }
   }
 
   #run(command: Command, argument: string): Answer {

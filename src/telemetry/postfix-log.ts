@@ -29,8 +29,8 @@ const line = (program: string, text: string): readonly LogLine[] => [{ program, 
 
 const aboutClient = ({ name, address }: ClientName): string => `${name}[${address}]`
 
-/** Formats counts of commands: `5`, or `3/5` when two of five failed. */
-const countOf = ([ok, all]: readonly [number, number]): string => (ok === all ? String(all) : `${ok}/${all}`)
+/** Formats counts of commands: `5`, or `3/5` when two of five failed. None is `0/0`. */
+const countOf = ([ok, all]: readonly [number, number]): string => (ok === all && all > 0 ? String(all) : `${ok}/${all}`)
 
 function disconnected({ client, commands }: Of<'disconnected'>): readonly LogLine[] {
   let [ok, all] = [0, 0]
@@ -65,6 +65,12 @@ function clientFailure({ client, what }: Of<'client-failure'>): readonly LogLine
   if (what.startsWith('SASL ')) return line('smtpd', `warning: ${aboutClient(client)}: ${what}`)
   const illegal = /^Illegal address syntax (in \w+ command: .*)$/s.exec(what)?.[1]
   if (illegal !== undefined) return line('smtpd', `warning: Illegal address syntax from ${aboutClient(client)} ${illegal}`)
+  const [, failure = '', detail = ''] =
+    /^(SSL_accept error|non-SMTP command|improper command pipelining after \S+)(: .*)$/s.exec(what) ?? []
+  if (detail !== '') {
+    const severity = failure === 'non-SMTP command' ? 'warning: ' : ''
+    return line('smtpd', `${severity}${failure} from ${aboutClient(client)}${detail}`)
+  }
   // A text that begins with a reply code means that the connection was rejected with this reply.
   const rejected = /^[45]\d\d /.test(what)
   return line(

@@ -106,6 +106,21 @@ export function deliveries({ received }: System, n: number, submitted: string): 
     .toSorted()
 }
 
+/** Sends each piece after the reply to the one before, from an own address, and closes the connection. */
+export async function playCut({ port }: System, pieces: readonly string[], from: string): Promise<void> {
+  const client = await Client.open(port, from)
+  await client.reply()
+  for (const piece of pieces) {
+    client.send(piece)
+    if (piece.endsWith('\n') && !/^BDAT 9|^Subject: x\r\n$/.test(piece)) await client.reply()
+  }
+  client.close()
+}
+
+/** Log lines of the server about a client. */
+export const sessionLines = (system: System, client: string): readonly string[] =>
+  system.log().flatMap((line) => (line.startsWith('smtpd: ') && line.includes(`[${client}]`) ? normalize(line) : []))
+
 const LOG_NOISE =
   /^(?:smtpd: (?:connect|disconnect|lost)|postfix-script|master:|postlog|scache|anvil|qmgr: ID: from=<[^>]*>, size=\d+, nrcpt=\d+ \(queue active\)$)/
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
 import { reasonToSkip } from '../support/required.ts'
 import { KNOWN, levelled, type Kind, type KnownDifference } from './known-differences.ts'
-import { deliveries, facts, playBurst, playDialogue, settled, submit, submitLocally } from './observe.ts'
-import { BURSTS, DIALOGUES, MAILS, SENDMAILS } from './situations.ts'
+import { deliveries, facts, playBurst, playCut, playDialogue, sessionLines, settled, submit, submitLocally } from './observe.ts'
+import { BURSTS, CUTS, DIALOGUES, MAILS, SENDMAILS } from './situations.ts'
 import { startPair, type Pair, type System } from './systems.ts'
 
 /** Situations of one kind that are played at once. */
@@ -49,6 +49,20 @@ describe.skipIf(reason !== null)(`deferd and Postfix${reason === null ? '' : ` (
     await inParallel(BURSTS, WIDTH, async (one) => {
       different.push(...compared(one.id, 'replies', await both((system) => playBurst(system, one))))
     })
+    expect(different).toEqual([])
+  }, 60_000)
+
+  test('log sessions alike that end early', async () => {
+    const clients = CUTS.map((pieces, n) => ({ pieces, client: `127.0.2.${n + 1}`, id: `cut: ${pieces.at(-1)}` }))
+    await inParallel(
+      clients,
+      WIDTH,
+      async ({ pieces, client }) => void (await both((system) => playCut(system, pieces, client).then(() => []))),
+    )
+    await settled([pair.deferd, pair.postfix], 500)
+    const different = clients.flatMap(({ id, client }) =>
+      compared(id, 'log', [sessionLines(pair.deferd, client), sessionLines(pair.postfix, client)]),
+    )
     expect(different).toEqual([])
   }, 60_000)
 

@@ -25,6 +25,21 @@ test('an original recipient with raw UTF-8 is passed on in its 7-bit form', () =
   expect(passedOn('ORCPT=utf-8;bär@old.example')).toBe(String.raw`ORCPT=utf-8;b\x{E4}r@old.example`)
 })
 
+test.each([
+  ['NOTIFY=FAILURE,DELAY,FAILURE', { notify: ['failure', 'delay'] }],
+  ['ORCPT=rfc822;prvs=1=bob@old.example', { orcpt: 'rfc822;prvs=1=bob@old.example' }],
+])('%s is accepted, as Postfix accepts it', (parameters, value) => {
+  expect(parseRecipientParameters(parameters)).toEqual({ value })
+})
+
+test('an equals sign in ORCPT is passed on in its encoded form (RFC 3461 §4)', () => {
+  expect(passedOn('ORCPT=rfc822;prvs=1@old.example')).toBe('ORCPT=rfc822;prvs+3D1@old.example')
+})
+
+test.each(['NOTIFY=NEVER,NEVER', 'NOTIFY=FAILURE,', 'NOTIFY=never,delay'])('%s is refused', (parameters) => {
+  expect(passedOn(parameters)).toBe('refused')
+})
+
 test.each(['ORCPT=rfc822;a+C3', 'ORCPT=rfc822;a+0D+0Ab', String.raw`ORCPT=utf-8;a\x{0D}b`])('%s is refused', (parameters) => {
   expect(passedOn(parameters)).toBe('refused')
 })
