@@ -7,7 +7,7 @@ import type { Duration } from '../system/clock.ts'
 import type { RuleText } from './remote/rule-keys.ts'
 import { readRule } from './remote/rule-reader.ts'
 import type { DnsFault, Rule, Zone } from './remote/rule.ts'
-import { requireDomain, requireKnownOptions, requireRecipient, requireReply } from './argument-checks.ts'
+import { requireDomain, requireKnownOptions, requireObject, requireRecipient, requireReply } from './argument-checks.ts'
 import { toDuration, toText, type Time } from './time.ts'
 
 /** The functions of the remote network that a domain uses. */
@@ -21,6 +21,7 @@ export interface RemoteDomainDeps {
 
 /** Reads a rule written in code. Throws a ConfigError with all mistakes. */
 export function ruleFrom(name: string, written: RuleText): Rule {
+  requireObject(name, written)
   const read = readRule(name, written)
   if ('rule' in read) return read.rule
   throw new ConfigError(read.mistakes.map(({ key, text }) => ({ where: key === null ? name : `${name}.${key}`, text })))
@@ -39,6 +40,9 @@ export class RemoteDomain {
   /** @internal Use `world.destination`. */
   constructor(domain: string, remote: RemoteDomainDeps) {
     requireDomain('destination', domain)
+    const [, host, port] = /^([^[\]:]+):(\d+)$/.exec(domain) ?? []
+    if (port !== undefined)
+      throw new TypeError(`destination expects a domain without a port, got "${domain}"; write destination("${host}")`)
     this.domain = domain.toLowerCase()
     this.#remote = remote
   }
@@ -80,14 +84,14 @@ export class RemoteDomain {
 
   /** Rejects RCPT for an address, or for all, with a permanent failure. */
   rejects(recipient = '*', reply = '550 5.1.1 no such user'): this {
-    requireRecipient('rejects', recipient)
+    requireRecipient('rejects', recipient, this.domain)
     requireReply('rejects', reply, ['5'])
     return this.#add('rejects', { at: 'rcpt', recipient, reply })
   }
 
   /** Rejects RCPT for an address, or for all, with a temporary failure: for a time from now, or until `recovers`. */
   defers(recipient = '*', reply = '451 4.3.0 try again later', options: { readonly for?: Time } = {}): this {
-    requireRecipient('defers', recipient)
+    requireRecipient('defers', recipient, this.domain)
     requireReply('defers', reply, ['4'])
     requireKnownOptions('defers', options, ['for'])
     const { for: time } = options
@@ -120,7 +124,7 @@ export class RemoteDomain {
 
   /** Replies 452 4.2.2 to RCPT for an address: for a time from now, or until `recovers`. */
   mailboxIsFull(recipient: string, options: { readonly for?: Time } = {}): this {
-    requireRecipient('mailboxIsFull', recipient)
+    requireRecipient('mailboxIsFull', recipient, this.domain)
     requireKnownOptions('mailboxIsFull', options, ['for'])
     const { for: time } = options
     return this.#add('mailbox is full', {
@@ -167,6 +171,8 @@ export class RemoteDomain {
   }
 
   #add(verb: string, rule: RuleText): this {
+    const missing = verb === 'fails' ? undefined : Object.entries(rule).find(([, value]) => value === undefined)
+    if (missing !== undefined) throw new TypeError(`${this.domain} ${verb}: expected a value for ${missing[0]}, got undefined`)
     this.#remote.addRule(ruleFrom(`${this.domain} ${verb}`, { ...rule, domain: this.domain }))
     return this
   }

@@ -1,4 +1,5 @@
 /** Times in the test kit: text as in a configuration (`'5m'`, `'2d'`), or a number of seconds. */
+import { shown } from './argument-checks.ts'
 import { parseDuration } from '../system/duration.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
@@ -8,8 +9,7 @@ export type Time = string | number
 /** Converts to milliseconds. Throws a TypeError for a text that is not a time. */
 export function toDuration(time: Time): Duration {
   const duration = parseDuration(String(time))
-  if (duration === undefined)
-    throw new TypeError(`expected a time such as "5m" or "2d", or a number of seconds, got ${JSON.stringify(time)}`)
+  if (duration === undefined) throw new TypeError(`expected a time such as "5m" or "2d", or a number of seconds, got ${shown(time)}`)
   return duration
 }
 

@@ -23,7 +23,16 @@ import type { LiveDestination } from '../store/destination-status.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { Events } from '../telemetry/events.ts'
-import { requireDomain, requireKnownOptions, requireOperation, requireStore } from './argument-checks.ts'
+import {
+  requireDomain,
+  requireEventTypes,
+  requireKnownOptions,
+  requireObject,
+  requireOperation,
+  requireSeed,
+  requireStore,
+  requireZone,
+} from './argument-checks.ts'
 import { RemoteDomain, ruleFrom } from './remote-domain.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
@@ -61,6 +70,9 @@ export const createWorld = (options: WorldOptions = {}): Promise<World> => creat
 export async function createObservedWorld(options: WorldOptions, between: Interceptors): Promise<World> {
   requireKnownOptions('createWorld', options, WORLD_OPTIONS)
   requireStore(options.store ?? 'memory')
+  requireSeed(options.seed ?? 1)
+  requireObject('config', options.config ?? {})
+  if (options.zone !== undefined) requireZone(options.zone)
   const { config, written } = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
   const dkimKeys = loadDkimKeys(config)
@@ -267,12 +279,16 @@ export class World implements AsyncDisposable {
 
   /** Returns the events that programs get so far, in their order: what a webhook or the admin API would tell. */
   async events(filter: Partial<EventFilter> = {}): Promise<readonly WorldEvent[]> {
+    requireKnownOptions('events', filter, Object.keys(ANY_EVENT))
+    requireEventTypes('events', filter.types)
     return publishedEvents(this.#lives.queue.reader, { ...ANY_EVENT, ...filter })
   }
 
   /** Adds a receiver of webhooks, which gets the events from now on. Rejects with a TypeError when the name is in use. */
   async webhook(name: string, options: WebhookOptions = {}): Promise<Webhook> {
+    this.#requireOpen()
     requireKnownOptions('webhook', options, ['types', 'destinations', 'senders', 'batch', 'format', 'handler'])
+    requireEventTypes('webhook', options.types)
     const webhook = new Webhook(this.clock, BEGINNING, options)
     if (!(await this.#driven(this.#lives.subscribe(name, webhook.settings)))) throw new TypeError(`there is a webhook ${name} already`)
     this.#webhooks.set(name, webhook)
@@ -284,6 +300,7 @@ export class World implements AsyncDisposable {
    * Returns how many.
    */
   async replay(name: string, kind: 'waiting' | 'parked' = 'waiting'): Promise<number> {
+    this.#requireOpen()
     const count = await this.#driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
     if (count === null) throw new TypeError(`there is no webhook ${name}`)
     return count
@@ -317,18 +334,21 @@ export class World implements AsyncDisposable {
 
   /** Suspends deliveries to a destination. */
   async suspend(destination: string): Promise<void> {
+    this.#requireOpen()
     requireDomain('suspend', destination)
     await this.#driven(this.#lives.relay.schedulerControl.suspend(destination, { by: 'operator', until: null, reason: null }))
   }
 
   /** Resumes deliveries to a suspended destination. */
   async resume(destination: string): Promise<void> {
+    this.#requireOpen()
     requireDomain('resume', destination)
     await this.#driven(this.#lives.relay.schedulerControl.resume(destination, 'operator'))
   }
 
   /** Stops the relay and starts it again on the same queue. */
   async restart(): Promise<void> {
+    this.#requireOpen()
     await this.#driven(this.#lives.stop())
     await this.#lives.renew()
     await this.#driven(this.#lives.start())
@@ -339,6 +359,7 @@ export class World implements AsyncDisposable {
    * on the queue as the kill left it. Rejects for an SQLite queue in memory.
    */
   async crash(options: { readonly downFor?: Time } = {}): Promise<void> {
+    this.#requireOpen()
     requireKnownOptions('crash', options, ['downFor'])
     this.kill(options.downFor ?? 0)
     await this.#driver.catchUp()

@@ -108,9 +108,7 @@ const ORDER: readonly Row[] = [
   {
     id: 'an HTTP request',
     bytes: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
-    ...NOT_SYNCHRONIZED,
-    sync: 16,
-    patient: NOT_SMTP,
+    ...NOT_SMTP,
   },
   { id: 'a line of another protocol', bytes: 'Host: x\r\n', ...NOT_SMTP },
   {

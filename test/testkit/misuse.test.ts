@@ -32,6 +32,18 @@ describe('remote domains', () => {
     ['success as throttling', () => domain().throttles('1/1m', { reply: '250 ok' }), 'throttles expects a 4xx or 5xx reply'],
     ['an unknown option', () => domain().defers('*', undefined, untyped({ four: '1h' })), 'defers has no option "four"; did you mean for?'],
     ['an address as domain', () => world.destination('ann@slow.example'), 'write destination("slow.example")'],
+    [
+      'a recipient of another domain',
+      () => domain().rejects('bob@fast.example'),
+      `write destination("fast.example").rejects("bob@fast.example")`,
+    ],
+    ['a local part as recipient', () => domain().defers('bob'), `write defers("bob@slow.example")`],
+    ['options as reply', () => domain().defers('*', untyped({ for: '2h' })), 'defers expects a reply such as "450 text", got {"for":"2h"}'],
+    ['no delay', () => domain().greylists(untyped(undefined)), 'expected a value for greylist, got undefined'],
+    ['no number', () => domain().failsFirst(untyped(undefined)), 'expected a value for first, got undefined'],
+    ['no rule', () => world.rule(untyped(undefined)), 'rule expects an object, got undefined'],
+    ['no name', () => world.destination(untyped(undefined)), 'destination expects a domain such as "example.net", got undefined'],
+    ['a port', () => world.destination('slow.example:25'), 'write destination("slow.example")'],
     ['no domain', () => world.destination(''), 'destination expects a domain such as "example.net", got ""'],
   ])('%s', (_, misuse, message) => {
     expect(misuse).toThrow(message)
@@ -42,6 +54,10 @@ describe('remote domains', () => {
 describe('worlds', () => {
   test.each<[string, object, string]>([
     ['an unknown option', { sed: 7 }, 'createWorld has no option "sed"; did you mean seed?'],
+    ['a seed in a text', { seed: '7' }, 'seed expects a whole number, got "7"'],
+    ['a seed that is no number', { seed: NaN }, 'seed expects a whole number, got NaN'],
+    ['the name of a zone', { zone: 'Europe/Berlin' }, 'zone expects a function'],
+    ['a configuration in a text', { config: 'x' }, 'config expects an object, got "x"'],
     ['an unknown store', { store: 'sqllite' }, `store expects 'memory', 'sqlite' or { directory: '/path' }, got "sqllite"`],
     ['a store without a folder', { store: {} }, 'store expects'],
     ['a mistyped folder', { store: { directory: '/tmp', dir: 1 } }, 'store has no option "dir"'],
@@ -51,6 +67,11 @@ describe('worlds', () => {
     await expect(world.operate(untyped('hodl'))).rejects.toThrow('there is no operation "hodl"; did you mean hold?')
     await expect(world.operate('hold', untyped('3mNhxG4Vz2zW4'))).rejects.toThrow('expects a list of queue ids')
     await expect(world.crash(untyped({ downfor: '1m' }))).rejects.toThrow('did you mean downFor?')
+    await expect(world.advance(NaN)).rejects.toThrow('or a number of seconds, got NaN')
+    await expect(createWorld(untyped(5))).rejects.toThrow('createWorld expects an object, got 5')
+    await expect(world.events({ types: ['recipient.boucned'] })).rejects.toThrow('did you mean recipient.bounced?')
+    await expect(world.webhook('app', { types: ['bounced'] })).rejects.toThrow('there is no type of event "bounced"')
+    await expect(world.events(untyped({ type: 'recipient.*' }))).rejects.toThrow('did you mean types?')
     await expect(world.suspend('ann@slow.example')).rejects.toThrow('suspend expects a domain')
   })
 })
@@ -73,5 +94,8 @@ test('a closed world takes no mail and does not advance', async () => {
   await expect(closed.advance('1h')).rejects.toThrow('the world is closed')
   await expect(closed.settle()).rejects.toThrow('the world is closed')
   await expect(closed.operate('hold')).rejects.toThrow('the world is closed')
+  await expect(closed.restart()).rejects.toThrow('the world is closed')
+  await expect(closed.crash()).rejects.toThrow('the world is closed')
+  await expect(closed.suspend('slow.example')).rejects.toThrow('the world is closed')
   await expect(createTransport({ host: '127.0.0.1', port }).verify()).rejects.toThrow('ECONNREFUSED')
 })
