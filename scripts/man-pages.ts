@@ -64,8 +64,8 @@ export function manPages(program: CommandNode, version: string): ReadonlyMap<str
     '.SH NOTES',
     verbatim(program.notes),
     '.SH EXIT STATUS',
-    'As in sysexits(3): 64 wrong usage, 65 no such message or destination, 69 no such queue or a port in use, 75 try again later,',
-    '77 not permitted, 78 configuration, 70 a bug.',
+    'As in sysexits(3): 64 wrong usage, 65 no such message or destination, 69 no such queue or a port in use,',
+    '74 the output cannot be written, 75 try again later, 77 not permitted, 78 configuration, 70 a bug.',
     '',
   ].join('\n')
   const pages = program.commands.map((node): [string, string] => [`${node.path.join('-')}.1`, pageOf(node, version)])

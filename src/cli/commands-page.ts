@@ -14,7 +14,7 @@ daemon runs, and are recorded in \`deferd audit\`. On a terminal, stderr shows t
 messages. Control characters in text from the network are masked or escaped.
 
 Exit codes follow sysexits(3): 64 wrong usage (also an empty argument), 65 no such message or destination, 69 no such queue or a port in use,
-75 try again later (another process owns the queue), 77 not permitted, 78 configuration, 70 a bug.
+74 the output cannot be written, 75 try again later (another process owns the queue), 77 not permitted, 78 configuration, 70 a bug.
 
 ## Under Postfix’s names
 

@@ -10,7 +10,7 @@ import { maskControls } from '../mail/smtp-reply.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import { queueAccess } from './queue-client/queue-access.ts'
-import { BrokenPipe } from './shell/exit.ts'
+import { BrokenPipe, OutputFailed } from './shell/exit.ts'
 import type { Output, Shell } from './shell/shell.ts'
 
 class StreamOutput implements Output {
@@ -31,7 +31,12 @@ class StreamOutput implements Output {
     return new Promise((resolve, reject) => {
       this.#stream.write(data, (error) => {
         if (error === null || error === undefined) resolve()
-        else reject(errorCode(error) === 'EPIPE' ? new BrokenPipe('the reader of the output has closed', { cause: error }) : error)
+        else
+          reject(
+            errorCode(error) === 'EPIPE'
+              ? new BrokenPipe('the reader of the output has closed', { cause: error })
+              : new OutputFailed(error),
+          )
       })
     })
   }

@@ -120,6 +120,9 @@ const lines = (text: string, prefix = ''): string =>
     .map((line) => `${prefix}${maskControls(line)}\n`)
     .join('')
 
+/** Writes a report to standard error. When that cannot be written, the exit code alone tells of the failure. */
+const tell = (shell: Shell, text: string): Promise<void> => shell.stderr.write(text).catch(() => undefined)
+
 /** Reports an error and returns the exit code. */
 export async function failure(shell: Shell, error: unknown): Promise<number> {
   // Requested help exits with 0. Every other error of the parser is a usage error, whose text is already written.
@@ -127,14 +130,14 @@ export async function failure(shell: Shell, error: unknown): Promise<number> {
   // The reader of the output, such as head(1), has closed the pipe.
   if (error instanceof BrokenPipe) return 0
   if (hasExitCode(error)) {
-    await shell.stderr.write(lines(error.message, 'deferd: '))
+    await tell(shell, lines(error.message, 'deferd: '))
     return error.exitCode
   }
   if (error instanceof Error && 'code' in error && /^SQLITE_(CORRUPT|NOTADB)/.test(String(error.code))) {
-    await shell.stderr.write(lines(`the queue is damaged (${error.message}): stop the daemon and run deferd check --repair`, 'deferd: '))
+    await tell(shell, lines(`the queue is damaged (${error.message}): stop the daemon and run deferd check --repair`, 'deferd: '))
     return EX.data
   }
-  await shell.stderr.write(lines(error instanceof Error ? (error.stack ?? error.message) : String(error), 'deferd: '))
+  await tell(shell, lines(error instanceof Error ? (error.stack ?? error.message) : String(error), 'deferd: '))
   return EX.software
 }
 
@@ -164,7 +167,7 @@ async function runProgram(shell: Shell, argv: readonly string[]): Promise<number
     await program.parseAsync(argv, { from: 'user' })
     return said.code
   } catch (error) {
-    if (said.err !== '') await shell.stderr.write(lines(said.err))
+    if (said.err !== '') await tell(shell, lines(said.err))
     if (error instanceof CommanderError) await shell.stdout.write(said.out)
     return failure(shell, error)
   }

@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -134,6 +134,35 @@ test('called under the names of Postfix’s commands, it is those commands', asy
 })
 
 const openQueue = () => openStore(env['DEFERD_QUEUE_DIRECTORY'] ?? '', { threads: false, create: true })
+
+test('an output that cannot be written is told in a sentence: 74', () => {
+  const full = openSync('/dev/full', 'w')
+  const run = (argv: readonly string[], stdio: ('ignore' | 'pipe' | number)[]) =>
+    spawnSync(process.execPath, [DEFERD, ...argv], { env, cwd: folder, encoding: 'utf8', stdio })
+  expect(run(['config'], ['ignore', full, 'pipe'])).toMatchObject({
+    status: 74,
+    stderr: 'deferd: cannot write the output: ENOSPC: no space left on device, write\n',
+  })
+  expect(run(['queue', 'nonsense'], ['ignore', 'pipe', full]).status).toBe(64)
+  closeSync(full)
+})
+
+test('a relay whose output cannot be written runs on, with a warning, and ends with 0 at SIGTERM', async () => {
+  const full = openSync('/dev/full', 'w')
+  const argv = [DEFERD, 'start', '-o', `smtpd_listen=127.0.0.1:${await freePort()}`]
+  const child = spawn(process.execPath, argv, { env, cwd: folder, stdio: ['ignore', full, 'pipe'] })
+  closeSync(full)
+  children.push(child)
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const log: string[] = []
+  for await (const line of createInterface({ input: child.stderr as NodeJS.ReadableStream })) {
+    log.push(line)
+    if (line.includes('cannot write the output')) child.kill('SIGTERM')
+  }
+  expect(await ended).toBe(0)
+  expect(log).toContain('deferd: warning: cannot write the output: ENOSPC: no space left on device, write')
+  expect(log.at(-1)).toContain(': stopped')
+})
 
 test('| head ends a long listing without an error', async () => {
   const { store, close } = await openQueue()

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander'
 import { configFlags, configOf, subcommand } from '../shell/config-options.ts'
-import { BrokenPipe } from '../shell/exit.ts'
+import { BrokenPipe, OutputFailed } from '../shell/exit.ts'
 import type { Config } from '../../config/options.ts'
 import type { Described, RunningDaemon, Shell } from '../shell/shell.ts'
 
@@ -55,13 +55,14 @@ async function guide(shell: Shell, daemon: RunningDaemon, config: Config, flags:
   daemon.firstAccepted.then((queueId) => shell.stdout.write(nextLines(queueId, shell.program, flags))).catch(() => undefined)
 }
 
-/** Prints the addresses and the guide. The relay runs on when the reader of its output has closed the pipe. */
+/** Prints the addresses and the guide. The relay runs on when the reader of its output has closed the pipe, and when the output cannot be written. */
 async function describe(shell: Shell, daemon: RunningDaemon, config: Config, flags: string): Promise<void> {
   try {
     await shell.stdout.write(addressLines(daemon.described()))
     await guide(shell, daemon, config, flags)
   } catch (error) {
-    if (!(error instanceof BrokenPipe)) throw error
+    if (error instanceof OutputFailed) await shell.stderr.write(`deferd: warning: ${error.message}\n`)
+    else if (!(error instanceof BrokenPipe)) throw error
   }
 }
 
