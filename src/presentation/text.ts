@@ -58,7 +58,6 @@ export const plural = (count: number, noun: string): string => `${grouped(count)
 /** Converts to seconds since 1970 with a fraction, the unit of times in deferd's JSON. */
 export const epochSeconds = (at: Instant): number => at / 1000
 
-const LF = 0x0a
 const DEL = 0x7f
 /** Maximum number of bytes of a UTF-8 character. */
 const LONGEST_CHARACTER = 4
@@ -68,22 +67,21 @@ export const jsonLine = (value: unknown): string => `${escapeControls(JSON.strin
 
 /** Encodes several JSON lines into one buffer. */
 export function jsonLines(values: readonly unknown[]): Uint8Array {
-  const lines = values.map((value) => JSON.stringify(value))
-  return plainLines(lines) ?? new TextEncoder().encode(lines.map((line) => `${escapeControls(line)}\n`).join(''))
+  const lines = values.map((value) => `${JSON.stringify(value)}\n`)
+  const plain = asciiBytes(lines)
+  return plain === undefined || plain.includes(DEL) ? new TextEncoder().encode(values.map(jsonLine).join('')) : plain
 }
 
-/** Encodes lines that are ASCII without DEL. Undefined when a line has other characters. */
-function plainLines(lines: readonly string[]): Uint8Array | undefined {
-  // The extra bytes let `write` return a number larger than the line's length when a line is not ASCII.
-  const bytes = Buffer.allocUnsafeSlow(lines.reduce((sum, line) => sum + line.length + 1, LONGEST_CHARACTER))
+/** Encodes ASCII texts into one buffer of its own. Undefined when a text has other characters. */
+export function asciiBytes(texts: readonly string[]): Uint8Array | undefined {
+  // The extra bytes let `write` return a number larger than the text's length when a text is not ASCII.
+  const bytes = Buffer.allocUnsafeSlow(texts.reduce((sum, text) => sum + text.length, LONGEST_CHARACTER))
   let end = 0
-  for (const line of lines) {
-    if (bytes.write(line, end) !== line.length) return undefined
-    end += line.length
-    bytes[end++] = LF
+  for (const text of texts) {
+    if (bytes.write(text, end) !== text.length) return undefined
+    end += text.length
   }
-  const plain = bytes.subarray(0, end)
-  return plain.includes(DEL) ? undefined : plain
+  return bytes.subarray(0, end)
 }
 
 /** Limits a text to a width. A shortened text ends with an ellipsis. */

@@ -18,7 +18,7 @@ export interface ListOrder {
 }
 
 export async function* pages(reader: QueueReader, order: ListOrder): AsyncGenerator<readonly ListedMessage[]> {
-  const isWhole = (order.limit ?? Infinity) === Infinity && conditionsIn(order.filter).length === 0
+  const isWhole = order.through === undefined && (order.limit ?? Infinity) === Infinity && conditionsIn(order.filter).length === 0
   const read = isWhole ? rangesOf(reader, order) : pagesInTurn(reader, order)
   for await (const page of read) if (page.length > 0) yield page
 }
@@ -47,7 +47,7 @@ async function* pagesInTurn(
  */
 async function* rangesOf(
   reader: QueueReader,
-  { filter, after: from = 0, through: end = Infinity, size = PAGE }: ListOrder,
+  { filter, after: from = 0, size = PAGE }: ListOrder,
 ): AsyncGenerator<readonly ListedMessage[]> {
   const list = async (after: MessageId, through: MessageId): Promise<readonly ListedMessage[]> => {
     const page = await reader.list(filter, { after, through, limit: size + 1 })
@@ -56,9 +56,9 @@ async function* rangesOf(
   }
   let last = from
   const next = async (): Promise<{ readonly page: Promise<readonly ListedMessage[]> } | null> => {
-    const through = last < end ? await reader.sliceEnd(last, size) : null
-    if (through === null || last >= end) return null
-    const page = begun(list(last, Math.min(through, end)))
+    const through = await reader.sliceEnd(last, size)
+    if (through === null) return null
+    const page = begun(list(last, through))
     last = through
     return { page }
   }

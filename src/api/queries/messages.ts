@@ -1,5 +1,6 @@
 /** Queries for messages: pages, whole listings, counts, one message, and its content. */
 import { messageJson } from '../../presentation/message-json.ts'
+import { listingLines } from '../../presentation/message-lines.ts'
 import type { DestinationRecords } from '../../presentation/recipient-status.ts'
 import { submissionJson } from '../../presentation/maildrop-json.ts'
 import { epochSeconds, jsonLines } from '../../presentation/text.ts'
@@ -119,7 +120,10 @@ export async function* messageLines(
   const records = await recordsOf(view)
   for await (const page of pages(view.reader, { filter, limit: left, size: STREAM_PAGE })) {
     if (signal.aborted) return
-    yield jsonLines(page.map((listed) => messageJson(seen(listed, visible), records)))
+    yield listingLines(
+      page.map((listed) => seen(listed, visible)),
+      records,
+    )
   }
 }
 

@@ -3,10 +3,9 @@ import type { Instant } from '../../system/clock.ts'
 import type { MessageId } from '../../mail/message.ts'
 import type { ListedMessage, QueueFilter, QueueReader } from '../../store/queue-reader.ts'
 import { listRow, type ListForm } from '../render/list-row.ts'
-import { messageJson } from '../../presentation/message-json.ts'
+import { listingLines } from '../../presentation/message-lines.ts'
 import { pages } from '../../queue/list-pages.ts'
 import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
-import { jsonLines } from '../../presentation/text.ts'
 
 export interface ListingOrder {
   readonly filter: QueueFilter
@@ -42,6 +41,6 @@ export function formatPage(
   records: DestinationRecords,
   { form, now }: Pick<ListingOrder, 'form' | 'now'>,
 ): Uint8Array {
-  if (form.kind === 'json') return jsonLines(page.map((listed) => messageJson(listed, records)))
+  if (form.kind === 'json') return listingLines(page, records)
   return new TextEncoder().encode(page.map((listed) => `${listRow(listed, { now, records, form })}\n`).join(''))
 }

@@ -1,12 +1,12 @@
 /**
- * Formats a long listing with several worker threads, each of which formats the next slice of the queue. The workers are at most
- * a few slices ahead of the output, so memory does not grow with the queue.
+ * Formats a long listing in several threads, the calling one among them, each of which formats slices of the queue in turn. The workers are
+ * at most a few slices ahead of the output, so memory does not grow with the queue.
  */
 import { availableParallelism } from 'node:os'
 import type { MessageId } from '../../mail/message.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { WorkerClient, threadFile } from '../../system/worker-rpc.ts'
-import type { IdRange, ListingOrder, Share } from './listing-shares.ts'
+import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
 import type { ListingPlace } from './listing-worker.ts'
 
 /** Number of messages per slice: some milliseconds of work, and two megabytes of text. */
@@ -17,29 +17,38 @@ const NURSERY = 32
 
 export async function* listingInThreads(reader: QueueReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
   const place: ListingPlace = { directory, order, over: new Int32Array(new SharedArrayBuffer(4)) }
-  const threads = Array.from({ length: Math.min(MOST_THREADS, availableParallelism()) }, () => listingThread(place))
+  const workers = Array.from({ length: Math.min(MOST_THREADS, availableParallelism()) - 1 }, () => listingThread(place))
   try {
-    const asked: Promise<readonly Share[]>[] = []
+    const begun: AsyncIterable<Share>[] = []
     let turn = 0
     for await (const range of slices(reader)) {
-      const thread = threads[turn++ % threads.length]
-      if (thread !== undefined) asked.push(thread.ask(range))
-      if (asked.length > 2 * threads.length) yield* freed((await asked.shift()) ?? [])
+      const worker = workers[turn++ % (workers.length + 1)]
+      // The slice of the calling thread is formatted when it is printed.
+      begun.push(worker === undefined ? sharesOf(reader, order, range) : sharesBy(worker, range))
+      if (begun.length > 2 * workers.length) yield* freed(begun.shift())
     }
-    for (const shares of asked) yield* freed(await shares)
+    for (const shares of begun) yield* freed(shares)
   } finally {
     // Cancels slices that were requested but not read.
     Atomics.store(place.over, 0, 1)
-    await Promise.all(threads.map((thread) => thread.end()))
+    await Promise.all(workers.map((worker) => worker.end()))
   }
 }
 
 const listingThread = (workerData: ListingPlace): WorkerClient<IdRange, readonly Share[]> =>
   new WorkerClient(threadFile(import.meta.url, 'listing-worker'), { workerData, resourceLimits: { maxYoungGenerationSizeMb: NURSERY } })
 
+/** Asks at once, not when the first share is taken. */
+function sharesBy(worker: WorkerClient<IdRange, readonly Share[]>, range: IdRange): AsyncIterable<Share> {
+  const asked = worker.ask(range)
+  return (async function* () {
+    yield* await asked
+  })()
+}
+
 /** Frees the memory of printed shares. The garbage collector would free it much later. */
-function* freed(shares: readonly Share[]): Generator<Share> {
-  for (const share of shares) {
+async function* freed(shares: AsyncIterable<Share> | undefined): AsyncGenerator<Share> {
+  for await (const share of shares ?? []) {
     yield share
     ;(share.lines.buffer as ArrayBuffer).transfer(0)
   }

@@ -14,7 +14,7 @@ import {
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
-import { toListedMessage, toListedRecipient } from '../listed-rows.ts'
+import { toListedMessage, toListedRecipient } from './listed-rows.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import { shardsAt } from './provider-rows.ts'

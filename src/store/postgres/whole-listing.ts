@@ -3,7 +3,7 @@
  * them ambiguous.
  */
 import { messageOf, type Placement, type RecipientState } from '../../mail/message.ts'
-import { toListedRecipient } from '../listed-rows.ts'
+import { toListedRecipient } from './listed-rows.ts'
 import type { ListedRecipient } from '../queue-reader.ts'
 import type { Statements } from './session/database-connection.ts'
 import { listedWhole, wholeRecipients, type IdRange, type ListedForm } from './reader-queries.ts'

@@ -5,7 +5,7 @@
  */
 import type { Statement } from 'better-sqlite3'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import { messageOf, type DestinationName, type MessageId, type RecipientId } from '../../mail/message.ts'
+import { messageOf, type DestinationName, type MessageId, type Placement, type RecipientId } from '../../mail/message.ts'
 import {
   exactDestination,
   type ListedMessage,
@@ -15,10 +15,9 @@ import {
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
-import { toListedMessage, toListedRecipient, type ListedRecipientColumns } from '../listed-rows.ts'
 import type { Database } from './file/database.ts'
+import { isForcedToExpire, placementOf, toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './rows.ts'
 import * as sql from './reader-queries.ts'
-import type { ListedRow } from './rows.ts'
 
 /** Maximum number of ids that one statement covers. A statement takes some milliseconds. */
 const SLICE = 16_000
@@ -65,9 +64,9 @@ export class Listing {
     this.#last = db.prepare<[], number | null>(sql.lastMessage).pluck()
     this.#next = db.prepare<[MessageId], number | null>(sql.nextMessage).pluck()
     this.#previous = db.prepare<[MessageId], number | null>(sql.previousMessage).pluck()
-    this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientColumns>(sql.liveBetween)
-    this.#liveOf = db.prepare<{ messages: string }, ListedRecipientColumns>(sql.liveOf)
-    this.#firstLive = db.prepare<{ message: MessageId; most: number }, ListedRecipientColumns>(sql.firstLiveOf)
+    this.#live = db.prepare<{ first: MessageId; last: MessageId }, ListedRecipientRow>(sql.liveBetween).raw()
+    this.#liveOf = db.prepare<{ messages: string }, ListedRecipientRow>(sql.liveOf).raw()
+    this.#firstLive = db.prepare<{ message: MessageId; most: number }, ListedRecipientRow>(sql.firstLiveOf).raw()
     this.#liveCounts = db.prepare<{ messages: string }, LiveCount>(sql.liveCountsOf)
     this.#closed = db.prepare<[], DestinationName>(sql.closedDestinations).pluck()
     this.#recipientsAt = db.prepare<object, RecipientId>(sql.recipientsAt).pluck()
@@ -108,7 +107,7 @@ export class Listing {
       const wanted = limit - found.length
       const { rows, listed } = this.#page(statement.all({ ...where, candidates: JSON.stringify(candidates), limit: wanted }), page)
       for (const one of listed) if (isIn(one, filter)) found.push(one)
-      const last = rows.length === wanted ? rows.at(-1)?.id : recipients.length < size ? undefined : candidates.at(-1)
+      const last = rows.length === wanted ? rows.at(-1)?.[0] : recipients.length < size ? undefined : candidates.at(-1)
       return last === undefined ? null : newestFirst ? { ...ids, through: last - 1 } : { ...ids, after: last }
     }
     let rest: Ids | null = { after, through }
@@ -136,7 +135,7 @@ export class Listing {
       const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), page))()
       for (const one of listed) if (isIn(one, filter)) found.push(one)
       if (isUnsliced && rows.length < wanted.limit) break
-      from = rows.length === wanted.limit ? (rows.at(-1)?.id ?? through) : through
+      from = rows.length === wanted.limit ? (rows.at(-1)?.[0] ?? through) : through
     }
     return found
   }
@@ -156,7 +155,7 @@ export class Listing {
       const wanted = { ...where, after: from, through: previous, limit: limit - found.length }
       const { rows, listed } = this.#db.transaction(() => this.#page(statement.all(wanted), page))()
       for (const one of listed) if (isIn(one, filter)) found.push(one)
-      to = rows.length === wanted.limit ? (rows.at(-1)?.id ?? 0) - 1 : from
+      to = rows.length === wanted.limit ? (rows.at(-1)?.[0] ?? 0) - 1 : from
     }
     return found
   }
@@ -196,8 +195,9 @@ export class Listing {
     return listed.filter((one) => one.message.createdAt === id.createdAt && isIn(one, filter))
   }
 
+  /** A statement of messages, whose rows are arrays. */
   #statementFor(text: string): Statement<object[], ListedRow> {
-    return this.#prepared<ListedRow>(text)
+    return this.#prepared<ListedRow>(text).raw()
   }
 
   #prepared<Row>(text: string): Statement<object[], Row> {
@@ -224,15 +224,16 @@ export class Listing {
     const listed: ListedMessage[] = []
     let next = 0
     for (const row of rows) {
+      const id = row[0]
       const recipients: ListedRecipient[] = []
-      for (let one = live[next]; one !== undefined && messageOf(one.id) <= row.id; one = live[++next]) {
-        if (messageOf(one.id) === row.id) recipients.push(toListedRecipient(one))
+      for (let one = live[next]; one !== undefined && messageOf(one[0]) <= id; one = live[++next]) {
+        if (messageOf(one[0]) === id) recipients.push(toListedRecipient(one))
       }
       if (recipients.length === 0) continue
       listed.push({
-        message: toListedMessage(row.id, row),
-        queue: queueOf(row, recipients, closed),
-        forcedExpire: row.forced_expire === 1,
+        message: toListedMessage(row),
+        queue: queueOf(placementOf(row), recipients, closed),
+        forcedExpire: isForcedToExpire(row),
         recipients,
         recipientCount: recipients.length,
       })
@@ -242,19 +243,21 @@ export class Listing {
 
   /** The messages among the rows that have live recipients, each with at most `most` of them. */
   #shortened(rows: readonly ListedRow[], most: number): ListedMessage[] {
-    const messages = JSON.stringify(rows.map(({ id }) => id))
+    const messages = JSON.stringify(rows.map(([id]) => id))
     const counts = new Map(this.#liveCounts.all({ messages }).map((one) => [one.id, one]))
     return rows.flatMap((row) => {
-      const count = counts.get(row.id)
+      const message = row[0]
+      const count = counts.get(message)
       if (count === undefined) return []
       const { recipients, isActive, isDeferred } = count
-      const queue = row.placement !== 'queued' ? row.placement : isActive === 1 ? 'active' : isDeferred === 1 ? 'deferred' : 'incoming'
+      const placement = placementOf(row)
+      const queue = placement !== 'queued' ? placement : isActive === 1 ? 'active' : isDeferred === 1 ? 'deferred' : 'incoming'
       return [
         {
-          message: toListedMessage(row.id, row),
+          message: toListedMessage(row),
           queue,
-          forcedExpire: row.forced_expire === 1,
-          recipients: this.#firstLive.all({ message: row.id, most }).map(toListedRecipient),
+          forcedExpire: isForcedToExpire(row),
+          recipients: this.#firstLive.all({ message, most }).map(toListedRecipient),
           recipientCount: recipients,
         },
       ]
@@ -265,10 +268,10 @@ export class Listing {
    * Live recipients of the rows, ordered by id. Reads one range of ids for a page of neighbouring messages, and one range per
    * message when the filter skips many messages.
    */
-  #liveRecipientsOf(rows: readonly ListedRow[]): readonly ListedRecipientColumns[] {
-    const [first, last] = [rows[0]?.id ?? 0, rows.at(-1)?.id ?? 0]
+  #liveRecipientsOf(rows: readonly ListedRow[]): readonly ListedRecipientRow[] {
+    const [first, last] = [rows[0]?.[0] ?? 0, rows.at(-1)?.[0] ?? 0]
     if (last - first < 4 * rows.length) return this.#live.all({ first, last })
-    return this.#liveOf.all({ messages: JSON.stringify(rows.map(({ id }) => id)) })
+    return this.#liveOf.all({ messages: JSON.stringify(rows.map(([id]) => id)) })
   }
 }
 
@@ -279,7 +282,7 @@ const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null
 const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue === null || listed.queue === queue
 
 /** The queue of a message; the same definition as QUEUE_NAME in reader-queries.ts. */
-function queueOf({ placement }: ListedRow, live: readonly ListedRecipient[], closed: ReadonlySet<DestinationName>): ListedMessage['queue'] {
+function queueOf(placement: Placement, live: readonly ListedRecipient[], closed: ReadonlySet<DestinationName>): ListedMessage['queue'] {
   if (placement !== 'queued') return placement
   if (live.some(({ state }) => state === 'leased')) return 'active'
   const isDeferred = ({ attempts, destination }: ListedRecipient) => attempts > 0 || closed.has(destination)

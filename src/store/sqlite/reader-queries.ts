@@ -7,6 +7,7 @@ import type { QueueName } from '../../mail/message.ts'
 import { likePattern, likeText } from '../../patterns/filter-pattern.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { messageIdOf, recipientRange } from './queries.ts'
+import { OF_MESSAGE, OF_RECIPIENT } from './rows.ts'
 
 const THEIRS = `recipient.id ${recipientRange('message.id')}`
 
@@ -32,13 +33,11 @@ export const lastMessage = 'select max(id) from message'
 export const nextMessage = 'select min(id) from message where id > ?'
 export const previousMessage = 'select max(id) from message where id <= ?'
 
-/** Highest id among the next `:size` messages after `:after`; null when there are none. */
 export const lastId = 'select coalesce(max(id), 0) from message'
-export const sliceOfMessages = 'select max(id) from (select id from message where id > :after order by id limit :size)'
-
-/** Columns that a listing reads of a message and of a recipient. */
-const OF_MESSAGE = 'id, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire'
-const OF_RECIPIENT = 'id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last'
+/** Highest id among the next `:size` messages after `:after`; null when there are none. Reads the messages before it once. */
+export const sliceOfMessages = `
+  select coalesce((select id from message where id > :after order by id limit 1 offset :size - 1),
+    (select max(id) from message where id > :after))`
 
 /** Parameter values of a statement. */
 type Bound = Readonly<Record<string, string | number>>
@@ -254,7 +253,7 @@ export const liveBetween = `
 
 /** Live recipients of messages, in the order in which the messages are given. */
 export const liveOf = `
-  select ${OF_RECIPIENT.replace('id', 'recipient.id')} from json_each(:messages) cross join recipient on recipient.id ${recipientRange('value')}
+  select ${OF_RECIPIENT} from json_each(:messages) cross join recipient on recipient.id ${recipientRange('value')}
   where settled_at is null`
 
 /** Live recipients of a message, at most `:most`. */

@@ -4,8 +4,9 @@
  */
 import type { Instant } from '../../system/clock.ts'
 import type { Ret } from '../../mail/envelope.ts'
-import type { NoticeDue, LeasedRecipient, Message, Placement, Recipient, RecipientState } from '../../mail/message.ts'
+import type { NoticeDue, LeasedRecipient, Message, MessageSummary, Placement, Recipient, RecipientState } from '../../mail/message.ts'
 import type { QueuedFailure } from '../cause-groups.ts'
+import type { ListedRecipient } from '../queue-reader.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import { lenient, readableStatus, toDelays, toNotify, toStatus, Undecodable, UNREADABLE } from '../stored-values.ts'
 import { isSoundMessage, isSoundRecipient } from './file/checksums.ts'
@@ -36,11 +37,39 @@ export interface MessageRow {
   readonly is_sound: 0 | 1
 }
 
-/** Columns of a message in a listing. */
-export type ListedRow = Pick<
-  MessageRow,
-  'id' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
->
+/**
+ * Columns of a message in a listing; the placement is null for `queued`. A listing reads millions of rows: arrays take less time than objects,
+ * null less than a text, and V8 is fastest with objects of one shape, which have all members.
+ */
+export const OF_MESSAGE = `id, created_at, arrived_at, sender, size, content_id, message_id, nullif(placement, 'queued'), forced_expire`
+
+export type ListedRow = readonly [
+  id: number,
+  created_at: number,
+  arrived_at: number,
+  sender: string,
+  size: number,
+  content_id: number,
+  message_id: string | null,
+  placement: Placement | null,
+  forced_expire: number,
+]
+
+/** Columns of a recipient in a listing; the state is null for `waiting`. */
+export const OF_RECIPIENT = `recipient.id, nullif(state, 'waiting'), destination, address, orcpt, due_at, expires_at, steps, attempts, last`
+
+export type ListedRecipientRow = readonly [
+  id: number,
+  state: RecipientState | null,
+  destination: string,
+  address: string,
+  orcpt: string | null,
+  due_at: number,
+  expires_at: number,
+  steps: number,
+  attempts: number,
+  last: string | null,
+]
 
 /** Columns of a message that settlements and the history need. */
 export type DepartingRow = Omit<MessageRow, 'prepended_headers' | 'deleted_at' | 'why' | 'warn_at' | 'envelope_crc' | 'is_sound'>
@@ -225,4 +254,31 @@ export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): Q
   ...row,
   last: readableStatus(last),
   first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
+})
+
+export const toListedMessage = (row: ListedRow): MessageSummary => ({
+  id: row[0],
+  createdAt: row[1],
+  arrivedAt: row[2],
+  sender: row[3],
+  size: row[4],
+  contentId: row[5],
+  messageId: row[6] ?? undefined,
+})
+
+export const placementOf = (row: ListedRow): Placement => row[7] ?? 'queued'
+
+export const isForcedToExpire = (row: ListedRow): boolean => row[8] === 1
+
+export const toListedRecipient = (row: ListedRecipientRow): ListedRecipient => ({
+  id: row[0],
+  address: row[3],
+  destination: row[2],
+  state: row[1] ?? 'waiting',
+  orcpt: row[4] ?? undefined,
+  dueAt: row[5],
+  expiresAt: row[6],
+  steps: row[7],
+  attempts: row[8],
+  last: readableStatus(row[9]),
 })

@@ -1,10 +1,10 @@
 /**
- * Rows of listings, with the columns that they have in both databases, and their conversion. Every object has all members, because V8 is
+ * Rows of listings and their conversion. Every object has all members, because V8 is
  * fastest with objects of one shape and a listing reads millions of rows.
  */
-import type { MessageId, MessageSummary, Recipient } from '../mail/message.ts'
-import type { ListedRecipient } from './queue-reader.ts'
-import { readableStatus } from './stored-values.ts'
+import type { MessageId, MessageSummary, Recipient } from '../../mail/message.ts'
+import type { ListedRecipient } from '../queue-reader.ts'
+import { readableStatus } from '../stored-values.ts'
 
 export interface ListedMessageColumns {
   readonly created_at: number
