@@ -5,6 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { canonicalAddress } from '../config/values/networks.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
+import type { UpstreamMessage } from '../telemetry/events.ts'
 import type { Parsed } from './esmtp-parameters.ts'
 import { UNKNOWN } from './peer-name.ts'
 import { badParameter } from './replies.ts'
@@ -32,6 +33,11 @@ export interface ForwardedAttributes {
   readonly id?: string
   /** True for mail that began at that server (`SOURCE=LOCAL`). */
   readonly isLocal?: boolean
+}
+
+/** The message as that server describes it, for the log. */
+export function upstreamOf({ name = UNKNOWN, address = UNKNOWN, describesClient = false, id = '' }: ForwardedAttributes): UpstreamMessage {
+  return { client: describesClient ? { name, address } : undefined, queueId: id === '' ? undefined : id }
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }

@@ -17,7 +17,8 @@ import type { Networks } from '../config/values/networks.ts'
 import { UNKNOWN } from './peer-name.ts'
 import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
-import { Session, type SessionContext, type ListenerRules, type Login } from './session.ts'
+import type { ListenerRules, Login } from './client-identity.ts'
+import { Session, type SessionContext } from './session.ts'
 import type { CommandLine } from './line-reader.ts'
 
 /** Code with which content that was not received to its end is counted. No reply is sent. */

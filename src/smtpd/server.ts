@@ -22,7 +22,7 @@ import { Networks } from '../config/values/networks.ts'
 import { peerName } from './peer-name.ts'
 import { SmtpServerAdapter, type SmtpServerAdapterDeps } from './smtp-server-adapter.ts'
 import { RelayPolicy } from './relay-policy.ts'
-import { Users } from './users.ts'
+import { Users } from '../access/users.ts'
 
 export interface SmtpdDeps {
   readonly config: Config

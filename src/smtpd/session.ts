@@ -3,21 +3,21 @@
  * after it. It has no socket: the connection sends the replies and takes the actions.
  */
 import type { Config } from '../config/options.ts'
-import type { EhloKeyword, ListenerBlock } from '../config/values/values.ts'
+import type { EhloKeyword } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
-import type { ClientName, UpstreamMessage } from '../telemetry/events.ts'
+import type { ClientName } from '../telemetry/events.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, verbOf, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
-import { neutered, parseXclient, parseXforward, type ClientOverride, type ForwardedAttributes } from './client-attributes.ts'
+import { parseXclient, parseXforward, upstreamOf, type ForwardedAttributes } from './client-attributes.ts'
+import { ClientIdentity, type ListenerRules, type Login } from './client-identity.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
 import type { HourlyLimits, HourlyLimitSettings } from './hourly-limits.ts'
 import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
-import { UNKNOWN } from './peer-name.ts'
-import { Peer, type PeerRules } from './peer.ts'
+import type { Peer, PeerRules } from './peer.ts'
 import { refusalOf, type RecipientRules, type SessionFacts } from './recipient-admission.ts'
 import * as replies from './replies.ts'
 import { Transaction } from './transaction.ts'
@@ -37,9 +37,6 @@ export type SessionSettings = CommandStatsSettings &
     | 'smtpd_recipient_overshoot_limit'
   >
 
-/** Rules for the clients of one listener. */
-export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
-
 /** Settings and parts that all sessions of a server share. */
 export interface SessionContext extends PeerRules, RecipientRules {
   readonly settings: SessionSettings
@@ -57,38 +54,24 @@ export interface SessionContext extends PeerRules, RecipientRules {
  */
 export type FlushDomain = (domain: string, who: string) => boolean
 
-/** The user object that smtp-server stores for an authenticated client. */
-export interface Login {
-  readonly name: string
-  readonly method: string
-}
-
-const HELO_LIMIT = 255
 /** Maximum number of characters of a foreign command in the log. */
 const SHOWN_LIMIT = 100
-/** Number of failed logins after which the session ends. */
-const LOGIN_LIMIT = 3
 
 export class Session implements CommandHandler {
   readonly stats: CommandStats
   readonly peer: Peer
   readonly #context: SessionContext
-  readonly #rules: ListenerRules
-  #helo = ''
-  #extended = false
+  readonly #identity: ClientIdentity
   #transaction: Transaction | null = null
   readonly #chunks = new ChunkSequence()
   #stage = 'CONNECT'
-  #encryption: SmtpClient['tls']
-  #login: Login | undefined
-  #failedLogins = 0
   /** Description of the next message by XFORWARD. */
   #forwarded: ForwardedAttributes | undefined
 
   constructor(context: SessionContext, client: ClientName, rules: ListenerRules) {
     this.#context = context
-    this.#rules = rules
-    this.peer = new Peer(context, client)
+    this.#identity = new ClientIdentity(context, client, rules)
+    this.peer = this.#identity.peer
     this.stats = new CommandStats(context.settings)
   }
 
@@ -107,7 +90,7 @@ export class Session implements CommandHandler {
    */
   mustWait(line: string): boolean {
     const command = commandOf(line)
-    return command !== undefined && (!this.#extended || command.endsGroup === true)
+    return command !== undefined && (!this.#identity.isExtended || command.endsGroup === true)
   }
 
   /** Counts a command after which the client has sent more input although it must wait. Returns the reply. */
@@ -132,9 +115,7 @@ export class Session implements CommandHandler {
 
   /** Called after the TLS handshake. Discards all state from before it (RFC 3207 §4.2). */
   secured(encryption: SmtpClient['tls']): void {
-    this.#encryption = encryption
-    this.#helo = ''
-    this.#extended = false
+    this.#identity.secured(encryption)
     this.#endTransaction()
   }
 
@@ -144,14 +125,13 @@ export class Session implements CommandHandler {
   }
 
   /**
-   * Ends an AUTH exchange. `login` is set when it succeeded. After LOGIN_LIMIT failures, returns the reply with which to
+   * Ends an AUTH exchange. `login` is set when it succeeded. After too many failures, returns the reply with which to
    * disconnect.
    */
   authenticated(login: Login | false | undefined): SmtpReply | undefined {
     this.stats.count('auth', login ? 235 : 535)
-    if (login) this.#login = login
-    else if (++this.#failedLogins >= LOGIN_LIMIT)
-      return replies.disconnect('4.7.0', this.#context.settings.myhostname, 'Error: too many errors')
+    if (login) this.#identity.loggedIn(login)
+    else if (this.#identity.loginFailed()) return replies.disconnect('4.7.0', this.#context.settings.myhostname, 'Error: too many errors')
     return undefined
   }
 
@@ -159,11 +139,13 @@ export class Session implements CommandHandler {
   submission(): Submission {
     if (this.#transaction === null) throw new Error('content without a mail transaction')
     const { envelope, declaredSize, handling } = this.#transaction
-    const { name: saslUsername, method: saslMethod } = this.#login ?? {}
-    const session = { helo: this.#helo, protocol: this.#protocol, tls: this.#encryption, saslUsername, saslMethod }
-    const local = this.#forwarded?.isLocal ?? this.#isLocal
-    const own = this.#forwarded?.isLocal ?? this.#mayRelay
-    return { envelope, declaredSize, handling, client: { ...this.client, ...session, local, own, upstream: this.#upstream } }
+    const { helo, encryption: tls, login } = this.#identity
+    const session = { helo, protocol: this.#protocol, tls, saslUsername: login?.name, saslMethod: login?.method }
+    const local = this.#forwarded?.isLocal ?? this.#identity.isLocal
+    const own = this.#forwarded?.isLocal ?? this.#identity.mayRelay
+    // Members of the client that XFORWARD describes are not mixed with those of the session.
+    const upstream = this.#forwarded === undefined ? undefined : upstreamOf(this.#forwarded)
+    return { envelope, declaredSize, handling, client: { ...this.client, ...session, local, own, upstream } }
   }
 
   /** Returns the reply to the end of the content. */
@@ -196,54 +178,21 @@ export class Session implements CommandHandler {
     return { reply }
   }
 
-  /** Protocol name for `with` in the Received field and for the log (RFC 3848). */
   get #protocol(): string {
-    if (!this.#extended) return 'SMTP'
-    const name = this.#transaction?.isInternational === true ? 'UTF8SMTP' : 'ESMTP'
-    return name + (this.#encryption === undefined ? '' : 'S') + (this.#login === undefined ? '' : 'A')
-  }
-
-  /** True for a client that may relay: in mynetworks, or authenticated. */
-  get #mayRelay(): boolean {
-    return this.peer.isTrusted || this.#isAuthenticated
-  }
-
-  /** The login that counts for permissions. */
-  get #user(): Login | undefined {
-    return this.#isAuthenticated ? this.#login : undefined
-  }
-
-  /** True for a client that has logged in. A login by XCLIENT counts where clients may log in (Postfix permit_sasl_authenticated). */
-  get #isAuthenticated(): boolean {
-    return this.#login !== undefined && this.#rules.auth !== 'none'
-  }
-
-  /** True for a client whose mail is local (local_header_rewrite_clients). */
-  get #isLocal(): boolean {
-    const clients = this.#context.settings.local_header_rewrite_clients
-    const isAuthenticated = this.#isAuthenticated && clients.includes('permit_sasl_authenticated')
-    return isAuthenticated || (this.peer.isTrusted && clients.includes('permit_mynetworks'))
-  }
-
-  get #offersTls(): boolean {
-    return (this.#rules.tls === 'may' || this.#rules.tls === 'encrypt') && this.#encryption === undefined
-  }
-
-  get #offersAuth(): boolean {
-    return this.#rules.auth !== 'none' && this.#encryption !== undefined && this.#login === undefined
+    return this.#identity.protocol(this.#transaction?.isInternational === true)
   }
 
   greet(name: string, extended: boolean): Response {
     if (name === '') return { reply: replies.reply(501, undefined, `Syntax: ${extended ? 'EHLO' : 'HELO'} hostname`) }
     const { settings } = this.#context
-    this.#helo = neutered(maskControls(name)).slice(0, HELO_LIMIT)
-    this.#extended = extended
+    const { mayStartTls, mayLogIn, login } = this.#identity
+    this.#identity.greeted(name, extended)
     this.#endTransaction()
     const reply = replies.reply(250, undefined, settings.myhostname)
     if (!extended) return { reply }
     const offers = {
-      offersTls: this.#offersTls,
-      offersAuth: this.#offersAuth,
+      offersTls: mayStartTls,
+      offersAuth: mayLogIn && login === undefined,
       offersXclient: this.peer.mayXclient,
       offersXforward: this.peer.mayXforward,
     }
@@ -251,38 +200,35 @@ export class Session implements CommandHandler {
   }
 
   starttls(argument: string): Response {
-    const { tls } = this.#rules
     if (argument !== '') return { reply: replies.syntax('STARTTLS') }
-    if (this.#encryption !== undefined) return { reply: replies.TLS_ACTIVE }
-    if ((tls !== 'may' && tls !== 'encrypt') || this.#discards('starttls')) return { reply: replies.NOT_IMPLEMENTED }
+    if (this.#identity.encryption !== undefined) return { reply: replies.TLS_ACTIVE }
+    if (!this.#identity.mayStartTls || this.#discards('starttls')) return { reply: replies.NOT_IMPLEMENTED }
     const refusal = this.peer.count('handshake')
     return refusal === undefined ? { reply: replies.TLS_READY, next: 'starttls' } : { reply: refusal }
   }
 
   auth(argument: string): Answer {
-    // AUTH is enabled over TLS only, as with Postfix smtpd_tls_auth_only = yes.
-    const isEnabled = this.#rules.auth !== 'none' && this.#encryption !== undefined
-    if (!isEnabled || this.#discards('auth')) return { reply: replies.AUTH_DISABLED }
+    if (!this.#identity.mayLogIn || this.#discards('auth')) return { reply: replies.AUTH_DISABLED }
     if (this.#transaction !== null) return { reply: replies.badSequence('MAIL transaction in progress') }
-    if (this.#login !== undefined) return { reply: replies.badSequence('already authenticated') }
+    if (this.#identity.login !== undefined) return { reply: replies.badSequence('already authenticated') }
     if (!/^\S+(?:\s+\S+)?$/.test(argument)) return { reply: replies.syntax('AUTH mechanism') }
     const refusal = this.peer.count('auth')
     return refusal === undefined ? 'auth-exchange' : { reply: refusal }
   }
 
   mail(argument: string): Answer {
-    if (this.#rules.auth === 'required' && this.#login === undefined) return { reply: replies.NEEDS_AUTH }
+    if (this.#identity.lacksLogin) return { reply: replies.NEEDS_AUTH }
     if (this.#transaction !== null) return { reply: replies.badSequence('nested MAIL command') }
     if (this.#chunks.inProgress) return { reply: replies.badSequence('MAIL after BDAT') }
     const parsed = parseMail(argument, this.#argumentRules)
     if ('refusal' in parsed) return this.#notParsed('MAIL', parsed)
     const { sender, parameters } = parsed.value
     const { message_size_limit: limit } = this.#context.settings
-    if (limit > 0 && parameters.size > limit) return this.#refuseMail(replies.SIZE_EXCEEDED, sender)
-    const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#user?.name, this.#context.settings)
+    if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
+    const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
     const refusal = tooMany ?? this.#context.refusal(parameters.size)
     const begin = (why: SmtpReply | undefined): Response => {
-      if (why !== undefined) return this.#refuseMail(why, sender)
+      if (why !== undefined) return this.#refused('MAIL', why, { sender })
       this.#transaction = new Transaction(sender, parameters, this.#context.nextInstance())
       return { reply: replies.SENDER_OK }
     }
@@ -330,7 +276,7 @@ export class Session implements CommandHandler {
     const parsed = parseVerify(split, settings.myorigin)
     if ('refusal' in parsed) return this.#notParsed('VRFY', parsed)
     const { address, path } = parsed.value
-    if (!this.#mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(path), { recipient: address })
+    if (!this.#identity.mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(path), { recipient: address })
     return { reply: replies.notVerified(text) }
   }
 
@@ -339,7 +285,7 @@ export class Session implements CommandHandler {
     if (!/^\S+$/.test(argument)) return { reply: replies.ETRN_SYNTAX }
     const domain = etrnDomain(argument)
     if (domain === undefined) return { reply: replies.BAD_ETRN_DOMAIN }
-    const client = { inMynetworks: this.peer.isTrusted, isAuthenticated: this.#isAuthenticated }
+    const client = { inMynetworks: this.peer.isTrusted, isAuthenticated: this.#identity.isAuthenticated }
     const refusal = refuseEtrn(domain, client, this.#context.settings)
     if (refusal !== undefined) return this.#refused('ETRN', refusal, {})
     const started = this.#context.flushDomain(domain, `ETRN from ${this.client.name}[${this.client.address}]`)
@@ -352,7 +298,8 @@ export class Session implements CommandHandler {
     if (!this.peer.mayXclient || this.#discards('xclient')) return { reply: replies.NOT_AUTHORIZED }
     const parsed = parseXclient(argument)
     if ('refusal' in parsed) return { reply: parsed.refusal }
-    this.#impersonate(parsed.value)
+    this.#identity.replace(parsed.value)
+    this.#endTransaction()
     return { reply: replies.reply(220, undefined, this.#context.settings.smtpd_banner), next: 'greet' }
   }
 
@@ -364,23 +311,6 @@ export class Session implements CommandHandler {
     if ('refusal' in parsed) return { reply: parsed.refusal }
     this.#forwarded = { ...this.#forwarded, ...parsed.value }
     return { reply: replies.OK }
-  }
-
-  /** The description by XFORWARD, for the log. Members of the client are not mixed with those of the session. */
-  get #upstream(): UpstreamMessage | undefined {
-    if (this.#forwarded === undefined) return undefined
-    const { name = UNKNOWN, address = UNKNOWN, describesClient = false, id = '' } = this.#forwarded
-    return { client: describesClient ? { name, address } : undefined, queueId: id === '' ? undefined : id }
-  }
-
-  /** Begins a session of another client. TLS stays as it is; everything else that the command does not name is as after a connect. */
-  #impersonate({ name, address, helo = '', isExtended = false, login }: ClientOverride): void {
-    const { client } = this
-    this.peer.replace({ name: name ?? client.name, address: address ?? client.address })
-    this.#helo = helo
-    this.#extended = isExtended
-    this.#login = login === undefined ? undefined : { name: login, method: 'XCLIENT' }
-    this.#endTransaction()
   }
 
   #begin(line: string): Command | undefined {
@@ -405,7 +335,7 @@ export class Session implements CommandHandler {
   }
 
   #run(command: Command, argument: string): Answer {
-    const isBarred = this.#rules.tls === 'encrypt' && this.#encryption === undefined && command.beforeTls !== true
+    const isBarred = this.#identity.lacksTls && command.beforeTls !== true
     return isBarred ? { reply: replies.NEEDS_TLS } : command.run(this, argument)
   }
 
@@ -444,8 +374,8 @@ export class Session implements CommandHandler {
 
   get #facts(): SessionFacts {
     const { client, peer } = this
-    const session = { helo: this.#helo, protocol: this.#protocol, encryption: this.#encryption }
-    return { client, isTrusted: peer.isTrusted, login: this.#user, ...session }
+    const { helo, encryption, user: login } = this.#identity
+    return { client, isTrusted: peer.isTrusted, login, helo, protocol: this.#protocol, encryption }
   }
 
   /** Refuses an argument. Logs a path that is no address. */
@@ -457,10 +387,6 @@ export class Session implements CommandHandler {
     return { reply: refusal }
   }
 
-  #refuseMail(reply: SmtpReply, sender: string): Response {
-    return this.#refused('MAIL', reply, { sender })
-  }
-
   #refused(
     stage: string,
     reply: SmtpReply,
@@ -468,7 +394,15 @@ export class Session implements CommandHandler {
   ): Response {
     const { client } = this
     const sent = this.#context.settings.soft_bounce ? replies.softened(reply) : reply
-    this.#context.events.emit({ kind: 'refused', client, stage, reply: sent, ...about, protocol: this.#protocol, helo: this.#helo })
+    this.#context.events.emit({
+      kind: 'refused',
+      client,
+      stage,
+      reply: sent,
+      ...about,
+      protocol: this.#protocol,
+      helo: this.#identity.helo,
+    })
     return { reply }
   }
 

@@ -13,9 +13,9 @@ import type { Certificate } from './listeners.ts'
 import type { OpenConnection } from './open-connections.ts'
 import { ProxyHandshake } from './proxy-handshake.ts'
 import * as replies from './replies.ts'
-import type { ListenerRules, Login } from './session.ts'
+import type { ListenerRules, Login } from './client-identity.ts'
 import { UNKNOWN } from './peer-name.ts'
-import type { Users } from './users.ts'
+import type { Users } from '../access/users.ts'
 
 export interface SmtpServerAdapterDeps {
   /** Returns the current context, which a reload replaces. */

@@ -5,7 +5,7 @@
 import { chown, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
-import { hashPassword, isUserName, parseUsers } from '../../smtpd/users.ts'
+import { hashPassword, isUserName, parseUsers } from '../../access/users.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'

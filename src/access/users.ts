@@ -1,5 +1,5 @@
 /**
- * SMTP users. The file has one line per user, `name $scrypt$ln=15,r=8,p=1$salt$hash`, as `deferd user` writes it. The file is
+ * SMTP AUTH users. The file has one line per user, `name $scrypt$ln=15,r=8,p=1$salt$hash`, as `deferd user` writes it. The file is
  * read at every login, so that changes take effect at once.
  */
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto'
