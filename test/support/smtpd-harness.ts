@@ -33,6 +33,7 @@ export class RecordingIntake {
   readonly taken: Taken[] = []
   readonly staged = new Map<number, Uint8Array[]>()
   readonly unstaged: number[] = []
+  stageFrom = 5
   unavailable = false
   /** Reply to MAIL while mail is refused. */
   refusing: SmtpReply | undefined

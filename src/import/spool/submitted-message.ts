@@ -79,6 +79,10 @@ class SubmissionIntake implements IntakePort {
     return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
   }
 
+  get stageFrom(): number {
+    return 0
+  }
+
   async stage(...[content, from, chunks]: Parameters<IntakePort['stage']>): Promise<undefined> {
     await this.#kept(() => this.#store.stage(content, from, chunks))
     return undefined

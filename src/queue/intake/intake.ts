@@ -89,6 +89,14 @@ const NO_SPACE: SmtpReply = { code: 452, status: '4.3.1', text: 'Insufficient sy
 /** Reply when the store cannot commit. */
 export const WRITE_ERROR: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: queue file write error' }
 
+/**
+ * Number of chunks that all long contents together gather before they are staged, and their smallest and largest number for one content. Each
+ * commit costs a sync and writes pages of free lists and indexes besides the chunks: 16 chunks in one cost a fifth less than in three.
+ */
+const GATHERED = 128
+const FEWEST = 5
+const MOST = 16
+
 export class Intake {
   readonly #deps: IntakeDeps
   readonly #space: SpaceAccount
@@ -110,6 +118,11 @@ export class Intake {
     const arrivedAt = this.#deps.clock.now()
     const id = this.#deps.store.nextId()
     return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
+  }
+
+  /** Number of complete chunks from which the receiver of a long content stages them, after the first ones. */
+  get stageFrom(): number {
+    return Math.max(FEWEST, Math.min(MOST, Math.floor(GATHERED / this.#space.arriving)))
   }
 
   /**

@@ -26,7 +26,7 @@ export type Acceptance =
   | { readonly kind: 'unknown' }
 
 /** The methods of Intake that the receiver uses. */
-export type IntakePort = Pick<Intake, 'begin' | 'stage' | 'unstage' | 'take'>
+export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'take'>
 
 export interface ReceiverLimits {
   /** Maximum size of the content in bytes; 0 for no limit. */
@@ -85,8 +85,8 @@ export interface MessageReceiverDeps {
 }
 
 /**
- * Number of complete chunks held in memory. A longer content is staged while it is received; a shorter one is committed with its
- * message. While as many chunks are on their way to the store, the next ones are received.
+ * Number of complete chunks of a content that is committed with its message. A longer content is staged while it is received; while some
+ * of its chunks are on their way to the store, the next ones are received.
  */
 const HELD_CHUNKS = 4
 
@@ -181,7 +181,8 @@ export class MessageReceiver {
   #makeRoom(): Promise<void> | undefined {
     // Frees the space of a refused message for other mail although the client is still sending.
     if (this.#refusal !== undefined) return this.#staged > 0 ? this.abandon() : undefined
-    if (this.#chunker.full <= HELD_CHUNKS || this.#isAbandoned) return undefined
+    const { full } = this.#chunker
+    if (full <= HELD_CHUNKS || this.#isAbandoned || (this.#staged > 0 && full < this.#deps.intake.stageFrom)) return undefined
     if (this.#staging !== null) return this.#staging.then(() => this.#makeRoom())
     this.#staging = this.#stage().finally(() => (this.#staging = null))
     return undefined

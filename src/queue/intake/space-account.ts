@@ -50,6 +50,11 @@ export class SpaceAccount {
     return this.available > bytes
   }
 
+  /** Number of messages with a promise. */
+  get arriving(): number {
+    return this.#promised.size
+  }
+
   /** Bytes that are neither used nor promised, as of the last sample. */
   get available(): number {
     return this.#sample.free - this.#stored - this.#promisedInAll

@@ -4,6 +4,7 @@ import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
 import { Relay } from '../../../src/daemon/relay/relay.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { CHUNK_BYTES } from '../../../src/store/chunks.ts'
 import { StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'
 import { seededRandom } from '../../../src/system/random.ts'
 import { Events } from '../../../src/telemetry/events.ts'
@@ -63,6 +64,30 @@ test('a message is acknowledged after its commit, not before', async () => {
   expect(acknowledged).toBe(false)
   commit.resolve()
   expect((await accepted).kind).toBe('queued')
+})
+
+test('long contents gather up to 16 chunks before they are staged, and 128 together', async () => {
+  const { relay } = await relayWith(() => ({}))
+  const { intake } = relay
+  const chunk = [new Uint8Array(CHUNK_BYTES)]
+  const from: number[] = []
+  for (let content = 1; content <= 30; content++) {
+    await intake.stage(content, 0, chunk, CHUNK_BYTES)
+    from.push(intake.stageFrom)
+  }
+  expect(from.filter((_, n) => [0, 7, 8, 19, 24, 25, 29].includes(n))).toEqual([16, 16, 14, 6, 5, 5, 5])
+  for (let content = 1; content <= 30; content++) await intake.unstage(content)
+  expect(intake.stageFrom).toBe(16)
+})
+
+test('a receiver stages what exceeds 256 kB at once, and the following chunks together', async () => {
+  const calls: number[] = []
+  const { relay } = await relayWith((store) => ({
+    stage: (content, from, chunks, keeps) => (calls.push(chunks.length), store.stage(content, from, chunks, keeps)),
+  }))
+  const content = Array.from({ length: 40 }, () => Buffer.alloc(CHUNK_BYTES, `${'x'.repeat(62)}\r\n`))
+  expect(await relay.acceptor.accept({ ...SUBMISSION, content: [...SUBMISSION.content, ...content] })).toMatchObject({ kind: 'queued' })
+  expect(calls).toEqual([5, 16, 16])
 })
 
 test('mail is refused before its content as long as an outcome cannot be committed', async () => {
