@@ -91,7 +91,7 @@ export interface Tried extends Pick<Recipient, 'steps' | 'attempts'> {
 export interface NewMessage {
   readonly message: Message
   readonly recipients: readonly NewRecipient[]
-  /** The content, or its remainder after the staged part, in chunks (see chunks.ts). Must not change after the call. */
+  /** The content, or its remainder after the staged part, in chunks (see chunks.ts). Must not change before the answer. */
   readonly content: readonly Uint8Array[]
   /**
    * True when the caller does not use `content` after the call: the store may then move the buffers to another thread instead of
@@ -314,8 +314,8 @@ export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsP
 
   /**
    * Stores chunks of a long content before its message exists. `from` is the number of chunks stored so far. With `keeps`, the caller
-   * may go on reading the chunks; otherwise it must not use them after the call, because their buffers may be transferred to another
-   * thread. A content that belongs to no message is deleted at the next open.
+   * may go on reading the chunks, and free them after the answer; otherwise it must not use them after the call, because their buffers
+   * may be transferred to another thread. A content that belongs to no message is deleted at the next open.
    */
   stage(content: ContentId, from: number, chunks: readonly Uint8Array[], keeps?: boolean): Promise<void>
   /** Deletes a staged content whose message was abandoned. */

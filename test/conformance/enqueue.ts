@@ -196,8 +196,11 @@ export function comingIn(subject: () => Subject): void {
     const body = store.nextId()
     const expected = Buffer.concat([...parts, Buffer.from('the rest')])
     await store.stage(body, 0, parts.slice(0, 2))
-    await store.stage(body, 2, parts.slice(2))
-    const id = await queue(store, { contentId: body, content: [Buffer.from('the rest')] })
+    await store.stage(body, 2, parts.slice(2), true)
+    const rest = new Uint8Array(Buffer.from('the rest'))
+    const id = await queue(store, { contentId: body, content: [rest] })
+    // The caller frees what it has kept.
+    for (const { buffer } of [...parts.slice(2), rest]) buffer.transfer(0)
     expect(id).not.toBe(body)
     expect((await contentOf(store, body)).equals(expected)).toBe(true)
   })

@@ -125,7 +125,7 @@ export class Relay {
       draw: (key) => random.draw(key),
       noticeDue: (message) => this.#mailerDaemon.noticeDue(message),
       atRest: (message) => {
-        this.#contents.drop(message.contentId)
+        this.#contents.release(message.contentId)
         this.#mailerDaemon.atRest(message.id)
       },
     })

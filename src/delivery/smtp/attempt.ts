@@ -23,7 +23,8 @@ import type { EightBitWarnings } from './eight-bit-warnings.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { HopPolicy } from './hop-policy.ts'
 import { relayName } from './host-session.ts'
-import type { ReadChunk } from './message-content.ts'
+import { isKind } from './mail-transaction.ts'
+import type { CachedContent, ReadChunk } from './message-content.ts'
 import { outgoingMail } from './outgoing-mail.ts'
 import { readyForMail, type Rehearsal } from './rehearsal.ts'
 import { isRelay, lookupFailed, lookupTimedOut, policyUnreadable, unsendable, type RouteFailure } from './route-failures.ts'
@@ -42,7 +43,7 @@ export interface AttemptDeps extends SessionOpenerDeps {
   /** smtp_header_checks; null without. */
   readonly headerChecks: HeaderChecks | null
   readonly readChunk: ReadChunk
-  readonly cachedContent?: ((message: DeliveryRequest['message']) => readonly Uint8Array[] | undefined) | undefined
+  readonly cachedContent?: ((message: DeliveryRequest['message']) => CachedContent | undefined) | undefined
   readonly eightBitWarnings: EightBitWarnings
   /** Ends each session before MAIL, and tries all hosts; absent for deliveries. */
   readonly rehearsal?: Rehearsal | undefined
@@ -249,9 +250,11 @@ export class Attempt {
     const lmtp = this.#route.transport === 'lmtp'
     const { readChunk, holds, cachedContent, signing, generic, headerChecks } = this.#deps
     const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
-    const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cachedContent?.(message) }
+    const cached = cachedContent?.(message)
+    const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
     const mail = { ...outgoingMail({ message, recipients: this.#outcomes.open }, terms), lmtp, lineLimit, holds }
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
+    if (transcript.end.some((reply) => isKind(2, reply))) cached?.sent()
     if (transcript.stale && !this.#options.signal.aborted) return false
     if (transcript.leaseEnded === true) {
       this.#mayNotBegin = true

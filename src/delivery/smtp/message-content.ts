@@ -8,6 +8,13 @@ import { StoreUnavailable } from '../../store/queue-store.ts'
 /** See QueueStore.readChunk. */
 export type ReadChunk = (content: ContentId, index: number) => Promise<Uint8Array | undefined>
 
+/** A content in memory, for one mail transaction. */
+export interface CachedContent {
+  readonly chunks: readonly Uint8Array[]
+  /** Called when the host has acknowledged the content, so that no write refers to a chunk. Not called in any other case. */
+  sent(): void
+}
+
 export type ContentRead =
   | { readonly kind: 'chunk'; readonly bytes: Uint8Array; readonly last: boolean }
   /**

@@ -13,7 +13,7 @@ import { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { EightBitWarnings } from './eight-bit-warnings.ts'
-import type { ReadChunk } from './message-content.ts'
+import type { CachedContent, ReadChunk } from './message-content.ts'
 import { DaneAnchors } from '../dane/dane-anchors.ts'
 import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './client-connection.ts'
@@ -52,7 +52,7 @@ export interface SmtpAgentDeps {
   /** True while this node may begin connections and mail transactions; see Membership.holds. Always true when absent. */
   readonly holds?: (() => boolean) | undefined
   /** Returns the content of a message while it is in memory; see ContentCache. */
-  readonly cachedContent?: ((message: Message) => readonly Uint8Array[] | undefined) | undefined
+  readonly cachedContent?: ((message: Message) => CachedContent | undefined) | undefined
   /** Required when the configuration names key or password files. */
   readonly secrets?: DeliverySecrets | undefined
   /** MTA-STS policies; absent where none are followed. */

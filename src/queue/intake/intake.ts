@@ -91,7 +91,7 @@ export const WRITE_ERROR: SmtpReply = { code: 451, status: '4.3.0', text: 'Error
 
 /**
  * Number of chunks that all long contents together gather before they are staged, and their smallest and largest number for one content. Each
- * commit costs a sync and writes pages of free lists and indexes besides the chunks: 16 chunks in one cost a fifth less than in three.
+ * commit costs a sync and writes pages of free lists and indexes besides the chunks: 20 chunks in one take 8 to 17 % less CPU time than in four.
  */
 const GATHERED = 128
 const FEWEST = 5

@@ -121,12 +121,12 @@ class MemoryStore extends MemoryRecords implements QueueStore {
 
   // --- intake
 
-  async stage(body: number, from: number, chunks: readonly Uint8Array[]): Promise<void> {
+  async stage(body: number, from: number, chunks: readonly Uint8Array[], keeps = false): Promise<void> {
     const kept = this.#queue.bodies.get(body) ?? []
     if (kept.length !== from) throw new Error(`content ${body} continues at chunk ${kept.length}, not at ${from}`)
     this.#queue.staged.set(body, this.#owner.id)
     assertChunks(chunks)
-    this.#queue.bodies.set(body, [...kept, ...chunks])
+    this.#queue.bodies.set(body, [...kept, ...(keeps ? chunks.map(copied) : chunks)])
   }
 
   async unstage(body: number): Promise<void> {
@@ -150,7 +150,7 @@ class MemoryStore extends MemoryRecords implements QueueStore {
     return chunk === undefined ? undefined : new Uint8Array(chunk)
   }
 
-  #enter({ message, recipients, content, hold = false, maildropFile, request, warnings = 0, events }: NewMessage): void {
+  #enter({ message, recipients, content, givesContent, hold = false, maildropFile, request, warnings = 0, events }: NewMessage): void {
     if (this.#queue.movedTo !== null) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
@@ -159,7 +159,7 @@ class MemoryStore extends MemoryRecords implements QueueStore {
     if (request !== undefined) keepRequest(this.#queue, request, message.createdAt, request.answer)
     const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold, this.#owner.id))
     const staged = this.#queue.staged.delete(message.contentId) ? (this.#queue.bodies.get(message.contentId) ?? []) : []
-    this.#queue.bodies.set(message.contentId, [...staged, ...content])
+    this.#queue.bodies.set(message.contentId, [...staged, ...(givesContent === true ? content : content.map(copied))])
     if (maildropFile !== undefined) this.#queue.maildropFiles.add(maildropFile)
     noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
     this.#queue.messages.set(message.id, { ...newMessage(message, entered, hold ? 'hold' : 'queued'), warnings })
@@ -447,6 +447,8 @@ class MemoryStore extends MemoryRecords implements QueueStore {
     return true
   }
 }
+
+const copied = (chunk: Uint8Array): Uint8Array => new Uint8Array(chunk)
 
 const owes = ({ noticeDue }: HeldRecipient): boolean => noticeDue !== undefined
 

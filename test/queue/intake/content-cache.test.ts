@@ -68,7 +68,7 @@ test('the cache keeps whole contents by reference, up to its budget', () => {
   const content = [new Uint8Array(10)]
   expect(cache.keep({ ...message, size: 11 }, content)).toBe(false)
   expect(cache.keep(message, content)).toBe(true)
-  expect(cache.get(message)).toBe(content)
+  expect(cache.get(message)?.chunks).toBe(content)
   cache.drop(message.contentId)
   const prependedHeaders = 'X-First: ä\r\n'
   expect(cache.keep({ ...message, prependedHeaders, size: 23 }, content)).toBe(true)
@@ -87,7 +87,7 @@ test('the cache keeps a content while it is received, up to 16 MB, or none of it
   const [first, second, rest] = [new Uint8Array(4), new Uint8Array(4), new Uint8Array(2)]
   expect([cache.hold(1, 0, [first]), cache.hold(1, 1, [second])]).toEqual([true, true])
   expect(cache.keep(message, [rest])).toBe(true)
-  expect(cache.get(message)).toEqual([first, second, rest])
+  expect(cache.get(message)?.chunks).toEqual([first, second, rest])
   const long = () => [new Uint8Array(9 * megabyte)]
   expect([cache.hold(2, 0, long()), cache.hold(2, 1, long()), cache.hold(2, 2, [first])]).toEqual([true, false, false])
   expect(cache.keep({ ...message, contentId: 2, size: 4 + 18 * megabyte }, [first])).toBe(false)
@@ -97,6 +97,34 @@ test('the cache keeps a content while it is received, up to 16 MB, or none of it
   expect(cache.hold(10, 0, long())).toBe(false)
   cache.drop(9)
   expect(cache.hold(11, 0, long())).toBe(true)
+})
+
+test('the memory of long content is freed when each host that was sent it has acknowledged it', () => {
+  const cache = new ContentCache()
+  const message = { id: 1, createdAt: 0, arrivedAt: 0, sender: '', size: 6, contentId: 1, smtputf8: false }
+  const kept = (isLong: boolean): Uint8Array[] => {
+    const chunks = [new Uint8Array(4).fill(1), new Uint8Array(2).fill(2)]
+    if (isLong) cache.hold(1, 0, chunks.slice(0, 1))
+    expect(cache.keep(message, isLong ? chunks.slice(1) : chunks)).toBe(true)
+    return chunks
+  }
+  const lengths = (chunks: readonly Uint8Array[]) => chunks.map(({ byteLength }) => byteLength)
+  const acknowledged = kept(true)
+  cache.get(message)?.sent()
+  cache.get(message)?.sent()
+  cache.release(1)
+  expect(lengths(acknowledged)).toEqual([0, 0])
+  // A connection that ended early may still write a chunk.
+  const broken = kept(true)
+  cache.get(message)
+  cache.get(message)?.sent()
+  cache.release(1)
+  expect(lengths(broken)).toEqual([4, 2])
+  const short = kept(false)
+  cache.get(message)?.sent()
+  cache.release(1)
+  expect(lengths(short)).toEqual([4, 2])
+  expect(cache.get(message)).toBeUndefined()
 })
 
 test('long mail is delivered from memory at first, and from the store later', async () => {
