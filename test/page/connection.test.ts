@@ -124,11 +124,15 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     proxy.state = 'works'
     await untilLive(page)
     const asked = proxy.requests
-    // Longer than the interval of requests, with an event in each step.
+    const follow = async (count: number): Promise<void> => {
+      await queueOne()
+      await expect.poll(() => shownIn(page), PATIENCE).toBe(count)
+    }
+    await follow(before + 2)
+    // Longer than the interval of requests. An event came at the time from which each step begins, and the next one is awaited.
     for (let step = 0; step < 3; step++) {
       await page.clock.runFor(seconds(4))
-      await queueOne()
-      await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 2 + step)
+      await follow(before + 3 + step)
     }
     expect([proxy.requests, proxy.streams.size, await page.evaluate('isSameDocument')]).toEqual([asked, 1, true])
   })
