@@ -113,8 +113,7 @@ export function describeCase(load: Case): string {
   return `${size}, ${recipients} recipient${recipients === 1 ? '' : 's'}, ${clients}, ${connections} connections${specialty(load)}`
 }
 
-function specialty({ kind, fate, rate, client }: Case): string {
-  if (client === 'smtp-source') return ', smtp-source and smtp-sink'
+function specialty({ kind, fate, rate }: Case): string {
   if (kind === 'cold start') return ', just started'
   if (rate !== null) return `, ${rate} a second`
   return fate === 'delivered' ? '' : `, ${fate}`

@@ -184,8 +184,8 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
   }
 
   /**
-   * Ends the connection after QUIT. The end of the client's side is not awaited when the system has the replies and the client has sent
-   * nothing more: the system then sends them and FIN.
+   * Ends the connection after QUIT: at once, when the system has taken all replies and the client has sent nothing more, which leaves the
+   * replies and FIN to the system; otherwise as `close`, because unread bytes would make the system reset the connection.
    */
   protected closeAfterQuit(): void {
     this.flush()

@@ -59,7 +59,7 @@ test.each([
   [['sender', 'a@b.example', 'PERHAPS'], '"PERHAPS" is no action: write one of OK, DUNNO, REJECT'],
   [['sender', 'a@b.example', 'REDIRECT', 'nowhere'], '"nowhere" is no address'],
   [['client', '192.0.2.0/24', 'REJECT'], 'is a network with a length; write its octets or groups, such as 192.0.2'],
-  [['recipient', '', 'REJECT'], '"" is no key; write an address (ann@example.com)'],
+  [['recipient', '', 'REJECT'], "argument 'key' is empty"],
   [['subject', 'x', 'REJECT'], 'Allowed choices are client, sender, recipient'],
   [['sender', 'a@b.example'], "missing required argument 'action'"],
   [['sender', 'a@b.example', 'REJECT', '--for', '0'], '--for must be longer than 0'],

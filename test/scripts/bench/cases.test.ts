@@ -18,6 +18,6 @@ test('a case is described in one line', () => {
   expect(described('50-recipients')).toEqual(['2 kB, 50 recipients, 20 clients, kept connections'])
   expect(described('paced')).toEqual(['2 kB, 1 recipient, 20 clients, kept connections, 200 a second'])
   expect(described('bounced')).toEqual(['2 kB, 1 recipient, 20 clients, kept connections, half bounced'])
-  expect(described('smtp-source-new')).toEqual(['2 kB, 1 recipient, 20 clients, new connections, smtp-source and smtp-sink'])
+  expect(described('smtp-source-new')).toEqual(['2 kB, 1 recipient, 20 clients, new connections'])
   expect(described('drain')).toEqual(['2 kB, deferred mail after the host has recovered'])
 })
