@@ -261,6 +261,7 @@ describe('destinations', () => {
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')
     expect(await operator.says('destination', 'show', 'far.example')).toContain('  state       open\n')
+    expect(await operator.says('destination', 'show', 'slow.example')).toContain('  waiting     1 recipient, 0 in delivery\n')
   })
 
   test('are suspended for a time and with a reason, which listings show', async () => {

@@ -22,7 +22,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
 import type { Duration } from '../../system/clock.ts'
-import { grouped, maskControls, jsonLine, localTime, relative } from '../../presentation/text.ts'
+import { grouped, maskControls, jsonLine, localTime, plural, relative } from '../../presentation/text.ts'
 
 /** Name of the node that schedules a destination; null when no node does, and for a queue in a folder. */
 type NodeOf = (destination: string) => string | null
@@ -104,7 +104,7 @@ function screen(row: Row, node: string | null, { clock }: Shell): string {
   const facts: readonly (readonly [string, string | null])[] = [
     ['state', stateText(row, now)],
     ['node', node],
-    ['waiting', `${grouped(load?.waiting ?? 0)} recipients, ${grouped(load?.leased ?? 0)} in delivery`],
+    ['waiting', `${plural(load?.waiting ?? 0, 'recipient')}, ${grouped(load?.leased ?? 0)} in delivery`],
     [
       'next due',
       load?.nextDueAt === undefined || load.nextDueAt === null
