@@ -9,6 +9,7 @@ import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.t
 import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { SmtpClient } from '../queue/intake/received-header.ts'
 import type { ContentReader } from './data-stream.ts'
+import type { Login } from './client-identity.ts'
 import { LineReader, type CommandLine, type LineHandler } from './line-reader.ts'
 import { SmtpConnectionAdapter, type AdapterHandler } from './smtp-connection-adapter.ts'
 
@@ -67,6 +68,7 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
   abstract endlessLine(): void
   abstract received(bytes: number): void
   abstract failed(error: unknown): void
+  abstract loginRefused(login: Login): void
   /** Called when a TLS handshake fails. */
   protected abstract tlsFailed(why: string): void
   /** Called once, when the connection has ended. `lost` is true when the client ended it before the server closed it. */

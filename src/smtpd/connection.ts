@@ -199,6 +199,10 @@ export class Connection extends ClientSocket {
     this.#disconnectWith(replies.disconnect('4.3.0', this.#myhostname, 'Error: internal error'), 'internal error')
   }
 
+  loginRefused(login: Login): void {
+    this.#session.loginRefused(login)
+  }
+
   protected tlsFailed(why: string): void {
     this.#session.stats.failed('starttls')
     this.#reportFailure(`SSL_accept error: ${why}`)

@@ -124,6 +124,11 @@ export class Session implements CommandHandler {
     return this.#chunks.isOpen
   }
 
+  /** Logs a login with a wrong name or password, with the reason in the words of Cyrus SASL (Postfix smtpd_sasl_authenticate). */
+  loginRefused({ name, method }: Login): void {
+    this.#reportFailure(`SASL ${method} authentication failed: authentication failure, sasl_username=${maskControls(name)}`)
+  }
+
   /**
    * Ends an AUTH exchange. `login` is set when it succeeded. After too many failures, returns the reply with which to
    * disconnect.
@@ -323,8 +328,7 @@ export class Session implements CommandHandler {
   #unknown(line: string): Response {
     const answer = unknownCommand(line)
     if (answer.reply === replies.NOT_SMTP) {
-      const what = `non-SMTP command: ${maskControls(line).slice(0, SHOWN_LIMIT)}`
-      this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
+      this.#reportFailure(`non-SMTP command: ${maskControls(line).slice(0, SHOWN_LIMIT)}`)
     }
     return answer
   }
@@ -380,11 +384,12 @@ export class Session implements CommandHandler {
 
   /** Refuses an argument. Logs a path that is no address. */
   #notParsed(command: 'MAIL' | 'RCPT' | 'VRFY', { refusal, illegal }: Extract<ParsedArgument<unknown>, { refusal: SmtpReply }>): Response {
-    if (illegal !== undefined) {
-      const what = `Illegal address syntax in ${command} command: <${illegal}>`
-      this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
-    }
+    if (illegal !== undefined) this.#reportFailure(`Illegal address syntax in ${command} command: <${illegal}>`)
     return { reply: refusal }
+  }
+
+  #reportFailure(what: string): void {
+    this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
   }
 
   #refused(

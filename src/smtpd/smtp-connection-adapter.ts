@@ -5,9 +5,10 @@
 /* oxlint-disable no-underscore-dangle -- the names are smtp-server's */
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { SMTPServer } from 'smtp-server'
+import type { SMTPServer, SMTPServerSession } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { requireMembers } from '../system/library-members.ts'
+import type { Login } from './client-identity.ts'
 
 /** Members of the library's connection class that this file overrides, reads or sets. */
 const MEMBERS = [
@@ -34,6 +35,13 @@ export interface AdapterHandler {
   socketClosed(): void
   /** Called with each reply of an AUTH exchange. `text` of code 334 is a challenge, which may be empty. */
   authReply(code: number, status: string, text: string): void
+  /** Called before the reply to a login with a wrong name or password. */
+  loginRefused(login: Login): void
+}
+
+/** The library's session object, with the handler of its connection. */
+export interface AdapterSession extends SMTPServerSession {
+  readonly handler: AdapterHandler
 }
 
 interface AdapterOptions {
@@ -49,6 +57,7 @@ export class SmtpConnectionAdapter extends SMTPConnection {
   constructor(server: SMTPServer, socket: Socket, { id, address, handler }: AdapterOptions) {
     super(server, socket, { ...UNUSED_ADDRESS, id, remoteAddress: address })
     this.#handler = handler
+    Object.assign(this.session, { handler } satisfies Pick<AdapterSession, 'handler'>)
   }
 
   /** Continues as a connection of another client, who is not authenticated. */

@@ -3,12 +3,12 @@
  * In the relay, only this file and smtp-connection-adapter.ts use the library.
  */
 import type { Socket } from 'node:net'
-import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticationResponse, type SMTPServerSession } from 'smtp-server'
-import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticationResponse } from 'smtp-server'
+import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import { peerAddress } from '../config/values/networks.ts'
 import type { ListenerBlock } from '../config/values/values.ts'
 import { Connection, type ServerContext } from './connection.ts'
-import { checkSmtpServer } from './smtp-connection-adapter.ts'
+import { checkSmtpServer, type AdapterSession } from './smtp-connection-adapter.ts'
 import type { Certificate } from './listeners.ts'
 import type { OpenConnection } from './open-connections.ts'
 import { ProxyHandshake } from './proxy-handshake.ts'
@@ -88,11 +88,11 @@ export class SmtpServerAdapter extends SMTPServer {
     if (!hasRoom()) refuse(replies.tooManyConnections(settings.myhostname))
   }
 
-  override onAuth(auth: SMTPServerAuthentication, session: SMTPServerSession, answered: Answered): void {
+  override onAuth(auth: SMTPServerAuthentication, { handler }: AdapterSession, answered: Answered): void {
     this.#accepts(auth).then(
       (accepted) => {
         const login: Login = { name: auth.username ?? '', method: auth.method }
-        if (!accepted) this.#reportFailure(login, session.remoteAddress)
+        if (!accepted) handler.loginRefused(login)
         answered(null, accepted ? { user: login } : { message: 'Error: authentication failed' })
       },
       (error: unknown) => {
@@ -109,11 +109,6 @@ export class SmtpServerAdapter extends SMTPServer {
     if (users === null || username === undefined || typeof password !== 'string') return false
     const itself = authzid === undefined || authzid === '' || authzid === username
     return (await users.accepts(username, password)) && itself
-  }
-
-  #reportFailure({ name, method }: Login, address: string): void {
-    const what = `SASL ${method} authentication failed: sasl_username=${maskControls(name)}`
-    this.#deps.context().sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address }, what })
   }
 
   #note(text: string): void {

@@ -8,6 +8,7 @@ import type { Config } from '../../src/config/options.ts'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { hashPassword } from '../../src/access/users.ts'
+import { postfixLines } from '../../src/telemetry/postfix-log.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { openSmtpd, OUTSIDER, RawClient, type SmtpdHarness } from '../support/smtpd-harness.ts'
 import { segmentations } from '../support/segments.ts'
@@ -238,7 +239,9 @@ describe('AUTH', () => {
     for (let i = 0; i < 2; i++) expect(await ask(client, plain('\0ann\0wrong'))).toMatch(/^535 /)
     client.socket.write(`${plain('\0ann\0wrong')}\r\n`)
     await heard(client, /535 [^\r]+\r\n421 4\.7\.0 relay\.example Error: too many errors\r\n$/)
-    expect(world.of('client-failure').map(({ what }) => what)).toContain('SASL PLAIN authentication failed: sasl_username=ann')
+    expect(world.of('client-failure').map(({ what }) => what)).toContain(
+      'SASL PLAIN authentication failed: authentication failure, sasl_username=ann',
+    )
   })
 
   test('ends with XCLIENT, and a later failure names the new client', async () => {
@@ -252,11 +255,11 @@ describe('AUTH', () => {
     }
     expect(await ask(client, plain('\0ann\0open sesame'))).toMatch(/^235 2\.7\.0 /)
     expect(await mayRelay()).toBe('250 2.1.5 Ok')
-    expect(await ask(client, `XCLIENT ADDR=${OUTSIDER}`)).toMatch(/^220 /)
+    expect(await ask(client, `XCLIENT NAME=mail.example ADDR=${OUTSIDER}`)).toMatch(/^220 /)
     expect(await mayRelay()).toMatch(/^454 4\.7\.1 /)
     expect(await ask(client, plain('\0ann\0wrong'))).toMatch(/^535 /)
     expect(await mayRelay()).toMatch(/^454 4\.7\.1 /)
-    expect(world.of('client-failure')).toMatchObject([{ client: { address: OUTSIDER } }])
+    expect(world.of('client-failure')).toMatchObject([{ client: { name: 'mail.example', address: OUTSIDER } }])
     expect(await ask(client, plain('\0ann\0open sesame'))).toMatch(/^235 2\.7\.0 /)
     expect(await mayRelay()).toBe('250 2.1.5 Ok')
   })
@@ -269,6 +272,20 @@ describe('AUTH', () => {
     await ask(secure, 'EHLO x')
     expect(await ask(secure, plain('\0ann\0wrong'))).toMatch(/^535 /)
     expect(world.of('client-failure')).toMatchObject([{ client: { address: OUTSIDER }, what: expect.stringMatching(/^SASL PLAIN /) }])
+  })
+
+  test('a failure names the client as the other lines of its session do', async () => {
+    const dns = {
+      lookupNames: () => ({ kind: 'found', records: ['mail.example'] }) as const,
+      lookupAddresses: () => ({ kind: 'found', records: [OUTSIDER] }) as const,
+    }
+    const world = await openSmtpd({ ...settings, smtpd_peername_lookup: true }, dns)
+    const client = await greetedOverTls(world)
+    expect(await ask(client, plain('\0ann\0wrong'))).toMatch(/^535 /)
+    expect(world.of('connected')).toMatchObject([{ client: { name: 'mail.example', address: OUTSIDER } }])
+    expect(world.of('client-failure').flatMap((event) => postfixLines(event, { tlsStatus: false }).map(({ text }) => text))).toEqual([
+      `warning: mail.example[${OUTSIDER}]: SASL PLAIN authentication failed: authentication failure, sasl_username=ann`,
+    ])
   })
 
   test('a local error is not a wrong password', async () => {

@@ -166,7 +166,10 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
 }
 
 /** `dns` answers look-ups; no name has records by default. */
-export async function openSmtpd(settings: Partial<Config> = {}, dns: Partial<Pick<RemoteHosts, 'lookupMx'>> = {}): Promise<SmtpdHarness> {
+export async function openSmtpd(
+  settings: Partial<Config> = {},
+  dns: Partial<Pick<RemoteHosts, 'lookupMx' | 'lookupNames' | 'lookupAddresses'>> = {},
+): Promise<SmtpdHarness> {
   const clock = new VirtualClock()
   const net = new MemoryNet(clock, {
     lookupMx: () => ({ kind: 'none', nxdomain: false }),

@@ -162,8 +162,8 @@ describe('lines in Postfix’s format', () => {
       'smtpd[42]: NOQUEUE: reject: CONNECT from unknown[192.0.2.9]: 421 4.7.0 host Error: too many connections; proto=SMTP',
     ],
     [
-      { kind: 'client-failure', client, what: 'SASL PLAIN authentication failed: sasl_username=ann' },
-      'smtpd[42]: warning: unknown[192.0.2.9]: SASL PLAIN authentication failed: sasl_username=ann',
+      { kind: 'client-failure', client, what: 'SASL PLAIN authentication failed: authentication failure, sasl_username=ann' },
+      'smtpd[42]: warning: unknown[192.0.2.9]: SASL PLAIN authentication failed: authentication failure, sasl_username=ann',
     ],
     [
       { kind: 'client-failure', client, what: 'Illegal address syntax in RCPT command: <a b@x.example>' },
