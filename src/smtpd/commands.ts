@@ -30,7 +30,8 @@ export interface CommandHandler {
   mail(argument: string): Answer
   rcpt(argument: string): Answer
   data(argument: string): Answer
-  bdat(argument: string): Answer
+  /** `line` is the whole command, for the log. */
+  bdat(argument: string, line: string): Answer
   reset(argument: string): Answer
   verify(argument: string): Answer
   flush(argument: string): Answer
@@ -40,7 +41,7 @@ export interface CommandHandler {
 
 export interface Command {
   readonly name: CommandName
-  readonly run: (session: CommandHandler, argument: string) => Answer
+  readonly run: (session: CommandHandler, argument: string, line: string) => Answer
   /**
    * True for a command that must be the last of a pipelined group (RFC 2920 §3.1), because the client has to wait for its reply.
    */
@@ -60,7 +61,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   MAIL: { name: 'mail', run: (session, argument) => session.mail(argument) },
   RCPT: { name: 'rcpt', run: (session, argument) => session.rcpt(argument) },
   DATA: { name: 'data', run: (session, argument) => session.data(argument), endsGroup: true },
-  BDAT: { name: 'bdat', run: (session, argument) => session.bdat(argument) },
+  BDAT: { name: 'bdat', run: (session, argument, line) => session.bdat(argument, line) },
   RSET: { name: 'rset', run: (session, argument) => session.reset(argument) },
   NOOP: { name: 'noop', run: () => ({ reply: replies.OK }), endsGroup: true, beforeTls: true },
   VRFY: { name: 'vrfy', run: (session, argument) => session.verify(argument), endsGroup: true },

@@ -54,8 +54,11 @@ export interface SessionContext extends PeerRules, RecipientRules {
  */
 export type FlushDomain = (domain: string, who: string) => boolean
 
-/** Maximum number of characters of a foreign command in the log. */
+/** Maximum number of characters of a command in the log. */
 const SHOWN_LIMIT = 100
+
+/** A command that is not understood, for the log. */
+const shown = (line: string): string => maskControls(line).slice(0, SHOWN_LIMIT)
 
 export class Session implements CommandHandler {
   readonly stats: CommandStats
@@ -103,7 +106,7 @@ export class Session implements CommandHandler {
   command(line: string): Answer {
     const command = this.#begin(line)
     if (verbOf(line) === '') return this.#noCommand()
-    const answer = command === undefined ? this.#unknown(line) : this.#run(command, argumentOf(line))
+    const answer = command === undefined ? this.#unknown(line) : this.#run(command, line)
     if (answer === 'auth-exchange' || 'chunk' in answer) return answer
     return answer instanceof Promise ? answer.then((late) => this.#note(command, late)) : this.#note(command, answer)
   }
@@ -255,13 +258,19 @@ export class Session implements CommandHandler {
     return { reply: replies.GO_AHEAD, next: 'content' }
   }
 
-  bdat(argument: string): Answer {
+  bdat(argument: string, line: string): Answer {
     // The connection is closed, because the octets after the command would be taken for commands.
     if (this.#discards('chunking')) return { reply: replies.CHUNKING_DISABLED, next: 'close' }
     const transaction = this.#transaction
     const facts = { inTransaction: transaction !== null, accepted: transaction?.accepted ?? 0 }
     const chunk = this.#chunks.next(argument, { ...facts, sizeLimit: this.#context.settings.message_size_limit })
-    return chunk === undefined ? { reply: replies.BDAT_SYNTAX, next: 'close' } : { chunk }
+    if (chunk === undefined) {
+      this.#reportFailure(`malformed BDAT command syntax: ${shown(line)}`)
+      return { reply: replies.BDAT_SYNTAX, next: 'close' }
+    }
+    if (chunk.refusal === replies.NULL_CHUNK) this.#reportFailure('null BDAT request')
+    if (chunk.refusal === replies.CHUNK_TOO_BIG) this.#reportFailure('BDAT request exceeds message size limit')
+    return { chunk }
   }
 
   reset(argument: string): Response {
@@ -327,9 +336,7 @@ export class Session implements CommandHandler {
 
   #unknown(line: string): Response {
     const answer = unknownCommand(line)
-    if (answer.reply === replies.NOT_SMTP) {
-      this.#reportFailure(`non-SMTP command: ${maskControls(line).slice(0, SHOWN_LIMIT)}`)
-    }
+    if (answer.reply === replies.NOT_SMTP) this.#reportFailure(`non-SMTP command: ${shown(line)}`)
     return answer
   }
 
@@ -338,9 +345,9 @@ export class Session implements CommandHandler {
     return { reply: replies.BAD_SYNTAX }
   }
 
-  #run(command: Command, argument: string): Answer {
+  #run(command: Command, line: string): Answer {
     const isBarred = this.#identity.lacksTls && command.beforeTls !== true
-    return isBarred ? { reply: replies.NEEDS_TLS } : command.run(this, argument)
+    return isBarred ? { reply: replies.NEEDS_TLS } : command.run(this, argumentOf(line), line)
   }
 
   #endTransaction(): void {

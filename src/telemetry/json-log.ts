@@ -39,7 +39,7 @@ export const RECORDS = {
   },
   'client-failure': {
     level: 'info',
-    about: 'a connection was refused or failed (timeout, lost connection, TLS error)',
+    about: 'a connection was refused or failed (timeout, lost connection, TLS error), a login failed, or a command was malformed',
     members: ['client_name', 'client_address', 'text'],
   },
   'content-checked': {

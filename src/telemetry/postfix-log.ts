@@ -60,23 +60,29 @@ function accessAction({ action, client, text, sender, recipient, protocol, helo 
   return line('smtpd', `NOQUEUE: ${action}: RCPT from ${aboutClient(client)}: ${maskControls(text)}; ${about}`)
 }
 
-function clientFailure({ client, what }: Of<'client-failure'>): readonly LogLine[] {
+/** Forms of the lines about failures, in which Postfix's programs and its log readers expect the client at a place of its own. */
+const FAILURE_LINES: readonly (readonly [what: RegExp, text: (client: string, ...parts: readonly string[]) => string])[] = [
   // fail2ban's filter for Postfix recognizes failed logins by this form of the line (postfix smtpd_sasl_glue).
-  if (what.startsWith('SASL ')) return line('smtpd', `warning: ${aboutClient(client)}: ${what}`)
-  const illegal = /^Illegal address syntax (in \w+ command: .*)$/s.exec(what)?.[1]
-  if (illegal !== undefined) return line('smtpd', `warning: Illegal address syntax from ${aboutClient(client)} ${illegal}`)
-  const [, failure = '', detail = ''] =
-    /^(SSL_accept error|non-SMTP command|improper command pipelining after \S+)(: .*)$/s.exec(what) ?? []
-  if (detail !== '') {
-    const severity = failure === 'non-SMTP command' ? 'warning: ' : ''
-    return line('smtpd', `${severity}${failure} from ${aboutClient(client)}${detail}`)
-  }
+  [/^SASL .*$/s, (client, what) => `warning: ${client}: ${what}`],
+  [/^Illegal address syntax (in \w+ command: .*)$/s, (client, _, where) => `warning: Illegal address syntax from ${client} ${where}`],
+  [/^non-SMTP command(: .*)$/s, (client, _, command) => `warning: non-SMTP command from ${client}${command}`],
+  [/^(SSL_accept error|improper command pipelining after \S+)(: .*)$/s, (client, _, failure, why) => `${failure} from ${client}${why}`],
+  [
+    /^malformed BDAT command syntax(: .*)$/s,
+    (client, _, command) => `warning: NOQUEUE: malformed BDAT command syntax from ${client}${command}`,
+  ],
+  [/^null BDAT request$/, (client, what) => `warning: NOQUEUE: ${what} from ${client}`],
+  [/^BDAT request (exceeds message size limit)$/, (client, _, why) => `warning: NOQUEUE: BDAT request from ${client} ${why}`],
   // A text that begins with a reply code means that the connection was rejected with this reply.
-  const rejected = /^[45]\d\d /.test(what)
-  return line(
-    'smtpd',
-    rejected ? `NOQUEUE: reject: CONNECT from ${aboutClient(client)}: ${what}; proto=SMTP` : `${what} from ${aboutClient(client)}`,
-  )
+  [/^[45]\d\d .*$/s, (client, reply) => `NOQUEUE: reject: CONNECT from ${client}: ${reply}; proto=SMTP`],
+]
+
+function clientFailure({ client, what }: Of<'client-failure'>): readonly LogLine[] {
+  for (const [pattern, text] of FAILURE_LINES) {
+    const parts = pattern.exec(what)
+    if (parts !== null) return line('smtpd', text(aboutClient(client), ...parts))
+  }
+  return line('smtpd', `${what} from ${aboutClient(client)}`)
 }
 
 /** Formats what XFORWARD described. A client without an address is named only. */

@@ -28,6 +28,12 @@ export const KNOWN: readonly KnownDifference[] = [
   { topic: 'long command lines', kind: 'replies', where: /^a line of more than/, level: nothing },
   { topic: 'sessions without mail in the log', kind: 'log', where: /^cut: /, level: without(/: client=/) },
   {
+    topic: 'sessions without mail in the log',
+    kind: 'log',
+    where: /^cut: BDAT/,
+    level: replaced(/(?<=warning: )ID(?=: .*BDAT)/g, 'NOQUEUE'),
+  },
+  {
     topic: 'pipelined commands in the log',
     kind: 'log',
     where: /^cut: /,

@@ -93,6 +93,7 @@ const COMMANDS = [
   'BDAT 0 LAST',
   'BDAT',
   'BDAT x',
+  'BDAT -1',
   'BDAT 1 x',
   'BDAT 0 LAST x',
 ]
@@ -248,6 +249,17 @@ export const CUTS: readonly (readonly string[])[] = [
   ['HELO x\r\n', 'FOO\r\nBAR\r\n'],
   ['GET / HTTP/1.1\r\nHost: x\r\n'],
   ['HELO x\r\n', 'FOO\r\n'.repeat(20)],
+  ...['', ' abc', ' -1', ' +1', ' 10 FOO', ' 1 LAST x', ' 9'.repeat(3), ` ${'9'.repeat(20)}`, ` \x01 ${'x'.repeat(200)}`].map(
+    (argument) => ['EHLO x\r\n', `BDAT${argument}\r\n`],
+  ),
+  ['bDaT   x \r\n'],
+  ['EHLO x\r\n', 'BDAT 0\r\n', 'BDAT 0 LAST\r\n'],
+  ['EHLO x\r\n', `BDAT 200002\r\n${'x'.repeat(200_000)}\r\n`],
+  ['EHLO x\r\n', `${MAIL}\r\n`, 'BDAT 0\r\n', 'BDAT 3\r\nx\r\n', 'BDAT\r\n'],
+  ['EHLO x\r\n', `${MAIL}\r\n`, `${RCPT}\r\n`, 'BDAT abc\r\n'],
+  ['EHLO x\r\n', `${MAIL}\r\n`, `${RCPT}\r\n`, 'BDAT 0\r\n'],
+  ['EHLO x\r\n', `${MAIL}\r\n`, `${RCPT}\r\n`, 'BDAT 3\r\nx\r\n', 'BDAT 0\r\n', 'BDAT 3 FOO\r\n'],
+  ['EHLO x\r\n', `${MAIL}\r\n`, `${RCPT}\r\n`, 'BDAT 3\r\nx\r\n', `BDAT 200002\r\n${'x'.repeat(200_000)}\r\n`, 'BDAT 3\r\nx\r\n'],
 ]
 
 const bdat = (text: string, last = ''): string => `BDAT ${text.length}${last}\r\n${text}`

@@ -39,6 +39,23 @@ const SESSIONS: readonly (readonly [sent: readonly string[], ...lines: readonly 
   ],
   [['GET /a HTTP/1.1\r\nHost: x\r\n'], 'warning: non-SMTP command from C: GET /a HTTP/1.1', 'disconnect from C unknown=0/1 commands=0/1'],
   [[`EHLO x\r\nMAIL FROM:<>\r\n`], 'improper command pipelining after EHLO from C', 'disconnect from C ehlo=0/1 commands=0/1'],
+  [
+    [EHLO, 'bdat  10 FOO\x01\r\n'],
+    'warning: NOQUEUE: malformed BDAT command syntax from C: bdat  10 FOO?',
+    'disconnect from C ehlo=1 bdat=0/1 commands=1/2',
+  ],
+  [
+    [EHLO, 'BDAT 0\r\n'],
+    'warning: NOQUEUE: null BDAT request from C',
+    `${LOST} BDAT from C`,
+    'disconnect from C ehlo=1 bdat=0/1 commands=1/2',
+  ],
+  [
+    [...RCPT, `BDAT 99999999 LAST\r\n`, 'x'],
+    'warning: NOQUEUE: BDAT request from C exceeds message size limit',
+    `${LOST} BDAT from C`,
+    'disconnect from C ehlo=1 mail=1 rcpt=1 bdat=0/1 commands=3/4',
+  ],
   [['HELO x\r\n', 'FOO\r\nBAR\r\n', 'QUIT\r\n'], 'disconnect from C helo=1 quit=1 unknown=0/2 commands=2/4'],
 ]
 
