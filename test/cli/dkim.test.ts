@@ -70,7 +70,12 @@ describe('generate', () => {
       '--directory',
       join(operator.directory, 'keys'),
     ])
-    expect(again).toMatchObject({ code: 73, err: expect.stringContaining('cannot write') })
+    expect(again).toMatchObject({
+      code: 73,
+      err: expect.stringMatching(/cannot write .*\.pem: it exists: move the file away, or name another --selector\n/),
+    })
+    const inFile = await operator.run(['dkim', 'generate', 'example.com', '--directory', keys[0]?.path ?? ''])
+    expect(inFile).toMatchObject({ code: 73, err: expect.stringMatching(/\.pem is not a folder: move the file away\n/) })
   })
 
   test('prints records that check finds, until a letter of one is changed', async () => {

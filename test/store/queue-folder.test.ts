@@ -3,6 +3,8 @@ import { chmodSync, chownSync, lchownSync, mkdirSync, mkdtempSync, rmSync, statS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeFolder } from '../../src/store/folder.ts'
+import { takeOwnership } from '../../src/store/owner-lock.ts'
 import { folderProblem } from '../../src/store/queue-folder.ts'
 
 const UID = process.getuid?.() ?? -1
@@ -74,6 +76,13 @@ test('a folder or file that its owner cannot use is named with a remedy', () => 
   const file = join(queue, 'queue.db-wal')
   mkdirSync(file)
   expect(folderProblem(queue, UID)).toBe(`${file} is not a file: move it away`)
+})
+
+test('a file in the place of a folder is named, with a remedy', () => {
+  const file = join(home, 'file')
+  writeFileSync(file, '')
+  expect(() => makeFolder(file)).toThrow(`${file} is not a folder: move the file away`)
+  expect(() => takeOwnership(file)).toThrow(/^cannot use \S+ as the queue folder: \S+ is not a folder: move the file away/)
 })
 
 test('a file as folder, above the folder, and a link to nothing are no queue folder', () => {

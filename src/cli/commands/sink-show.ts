@@ -2,7 +2,7 @@
  * `deferd sink show N`: prints a message that a sink received. The sink stores the last messages in a folder of the user, as 1.eml,
  * 2.eml and so on.
  */
-import { lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -30,7 +30,7 @@ export class SinkFolder {
   constructor(path: string, uid: number) {
     this.#path = path
     try {
-      makeFolder(path)
+      if (!existsSync(path)) makeFolder(path)
       const status = lstatSync(path)
       if (!status.isDirectory() || status.uid !== uid) throw new Error('it is not a folder of this user')
       for (const name of readdirSync(path)) if (/^\d+\.eml$/.test(name)) rmSync(join(path, name))

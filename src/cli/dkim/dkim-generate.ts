@@ -9,7 +9,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { isDomain } from '../../config/values/dkim-tables.ts'
 import { recordName, recordText, zoneLine } from '../../dkim/key-record.ts'
 import { formatStamp } from '../../mail/mail-date.ts'
-import { errorMessage } from '../../system/caught-error.ts'
+import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { jsonLine, maskControls } from '../../presentation/text.ts'
 import { makeFolder } from '../../store/folder.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -118,7 +118,8 @@ async function writeKey({ domain, folder, selector, type, bits }: KeyWish): Prom
     await file.sync()
     await file.close()
   } catch (cause) {
-    throw new CommandError(EX.cannotCreate, `cannot write ${path}: ${errorMessage(cause)}`, { cause })
+    const why = errorCode(cause) === 'EEXIST' ? 'it exists: move the file away, or name another --selector' : errorMessage(cause)
+    throw new CommandError(EX.cannotCreate, `cannot write ${path}: ${why}`, { cause })
   }
   const record = recordText(createPublicKey(createPrivateKey(pem)))
   return { selector, type, path, name: recordName(selector, domain), record }
