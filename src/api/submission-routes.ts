@@ -7,6 +7,7 @@ import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient } from '../queue/intake/acceptor.ts'
+import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/data-stream.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/audit-log.ts'
 import { apiRoute, type ApiRequest, type ApiRoute } from './api-route.ts'
@@ -19,10 +20,11 @@ import {
   composedEnvelope,
   compositionShape,
   envelopeQuery,
+  envelopeTexts,
+  notAnAddress,
   parsedEnvelope,
   queriedEnvelope,
   type GivenEnvelope,
-  type Rejected,
 } from './values/submitted-mail.ts'
 
 export const REFUSED: ProblemKind = {
@@ -124,7 +126,7 @@ interface Accepted {
   readonly queue_id: string
   readonly message_id: string | null
   readonly recipients: readonly { readonly address: string; readonly destination: string }[]
-  readonly rejected: readonly Rejected[]
+  readonly rejected: readonly { readonly address: string; readonly reason: string }[]
 }
 
 const acceptedAnswer = (value: Accepted, isReplayed: boolean): Answer => ({
@@ -171,7 +173,7 @@ class Submitting {
     if (body.contentType === RFC822) {
       const given = queriedEnvelope(query, headers)
       const isPartial = query.partial === 'true'
-      this.#hash.update(JSON.stringify([given, isPartial]))
+      this.#hash.update(JSON.stringify([envelopeTexts(given), isPartial]))
       return { given, isPartial, content: this.#hashed(body.bytes) }
     }
     const composition = await compositionOf(this.#request)
@@ -199,8 +201,10 @@ class Submitting {
     const parsed = parsedEnvelope(given, { origin, most })
     const { envelope, rejected } = parsed
     if (rejected.length > 0 && (!isPartial || envelope.recipients.length === 0)) {
-      const errors = rejected.map(({ address, reason }) => ({ pointer: '/to', detail: `${address}: ${reason}` }))
-      throw new Problem(RECIPIENTS, `nothing was queued: ${rejected.length} of ${given.to.length} recipients are invalid`, { errors })
+      const errors = rejected.map(notAnAddress)
+      const [first] = errors
+      const count = `${rejected.length} of ${plural(given.to.length, 'recipient')} ${rejected.length === 1 ? 'is' : 'are'} invalid`
+      throw new Problem(RECIPIENTS, `nothing was queued: ${count}: ${first?.pointer}: ${first?.detail}`, { errors })
     }
     const { destinations } = this.#request.requester
     const hidden = this.#routed(envelope).find(({ destination }) => !maySee(destinations, destination))
@@ -222,7 +226,12 @@ class Submitting {
     key: string | null,
   ): Promise<Answer> {
     const recipients = this.#routed(envelope)
-    const accepted = (): Accepted => ({ queue_id: receiver.queueId, message_id: receiver.messageId ?? null, recipients, rejected })
+    const accepted = (): Accepted => ({
+      queue_id: receiver.queueId,
+      message_id: receiver.messageId ?? null,
+      recipients,
+      rejected: rejected.map(({ text }) => ({ address: text, reason: 'not an address' })),
+    })
     const keep = key === null ? undefined : () => ({ ...this.#identity(key), answer: JSON.stringify(accepted()) })
     const declaredSize = Number(this.#request.headers['content-length'] ?? 0)
     const receiver = this.#view.submissions().open({ envelope, client: clientOf(this.#request), declaredSize, keep })
@@ -276,12 +285,12 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     role: 'sender',
     summary: 'Queue a message',
     about:
-      'The answer 202 is sent when the message is on disk. A body of the type message/rfc822 is the content, with the envelope in the query, or in X-Envelope-From and X-Envelope-To; a JSON body is composed. Missing Date, From and Message-Id are added, and the size limit of SMTP applies. All recipients are accepted or none, unless `partial` is set. A client that sends a message again after a lost answer, with the same Idempotency-Key, gets the queue id of the first one.',
+      'The answer 202 is sent when the message is on disk. A body of the type message/rfc822 is the content, with the envelope in the query, or in X-Envelope-From and X-Envelope-To; a JSON body is composed. An address has a domain, except postmaster. Missing Date, From and Message-Id are added, and the size limit of SMTP applies. All recipients are accepted or none, unless `partial` is set. A client that sends a message again after a lost answer, with the same Idempotency-Key, gets the queue id of the first one.',
     query: envelopeQuery,
     headers: {
       'Idempotency-Key': 'a key that the client chooses: a message that is sent again with the same key within 24 hours is queued once',
       'X-Envelope-From': 'envelope sender, when the query has none',
-      'X-Envelope-To': 'recipients, when the query has none',
+      'X-Envelope-To': 'recipients with commas between them, when the query has none',
     },
     body: streamBody([RFC822, JSON_TYPE], () => largest(view)),
     example: {

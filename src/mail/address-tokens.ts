@@ -62,7 +62,7 @@ const isAtomStart = (char: string): boolean => char === '\\' || !SPECIAL.test(ch
 const unescape = (text: string): string => text.replaceAll(/\\([^]|$)/g, '$1').replaceAll(/[\t\r\n]/g, ' ')
 
 /** End of the token that begins at `start`; null when its closing character is missing. */
-function endOfToken(text: string, start: number): number | null {
+export function endOfToken(text: string, start: number): number | null {
   const char = text.charAt(start)
   if (char === '(') return endOfComment(text, start)
   const closing = char === '"' ? '"' : char === '[' ? ']' : null

@@ -91,6 +91,77 @@ test.each([
   expect((await one.api.get('/messages')).json.messages).toEqual([])
 })
 
+const compose = (one: ApiWorld, more: object): Promise<Reply> =>
+  one.api.post('/messages', { from: 'app@us.example', text: 'hi', ...more }, { as: 'sender' })
+
+const WRITE = 'write one with its domain, such as ann@example.net, and commas between several'
+
+test.each([
+  ['words', { to: 'not an address' }, '/to', 'not an address'],
+  ['words beside an address', { to: 'ann@a.example.org, not an address' }, '/to', 'not an address'],
+  ['addresses without a comma', { to: 'ann@a.example.org bob@b.example.org' }, '/to', 'ann@a.example.org bob@b.example.org'],
+  ['a semicolon', { to: 'ann@a.example.org; bob@b.example.org' }, '/to', 'ann@a.example.org; bob@b.example.org'],
+  [
+    'a list as an item',
+    { to: ['cat@a.example.org', 'ann@a.example.org, bob@b.example.org'] },
+    '/to/1',
+    'ann@a.example.org, bob@b.example.org',
+  ],
+  ['an empty item', { to: ['ann@a.example.org', ''] }, '/to/1', ''],
+  ['no domain', { to: 'ann@a.example.org', cc: 'root' }, '/cc', 'root'],
+  ['a local part with @', { to: 'ann@a.example.org', bcc: ['ann@b@c.example'] }, '/bcc/0', 'ann@b@c.example'],
+  ['a URL', { to: 'mailto:ann@a.example.org' }, '/to', 'mailto:ann@a.example.org'],
+  ['an open quote', { to: '"Ann <ann@a.example.org>' }, '/to', '"Ann <ann@a.example.org>'],
+  ['words in the envelope', { envelope: { from: '', to: ['ann@a.example.org', 'not an address'] } }, '/envelope/to/1', 'not an address'],
+] as const)('a composition for %s is refused with the member and the value', async (_, body, pointer, value) => {
+  const one = await opened()
+  const { status, json } = await compose(one, body)
+  const detail = `${JSON.stringify(value)} is not an address: ${WRITE}`
+  expect([status, json]).toMatchObject([422, { type: '/problems/invalid-recipients', errors: [{ pointer, detail }] }])
+  expect(json.detail).toMatch(/^nothing was queued: 1 of \d recipients? (?:is|are) invalid: /)
+  expect(json.detail).toContain(`${pointer}: ${detail}`)
+  expect((await one.api.get('/messages')).json.messages).toEqual([])
+})
+
+test('a list of a composition has names, comments, groups and quotes', async () => {
+  const one = await opened()
+  const to =
+    '"Ann, A." <ann@a.example.org> (Accounts), Staff: Bob <bob@b.example.org>, cat@b.example.org;,, <@relay.example,@x.example:dan@a.example.org>, "e, e"@a.example.org'
+  const { status, json } = await compose(one, { to, cc: 'undisclosed-recipients:;', bcc: ['Postmaster'] })
+  expect([status, json.recipients.map(({ address }) => address)]).toEqual([
+    202,
+    [
+      'ann@a.example.org',
+      'bob@b.example.org',
+      'cat@b.example.org',
+      'dan@a.example.org',
+      '"e, e"@a.example.org',
+      expect.stringMatching(/^Postmaster@./),
+    ],
+  ])
+})
+
+test('a sender is one address as well', async () => {
+  const one = await opened()
+  for (const from of ['not an address', 'app', 'a@b@us.example', '', '<>'])
+    expect((await compose(one, { from, to: 'ann@a.example.org' })).json.errors).toMatchObject([{ pointer: '/from' }])
+  const { json } = await compose(one, { envelope: { from: 'not an address', to: ['ann@a.example.org'] } })
+  expect(json.errors).toMatchObject([{ pointer: '/envelope/from', detail: expect.stringMatching(/^"not an address" is not an address/) }])
+  expect((await one.api.get('/messages')).json.messages).toEqual([])
+})
+
+test('X-Envelope-To is a list with commas', async () => {
+  const one = await opened()
+  const { status, json } = await rfc822(one, '', MAIL, {
+    'x-envelope-from': 'app@us.example',
+    'x-envelope-to': 'ann@a.example.org bob@b.example.org',
+  })
+  expect([status, json.errors]).toMatchObject([
+    422,
+    [{ pointer: '/to', detail: expect.stringContaining('"ann@a.example.org bob@b.example.org"') }],
+  ])
+})
+
 test('with partial, the valid recipients get the message', async () => {
   const one = await opened()
   const { status, json } = await rfc822(one, '?from=app@us.example&to=ann@a.example.org&to=no%20address&partial=true')
@@ -147,8 +218,8 @@ test('a message that is sent again with its key has the first queue id', async (
   expect(other.json.type).toMatch(/idempotency-key-reused$/)
   expect((await one.api.get('/messages')).json.messages).toHaveLength(1)
   const composed = { from: 'app@us.example', to: 'ann@a.example.org', text: 'hi' }
-  const compose = (): Promise<Reply> => one.api.post('/messages', composed, { as: 'sender', headers: { 'idempotency-key': '"c"' } })
-  expect((await compose()).json.queue_id).toBe((await compose()).json.queue_id)
+  const again = (): Promise<Reply> => one.api.post('/messages', composed, { as: 'sender', headers: { 'idempotency-key': '"c"' } })
+  expect((await again()).json.queue_id).toBe((await again()).json.queue_id)
   expect((await one.api.get('/messages')).json.messages).toHaveLength(2)
 })
 
@@ -166,11 +237,10 @@ test('hostile text stays text', async () => {
 
 test('header values of a composition cannot begin another field', async () => {
   const one = await opened()
-  const compose = (more: object) =>
-    one.api.post('/messages', { from: 'app@us.example', to: 'ann@a.example.org', text: 'hi', ...more }, { as: 'sender' })
-  expect((await compose({ subject: 'a\r\nBcc: eve@evil.example' })).status).toBe(422)
-  expect((await compose({ headers: { 'X-A: b\r\nX-C': 'd' } })).status).toBe(422)
-  expect((await compose({ headers: { 'X-A': 'b\nX-C: d' } })).status).toBe(422)
-  expect((await compose({ attachments: [{ name: 'a', path: '/etc/passwd' }] })).status).toBe(422)
-  expect((await compose({ text: { path: '/etc/passwd' } })).status).toBe(422)
+  const composed = (more: object) => compose(one, { to: 'ann@a.example.org', ...more })
+  expect((await composed({ subject: 'a\r\nBcc: eve@evil.example' })).status).toBe(422)
+  expect((await composed({ headers: { 'X-A: b\r\nX-C': 'd' } })).status).toBe(422)
+  expect((await composed({ headers: { 'X-A': 'b\nX-C: d' } })).status).toBe(422)
+  expect((await composed({ attachments: [{ name: 'a', path: '/etc/passwd' }] })).status).toBe(422)
+  expect((await composed({ text: { path: '/etc/passwd' } })).status).toBe(422)
 })

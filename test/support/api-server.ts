@@ -40,6 +40,7 @@ export interface ApiServerOptions {
 export interface Members {
   readonly queue_id: string
   readonly recipients: readonly Members[]
+  readonly address: string
   readonly id: number
   readonly action: string
   readonly records: readonly Members[]

@@ -2,11 +2,11 @@
 import type { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { z } from 'zod'
-import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
+import { HTTP_PROBLEMS, Problem, type InvalidPart } from '../../http/problem-details.ts'
 import { isInternational } from '../../mail/address.ts'
-import { addressesIn } from '../../mail/address-list.ts'
-import { parseAddress } from '../../mail/address-path.ts'
 import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
+import { mailboxesIn, parseMailbox } from '../../mail/mailbox-list.ts'
+import { clipped } from '../../presentation/text.ts'
 
 const address = z.string().max(1_000)
 const addresses = z.union([address, z.array(address).max(10_000)])
@@ -33,6 +33,8 @@ const line = z
   .max(10_000)
   .regex(/^[^\r\n\0]*$/, 'expected one line')
 
+const lines = z.union([line, z.array(line)])
+
 const attachment = z.strictObject({
   name: line,
   type: line.regex(/^[\w.+-]+\/[\w.+-]+/).optional(),
@@ -51,10 +53,10 @@ export const compositionShape = z.strictObject({
     })
     .optional()
     .describe('from and to of the header when absent'),
-  from: line,
-  to: z.union([line, z.array(line)]).optional(),
-  cc: z.union([line, z.array(line)]).optional(),
-  bcc: z.union([line, z.array(line)]).optional(),
+  from: line.describe('author; the envelope sender without `envelope`'),
+  to: lines.optional().describe('recipients: a list with commas, or an array with one address in each item'),
+  cc: lines.optional(),
+  bcc: lines.optional().describe('recipients that no header field names'),
   reply_to: line.optional(),
   subject: line.optional(),
   text: z.string().optional(),
@@ -65,18 +67,20 @@ export const compositionShape = z.strictObject({
 })
 export type Composition = z.output<typeof compositionShape>
 
+/** An address that is not parsed yet. */
+interface GivenAddress {
+  /** Member or parameter of the request that has it. */
+  readonly pointer: string
+  readonly text: string
+}
+
 /** An envelope whose addresses are not parsed yet. */
 export interface GivenEnvelope {
-  readonly from: string
-  readonly to: readonly string[]
+  readonly from: GivenAddress
+  readonly to: readonly GivenAddress[]
   readonly notify?: EnvelopeRecipient['notify']
   readonly ret?: Envelope['ret']
   readonly envid?: string | undefined
-}
-
-export interface Rejected {
-  readonly address: string
-  readonly reason: string
 }
 
 const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
@@ -84,6 +88,22 @@ const listOf = (given: string | readonly string[] | undefined): readonly string[
 
 const refused = (pointer: string, detail: string): Problem =>
   new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
+
+/** Maximum length of a value that an error repeats. */
+const SHOWN = 200
+
+/** Error of a text that is not an address. */
+export const notAnAddress = ({ pointer, text }: GivenAddress): InvalidPart => ({
+  pointer,
+  detail: `${JSON.stringify(clipped(text, SHOWN))} is not an address: write one with its domain, such as ann@example.net, and commas between several`,
+})
+
+/** The texts of an envelope, for the digest of its request. */
+export const envelopeTexts = ({ from, to, ...rest }: GivenEnvelope): object => ({
+  from: from.text,
+  to: to.map(({ text }) => text),
+  ...rest,
+})
 
 /** The envelope of a query, or of the fields X-Envelope-From and X-Envelope-To. Throws Problem without a sender or recipient. */
 export function queriedEnvelope(
@@ -93,22 +113,38 @@ export function queriedEnvelope(
   const [field] = listOf(headers['x-envelope-from'])
   const sender = from ?? field
   const named = listOf(to)
-  const recipients =
-    named.length > 0 ? named : listOf(headers['x-envelope-to']).flatMap((text) => addressesIn(text).map((one) => one.address ?? one.text))
+  const recipients = named.length > 0 ? named : listOf(headers['x-envelope-to']).flatMap(mailboxesIn)
   if (sender === undefined) throw refused('/from', 'name the envelope sender; empty for the null sender')
   if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
   const parsed = wishes === undefined ? undefined : notify.safeParse(wishes === 'never' ? wishes : wishes.split(','))
   if (parsed?.success === false) throw refused('/notify', 'expected never, or a list of success, failure, delay')
-  return { from: sender, to: recipients, notify: parsed?.data, ret: returned, envid: id }
+  return {
+    from: { pointer: '/from', text: sender },
+    to: recipients.map((text) => ({ pointer: '/to', text })),
+    notify: parsed?.data,
+    ret: returned,
+    envid: id,
+  }
 }
 
-/** The envelope of a composition. Throws Problem without a recipient. */
+/** Addresses of a member: those of a list with commas in a string, or one in each item of an array. */
+const addressesOf = (pointer: string, given: string | readonly string[] | undefined): readonly GivenAddress[] =>
+  typeof given === 'string'
+    ? mailboxesIn(given).map((text) => ({ pointer, text }))
+    : (given ?? []).map((item, index) => {
+        const [text = '', ...others] = mailboxesIn(item)
+        return { pointer: `${pointer}/${index}`, text: others.length === 0 ? text : item }
+      })
+
+/** The envelope of a composition. Throws Problem without a sender or recipient. */
 export function composedEnvelope({ envelope, from, to, cc, bcc }: Composition): GivenEnvelope {
-  if (envelope !== undefined) return envelope
-  const read = (text: string) => addressesIn(text).map((one) => one.address ?? one.text)
-  const recipients = [to, cc, bcc].flatMap(listOf).flatMap(read)
-  const [sender] = read(from)
-  if (sender === undefined) throw refused('/from', 'expected an address')
+  if (envelope !== undefined) {
+    const recipients = envelope.to.map((text, index) => ({ pointer: `/envelope/to/${index}`, text }))
+    return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients }
+  }
+  const recipients = [addressesOf('/to', to), addressesOf('/cc', cc), addressesOf('/bcc', bcc)].flat()
+  const [sender] = addressesOf('/from', from)
+  if (sender === undefined || sender.text === '<>') throw refused('/from', 'expected an address')
   if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
   return { from: sender, to: recipients }
 }
@@ -117,14 +153,14 @@ export function composedEnvelope({ envelope, from, to, cc, bcc }: Composition): 
 export function parsedEnvelope(
   { from, to, notify: wishes, ret: returned, envid: id }: GivenEnvelope,
   { origin, most }: { readonly origin: string; readonly most: number },
-): { readonly envelope: Envelope; readonly rejected: readonly Rejected[] } {
+): { readonly envelope: Envelope; readonly rejected: readonly GivenAddress[] } {
   const bare = (text: string): string => text.trim().replace(/^<(.*)>$/, '$1')
-  const sender = bare(from) === '' ? '' : parseAddress(bare(from), origin)
-  if (sender === undefined) throw refused('/from', 'expected an address')
-  const parsed = to.map((text) => ({ text, address: parseAddress(bare(text), origin) }))
+  const sender = bare(from.text) === '' ? '' : parseMailbox(bare(from.text), origin)
+  if (sender === undefined) throw refused(from.pointer, notAnAddress(from).detail)
+  const parsed = to.map((given) => ({ given, address: parseMailbox(bare(given.text), origin) }))
   const valid = new Map(parsed.flatMap(({ address: one }) => (one === undefined ? [] : [[one.toLowerCase(), one]])))
   if (valid.size > most) throw refused('/to', `at most ${most} recipients (smtpd_recipient_limit)`)
-  const rejected = parsed.flatMap(({ text, address: one }) => (one === undefined ? [{ address: text, reason: 'not an address' }] : []))
+  const rejected = parsed.flatMap(({ given, address: one }) => (one === undefined ? [given] : []))
   const recipients = [...valid.values()].map((one) => ({ address: one, notify: wishes }))
   const smtputf8 = [sender, ...valid.values()].some(isInternational)
   return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8 }, rejected }
