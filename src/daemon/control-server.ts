@@ -4,10 +4,9 @@
  * the outcome.
  */
 import { rm } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
 import { z } from 'zod'
 import type { PolicyRemoval } from '../delivery/sts/policy-removal.ts'
-import type { Clock } from '../system/clock.ts'
+import { seconds, type Clock } from '../system/clock.ts'
 import type { Operations, SuspensionRequest } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
@@ -18,14 +17,17 @@ import { ACCESS_SUBJECTS } from '../store/access-entry.ts'
 import type { MoveService } from './move-service.ts'
 import type { Failure } from '../http/failure-line.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { openListener } from '../http/route-listener.ts'
+import { openServer, type OpenServer } from '../http/open-server.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
+import type { RequestTimes } from '../http/unparsed-requests.ts'
 
 /** One line of the response to a move. */
 export type MoveReply =
   | { readonly kind: 'progress'; readonly soFar: MoveProgress }
   | { readonly kind: 'done'; readonly summary: MoveSummary }
   | Failure
+
+const TIMES: RequestTimes = { header: seconds(60), request: seconds(300) }
 
 const textOrNull = z.string().nullable()
 
@@ -76,12 +78,12 @@ export interface ControlServerDeps {
 export class ControlServer {
   readonly #deps: ControlServerDeps
   readonly #path: string
-  readonly #server: Server
+  readonly #open: OpenServer
 
   constructor(deps: ControlServerDeps) {
     this.#deps = deps
     this.#path = controlPath(deps.queueDirectory)
-    this.#server = createServer(openListener(this.#routes(), deps.clock))
+    this.#open = openServer(this.#routes(), { clock: deps.clock, times: TIMES })
   }
 
   /**
@@ -90,20 +92,23 @@ export class ControlServer {
    */
   async start(): Promise<void> {
     await rm(this.#path, { force: true })
+    const { server } = this.#open
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject)
+      server.once('error', reject)
       // The umask gives the socket its mode at creation. A later chmod would leave time for other users to connect.
       const mask = process.umask(0o177)
-      this.#server.listen(this.#path, resolve)
+      server.listen(this.#path, resolve)
       process.umask(mask)
     })
   }
 
   /** Closes the socket. Resolves when the running operations have ended. */
   async stop(): Promise<void> {
-    if (!this.#server.listening) return
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
-    this.#server.closeIdleConnections()
+    const { server, closeRefused } = this.#open
+    if (!server.listening) return
+    const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
+    server.closeIdleConnections()
+    closeRefused()
     await closed
   }
 

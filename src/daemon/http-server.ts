@@ -1,14 +1,14 @@
 /**
  * HTTP server of http_listen: `/metrics` and `/healthz`, read-only and without authentication.
  */
-import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import { openListener } from '../http/route-listener.ts'
+import { openServer, type OpenServer } from '../http/open-server.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
+import type { RequestTimes } from '../http/unparsed-requests.ts'
 
 /** A health condition. It fails when `run` rejects or does not settle within TIMEOUT. */
 export interface HealthCheck {
@@ -24,6 +24,7 @@ export interface HttpServerDeps {
 
 /** Time limit of a health check, and of receiving a request. */
 const TIMEOUT: Duration = 5_000
+const TIMES: RequestTimes = { header: TIMEOUT, request: TIMEOUT }
 /** Maximum age of a health result that is served again, because a check costs a disk sync. */
 const HEALTH_AGE: Duration = 1_000
 /** Maximum number of connections. Further ones are closed on accept. */
@@ -31,34 +32,35 @@ const MAX_CONNECTIONS = 64
 
 export class HttpServer {
   readonly #deps: HttpServerDeps
-  readonly #server: Server
+  readonly #open: OpenServer
   readonly #closing = new AbortController()
   /** The last run of the health checks, with its start time on the monotonic clock. */
   #lastHealth: { readonly at: Duration; readonly answer: Promise<Answer> } | null = null
 
   constructor(deps: HttpServerDeps) {
     this.#deps = deps
-    this.#server = createServer(openListener(this.#routes(), deps.clock))
-    this.#server.headersTimeout = TIMEOUT
-    this.#server.requestTimeout = TIMEOUT
-    this.#server.maxConnections = MAX_CONNECTIONS
+    this.#open = openServer(this.#routes(), { clock: deps.clock, times: TIMES })
+    this.#open.server.maxConnections = MAX_CONNECTIONS
   }
 
   /** Opens the port and resolves with its address. Rejects with the system's error. */
   async listen({ address, port, ipv6Only = false }: ListenOptions): Promise<Endpoint> {
+    const { server } = this.#open
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen({ port, host: address, ipv6Only }, resolve)
+      server.once('error', reject)
+      server.listen({ port, host: address, ipv6Only }, resolve)
     })
-    const bound = this.#server.address() as AddressInfo
+    const bound = server.address() as AddressInfo
     return { address: bound.address, port: bound.port }
   }
 
   async close(): Promise<void> {
-    if (!this.#server.listening) return
+    const { server, closeRefused } = this.#open
+    if (!server.listening) return
     this.#closing.abort()
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
-    this.#server.closeAllConnections()
+    const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
+    server.closeAllConnections()
+    closeRefused()
     await closed
   }
 

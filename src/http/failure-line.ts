@@ -16,7 +16,7 @@ export interface Failure {
 const SOFTWARE = 70
 
 /** The error response for a command. */
-export function failureAnswer(error: unknown): Answer {
+export function failureAnswer(error: unknown): Extract<Answer, { kind: 'json' }> {
   const { kind, headers } = problemOf(error)
   return { kind: 'json', status: kind.status, value: failureOf(error), headers }
 }

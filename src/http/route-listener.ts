@@ -3,14 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import { sendAnswer, type Exchange } from './answer-writer.ts'
 import type { Client } from './forwarded-client.ts'
-import { EventStreams } from './event-streams.ts'
-import { failureAnswer } from './failure-line.ts'
+import type { EventStreams } from './event-streams.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
 import type { RequestBody } from './request-body.ts'
 import { requestTarget, type RequestTarget } from './request-target.ts'
 import type { Requester, Role } from './requester.ts'
 import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
-import { VERSION } from '../system/version.ts'
 
 /** A request that may be answered. */
 export interface Admitted {
@@ -179,20 +177,3 @@ function fail({ refusal, refused }: ListenerOptions, exchange: Exchange, { error
   }
   sendAnswer(exchange, refusal(error, request, requester)).catch(() => response.destroy())
 }
-
-/**
- * A listener without authentication, for the control socket and http_listen. An error response is a JSON object with one sentence.
- * Each response has the version of the daemon in the field Deferd-Version.
- */
-export const openListener = (routes: readonly Route[], clock: Clock): Listener =>
-  routeListener({
-    routes,
-    clock,
-    streams: new EventStreams(clock),
-    searches: new Searches(),
-    admit: () => Promise.resolve({ client: UNKNOWN, requester: null, confirm: () => Promise.resolve(true) }),
-    refusal: failureAnswer,
-    headers: { 'deferd-version': VERSION },
-  })
-
-const UNKNOWN: Client = { address: 'local', scheme: 'http', host: 'localhost', user: null }

@@ -5,9 +5,12 @@
 import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Clock } from '../system/clock.ts'
+import type { Listener } from './route-listener.ts'
 import { closeAfter } from './staged-close.ts'
+import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
 import { WEB_HEADERS } from './web-headers.ts'
+import { problemAnswer } from './web-refusal.ts'
 
 /** Fields that concern one connection (RFC 9110 §7.6.1), and those that the server believes of the Unix socket. */
 const DROPPED = new Set([
@@ -23,8 +26,7 @@ const DROPPED = new Set([
 ])
 const isDropped = (name: string): boolean => DROPPED.has(name) || name.startsWith('x-forwarded-')
 
-/** Time without data from the client while it sends a header. */
-const HEADER_TIMEOUT: Duration = seconds(10)
+const TIMES: RequestTimes = { header: seconds(10), request: seconds(300) }
 
 /** Name and value pairs as node:http takes them, without the fields of one connection. */
 function forwardedFields(rawHeaders: readonly string[]): string[] {
@@ -37,12 +39,14 @@ export class SocketForwarder {
   readonly #clock: Clock
   readonly #server: Server
 
-  constructor(socketPath: string, clock: Clock) {
+  readonly #unparsed: UnparsedRequests
+
+  constructor(socketPath: string, clock: Clock, times: RequestTimes = TIMES) {
     this.#socketPath = socketPath
     this.#clock = clock
-    this.#server = createServer({ headersTimeout: HEADER_TIMEOUT, requireHostHeader: false }, (incoming, response) =>
-      this.#forward(incoming, response),
-    )
+    this.#server = createServer({ ...timeLimits(times), requireHostHeader: false })
+    const listener: Listener = (incoming, response) => this.#forward(incoming, response)
+    this.#unparsed = new UnparsedRequests(this.#server, { listener, refusal: problemAnswer, headers: WEB_HEADERS, clock })
   }
 
   /** Opens the port on 127.0.0.1, and resolves with its number; a free one for 0. Rejects with the system's error. */
@@ -57,11 +61,13 @@ export class SocketForwarder {
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
     this.#server.closeAllConnections()
+    this.#unparsed.close()
     await closed
   }
 
   #forward(incoming: IncomingMessage, response: ServerResponse): void {
     const { method, url, rawHeaders, headers, socket } = incoming
+    if (headers.expect !== undefined) response.writeContinue()
     const isChunked = headers['transfer-encoding'] !== undefined
     const fields = [
       ...forwardedFields(rawHeaders),

@@ -17,7 +17,7 @@ export type RefusalPage = (problem: Problem, request: RefusedRequest) => Answer
 export const fromRoot = (path: string, name: string): string => `${'../'.repeat(Math.max(0, path.split('/').length - 2))}${name}` || './'
 
 /** The response in problem details (RFC 9457). */
-export const problemAnswer = (problem: Problem): Answer => ({
+export const problemAnswer = (problem: Problem): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',
   status: problem.kind.status,
   contentType: 'application/problem+json',

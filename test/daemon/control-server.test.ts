@@ -3,6 +3,7 @@ import { AccessEntries } from '../../src/access/access-entries.ts'
 import { removePolicy } from '../../src/delivery/sts/policy-removal.ts'
 import { request } from 'node:http'
 import { statSync } from 'node:fs'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
@@ -18,6 +19,7 @@ import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { queue } from '../conformance/mail.ts'
 import { NO_MOVES } from '../support/no-moves.ts'
+import { responsesIn, writeThenRead } from '../support/raw-http.ts'
 import { RETENTION } from '../support/operate.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
@@ -138,4 +140,18 @@ test('a suspended destination is remembered', async () => {
   expect(await ask('POST', '/suspend', { destination: 'far.example', by: 'root', duration: null, reason: null })).toEqual([200, '{}\n'])
   expect((await ask('POST', '/suspend', { destination: '', by: 'root', duration: null, reason: null }))[0]).toBe(422)
   expect((await ask('GET', '/suspend'))[0]).toBe(405)
+})
+
+test('malformed bytes are answered', async () => {
+  const socket = connect(controlPath(operator.directory))
+  const { text: answer, error } = await writeThenRead(socket, [`no request\r\n\r\n${'x'.repeat(3_000_000)}`])
+  expect([responsesIn(answer), error]).toMatchObject([[{ status: 400, body: expect.stringMatching(/^\{"kind":"failed"/) }], undefined])
+})
+
+test('the server stops while a client whose request was refused stays', async () => {
+  const socket = connect({ path: controlPath(operator.directory), allowHalfOpen: true })
+  socket.write('no request\r\n\r\n')
+  await new Promise((resolve) => void socket.once('data', resolve))
+  await server.stop()
+  socket.destroy()
 })

@@ -5,6 +5,7 @@ import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { responsesIn, writeThenRead } from '../support/raw-http.ts'
 
 let server: HttpServer | undefined
 afterEach(() => server?.close())
@@ -87,4 +88,11 @@ test('nothing else is served, and nothing can be written', async () => {
   expect(await posted.json()).toMatchObject({ why: 'method POST not allowed for /metrics; allowed: GET, HEAD' })
   const head = await fetch(`${base}/metrics`, { method: 'HEAD' })
   expect([head.status, await head.text()]).toEqual([200, ''])
+})
+
+test('malformed bytes are answered', async () => {
+  const { hostname, port } = new URL(await serve([]))
+  const socket = connect({ host: hostname, port: Number(port) })
+  const { text, error } = await writeThenRead(socket, [`no request\r\n\r\n${'x'.repeat(3_000_000)}`])
+  expect([responsesIn(text), error]).toMatchObject([[{ status: 400, body: expect.stringMatching(/^\{"kind":"failed"/) }], undefined])
 })

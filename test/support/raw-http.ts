@@ -1,5 +1,6 @@
 /** Requests to HTTP servers, byte by byte: no client library corrects or completes them. */
 import { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 
 export interface RawResponse {
@@ -52,6 +53,32 @@ export function conversation(at: At, bytes: string, { tls, written }: RawOptions
     })
     socket.write(Buffer.from(bytes, 'latin1'), () => written?.(socket))
   })
+}
+
+export interface Received {
+  readonly text: string
+  /** Code of the first error of the connection. */
+  readonly error: string | undefined
+}
+
+/** Writes the pieces one after another, and reads only then, until the server ends or the last chunk of an answer has arrived. */
+export async function writeThenRead(socket: Socket, pieces: readonly string[], gap = 0): Promise<Received> {
+  let [text, error]: [string, string | undefined] = ['', undefined]
+  socket.on('error', (failure: NodeJS.ErrnoException) => (error ??= failure.code))
+  const closed = new Promise((resolve) => void socket.once('close', resolve))
+  socket.pause()
+  for (const piece of pieces) {
+    if (error !== undefined) break
+    await new Promise((resolve) => void socket.write(piece, 'latin1', resolve))
+    if (gap > 0) await pause(gap)
+  }
+  socket.setEncoding('latin1').on('data', (data) => {
+    text += String(data)
+    if (text.endsWith('\r\n0\r\n\r\n')) socket.end()
+  })
+  socket.resume()
+  await closed
+  return { text, error }
 }
 
 /** Parses responses that are one after another on a connection. Bodies have a length, are chunked, or last until the end. */

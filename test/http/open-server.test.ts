@@ -1,10 +1,10 @@
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { jsonBody } from '../../src/http/request-body.ts'
-import { openListener } from '../../src/http/route-listener.ts'
+import { openServer } from '../../src/http/open-server.ts'
 import { route } from '../../src/http/route-table.ts'
 
 const body = jsonBody(z.strictObject({ text: z.string() }), 100)
@@ -38,7 +38,7 @@ const ROUTES = [
 let server: Server
 let base: string
 beforeEach(async () => {
-  server = createServer(openListener(ROUTES, systemClock))
+  server = openServer(ROUTES, { clock: systemClock, times: { header: 5_000, request: 5_000 } }).server
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })

@@ -1,0 +1,47 @@
+/** A server without authentication, for the control socket and http_listen. An error response is a JSON object with one sentence. */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { Clock } from '../system/clock.ts'
+import { VERSION } from '../system/version.ts'
+import { EventStreams } from './event-streams.ts'
+import { failureAnswer } from './failure-line.ts'
+import type { Client } from './forwarded-client.ts'
+import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
+import { routeListener, Searches, type Admitted } from './route-listener.ts'
+import type { Route } from './route-table.ts'
+import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
+
+export interface OpenServer {
+  readonly server: Server
+  /** Closes the connections of refused requests, which `server` does not close. */
+  readonly closeRefused: () => void
+}
+
+/** Each response has the version of the daemon in the field Deferd-Version. */
+const HEADERS = { 'deferd-version': VERSION }
+
+export function openServer(
+  routes: readonly Route[],
+  { clock, times }: { readonly clock: Clock; readonly times: RequestTimes },
+): OpenServer {
+  // A request without Host is refused by `admit`, with the header fields of all responses.
+  const server = createServer({ ...timeLimits(times), requireHostHeader: false })
+  const listener = routeListener({
+    routes,
+    clock,
+    streams: new EventStreams(clock),
+    searches: new Searches(),
+    admit: async (request) => admitted(request),
+    refusal: failureAnswer,
+    headers: HEADERS,
+  })
+  const unparsed = new UnparsedRequests(server, { listener, refusal: failureAnswer, headers: HEADERS, clock })
+  return { server, closeRefused: () => unparsed.close() }
+}
+
+const UNKNOWN: Client = { address: 'local', scheme: 'http', host: 'localhost', user: null }
+
+/** Throws Problem for a request of HTTP/1.1 without the field Host (RFC 9112 §3.2). */
+function admitted({ httpVersion, headers }: IncomingMessage): Admitted {
+  if (httpVersion !== '1.0' && headers.host === undefined) throw new Problem(HTTP_PROBLEMS.malformed, 'the request has no field Host')
+  return { client: UNKNOWN, requester: null, confirm: () => Promise.resolve(true) }
+}
