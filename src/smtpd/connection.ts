@@ -276,7 +276,8 @@ export class Connection extends ClientSocket {
   #respond(response: Response): Promise<void> | undefined {
     const { delay } = this.#session.stats
     if (delay === 0) return this.#act(response)
-    return this.#whileWorking(sleep(this.#context.clock, delay).then(() => this.#act(response)))
+    // The time limit that the action sets is the last.
+    return this.#whileWorking(sleep(this.#context.clock, delay)).then(() => this.#act(response))
   }
 
   #act({ reply, keywords, next }: Response): undefined {

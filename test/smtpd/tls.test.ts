@@ -88,16 +88,17 @@ describe('STARTTLS', () => {
     )
   })
 
-  test.each(['STARTTLS\r\nNOOP\r\n', 'STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@x.example>\r\n', `STARTTLS\r\n${'NOOP\r\n'.repeat(400)}`])(
-    'cleartext after STARTTLS is discarded: %j',
-    async (packet) => {
-      const world = await openSmtpd(settings)
-      const client = await world.connect()
-      await client.say('EHLO x', 'MAIL FROM:<a@b.example>')
-      expect(await client.send(packet)).toBe('220 2.0.0 Ready to start TLS\r\n')
-      expect(client.closed).toBe(false)
-    },
-  )
+  test.each([
+    ['a command', 'NOOP\r\n'],
+    ['a transaction', 'EHLO evil\r\nMAIL FROM:<evil@x.example>\r\n'],
+    ['400 commands', 'NOOP\r\n'.repeat(400)],
+  ])('cleartext after STARTTLS is discarded: %s', async (_, cleartext) => {
+    const world = await openSmtpd(settings)
+    const client = await world.connect()
+    await client.say('EHLO x', 'MAIL FROM:<a@b.example>')
+    expect(await client.send(`STARTTLS\r\n${cleartext}`)).toBe('220 2.0.0 Ready to start TLS\r\n')
+    expect(client.closed).toBe(false)
+  })
 
   test('cleartext after STARTTLS is discarded at any segmentation', async () => {
     const world = await openSmtpd(settings)
@@ -126,10 +127,18 @@ describe('STARTTLS', () => {
     expect(await ask(await greetedOverTls(world), line)).toBe('250 2.1.0 Ok')
   })
 
-  test('an unfinished handshake times out after ten seconds', async () => {
-    const { connect, wait } = await openSmtpd(settings)
+  test.each([
+    ['', 0],
+    [' after a delayed reply to STARTTLS', 5 * SECOND],
+  ])('an unfinished handshake times out after ten seconds%s', async (_, delay) => {
+    const { connect, wait } = await openSmtpd({ ...settings, smtpd_soft_error_limit: 1, smtpd_error_sleep_time: delay })
     const client = await connect()
-    await client.say('EHLO x', 'STARTTLS')
+    await client.say('EHLO x')
+    for (const command of ['WRONG', 'WRONG', 'STARTTLS']) {
+      client.socket.write(`${command}\r\n`)
+      await wait(delay)
+    }
+    expect(client.heard).toMatch(/220 2\.0\.0 Ready to start TLS\r\n$/)
     await wait(10 * SECOND - 1)
     expect(client.closed).toBe(false)
     await wait(1)
