@@ -98,6 +98,14 @@ export function assertChunks(chunks: readonly Uint8Array[]): void {
   })
 }
 
+/** Number of bytes in all chunks of a list. */
+export const bytesOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
+
+/** Frees the memory of a chunk, which the garbage collector would do much later. A small chunk may share its buffer with other data. */
+export function freeChunk({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+}
+
 /** Joins pieces in a new buffer. Buffer.concat would allocate short results from Node's shared pool. */
 function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
   const whole = Buffer.allocUnsafeSlow(bytes)

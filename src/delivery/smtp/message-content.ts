@@ -3,6 +3,7 @@
  * message.
  */
 import { contentSize, type ContentId, type Message } from '../../mail/message.ts'
+import { freeChunk } from '../../store/chunks.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
 
 /** See QueueStore.readChunk. */
@@ -69,11 +70,10 @@ export class MessageContent implements ContentSource {
     return { kind: 'chunk', bytes, last: this.#read === size }
   }
 
-  /** Frees the memory of a chunk that was sent. The garbage collector would free it much later. */
+  /** Frees the memory of a chunk that was sent. */
   #release(): void {
     const sent = this.#fromStore
     this.#fromStore = undefined
-    // A small chunk may share its buffer with other data.
-    if (sent?.buffer instanceof ArrayBuffer && sent.byteLength === sent.buffer.byteLength) sent.buffer.transfer(0)
+    if (sent !== undefined) freeChunk(sent)
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { CachedContent } from '../../delivery/smtp/message-content.ts'
 import { contentSize, type ContentId, type Message } from '../../mail/message.ts'
+import { bytesOf, freeChunk } from '../../store/chunks.ts'
 
 /** Maximum number of bytes in the cache. */
 const BUDGET = 64 * 1024 * 1024
@@ -30,7 +31,7 @@ export class ContentCache {
    */
   hold(content: ContentId, from: number, chunks: readonly Uint8Array[]): boolean {
     const before = this.#contents.get(content) ?? NOTHING
-    const bytes = sizeOf(chunks)
+    const bytes = bytesOf(chunks)
     if (before.chunks.length === from && before.bytes + bytes <= LARGEST && this.#bytes + bytes <= BUDGET) {
       this.#put(content, { chunks: [...before.chunks, ...chunks], bytes: before.bytes + bytes, held: true, reading: 0 })
       return true
@@ -45,7 +46,7 @@ export class ContentCache {
    */
   keep(message: Message, rest: readonly Uint8Array[]): boolean {
     const { chunks, bytes, held } = this.#contents.get(message.contentId) ?? NOTHING
-    const added = sizeOf(rest)
+    const added = bytesOf(rest)
     if (bytes + added !== contentSize(message) || this.#bytes + added > BUDGET) {
       this.drop(message.contentId)
       return false
@@ -69,7 +70,7 @@ export class ContentCache {
   release(content: ContentId): void {
     const kept = this.#contents.get(content)
     this.drop(content)
-    if (kept?.held === true && kept.reading === 0) for (const chunk of kept.chunks) free(chunk)
+    if (kept?.held === true && kept.reading === 0) for (const chunk of kept.chunks) freeChunk(chunk)
   }
 
   /** Forgets a content. */
@@ -86,10 +87,3 @@ export class ContentCache {
 }
 
 const NOTHING: Kept = { chunks: [], bytes: 0, held: false, reading: 0 }
-
-const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
-
-/** A small chunk may share its buffer with other data. */
-function free({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
-}

@@ -25,6 +25,7 @@ import {
   type MessageId,
 } from '../../mail/message.ts'
 import type { Scheduler } from '../scheduler/scheduler.ts'
+import { bytesOf } from '../../store/chunks.ts'
 import { StoreUnavailable, type NewMessage, type NewRecipient, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { ContentCache } from './content-cache.ts'
@@ -133,7 +134,7 @@ export class Intake {
   async stage(content: ContentId, from: number, chunks: readonly Uint8Array[], left: number): Promise<SmtpReply | undefined> {
     if (!(await this.#space.promise(content, left))) return NO_SPACE
     const { store, contents } = this.#deps
-    const bytes = sizeOf(chunks)
+    const bytes = bytesOf(chunks)
     await store.stage(content, from, chunks, contents.hold(content, from, chunks))
     this.#space.stored(content, bytes)
     return undefined
@@ -198,10 +199,11 @@ export class Intake {
     const { message, client, uid, saslUsername, saslMethod, upstream } = entry
     const happened = acceptedEvent(entry, { client, uid, saslUsername, saslMethod, upstream })
     const prepared = { ...this.prepare(entry, happened), maildropFile: entry.maildropFile, request: entry.request }
-    const bytes = sizeOf(entry.content)
+    const bytes = bytesOf(entry.content)
     try {
       await store.enqueue(prepared)
     } catch (error) {
+      this.#space.ended(message.contentId)
       this.withdrawn(prepared)
       throw error
     }
@@ -310,8 +312,6 @@ const acceptedEvent = ({ message, recipients }: Entry, origin: Omit<Accepted, 'k
   recipients: recipients.map(({ address }) => address),
   ...origin,
 })
-
-const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
 
 const megabytes = (bytes: number): string => (Math.max(0, bytes) / 1e6).toFixed(1)
 

@@ -85,7 +85,7 @@ export interface MessageReceiverDeps {
 }
 
 /**
- * Number of complete chunks of a content that is committed with its message. A longer content is staged while it is received; while some
+ * Maximum number of complete chunks of a content that is committed with its message. A longer content is staged while it is received; while some
  * of its chunks are on their way to the store, the next ones are received.
  */
 const HELD_CHUNKS = 4

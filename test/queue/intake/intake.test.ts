@@ -5,7 +5,7 @@ import { defaultConfig } from '../../../src/config/load.ts'
 import { Relay } from '../../../src/daemon/relay/relay.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { CHUNK_BYTES } from '../../../src/store/chunks.ts'
-import { StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'
+import { OutcomeUnknown, StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'
 import { seededRandom } from '../../../src/system/random.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { MemoryNet } from '../../../src/testkit/virtual/memory-net.ts'
@@ -78,6 +78,16 @@ test('long contents gather up to 16 chunks before they are staged, and 128 toget
   expect(from.filter((_, n) => [0, 7, 8, 19, 24, 25, 29].includes(n))).toEqual([16, 16, 14, 6, 5, 5, 5])
   for (let content = 1; content <= 30; content++) await intake.unstage(content)
   expect(intake.stageFrom).toBe(16)
+})
+
+test('a message whose commit has an unknown outcome is no longer counted as arriving', async () => {
+  const { relay } = await relayWith(() => ({ enqueue: () => Promise.reject(new OutcomeUnknown('the answer to a commit was lost')) }))
+  for (let n = 0; n < 30; n++) {
+    const receiver = relay.acceptor.open(SUBMISSION)
+    await receiver.write([Buffer.alloc(6 * CHUNK_BYTES, 'x'.repeat(76) + '\r\n')])
+    expect(await receiver.end()).toEqual({ kind: 'unknown' })
+  }
+  expect(relay.intake.stageFrom).toBe(16)
 })
 
 test('a receiver stages what exceeds 256 kB at once, and the following chunks together', async () => {

@@ -5,7 +5,7 @@
 import { messageOf } from '../../../mail/message.ts'
 import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { Call, Method, PendingCall } from '../../methods.ts'
+import { contentBytes, type Call, type Method, type PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fenceWithKeys } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
@@ -161,17 +161,12 @@ function keysOf(call: WriteCall): readonly string[] {
   }
 }
 
-function bytesOf(call: WriteCall): number {
-  const chunks = call.method === 'stage' ? call.args[2] : call.method === 'enqueue' ? call.args[0].content : []
-  return chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0)
-}
-
 /** Number of the first calls that make one batch. */
 export function batchOf(waiting: readonly PendingWrite[]): number {
   const keys = new Set<string>()
   let bytes = 0
   for (const [n, { call }] of waiting.entries()) {
-    bytes += bytesOf(call)
+    bytes += contentBytes(call)
     const own = keysOf(call)
     if (n > 0 && (n === BATCH || bytes > CONTENT || ALONE.has(call.method) || own.some((key) => keys.has(key)))) return n
     if (ALONE.has(call.method)) return 1
