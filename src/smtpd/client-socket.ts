@@ -216,7 +216,7 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
 
   // called by the adapter
 
-  upgrading(socket: Socket): void {
+  wrapped(socket: Socket): void {
     this.#topmost = socket
   }
 

@@ -62,7 +62,6 @@ const shown = (line: string): string => maskControls(line).slice(0, SHOWN_LIMIT)
 
 export class Session implements CommandHandler {
   readonly stats: CommandStats
-  readonly peer: Peer
   readonly #context: SessionContext
   readonly #identity: ClientIdentity
   #transaction: Transaction | null = null
@@ -74,8 +73,11 @@ export class Session implements CommandHandler {
   constructor(context: SessionContext, client: ClientName, rules: ListenerRules) {
     this.#context = context
     this.#identity = new ClientIdentity(context, client, rules)
-    this.peer = this.#identity.peer
     this.stats = new CommandStats(context.settings)
+  }
+
+  get peer(): Peer {
+    return this.#identity.peer
   }
 
   get client(): ClientName {
@@ -105,8 +107,8 @@ export class Session implements CommandHandler {
   /** Runs a command line and counts its reply. */
   command(line: string): Answer {
     const command = this.#begin(line)
-    if (verbOf(line) === '') return this.#noCommand()
-    const answer = command === undefined ? this.#unknown(line) : this.#run(command, line)
+    if (command === undefined) return verbOf(line) === '' ? this.#noCommand() : this.#note(undefined, this.#unknown(line))
+    const answer = this.#run(command, line)
     if (answer === 'auth-exchange' || 'chunk' in answer) return answer
     return answer instanceof Promise ? answer.then((late) => this.#note(command, late)) : this.#note(command, answer)
   }
@@ -327,10 +329,11 @@ export class Session implements CommandHandler {
     return { reply: replies.OK }
   }
 
+  /** Finds the command of a line, and records it as the stage. */
   #begin(line: string): Command | undefined {
     const command = commandOf(line)
     // Postfix neither counts nor names an empty line.
-    if (verbOf(line) !== '') this.#stage = command?.name.toUpperCase() ?? 'UNKNOWN'
+    if (command !== undefined || verbOf(line) !== '') this.#stage = command?.name.toUpperCase() ?? 'UNKNOWN'
     return command
   }
 

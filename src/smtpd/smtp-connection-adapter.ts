@@ -28,7 +28,7 @@ export function checkSmtpServer(server: SMTPServer): void {
 /** Receives what happens on a connection with TLS. */
 export interface AdapterHandler {
   /** Called with the socket inside which bytes are encrypted, before the handshake. */
-  upgrading(socket: Socket): void
+  wrapped(socket: Socket): void
   /** Called when the socket has failed. */
   socketFailed(error: Error): void
   /** Called when the socket is closed. */
@@ -104,7 +104,7 @@ export class SmtpConnectionAdapter extends SMTPConnection {
 
   /** Stores the socket and sets no timer, because deferd replaces the library's time limits. */
   override _armTimeout(socket: Socket = this._socket): void {
-    this.#handler.upgrading(socket)
+    this.#handler.wrapped(socket)
   }
 
   override _onError(error: Error): void {

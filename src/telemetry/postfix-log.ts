@@ -66,7 +66,7 @@ const FAILURE_LINES: readonly (readonly [what: RegExp, text: (client: string, ..
   [/^SASL .*$/s, (client, what) => `warning: ${client}: ${what}`],
   [/^Illegal address syntax (in \w+ command: .*)$/s, (client, _, where) => `warning: Illegal address syntax from ${client} ${where}`],
   [/^non-SMTP command(: .*)$/s, (client, _, command) => `warning: non-SMTP command from ${client}${command}`],
-  [/^(SSL_accept error|improper command pipelining after \S+)(: .*)$/s, (client, _, failure, why) => `${failure} from ${client}${why}`],
+  [/^SSL_accept error(: .*)$/s, (client, _, why) => `SSL_accept error from ${client}${why}`],
   [
     /^malformed BDAT command syntax(: .*)$/s,
     (client, _, command) => `warning: NOQUEUE: malformed BDAT command syntax from ${client}${command}`,

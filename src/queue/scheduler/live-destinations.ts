@@ -67,7 +67,10 @@ export class LiveDestinations {
     await expiry.run()
   }
 
-  /** Ends a suspension of a destination, and that of its provider by a rule. Resolves and rejects as `suspend` does. */
+  /**
+   * Ends a suspension of a destination, after that of its provider by a rule. Resolves when both are committed. Rejects with
+   * StoreUnavailable when a commit fails; the suspension of the provider may then have ended.
+   */
   async resume(name: DestinationName, by: string): Promise<void> {
     const { store, recorder, directory, table, shards, control, providers } = this.#deps
     await shards.loaded(name)
