@@ -9,6 +9,7 @@ import { POSTFIX_NAMES } from './postfix/tools.ts'
 import { BrokenPipe, EX } from './shell/exit.ts'
 import type { Shell } from './shell/shell.ts'
 import { maskControls } from '../presentation/text.ts'
+import { isDamage } from '../store/errors.ts'
 
 /** Output of the command-line parser, written after parsing, and the exit code. */
 interface CommandOutput {
@@ -133,7 +134,7 @@ export async function failure(shell: Shell, error: unknown): Promise<number> {
     await tell(shell, lines(error.message, 'deferd: '))
     return error.exitCode
   }
-  if (error instanceof Error && 'code' in error && /^SQLITE_(CORRUPT|NOTADB)/.test(String(error.code))) {
+  if (error instanceof Error && isDamage(error)) {
     await tell(shell, lines(`the queue is damaged (${error.message}): stop the daemon and run deferd check --repair`, 'deferd: '))
     return EX.data
   }

@@ -1,6 +1,7 @@
 /**
  * Errors of opening and reading a queue, each with a message for the operator and an exit code of sysexits.h.
  */
+import { errorCode } from '../system/caught-error.ts'
 
 /**
  * Another process owns the queue (EX_TEMPFAIL). A second daemon, or a command that changes the queue, must wait until the owner
@@ -76,14 +77,23 @@ export class DiskFull extends Error {
   override readonly name = 'DiskFull'
   readonly exitCode = 75
 
-  constructor(directory: string, cause: Error) {
-    super(`cannot open the queue in ${directory}: ${cause.message}; free some space on this disk, then start again`, { cause })
+  constructor(directory: string, cause: Error, what: 'open' | 'restore' = 'open') {
+    super(
+      `cannot ${what} the queue in ${directory}: ${cause.message}; free some space on this disk, then ${what === 'open' ? 'start' : what} again`,
+      {
+        cause,
+      },
+    )
   }
 }
 
 /** Whether an error of SQLite or of the system means that the disk is full. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'SQLITE_FULL' || error.code === 'ENOSPC')
+
+/** Whether an error reports a damaged database of SQLite, itself or as the cause of another error. */
+export const isDamage = (error: unknown): boolean =>
+  error instanceof Error && (/^SQLITE_(?:CORRUPT|NOTADB)/.test(errorCode(error)) || isDamage(error.cause))
 
 /** The queue was moved to another place as a whole (EX_CONFIG). */
 export class QueueMoved extends Error {

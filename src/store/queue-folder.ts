@@ -66,7 +66,15 @@ function presentProblem(directory: string, uid: number): string | null {
 }
 
 /** Files that the daemon opens for writing. */
-const QUEUE_FILES: ReadonlySet<string> = new Set(['queue.db', 'queue.db-wal', 'queue.db-shm', 'lock.db', 'owner'])
+export const QUEUE_FILES: ReadonlySet<string> = new Set([
+  'queue.db',
+  'queue.db-wal',
+  'queue.db-shm',
+  'lock.db',
+  'owner',
+  'generation',
+  'reserve',
+])
 
 function fileProblem(path: string, uid: number): string | null {
   const file = lstatOf(path)

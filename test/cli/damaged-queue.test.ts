@@ -85,9 +85,15 @@ test('a backup is restored, and the former queue is kept', async () => {
   expect(await listed()).toBe(2)
 })
 
-test('a restore of a missing file creates no queue folder', async () => {
+test('a restore of a missing file, or of what is no file, creates no queue folder', async () => {
   const directory = path('missing')
-  const { code, err } = await operator.run(['restore', path('none.db'), '-o', `queue_directory=${directory}`])
-  expect([code, err]).toEqual([78, expect.stringContaining('nothing was changed')])
+  for (const [file, why] of [
+    [path('none.db'), 'ENOENT: .*'],
+    [operator.directory, 'it is not a file'],
+    ['/dev/zero', 'it is not a file'],
+  ] as const) {
+    const { code, err } = await operator.run(['restore', file, '-o', `queue_directory=${directory}`])
+    expect([code, err]).toEqual([78, expect.stringMatching(`^deferd: cannot restore ${file}: ${why}; nothing was changed\n$`)])
+  }
   expect(existsSync(directory)).toBe(false)
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -244,9 +244,49 @@ describe('backup', () => {
     copy.close()
   })
 
-  test('a failed copy leaves nothing behind', async () => {
+  test('a name that cannot be that of a backup ends with 73 and changes nothing', async () => {
     await operator.own(async (store) => void (await queue(store, { at: NOW })))
-    expect(await operator.run(['backup', path('nowhere/copy.db')])).toMatchObject({ code: 71, out: '' })
+    mkdirSync(path('folder'))
+    symlinkSync('/dev/full', path('device'))
+    const inodes = () => ['queue.db', 'lock.db', 'generation'].map((name) => statSync(path(name)).ino)
+    const before = inodes()
+    for (const [name, why] of [
+      ['nowhere/copy.db', 'ENOENT: .*'],
+      ['queue.db/copy.db', 'ENOTDIR: .*'],
+      ['folder', 'it is not a file'],
+      ['device', 'it is not a file'],
+      ['queue.db', 'it is a file of the queue'],
+      ['folder/../lock.db', 'it is a file of the queue'],
+      ['generation', 'it is a file of the queue'],
+    ] as const) {
+      const { code, out, err } = await operator.run(['backup', `${operator.directory}/${name}`])
+      expect([code, out]).toEqual([73, ''])
+      expect(err).toMatch(
+        new RegExp(`^deferd: cannot create the backup \\S+/${name}: ${why}; name a file in a folder that you can write\n$`),
+      )
+    }
+    expect(inodes()).toEqual(before)
+    expect(readdirSync(operator.directory).filter((name) => name.endsWith('.partial'))).toEqual([])
+  })
+
+  test('a link in the place of a partial backup is not followed', async () => {
+    await operator.own(async (store) => void (await queue(store, { at: NOW })))
+    writeFileSync(path('other'), 'text')
+    symlinkSync(path('other'), path('copy.db.partial'))
+    await operator.says('backup', path('copy.db'))
+    expect(readFileSync(path('other'), 'utf8')).toBe('text')
+    expect(existsSync(path('copy.db.partial'))).toBe(false)
+  })
+
+  test('can be read where nothing can be written', async () => {
+    await operator.own(async (store) => void (await queue(store, { at: NOW })))
+    await operator.says('backup', path('copy.db'))
+    const bytes = readFileSync(path('copy.db'))
+    // Octets 18 and 19 of the header are 1 for a rollback journal, and 2 for a write-ahead log, which a reader has to create.
+    expect([...bytes.subarray(18, 20)]).toEqual([1, 1])
+    expect(await operator.says('restore', path('copy.db'))).toContain('restored')
+    expect([...readFileSync(path('queue.db')).subarray(18, 20)]).toEqual([2, 2])
+    expect(readdirSync(operator.directory).filter((name) => name.startsWith('copy.db'))).toEqual(['copy.db'])
   })
 })
 

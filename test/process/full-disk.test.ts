@@ -1,5 +1,10 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { queue } from '../conformance/mail.ts'
 import { noSmallDisksBecause, onSmallDisk } from '../support/full-disk.ts'
+import { Operator } from '../support/operator.ts'
 
 const why = noSmallDisksBecause()
 const title = (text: string): string => (why === null ? text : `${text} (not run: ${why})`)
@@ -57,3 +62,29 @@ test.runIf(why === null)(
     expect(Object.keys(report.statuses).filter((text) => !/^50[37] \/problems\/(?:no-space|unavailable)$/.test(text))).toEqual([])
   },
 )
+
+test.runIf(why === null)(title('a backup to a full disk ends with 74, a restore to one with 75, and neither leaves a part'), async () => {
+  const operator = new Operator()
+  try {
+    await operator.own(async (store) => void (await queue(store)))
+    const small = join(operator.directory, 'small')
+    mkdirSync(small)
+    const deferd = `"$0" ${join(import.meta.dirname, '../../bin/deferd.js')} -o queue_directory=`
+    const script = `
+      mount -t tmpfs -o size=64k tmpfs ${small}
+      ${deferd}${operator.directory} backup ${small}/copy.db; echo $?
+      ls ${small}
+      ${deferd}${operator.directory} backup ${operator.directory}/copy.db > ${operator.directory}/out; echo $?
+      ${deferd}${small}/queue restore ${operator.directory}/copy.db; echo $?
+      ls ${small}/queue`
+    const { stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script, process.execPath], { encoding: 'utf8' })
+    expect(stdout).toBe('74\n0\n75\nlock.db\n')
+    expect(stderr.split('\n')).toEqual([
+      expect.stringMatching(/^deferd: cannot write the backup \S+: .* full; free some space on its disk, or name a file on another one$/),
+      expect.stringMatching(/^deferd: cannot restore the queue in \S+: .* full; free some space on this disk, then restore again$/),
+      '',
+    ])
+  } finally {
+    operator.leave()
+  }
+})

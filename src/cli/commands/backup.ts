@@ -1,8 +1,11 @@
 /** `deferd backup` copies one consistent state of the queue to a file, also while the daemon runs; `deferd restore` puts it back. */
-import { open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import type { Command } from 'commander'
 import { errorMessage } from '../../system/caught-error.ts'
+import { isDamage, isDiskFull } from '../../store/errors.ts'
+import { QUEUE_FILES } from '../../store/queue-folder.ts'
+import type { ReadOnlyStore } from '../../store/sqlite/open-store.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { assertInFolder } from '../queue-client/queue-access.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -18,23 +21,60 @@ async function synced(path: string): Promise<void> {
   }
 }
 
+/** Reason why a backup cannot have this name; null when it can. A file of the queue would be lost, and so would a device. */
+async function nameProblem(file: string, directory: string): Promise<string | null> {
+  const folder = await realpath(dirname(file))
+  if (QUEUE_FILES.has(basename(file)) && folder === (await realpath(directory))) return 'it is a file of the queue'
+  const there = await stat(file).catch(() => null)
+  return there === null || there.isFile() ? null : 'it is not a file'
+}
+
+/**
+ * Creates the file that becomes the backup when it is complete. A backup contains mail, so only its owner may read it. Throws
+ * CommandError (73).
+ */
+async function createPartial(file: string, directory: string): Promise<string> {
+  const partial = `${file}.partial`
+  try {
+    const problem = await nameProblem(file, directory)
+    if (problem !== null) throw new Error(problem)
+    // A backup that was killed has left it. A link in its place would lead to another file.
+    await rm(partial, { force: true })
+    await (await open(partial, 'wx', 0o600)).close()
+    return partial
+  } catch (cause) {
+    const why = `cannot create the backup ${file}: ${errorMessage(cause)}; name a file in a folder that you can write`
+    throw new CommandError(EX.cannotCreate, why, { cause })
+  }
+}
+
+/** Writes the backup. Resolves with its size in bytes. Throws CommandError (73, 74), and the error of SQLite for a damaged queue. */
+async function copied(queue: ReadOnlyStore, file: string, directory: string): Promise<number> {
+  const partial = await createPartial(file, directory)
+  try {
+    const size = await queue.copyTo(partial)
+    await synced(partial)
+    await rename(partial, file)
+    await synced(dirname(file))
+    return size
+  } catch (cause) {
+    await rm(partial, { force: true })
+    if (isDamage(cause)) throw cause
+    const remedy = isDiskFull(cause)
+      ? 'free some space on its disk, or name a file on another one'
+      : 'check its disk, and that of the queue'
+    throw new CommandError(EX.ioError, `cannot write the backup ${file}: ${errorMessage(cause)}; ${remedy}`, { cause })
+  }
+}
+
 async function backup(shell: Shell, file: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   assertInFolder(config, 'back it up with pg_dump, or with the base backups of the server')
   const { openStoreReadOnly } = await import('../../store/sqlite/open-store.ts')
   const queue = openStoreReadOnly(config.queue_directory)
-  const partial = `${file}.partial`
   try {
-    // A backup contains mail, so only its owner may read it.
-    await (await open(partial, 'w', 0o600)).close()
-    const size = await queue.copyTo(partial)
-    await synced(partial)
-    await rename(partial, file)
-    await synced(dirname(file))
+    const size = await copied(queue, file, config.queue_directory)
     await shell.stdout.write(`${byteSize(size)} copied to ${maskControls(file)}\n`)
-  } catch (cause) {
-    await rm(partial, { force: true })
-    throw new CommandError(EX.osError, `cannot write the backup: ${errorMessage(cause)}`, { cause })
   } finally {
     await queue.close()
   }
@@ -45,7 +85,10 @@ export function addBackup(program: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-deferd restore FILE puts the backup in the place of the queue.
+An older backup of this name is replaced when the new one is complete. deferd restore FILE puts the backup in the place of the queue.
+
+Exit codes: 0 copied; 69 no queue; 73 the file cannot be created; 74 it cannot be written, for example on a full disk; 78 the queue
+cannot be read.
 
 Example:
   deferd backup /var/backups/deferd.db`,
@@ -61,7 +104,8 @@ export function addRestore(program: Command, shell: Shell): void {
 The backup is checked first. The former queue is kept beside the new one as queue.db.replaced. Mail that was delivered since
 the backup is sent again; mail that was accepted since is in queue.db.replaced only.
 
-Exit codes: 0 restored; 75 a daemon or a command uses the queue; 78 the file is no sound queue of this version.
+Exit codes: 0 restored; 74 the disk failed; 75 a daemon or a command uses the queue, or the disk is full; 78 the file is no sound
+queue of this version, or the queue folder cannot be used.
 
 Example:
   deferd restore /var/backups/deferd.db`,

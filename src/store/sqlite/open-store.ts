@@ -84,7 +84,7 @@ export function openStoreReadOnly(directory: string): ReadOnlyStore {
   const reader = directReader(new SqliteReader(db))
   return {
     reader,
-    copyTo: (path) => copyDatabase(db, path),
+    copyTo: (path) => copyDatabase(db, path, 'delete'),
     defects: () => defectsOf(db),
     damages: () => damagesOf(db),
     close: () => reader.close(),

@@ -3,7 +3,7 @@ import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { createPrivate } from '../../private-file.ts'
-import { DiskFull, isDiskFull, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
+import { DiskFull, isDamage, isDiskFull, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
 import { StoreFailed } from '../../queue-store.ts'
 import { assertNeverFilled, assertOwnLog, renewGeneration } from './generation.ts'
 import { assertCompatible, currentVersion, migrate, versionOf } from './migrations.ts'
@@ -172,8 +172,7 @@ function opening<T>(path: string, open: () => T): T {
         cause: error,
       })
     }
-    const damaged = error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
-    const advice = damaged ? ': the file is damaged; keep it, and restore the queue from a backup' : ''
+    const advice = isDamage(error) ? ': the file is damaged; keep it, and restore the queue from a backup' : ''
     throw new QueueFolderUnusable(`cannot open the queue ${path}: ${error.message}${advice}`, { cause: error })
   }
 }

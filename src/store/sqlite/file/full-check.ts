@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 import type { Database } from 'better-sqlite3'
 import { messageOf, queueIdOf } from '../../../mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../../chunks.ts'
-import { isDamage } from './repair.ts'
+import { isDamage } from '../../errors.ts'
 import * as salvage from './salvage-queries.ts'
 import { isSoundMessage, isSoundRecipient, type StoredMessage, type StoredRecipient } from './checksums.ts'
 

@@ -18,12 +18,6 @@ export interface Repair extends SalvageReport {
   readonly kept: string | null
 }
 
-/** Whether an error reports a damaged database, itself or as the cause of another error. */
-export function isDamage(error: unknown): boolean {
-  if (error instanceof Database.SqliteError) return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
-  return error instanceof Error && error.cause !== undefined && isDamage(error.cause)
-}
-
 /**
  * Sign of damage that SQLite does not report, because SQLite takes a damaged write-ahead log for a shorter one; null without such a
  * sign.

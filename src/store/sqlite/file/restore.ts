@@ -1,12 +1,14 @@
 /**
  * Restores a backup as the queue of a folder, and salvages a queue into a new folder. Both need a queue without a daemon.
  */
-import { chownSync, existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs'
+import { accessSync, chownSync, constants, existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
-import { NoSuchQueue, QueueFolderUnusable, QueueInUse } from '../../errors.ts'
+import { errorCode } from '../../../system/caught-error.ts'
+import { DiskFull, isDiskFull, NoSuchQueue, QueueFolderUnusable, QueueInUse } from '../../errors.ts'
 import { isOwned, takeOwnership } from '../../owner-lock.ts'
 import { createPrivate } from '../../private-file.ts'
+import { StoreFailed } from '../../queue-store.ts'
 import { removeDatabase, sync } from './database-files.ts'
 import { queueFile } from './database.ts'
 import { renew } from './generation.ts'
@@ -23,17 +25,19 @@ const ALL_PAGES = 0x7fffffff
 const RENEW_EVENT_EPOCH = `update meta set value = abs(random() % 2176782336) where name = 'event_epoch'`
 
 /**
- * Copies a database to a file that only its owner may read. The copy has a new generation, and its events have other ids. Returns the
- * size of the copy in bytes.
+ * Copies a database to a file that only its owner may read. The copy has a new generation, and its events have other ids. A copy
+ * without `wal` can be read where nothing can be written, as on a disk for backups. Returns the size of the copy in bytes.
  */
-export async function copyDatabase(db: Database.Database, path: string): Promise<number> {
+export async function copyDatabase(db: Database.Database, path: string, journal: 'wal' | 'delete'): Promise<number> {
   createPrivate(path)
   const { totalPages } = await db.backup(path, { progress: () => ALL_PAGES })
   const copy = new Database(path)
   try {
     renew(copy)
     copy.exec(RENEW_EVENT_EPOCH)
-    copy.pragma('wal_checkpoint(truncate)')
+    // Ends the write-ahead log, so that the copy is one file.
+    copy.pragma('journal_mode = delete')
+    if (journal === 'wal') copy.pragma('journal_mode = wal')
     return totalPages * Number(copy.pragma('page_size', { simple: true }))
   } finally {
     copy.close()
@@ -42,7 +46,7 @@ export async function copyDatabase(db: Database.Database, path: string): Promise
 
 /**
  * Puts a backup in the place of the queue. Rejects with QueueInUse while a daemon runs, with QueueFolderUnusable when the file is not
- * a sound queue, with QueueTooNew when a newer deferd wrote it, and with QueueIncompatible when an unreleased one did. Returns the name of the former database, null when there was none.
+ * a sound queue, with DiskFull or StoreFailed when the copy cannot be written, with QueueTooNew when a newer deferd wrote it, and with QueueIncompatible when an unreleased one did. Returns the name of the former database, null when there was none.
  */
 export async function restoreQueue(directory: string, file: string): Promise<string | null> {
   const backup = openBackup(file)
@@ -59,10 +63,16 @@ async function replaceBy(backup: Database.Database, directory: string): Promise<
   const partial = `${path}.restored`
   try {
     removeDatabase(partial)
-    await copyDatabase(backup, partial)
+    await copyDatabase(backup, partial, 'wal')
     giveTo(directory, [partial, join(directory, 'lock.db')])
     sync(partial)
     return replaceDatabase(path, partial, 'replaced')
+  } catch (error) {
+    if (!(error instanceof Error) || errorCode(error) === '') throw error
+    if (isDiskFull(error)) throw new DiskFull(directory, error, 'restore')
+    throw new StoreFailed(`cannot restore the queue in ${directory}: ${error.message}; check its disk, then restore again`, {
+      cause: error,
+    })
   } finally {
     removeDatabase(partial)
     ownership.release()
@@ -74,6 +84,8 @@ function openBackup(file: string): Database.Database {
     new QueueFolderUnusable(`cannot restore ${file}: ${detail}; nothing was changed`, cause === undefined ? {} : { cause })
   let db: Database.Database | undefined
   try {
+    accessSync(file, constants.R_OK)
+    if (!statSync(file).isFile()) throw unusable('it is not a file')
     db = new Database(file, { readonly: true, fileMustExist: true })
     assertCompatible(db, file)
     if (versionOf(db) === 0 || versionOf(db) > currentVersion()) throw unusable('it is empty')
