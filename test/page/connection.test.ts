@@ -14,6 +14,13 @@ import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
 import { PrefixProxy } from '../support/prefix-proxy.ts'
 import { SampleServer } from '../support/web-server.ts'
 
+/** Time limits of requests by timers, which the clock of Playwright advances. */
+const LIMITS_BY_TIMERS = `AbortSignal.timeout = (ms) => {
+  const limit = new AbortController()
+  setTimeout(() => limit.abort(new DOMException('signal timed out', 'TimeoutError')), ms)
+  return limit.signal
+}`
+
 /** Time in which the page shows a change, on a busy machine too. */
 const PATIENCE = { timeout: 10_000 }
 
@@ -53,6 +60,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.goto(`${proxy.url}login#${await daemon.code()}`)
     await page.waitForURL(proxy.url)
     await page.clock.install()
+    await page.addInitScript(LIMITS_BY_TIMERS)
     await page.clock.pauseAt(Date.now() + seconds(60))
     await page.goto(proxy.url)
     await page.evaluate('globalThis.isSameDocument = true')
@@ -148,6 +156,32 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     proxy.state = 'answers nothing'
     await page.clock.runFor(seconds(7))
     await page.getByText('connects again …').waitFor()
+    expect(await isStale(page)).toBe(true)
+    proxy.state = 'works'
+    await untilLive(page)
+    expect(await isStale(page)).toBe(false)
+  })
+
+  test('a request without an answer counts as failed after ten seconds, on screens with and without a stream', async () => {
+    const page = await liveTab()
+    proxy.state = 'answers nothing'
+    await page.clock.runFor(seconds(7))
+    await page.getByText('connects again …').waitFor()
+    const unanswered = page.getByText(/^not live since \d\d:\d\d: the server does not answer$/)
+    await page.clock.runFor(seconds(10))
+    await unanswered.waitFor()
+    proxy.state = 'works'
+    await untilLive(page)
+    await page.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`)
+    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
+    const asked = proxy.requests
+    proxy.state = 'answers nothing'
+    await page.clock.runFor(seconds(10))
+    await expect.poll(() => proxy.requests, PATIENCE).toBe(asked + 1)
+    await page.clock.runFor(seconds(9))
+    expect([await unanswered.isVisible(), await isStale(page)]).toEqual([false, false])
+    await page.clock.runFor(seconds(1))
+    await unanswered.waitFor()
     expect(await isStale(page)).toBe(true)
     proxy.state = 'works'
     await untilLive(page)

@@ -10,6 +10,8 @@ import { count, rate, relative } from './text-forms.js'
 const POLL = 10_000
 /** Interval of requests for the progress of an operation, or for counts that are not known yet, in ms. */
 const PROGRESS = 1_000
+/** Time limit of a request, after which it has failed, in ms. */
+const ANSWER = 10_000
 /** Failures of the stream after which the page asks instead, and time until it tries the stream again, in ms. */
 const FAILURES = 3
 const RETRY = 15_000
@@ -125,7 +127,7 @@ function received(value) {
 /** @param {number} mine the turn in which the page asks */
 async function ask(mine) {
   try {
-    const response = await fetch(root + livePath, { headers: { accept: 'application/json' } })
+    const response = await fetch(root + livePath, { headers: { accept: 'application/json' }, signal: AbortSignal.timeout(ANSWER) })
     if (mine !== turn) return
     if (response.status === 401) location.reload()
     if (!response.ok) throw new Error(response.statusText)
