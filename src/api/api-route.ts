@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { invalid, type RequestBody } from '../http/request-body.ts'
+import { shaped, type RequestBody } from '../http/request-body.ts'
 import type { Requester, Rights, Role } from '../http/requester.ts'
 import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
 
@@ -68,9 +68,8 @@ export function apiRoute<Query = unknown, Body = undefined>(definition: Definiti
     handler: (request) => {
       const { requester } = request
       if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'this resource needs a token or a session')
-      const parsed = query.safeParse(valuesOf(request.query))
-      if (!parsed.success) throw invalid(parsed.error)
-      return definition.handler({ ...request, requester, body: request.body as Body, query: parsed.data as Query, written: request.query })
+      const values = shaped(query as z.ZodType<Query>, valuesOf(request.query))
+      return definition.handler({ ...request, requester, body: request.body as Body, query: values, written: request.query })
     },
   }
 }

@@ -33,7 +33,7 @@ const token = z.object({
   last_used_time: timeOrNull.describe('begin of the hour of the last use'),
 })
 
-const newTokenBody = z.strictObject({
+export const newTokenBody = z.strictObject({
   name: rightsShape.name,
   role: rightsShape.role,
   content: rightsShape.content.default(false),

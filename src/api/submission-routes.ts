@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { invalid, streamBody, type ReceivedBody } from '../http/request-body.ts'
+import { shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
@@ -76,9 +76,7 @@ async function compositionOf({ body, query }: Request) {
   }
   const chunks: Uint8Array[] = []
   for await (const chunk of body.bytes) chunks.push(chunk)
-  const parsed = compositionShape.safeParse(jsonOf(Buffer.concat(chunks)))
-  if (!parsed.success) throw invalid(parsed.error)
-  return parsed.data
+  return shaped(compositionShape, jsonOf(Buffer.concat(chunks)))
 }
 
 function jsonOf(bytes: Uint8Array): unknown {

@@ -1,7 +1,9 @@
 /** Bodies of requests: JSON or a form of a shape, or a stream of bytes. */
 import type { z } from 'zod'
+import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
+import { grouped } from '../presentation/text.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { HTTP_PROBLEMS, Problem, type InvalidPart } from './problem-details.ts'
+import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
 export interface ReceivedBody {
   /** Media type in lower case, without parameters; empty when the request names none. */
@@ -73,40 +75,31 @@ function parseJson(bytes: Buffer): unknown {
 
 const escaped = (member: PropertyKey): string => String(member).replaceAll('~', '~0').replaceAll('/', '~1')
 
-function shaped<Body>(shape: z.ZodType<Body>, value: unknown): Body {
-  const parsed = shape.safeParse(value)
-  if (parsed.success) return parsed.data
-  throw invalid(parsed.error)
-}
+/** Maximum number of invalid members that a problem lists. */
+const LISTED = 20
 
-/** The refusal of a body or query of another shape. */
-export function invalid(error: z.ZodError): Problem {
-  const errors = invalidParts(error)
-  const detail = errors.map((part) => `${part.pointer === '' ? 'the request' : part.pointer}: ${part.detail}`).join('; ')
-  return new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${detail}`, { errors, cause: error })
-}
-
-type Issue = z.core.$ZodIssue
-
-/** Invalid parts with JSON pointers (RFC 6901). `above` is the pointer of the value that the issues are about. */
-const invalidParts = ({ issues }: Pick<z.ZodError, 'issues'>, above = ''): readonly InvalidPart[] =>
-  issues.flatMap((issue) => {
-    const pointer = above + issue.path.map((member) => `/${escaped(member)}`).join('')
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map((key) => ({ pointer: `${pointer}/${escaped(key)}`, detail: 'unknown member' }))
-    const meant = issue.code === 'invalid_union' ? meantAlternative(issue.errors) : undefined
-    return meant === undefined ? [{ pointer, detail: detailOf(issue) }] : invalidParts({ issues: meant }, pointer)
+/** The value of a body or query, as its shape has it. Throws Problem for one of another shape. */
+export function shaped<T>(shape: z.ZodType<T>, value: unknown): T {
+  const checked = checkValue(shape, value)
+  if (checked.ok) return checked.value
+  const errors = checked.invalid
+    .slice(0, LISTED)
+    .map(({ path, detail }) => ({ pointer: path.map((member) => `/${escaped(member)}`).join(''), detail }))
+  const sentences = errors.map((part) => `${part.pointer === '' ? 'the request' : part.pointer}: ${part.detail}`)
+  const rest = checked.invalid.length > LISTED ? [`and ${grouped(checked.invalid.length - LISTED)} more`] : []
+  throw new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${[...sentences, ...rest].join('; ')}`, {
+    errors,
+    cause: new OtherShape(checked.invalid),
   })
-
-/** The alternative of a shape that a value was probably meant for: it knows the most members of the value. */
-function meantAlternative(alternatives: readonly Issue[][]): Issue[] | undefined {
-  const unknownIn = (issues: readonly Issue[]): number =>
-    issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), 0)
-  return alternatives.toSorted((a, b) => unknownIn(a) - unknownIn(b))[0]
 }
 
-const detailOf = ({ message }: Issue): string => {
-  const [, expected, received] = /^Invalid input: (expected .*), received (undefined|NaN)$/.exec(message) ?? []
-  if (expected === undefined) return message
-  return received === 'NaN' ? expected : `missing, ${expected}`
+/** The members of a request that do not fit its shape. */
+export class OtherShape extends Error {
+  override readonly name = 'OtherShape'
+  readonly invalid: readonly InvalidMember[]
+
+  constructor(invalid: readonly InvalidMember[]) {
+    super('the request has another shape than expected')
+    this.invalid = invalid
+  }
 }

@@ -20,7 +20,7 @@ import { durationText, conditionShape } from '../api/values/message-query.ts'
 import { askedBy, type Asked, type DirectRequest } from '../api/values/operation-request-shape.ts'
 import { planOfToken } from '../api/values/plan-token.ts'
 import { Problem } from '../http/problem-details.ts'
-import { formBody, invalid } from '../http/request-body.ts'
+import { formBody, shaped } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'
@@ -50,11 +50,8 @@ export const placeOf = (back: string | null): string =>
     ? back
     : 'messages'
 
-const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] => {
-  const parsed = z.enum(OPERATIONS).safeParse(query.get('operation'))
-  if (!parsed.success) throw invalid(parsed.error)
-  return parsed.data
-}
+const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] =>
+  shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: query.get('operation') ?? undefined }).operation
 
 /** An operation as a query asks for it, for the API, for a command, and for people. */
 interface AskedAction {
@@ -76,10 +73,9 @@ function actionOf(query: URLSearchParams, now: number): AskedAction | null {
     return { asked: askedBy(request, now), words: ['queue', operation, ...ids], selection: '', body: request }
   }
   const written = conditionsOf(filter)
-  const parsed = conditionShape.safeParse(written)
-  if (!parsed.success) throw invalid(parsed.error)
+  const conditions = shaped(conditionShape, written)
   const all = Object.keys(written).length === 0
-  const request: DirectRequest = { operation, selection: { kind: 'filter', filter: parsed.data }, ...(all ? { all } : {}) }
+  const request: DirectRequest = { operation, selection: { kind: 'filter', filter: conditions }, ...(all ? { all } : {}) }
   const apiFilter = 'attempts_over' in written ? { ...written, attempts_over: Number(written['attempts_over']) } : written
   return {
     asked: askedBy(request, now),

@@ -13,6 +13,7 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { parseQueueId } from '../mail/queue-id.ts'
 import type { FinalState } from '../mail/message.ts'
 import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
+import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
 import { formatDuration, parseDuration } from '../system/duration.ts'
 import type { View } from './markup/view.ts'
 import { queryText } from './markup/links.ts'
@@ -57,8 +58,8 @@ const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, vie
   })
 
 /** Sentence about the first invalid value of a form. */
-const problemOf = ({ issues: [issue] }: z.ZodError): string =>
-  issue === undefined ? 'The form is invalid.' : `${issue.path.map(String).join('.').replaceAll('_', ' ')}: ${issue.message}.`
+const problemOf = ([first]: readonly InvalidMember[]): string =>
+  first === undefined ? 'The form is invalid.' : `${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`
 
 const nowRoute = (deps: ScreenDeps): Route =>
   screen(deps, '/', async ({ query, requester, signal }, view) => {
@@ -123,12 +124,12 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
   const after = text(query, 'after')
   const order = chosen(query, 'order', MESSAGE_ORDERS)
   const visible = requester?.destinations ?? null
-  const parsed = conditionShape.safeParse(conditionsOf(filter))
-  if (!parsed.success) {
-    const facts = { page: NOTHING, filter, count: null, senders: null, after, order, problem: problemOf(parsed.error) }
+  const checked = checkValue(conditionShape, conditionsOf(filter))
+  if (!checked.ok) {
+    const facts = { page: NOTHING, filter, count: null, senders: null, after, order, problem: problemOf(checked.invalid) }
     return screenAnswer(view, messagesScreen(view, facts), 422)
   }
-  const conditions = parsed.data
+  const conditions = checked.value
   const page = await messagePage(deps.view, { ...conditions, order, limit: LIMIT, after: orUndefined(after) }, visible)
   const first = { query: conditions, page, visible }
   signal.throwIfAborted()

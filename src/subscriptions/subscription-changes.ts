@@ -9,6 +9,12 @@ import type { Clock, Instant } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 
 const patterns = z.array(z.string().min(1).max(1_000)).max(100)
+const typePattern = z
+  .string()
+  .refine(
+    (type) => selectedTypes([type]).length > 0,
+    'expected a type of event such as recipient.bounced, or a pattern such as recipient.*',
+  )
 const secret = z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes')
 const who = z.string()
 
@@ -17,7 +23,7 @@ export const newSubscriptionShape = z
   .strictObject({
     name: z.string().regex(SUBSCRIPTION_NAME, 'expected letters, digits, dots, hyphens and underscores'),
     to: z.string().min(1).max(2_000),
-    types: patterns.refine((types) => types.every((type) => selectedTypes([type]).length > 0), 'unknown type of event'),
+    types: z.array(typePattern).max(100),
     destinations: patterns,
     senders: patterns,
     allowPrivate: z.boolean(),

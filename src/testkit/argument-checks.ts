@@ -3,8 +3,7 @@ import { nearest } from '../config/values/problem.ts'
 import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { OPERATIONS, type OperationName } from '../queue/operation-request.ts'
-
-export const shown = (value: unknown): string => (typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value)))
+import { shown } from '../system/shown-value.ts'
 
 /** Throws for a value that is no object with members. */
 export function requireObject(what: string, value: unknown): void {

@@ -1,6 +1,6 @@
 /** Times in the test kit: text as in a configuration (`'5m'`, `'2d'`), or a number of seconds. */
-import { shown } from './argument-checks.ts'
 import { parseDuration } from '../system/duration.ts'
+import { shown } from '../system/shown-value.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
 /** A span of time: `'300ms'`, `'5m'`, `'36h'`, `'2d'`, or a number of seconds. */

@@ -30,8 +30,9 @@ function expectProblem({ status, headers, json, text }: Reply, what: string, sta
     title: expect.any(String) as string,
   })
   expect(json.detail.length, `${what}: ${json.detail}`).toBeGreaterThan(20)
-  // The words of zod for a shape that fits no alternative, and for an absent member.
-  expect(json.detail, what).not.toMatch(/Invalid input($|;)|received undefined|NaN$/)
+  // The words of zod.
+  for (const sentence of [json.detail, ...(json.errors ?? []).map(({ detail }) => detail)])
+    expect(sentence, what).not.toMatch(/Invalid|Too (?:big|small)|Unrecognized|received/)
 }
 
 const unique = (routes: readonly ApiRoute[]): readonly ApiRoute[] => [...new Map(routes.map((one) => [one.path, one])).values()]
@@ -93,10 +94,19 @@ test('bodies of a wrong type or shape are refused', async () => {
 
 test('an operation of another shape is told what is missing', async () => {
   const detail = async (body: unknown) => (await world.api.post('/operations', body, as)).json.detail
-  expect(await detail({ operation: 'delete' })).toBe('invalid request: /selection: missing, expected object')
+  expect(await detail({ operation: 'delete' })).toBe('invalid request: /selection: missing, expected an object')
   expect(await detail({ operation: 'remove', selection: { kind: 'ids', ids: ['x'] } })).toMatch(/^invalid request: \/operation: .*"delete"/)
-  expect(await detail({ operation: 'delete', selection: {} })).toMatch(/^invalid request: \/selection\/kind: .*'ids' \| 'filter'/)
-  expect(await detail({ plan: 5 })).toBe('invalid request: /plan: Invalid input: expected string, received number')
+  expect(await detail({ operation: 'delete', selection: {} })).toMatch(
+    /^invalid request: \/selection\/kind: missing, expected "ids" or "filter"$/,
+  )
+  expect(await detail({ plan: 5 })).toBe('invalid request: /plan: expected a string, got 5')
+})
+
+test('of many invalid members, the first twenty are listed', async () => {
+  const body = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`bogus${i}`, i]))
+  const { json } = await world.api.post('/plans', body, as)
+  expect(json.errors).toHaveLength(20)
+  expect(json.detail).toMatch(/; and 28\d more$/)
 })
 
 test.each([

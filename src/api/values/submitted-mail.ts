@@ -7,6 +7,7 @@ import { isInternational } from '../../mail/address.ts'
 import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
 import { mailboxesIn, parseMailbox } from '../../mail/mailbox-list.ts'
 import { clipped } from '../../presentation/text.ts'
+import { shown } from '../../system/shown-value.ts'
 
 const address = z.string().max(1_000)
 const addresses = z.union([address, z.array(address).max(10_000)])
@@ -14,7 +15,7 @@ const notify = z.union([z.literal('never'), z.array(z.enum(['success', 'failure'
 const ret = z.enum(['full', 'hdrs'])
 const envid = z
   .string()
-  .regex(/^[\u0021-\u007e]{1,100}$/)
+  .regex(/^[\u0021-\u007e]{1,100}$/, 'expected 1 to 100 printable characters of ASCII, without blanks')
   .describe('ENVID of RFC 3461, without blanks')
 
 /** The envelope in the query of a message/rfc822 submission. */
@@ -37,7 +38,7 @@ const lines = z.union([line, z.array(line)])
 
 const attachment = z.strictObject({
   name: line,
-  type: line.regex(/^[\w.+-]+\/[\w.+-]+/).optional(),
+  type: line.regex(/^[\w.+-]+\/[\w.+-]+/, 'expected a media type such as text/plain').optional(),
   content: z.base64().describe('base64'),
 })
 
@@ -61,7 +62,9 @@ export const compositionShape = z.strictObject({
   subject: line.optional(),
   text: z.string().optional(),
   html: z.string().optional(),
-  headers: z.record(z.string().regex(/^[\u0021-\u0039\u003b-\u007e]+$/), z.union([line, z.array(line)])).optional(),
+  headers: z
+    .record(z.string().regex(/^[\u0021-\u0039\u003b-\u007e]+$/, 'expected the name of a header field'), z.union([line, z.array(line)]))
+    .optional(),
   attachments: z.array(attachment).max(1_000).optional(),
   partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
@@ -117,7 +120,7 @@ export function queriedEnvelope(
   if (sender === undefined) throw refused('/from', 'name the envelope sender; empty for the null sender')
   if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
   const parsed = wishes === undefined ? undefined : notify.safeParse(wishes === 'never' ? wishes : wishes.split(','))
-  if (parsed?.success === false) throw refused('/notify', 'expected never, or a list of success, failure, delay')
+  if (parsed?.success === false) throw refused('/notify', `expected never, or a list of success, failure, delay, got ${shown(wishes)}`)
   return {
     from: { pointer: '/from', text: sender },
     to: recipients.map((text) => ({ pointer: '/to', text })),

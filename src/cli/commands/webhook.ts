@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
+import { checkValue } from '../../presentation/checked-value.ts'
 import { subscriptionJson } from '../../presentation/subscription-json.ts'
 import { grouped, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
@@ -54,10 +55,9 @@ async function subscriptions(shell: Shell, config: Config): Promise<readonly Sub
 
 /** Checks a request here, so that mistakes are named as those of an argument. Throws CommandError (64). */
 function checked(request: NewSubscriptionRequest): NewSubscriptionRequest {
-  const reading = newSubscriptionShape.safeParse(request)
-  if (reading.success) return reading.data
-  const [issue] = reading.error.issues
-  throw new CommandError(EX.usage, maskControls(`${issue?.path.join('.') ?? 'request'}: ${issue?.message ?? 'invalid'}`))
+  const reading = checkValue(newSubscriptionShape, request)
+  if (reading.ok) return reading.value
+  throw new CommandError(EX.usage, maskControls(reading.invalid.map(({ path, detail }) => `${path.join('.')}: ${detail}`).join('; ')))
 }
 
 /** Parses the time of --since. Throws InvalidArgumentError. */

@@ -4,6 +4,7 @@
  */
 import type { Duration } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
+import { shown } from '../../system/shown-value.ts'
 
 /** The parsed value, or the problem. */
 export type Reading<T> = { readonly value: T } | { readonly wrong: string }
@@ -21,9 +22,7 @@ export const kind =
   <T>(expected: string, parse: (given: unknown) => T | undefined): Kind<T> =>
   (given) => {
     const value = parse(given)
-    return value === undefined
-      ? { wrong: `expected ${expected}, got ${typeof given === 'number' ? given : JSON.stringify(given)}` }
-      : { value }
+    return value === undefined ? { wrong: `expected ${expected}, got ${shown(given)}` } : { value }
   }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }

@@ -181,7 +181,11 @@ test.each([
   [['add', 'app', 'http://hooks.example/'], 64, '--allow-private'],
   [['add', 'app', 'file:/tmp/x'], 64, 'to: expected https://'],
   [['add', 'no spaces', 'https://hooks.example/'], 64, 'name: expected letters'],
-  [['add', 'app', 'https://hooks.example/', '--types', 'nothing.*'], 64, 'unknown type of event'],
+  [
+    ['add', 'app', 'https://hooks.example/', '--types', 'nothing.*'],
+    64,
+    'types.0: expected a type of event such as recipient.bounced, or a pattern such as recipient.*, got "nothing.*"',
+  ],
   [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, 'batch'],
   [['replay', 'app', '--parked', '--since', '1h'], 64, '--since TIME and --parked exclude each other'],
   [['replay', 'app', '--since', '0s'], 64, 'Expected a time above 0'],
