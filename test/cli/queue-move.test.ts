@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
@@ -83,7 +83,14 @@ describe('without a daemon', () => {
       const { code, err } = await operator.run(['queue', 'move', '--to', to])
       return `${code} ${err}`
     }
-    expect(await refused(operator.directory)).toMatch(/^75 .*in use by process/)
+    mkdirSync(join(other, 'links'))
+    symlinkSync(operator.directory, join(other, 'links/one'))
+    for (const itself of [operator.directory, join(other, 'links/one'), relative(process.cwd(), operator.directory)]) {
+      expect(await refused(itself)).toBe(`64 deferd: --to ${itself} is the queue to move: name another place\n`)
+    }
+    for (const none of ['postgresql:mail', 'postgresql://db.example', 'mysql://u@h/mail']) {
+      expect(await refused(none)).toBe(`64 deferd: cannot move to ${none}: it has not the form postgresql://USER@HOST/DATABASE\n`)
+    }
     expect(await refused('postgresql://u:secret@127.0.0.1:1/mail')).toMatch(/^75 .*cannot move to postgresql:\/\/u@127\.0\.0\.1:1\/mail: /)
     writeFileSync(join(other, 'file'), '')
     expect(await refused(join(other, 'file'))).toMatch(/^78 .*it is not a folder/)

@@ -1,4 +1,5 @@
 /** `deferd queue move`: moves the mail of a queue to another queue, through the daemon when one runs. */
+import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
@@ -36,6 +37,12 @@ function openSource(shell: Shell, config: Config, { from }: Options): Promise<Qu
   if (parseDatabaseUrl(from) === null)
     throw new CommandError(EX.usage, `--from ${named(from)} has not the form postgresql://USER@HOST/DATABASE`)
   return shell.openQueueClient({ ...config, queue_database: from }, { skipsDaemon: true })
+}
+
+/** Whether two places are one queue. Links are followed. */
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((place) => (isUrl(place) || !existsSync(place) ? named(place) : realpathSync(place)))
+  return first === second
 }
 
 async function moved(shell: Shell, client: QueueClient, config: Config, options: Options): Promise<MoveSummary> {
@@ -76,6 +83,8 @@ async function report(shell: Shell, summary: MoveSummary, { to, final, json }: O
 
 async function move(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
+  const { from = config.queue_database === '' ? config.queue_directory : config.queue_database, to } = options
+  if (isSame(from, to)) throw new CommandError(EX.usage, `--to ${databaseName(to)} is the queue to move: name another place`)
   const client = await openSource(shell, config, options)
   try {
     await report(shell, await moved(shell, client, config, options), options)

@@ -36,8 +36,8 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   return servers.every(({ url }) => URL.canParse(url)) || folder !== null ? { servers, options } : null
 }
 
-/** Whether a place of a queue is a URL and not a directory. */
-export const isUrl = (place: string): boolean => /^\w+:\/\//.test(place)
+/** Whether a place of a queue is a URL and not a directory. `postgresql:` without slashes is a URL with an error. */
+export const isUrl = (place: string): boolean => /^(?:\w+:\/\/|postgres(?:ql)?:)/.test(place)
 
 /** The URL without its passwords, as the name of a queue for operators. */
 export const databaseName = (text: string): string =>
