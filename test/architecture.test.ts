@@ -127,6 +127,27 @@ test('there are no import cycles', () => {
   expect(cycles).toEqual([])
 })
 
+/** Packages that are loaded with a file, itself or by the files that it imports statically. */
+function packagesOf(start: string): ReadonlySet<string> {
+  const seen = new Set([start])
+  const packages = new Set<string>()
+  for (const file of seen) {
+    const text = readFileSync(join(root, file), 'utf8')
+    for (const [, target = ''] of text.matchAll(/^(?:import|export)(?! type\b)(?:[^'"]*? from)? '([^']+)'/gm)) {
+      if (target.startsWith('.')) seen.add(normalize(join(dirname(file), target)))
+      else if (!target.startsWith('node:')) packages.add(target)
+    }
+  }
+  return packages
+}
+
+test('a start loads the client of PostgreSQL, and a command the engines of the queue, only on demand', () => {
+  expect([...packagesOf('daemon/daemon.ts')]).toEqual(expect.arrayContaining(['better-sqlite3', 'smtp-server']))
+  expect([...packagesOf('daemon/daemon.ts')].filter((name) => name.startsWith('pg'))).toEqual([])
+  expect([...packagesOf('daemon/shared-queue.ts')]).toContain('pg')
+  expect([...packagesOf('cli/main.ts')].toSorted()).toEqual(['commander', 're2js', 'smol-toml'])
+})
+
 test(`no folder has more than ${FILES_PER_FOLDER} files directly in it`, () => {
   const full = LAYERS.filter((folder) => files.filter((file) => dirname(file) === folder).length > FILES_PER_FOLDER)
   expect(full).toEqual([])

@@ -80,7 +80,7 @@ function refuseEmptyWords(command: Command): void {
   }
 }
 
-/** Builds the program with the called command only, or with all commands when the name is unknown. */
+/** Builds the program with the called command only, with none for the version, or with all commands when the name is unknown. */
 export async function buildProgram(
   shell: Shell,
   [called = '', next]: readonly string[] = [],
@@ -101,8 +101,9 @@ export async function buildProgram(
     .helpCommand(false)
     .hook('preAction', (_program, command) => refuseEmptyWords(command))
   const one = COMMANDS.get(called)
+  const added = one === undefined ? COMMANDS.values() : [one]
   const context: CommandContext = { shell, next, end: (code) => void (said.code = code), again: (argv) => run(shell, argv) }
-  for (const add of one === undefined ? COMMANDS.values() : [one]) await add(program, context)
+  if (called !== '--version') for (const add of added) await add(program, context)
   program.addHelpText(
     'after',
     `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,

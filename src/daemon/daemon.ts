@@ -10,7 +10,7 @@ import { type Duration, seconds, sleep } from '../system/clock.ts'
 import { SpareFiles } from '../store/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
 import { createQueueFolder } from '../store/queue-folder.ts'
-import { RecentMail } from '../store/postgres/writing/recent-mail.ts'
+import type { RecentMail } from '../store/postgres/writing/recent-mail.ts'
 import { Fenced, type StoreFailed } from '../store/queue-store.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -24,7 +24,6 @@ import { Monitoring } from './monitoring.ts'
 import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
 import { Opening, type OpenedQueue } from './opening.ts'
-import { openSharedQueue } from './shared-queue.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from './relay/rules.ts'
 
@@ -83,7 +82,8 @@ export class Daemon {
   readonly #closing: (() => Promise<void> | void)[] = []
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
-  readonly #recent = new RecentMail(this.#clock)
+  /** Mail that this process has queued lately in a shared queue, over all its openings. */
+  #recent: RecentMail | undefined
   readonly #admin: Admin
   #opening: Opening
   /** Opens the queue again with the settings in effect. */
@@ -222,10 +222,16 @@ export class Daemon {
     return opening
   }
 
-  #openQueue(fenced: () => void): Promise<OpenedQueue> {
+  async #openQueue(fenced: () => void): Promise<OpenedQueue> {
     const { queueDirectory: directory } = this
     const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
     if (config.queue_database === '') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
+    // Loaded on demand: most daemons have their queue in a folder, and need no client of PostgreSQL.
+    const [{ openSharedQueue }, { RecentMail: Recent }] = await Promise.all([
+      import('./shared-queue.ts'),
+      import('../store/postgres/writing/recent-mail.ts'),
+    ])
+    this.#recent ??= new Recent(clock)
     return openSharedQueue({
       directory,
       clock,

@@ -9,7 +9,6 @@ import { MoveRefused, type MovableQueue } from '../queue/queue-mover.ts'
 import type { MoveRequest } from '../queue/queue-move.ts'
 import { QueueInUse } from '../store/errors.ts'
 import { folderProblem } from '../store/queue-folder.ts'
-import { visitQueue } from '../store/postgres/visiting-node.ts'
 import { DatabaseAway, DatabaseUnusable } from '../store/postgres/session/database-errors.ts'
 import { openStore } from '../store/sqlite/open-store.ts'
 import type { MachineClock } from '../system/clock.ts'
@@ -42,6 +41,7 @@ async function openDatabase({ to, durability }: Pick<MoveRequest, 'to' | 'durabi
   const { machine, config } = deps
   const [url, name] = [parseDatabaseUrl(to), databaseName(to)]
   if (url === null) throw new MoveRefused(64, `cannot move to ${name}: it has not the form postgresql://USER@HOST/DATABASE`)
+  const { visitQueue } = await import('../store/postgres/visiting-node.ts')
   try {
     const database = { url, durability }
     const labels = { name: config.node_name, lease: config.node_lease }

@@ -2,6 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { processShell } from '../../src/cli/process-shell.ts'
+import { buildProgram } from '../../src/cli/program.ts'
 import type { RunningDaemon } from '../../src/cli/shell/shell.ts'
 import { passwordMatches } from '../../src/access/users.ts'
 import { queue } from '../conformance/mail.ts'
@@ -341,6 +343,12 @@ test('each name prints help and the version', async () => {
     expect((await operator.run(['--help'], { calledAs: name })).out).toMatch(new RegExp(`^Usage: ${name} `))
   }
   expect(await operator.says('--version')).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('the version loads no command, the help text all, and a command itself', async () => {
+  const shell = processShell()
+  const loaded = async (...argv: readonly string[]) => (await buildProgram(shell, argv)).commands.length
+  expect([await loaded('--version'), await loaded('config'), (await loaded('--help')) > 20]).toEqual([0, 1, true])
 })
 
 describe('user', () => {
