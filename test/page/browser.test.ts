@@ -138,6 +138,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await page.locator('dialog').count()).toBe(1)
     expect(await page.locator('dialog :focus').count()).toBe(1)
     await page.keyboard.press('Escape')
+    await expect.poll(() => page.locator('dialog').count()).toBe(0)
     expect(await page.getByRole('button', { name: 'Hold…' }).evaluate((element) => element.matches(':focus'))).toBe(true)
   })
 

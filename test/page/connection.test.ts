@@ -131,12 +131,12 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await isStale(page)).toBe(false)
     proxy.state = 'works'
     await untilLive(page)
-    const asked = proxy.requests
     const follow = async (count: number): Promise<void> => {
       await queueOne()
       await expect.poll(() => shownIn(page), PATIENCE).toBe(count)
     }
     await follow(before + 2)
+    const asked = proxy.requests
     // Longer than the interval of requests. An event came at the time from which each step begins, and the next one is awaited.
     for (let step = 0; step < 3; step++) {
       await page.clock.runFor(seconds(4))
