@@ -104,7 +104,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
           return Number(await waiting.textContent())
         },
         // An answer that takes longer is ignored, since the page has asked again.
-        { timeout: 20_000, interval: 1_000 },
+        { interval: 1_000 },
       )
       .toBe(before + 1)
     expect(await page.locator('dialog[open]').count()).toBe(1)
@@ -148,7 +148,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.getByText('live', { exact: true }).waitFor()
     const before = Number(await deferred.textContent())
     await daemon.send([{ from: 'new@example.org', to: 'newer@far.example' }])
-    await expect.poll(async () => Number(await deferred.textContent()), { timeout: 10_000 }).toBeGreaterThan(before)
+    await expect.poll(async () => Number(await deferred.textContent())).toBeGreaterThan(before)
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText(/^paused at/).waitFor()
   })
@@ -166,13 +166,10 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await table.boundingBox()).toEqual(before)
     // The destination may have died before, which is a change too.
     await expect
-      .poll(
-        async () => {
-          if (await changed.isVisible()) await page.getByRole('link', { name: 'Show it' }).click()
-          return page.getByText('is suspended by page:alice').isVisible()
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        if (await changed.isVisible()) await page.getByRole('link', { name: 'Show it' }).click()
+        return page.getByText('is suspended by page:alice').isVisible()
+      })
       .toBe(true)
     expect(await changed.isVisible()).toBe(false)
     await page.getByRole('link', { name: 'Resume…' }).click()
@@ -196,7 +193,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
           await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
           return page.getByText('There are newer actions.').isVisible()
         },
-        { timeout: 20_000, interval: 1_000 },
+        { interval: 1_000 },
       )
       .toBe(true)
     expect(await page.locator('tbody tr').count()).toBe(rows)

@@ -21,9 +21,6 @@ const LIMITS_BY_TIMERS = `AbortSignal.timeout = (ms) => {
   return limit.signal
 }`
 
-/** Time in which the page shows a change, on a busy machine too. */
-const PATIENCE = { timeout: 10_000 }
-
 describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
   let daemon: PageDaemon
   let proxy: PrefixProxy
@@ -133,7 +130,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await untilLive(page)
     const follow = async (count: number): Promise<void> => {
       await queueOne()
-      await expect.poll(() => shownIn(page), PATIENCE).toBe(count)
+      await expect.poll(() => shownIn(page)).toBe(count)
     }
     await follow(before + 2)
     const asked = proxy.requests
@@ -173,11 +170,11 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     proxy.state = 'works'
     await untilLive(page)
     await page.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`)
-    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
+    await expect.poll(() => proxy.streams.size).toBe(0)
     const asked = proxy.requests
     proxy.state = 'answers nothing'
     await page.clock.runFor(seconds(10))
-    await expect.poll(() => proxy.requests, PATIENCE).toBe(asked + 1)
+    await expect.poll(() => proxy.requests).toBe(asked + 1)
     await page.clock.runFor(seconds(9))
     expect([await unanswered.isVisible(), await isStale(page)]).toEqual([false, false])
     await page.clock.runFor(seconds(1))
@@ -192,21 +189,21 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const page = await liveTab()
     expect(proxy.streams.size).toBe(1)
     await show(page, 'hidden')
-    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
+    await expect.poll(() => proxy.streams.size).toBe(0)
     const asked = proxy.requests
     await page.clock.runFor(seconds(120))
     await queueOne()
     const before = await shownIn(page)
     expect([proxy.requests, proxy.streams.size]).toEqual([asked, 0])
     await show(page, 'visible')
-    await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 1)
+    await expect.poll(() => shownIn(page)).toBe(before + 1)
     expect([await isStale(page), proxy.streams.size]).toEqual([false, 1])
     // A screen without a stream asks at intervals.
     await page.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`)
-    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
+    await expect.poll(() => proxy.streams.size).toBe(0)
     const polled = proxy.requests
     await page.clock.runFor(seconds(11))
-    await expect.poll(() => proxy.requests, PATIENCE).toBe(polled + 1)
+    await expect.poll(() => proxy.requests).toBe(polled + 1)
     await show(page, 'hidden')
     await page.clock.runFor(seconds(120))
     expect(proxy.requests).toBe(polled + 1)
@@ -223,8 +220,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const follow = async (pages: readonly Tab[]): Promise<void> => {
       const before = await shownIn(second)
       await queueOne()
-      for (const page of pages) await expect.poll(() => shownIn(page), PATIENCE).toBe(before + 1)
-      await expect.poll(() => proxy.streams.size, PATIENCE).toBe(1)
+      for (const page of pages) await expect.poll(() => shownIn(page)).toBe(before + 1)
+      await expect.poll(() => proxy.streams.size).toBe(1)
     }
     await follow([first, second, third])
     const asked = proxy.requests
@@ -235,7 +232,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     // One request for each stream that began.
     expect(proxy.requests - asked).toBeLessThanOrEqual(2)
     await show(second, 'hidden')
-    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(0)
+    await expect.poll(() => proxy.streams.size).toBe(0)
   })
 
   test('without locks, such as on plain HTTP to another machine, each tab has a stream', async () => {
@@ -244,7 +241,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await second.addInitScript("Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })")
     await second.goto(proxy.url)
     await second.getByText('live', { exact: true }).waitFor()
-    await expect.poll(() => proxy.streams.size, PATIENCE).toBe(2)
+    await expect.poll(() => proxy.streams.size).toBe(2)
   })
 
   test('the row under the pointer does not move while values change', async () => {
@@ -254,7 +251,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const before = await row.boundingBox()
     const shown = await shownIn(page)
     await daemon.send(Array.from({ length: 8 }, (_, i) => ({ from: 'new@example.org', to: `more${i}@far.example` })))
-    await expect.poll(() => shownIn(page), PATIENCE).toBe(shown + 8)
+    await expect.poll(() => shownIn(page)).toBe(shown + 8)
     const after = await row.boundingBox()
     expect([after?.y, after?.height]).toEqual([before?.y, before?.height])
     expect(await row.evaluate((element) => element.matches(':hover'))).toBe(true)

@@ -169,7 +169,7 @@ function expectInert(page: string, at: string): void {
 }
 
 describe('over HTTP', () => {
-  test('every screen that links lead to is inert', { timeout: 60_000 }, async () => {
+  test('every screen that links lead to is inert', async () => {
     const found = await screens()
     expect(found.size).toBeGreaterThan(60)
     for (const [path, page] of found) expectInert(page, path)
@@ -177,7 +177,7 @@ describe('over HTTP', () => {
     for (const text of HOSTILE_TEXTS) expect(all.includes(html`451 4.7.1 ${maskControls(text)}`.markup), text).toBe(true)
   })
 
-  test('hostile queries are inert on every screen, in redirections and in refusals', { timeout: 60_000 }, async () => {
+  test('hostile queries are inert on every screen, in redirections and in refusals', async () => {
     for (const [n, text] of HOSTILE_TEXTS.entries())
       for (const path of queries(text.slice(0, 300)).filter((_, i) => (i + n) % 3 === 0)) {
         const response = await ask(path)
@@ -268,7 +268,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     return { page, caused: async () => [...seen, ...(await page.evaluate<string[]>(found))] }
   }
 
-  test('no screen runs a script of the mail, loads anything else, or violates the policy', { timeout: 120_000 }, async () => {
+  test('no screen runs a script of the mail, loads anything else, or violates the policy', async () => {
     const { page, caused } = await tab()
     // Three screens of each kind.
     const kinds = Map.groupBy((await screens()).keys(), (path) => path.replace(/\?.*/, '').replace(/\/(?!new)[^/]+/, '/:'))
