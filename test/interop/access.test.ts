@@ -38,8 +38,8 @@ describe.skipIf(reason !== null)(`access restrictions${reason === null ? '' : ` 
   let pair: Pair
   beforeAll(async () => {
     pair = await startPair({ settings: ACCESS_SETTINGS })
-  }, 60_000)
-  afterAll(() => pair.stop(), 60_000)
+  })
+  afterAll(() => pair.stop())
 
   test(`${INPUTS} generated transactions get the same replies`, async () => {
     const differences: string[] = []

@@ -41,15 +41,11 @@ async function throughPostfix(settings: Readonly<Record<string, string>>) {
   }
 }
 
-test.skipIf(reason !== null)(
-  'Postfix takes the same mail by BDAT as by DATA',
-  async () => {
-    const [chunked, plain] = await Promise.all([throughPostfix({}), throughPostfix({ smtp_discard_ehlo_keywords: 'chunking' })])
-    expect(chunked.sessions.join()).toMatch(/ bdat=\d+ /)
-    expect(plain.sessions.join()).not.toContain('bdat=')
-    expect(chunked.mails).toEqual(plain.mails)
-    expect(chunked.mails.map((mails) => mails.length)).toEqual(MAILS.map(() => 1))
-    expect(chunked.sent).toBe(plain.sent)
-  },
-  60_000,
-)
+test.skipIf(reason !== null)('Postfix takes the same mail by BDAT as by DATA', async () => {
+  const [chunked, plain] = await Promise.all([throughPostfix({}), throughPostfix({ smtp_discard_ehlo_keywords: 'chunking' })])
+  expect(chunked.sessions.join()).toMatch(/ bdat=\d+ /)
+  expect(plain.sessions.join()).not.toContain('bdat=')
+  expect(chunked.mails).toEqual(plain.mails)
+  expect(chunked.mails.map((mails) => mails.length)).toEqual(MAILS.map(() => 1))
+  expect(chunked.sent).toBe(plain.sent)
+})

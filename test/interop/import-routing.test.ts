@@ -41,65 +41,61 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   error: 'error',
 }
 
-test.skipIf(reason !== null).each(Object.keys(CONFIGURATIONS))(
-  '%s',
-  async (name) => {
-    const given = CONFIGURATIONS[name]
-    if (given === undefined) throw new Error(`no configuration is called ${name}`)
-    const folder = mkdtempSync('/tmp/deferd-routing-')
-    const [tables, instance] = [join(folder, 'tables'), join(folder, 'postfix')]
-    chmodSync(folder, 0o755)
-    for (const path of [tables, instance]) mkdirSync(path)
-    const main = given.main.replaceAll('CONFIG', tables)
-    for (const [table, text] of Object.entries(given.tables)) {
-      writeFileSync(join(tables, table), text.replaceAll('CONFIG', tables))
-      if (new RegExp(`hash:${tables}/${table}$|hash:${tables}/${table},`, 'm').test(main)) {
-        execFileSync(table === 'aliases' ? 'postalias' : 'postmap', [`hash:${tables}/${table}`], { stdio: 'ignore' })
-      }
+test.skipIf(reason !== null).each(Object.keys(CONFIGURATIONS))('%s', async (name) => {
+  const given = CONFIGURATIONS[name]
+  if (given === undefined) throw new Error(`no configuration is called ${name}`)
+  const folder = mkdtempSync('/tmp/deferd-routing-')
+  const [tables, instance] = [join(folder, 'tables'), join(folder, 'postfix')]
+  chmodSync(folder, 0o755)
+  for (const path of [tables, instance]) mkdirSync(path)
+  const main = given.main.replaceAll('CONFIG', tables)
+  for (const [table, text] of Object.entries(given.tables)) {
+    writeFileSync(join(tables, table), text.replaceAll('CONFIG', tables))
+    if (new RegExp(`hash:${tables}/${table}$|hash:${tables}/${table},`, 'm').test(main)) {
+      execFileSync(table === 'aliases' ? 'postalias' : 'postmap', [`hash:${tables}/${table}`], { stdio: 'ignore' })
     }
-    const port = await freePort()
-    const own = {
-      inet_interfaces: '127.0.0.1',
-      inet_protocols: 'ipv4',
-      smtpd_tls_security_level: '',
-      smtp_tls_wrappermode: 'no',
-      ...(/^relayhost/m.test(main) ? {} : { relayhost: '' }),
-    }
-    const postfix = await startPostfix(instance, { listen: port, nextHop: 25 }, { ...Object.fromEntries(parseMainCf(main).values), ...own })
-    try {
-      await greeted(postfix, port, new AbortController().signal)
-      const config = join(folder, 'config')
-      mkdirSync(config)
-      writeFileSync(join(config, 'main.cf'), main)
-      writeFileSync(join(config, 'master.cf'), given.master)
-      const queue = join(folder, 'queue')
-      const file = join(folder, 'deferd/deferd.toml')
-      const args = ['--config', file, '-o', `queue_directory=${queue}`]
-      const imported = await deferd('import', 'postfix', '--config-dir', config, '--spool', join(instance, 'spool'), '--dry-run', ...args)
-      expect(imported.code).toBe(0)
-      const socket = join(instance, 'spool/private/rewrite')
-      const expected = await Promise.all(pairs().map(([sender, recipient]) => resolve(socket, sender, recipient)))
-      await postfix.stop()
-      // The last processes of Postfix may hold the lock of the spool a moment longer than master: 75 until then.
-      const importing = () => deferd('import', 'postfix', '--config-dir', config, '--spool', join(instance, 'spool'), ...args)
-      await expect.poll(async () => (await importing()).code, { timeout: 20_000, interval: 500 }).toBe(0)
-      expect((await deferd('check', '--config', file)).out.split('\n').filter((line) => line.startsWith('error'))).toEqual([])
-      const loaded = loadConfig({ file, env: {}, overrides: [], uid: 0, calledAs: 'deferd' }).config
-      const router = new Router(loaded, openRoutingTables(loaded).tables)
-      const routes = pairs().map(([sender, recipient]) => routeOf(router, sender, recipient))
-      const different = pairs().flatMap((pair, i) =>
-        PROGRAMS[expected[i]?.transport ?? ''] === undefined || routes[i] === inWords(expected[i]!)
-          ? []
-          : [{ pair, deferd: routes[i], postfix: inWords(expected[i]!) }],
-      )
-      expect(different).toEqual([])
-    } finally {
-      await postfix.stop()
-      rmSync(folder, { recursive: true, force: true })
-    }
-  },
-  60_000,
-)
+  }
+  const port = await freePort()
+  const own = {
+    inet_interfaces: '127.0.0.1',
+    inet_protocols: 'ipv4',
+    smtpd_tls_security_level: '',
+    smtp_tls_wrappermode: 'no',
+    ...(/^relayhost/m.test(main) ? {} : { relayhost: '' }),
+  }
+  const postfix = await startPostfix(instance, { listen: port, nextHop: 25 }, { ...Object.fromEntries(parseMainCf(main).values), ...own })
+  try {
+    await greeted(postfix, port, new AbortController().signal)
+    const config = join(folder, 'config')
+    mkdirSync(config)
+    writeFileSync(join(config, 'main.cf'), main)
+    writeFileSync(join(config, 'master.cf'), given.master)
+    const queue = join(folder, 'queue')
+    const file = join(folder, 'deferd/deferd.toml')
+    const args = ['--config', file, '-o', `queue_directory=${queue}`]
+    const imported = await deferd('import', 'postfix', '--config-dir', config, '--spool', join(instance, 'spool'), '--dry-run', ...args)
+    expect(imported.code).toBe(0)
+    const socket = join(instance, 'spool/private/rewrite')
+    const expected = await Promise.all(pairs().map(([sender, recipient]) => resolve(socket, sender, recipient)))
+    await postfix.stop()
+    // The last processes of Postfix may hold the lock of the spool a moment longer than master: 75 until then.
+    const importing = () => deferd('import', 'postfix', '--config-dir', config, '--spool', join(instance, 'spool'), ...args)
+    await expect.poll(async () => (await importing()).code, { timeout: 20_000, interval: 500 }).toBe(0)
+    expect((await deferd('check', '--config', file)).out.split('\n').filter((line) => line.startsWith('error'))).toEqual([])
+    const loaded = loadConfig({ file, env: {}, overrides: [], uid: 0, calledAs: 'deferd' }).config
+    const router = new Router(loaded, openRoutingTables(loaded).tables)
+    const routes = pairs().map(([sender, recipient]) => routeOf(router, sender, recipient))
+    const different = pairs().flatMap((pair, i) =>
+      PROGRAMS[expected[i]?.transport ?? ''] === undefined || routes[i] === inWords(expected[i]!)
+        ? []
+        : [{ pair, deferd: routes[i], postfix: inWords(expected[i]!) }],
+    )
+    expect(different).toEqual([])
+  } finally {
+    await postfix.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
 
 const pairs = (): readonly (readonly [sender: string, recipient: string])[] =>
   SENDERS.flatMap((sender) => RECIPIENTS.map((recipient) => [sender, recipient] as const))

@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)(`mail of a stopped Postfix${reason === null ? '
     shown = ['maildrop', 'incoming', 'active', 'deferred', 'hold'].flatMap((queue) =>
       postfix.queue(queue).map((path) => showOf(postfix, queue, path)),
     )
-  }, 120_000)
+  })
 
   afterAll(async () => {
     rmSync(directory, { recursive: true, force: true })
@@ -172,7 +172,7 @@ describe.skipIf(reason !== null)(`mail of a stopped Postfix${reason === null ? '
       await daemon.stop()
       sink.close()
     }
-  }, 60_000)
+  })
 })
 
 const RETS: Readonly<Record<string, string>> = { 1: 'full', 2: 'hdrs' }

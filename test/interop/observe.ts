@@ -50,6 +50,12 @@ export async function submit({ port }: System, situation: MailSituation, n: numb
   }
 }
 
+/** True when the log has a result of each recipient of a situation. */
+export function isTried(system: System, { rcpt = ['r@'] }: MailSituation, n: number): boolean {
+  const results = system.log().filter((line) => line.includes(' status='))
+  return rcpt.every((one) => results.some((line) => line.includes(`: to=<${complete(one, domainOf(n))}>, `)))
+}
+
 export async function submitLocally(system: System, { args, input }: SendmailSituation, n: number): Promise<readonly string[]> {
   const domain = domainOf(n)
   return [

@@ -108,6 +108,7 @@ describe.skipIf(reason !== null)(`the move of a machine from Postfix${absent}`, 
     await quiet()
     await relay.release()
     await relay.flush()
+    await eventually(async () => (await relay.queued()) === 0)
     await quiet()
     const left = await relay.queued()
     await relay.stop()
