@@ -35,7 +35,7 @@ interface PageNode {
 }
 
 async function startWithPage(cluster: NodeCluster, name: string): Promise<PageNode> {
-  const port = await portBelowEphemeral(Math.random)
+  const port = await portBelowEphemeral()
   const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}` })
   return { node, page: await PageClient.logIn(`http://127.0.0.1:${port}/`, join(node.folder.path, 'queue')) }
 }
@@ -62,7 +62,7 @@ async function carryOut({ page }: PageNode, operation: string, filter: Readonly<
 }
 
 describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
-  test('show the same queue, and act on mail, destinations and operations of each other', { timeout: 120_000 }, async () => {
+  test('show the same queue, and act on mail, destinations and operations of each other', { timeout: 240_000 }, async () => {
     // A node that started long before the other has all shards, and lets 4 of 128 go in each fifth of a lease: 26 s in all.
     const cluster = await NodeCluster.open({ node_lease: '4s', minimal_backoff_time: '1h', maximal_backoff_time: '1h' }, {}, DESTINATIONS)
     try {
@@ -70,7 +70,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       const [first, second] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
       const halves = `select count(*) as n from (select owner from shard group by owner having count(*) = 128) half`
       const one = async (text: string) => Number((await cluster.server.query(text))[0]?.['n'])
-      await until('shared in equal parts', 40_000, async () => (await one(halves)) === 2)
+      await until('shared in equal parts', 90_000, async () => (await one(halves)) === 2)
       for (const { node } of [first, second]) {
         node.load.pace = 1
         node.load.start(1, (number) => `user@d${number % DESTINATIONS}.example`)

@@ -8,13 +8,15 @@ import { RemoteLedger } from '../support/remote-ledger.ts'
 const reason = reasonWithoutPostgres()
 const LIMIT = 5
 const DOMAINS = 50
+const MESSAGES = 100
 
 test.skipIf(reason !== null)(
   `three nodes never have more than ${LIMIT} deliveries to a provider at once${reason === null ? '' : ` (skipped: ${reason})`}`,
   { timeout: 120_000 },
   async () => {
     const [zone, provider] = [await startProviderZone(), new RemoteLedger()]
-    provider.delay = 60
+    // Longer than the submission of a message takes: there is always more mail than the limit lets pass.
+    provider.delay = 200
     const settings = {
       dns_servers: zone.address,
       smtp_tcp_port: String(await provider.listen(PROVIDER_ADDRESS)),
@@ -28,11 +30,12 @@ test.skipIf(reason !== null)(
     try {
       const nodes = await cluster.startAll('n1', 'n2', 'n3')
       await cluster.shared('n1', 'n2', 'n3')
+      let domain = 0
       for (const { load } of nodes) {
         load.pace = 20
-        load.start(4, (number) => `user@d${number % DOMAINS}.customer.example`)
+        load.start(4, () => `user@d${domain++ % DOMAINS}.customer.example`)
       }
-      await until('300 acknowledged', 60_000, () => nodes.reduce((sum, { load }) => sum + load.acknowledged.size, 0) >= 300)
+      await until('acknowledged', 60_000, () => nodes.reduce((sum, { load }) => sum + load.acknowledged.size, 0) >= MESSAGES)
       await Promise.all(nodes.map(({ load }) => load.close()))
       const acknowledged = nodes.flatMap(({ load }) => [...load.acknowledged.keys()])
       await until('delivered', 60_000, () => acknowledged.every((number) => provider.delivered.has(number)))

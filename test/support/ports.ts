@@ -14,7 +14,7 @@ const given = new Set<number>()
 const REMEMBERED = 500
 
 /** A free port of 127.0.0.1 below the ephemeral ones. */
-export async function portBelowEphemeral(chance: () => number): Promise<number> {
+export async function portBelowEphemeral(chance: () => number = Math.random): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(((PART + chance()) * PORTS) / PARTS)
     if (given.has(port) || !(await isFree(port))) continue

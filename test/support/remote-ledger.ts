@@ -31,6 +31,8 @@ export class RemoteLedger {
   readonly #noticeIds = new Set<string>()
   /** Delay of the reply to the final dot, in ms. */
   delay = 0
+  /** The reply to the final dot waits for this too. */
+  gate: Promise<void> = Promise.resolve()
   /** Number of messages that are being received, and the most at once. */
   inTransfer = 0
   mostInTransfer = 0
@@ -101,11 +103,12 @@ export class RemoteLedger {
         if (inData) {
           inData = false
           const recipients = accepted
-          setTimeout(() => {
+          const take = () => {
             this.inTransfer--
             this.#note(piece, recipients)
             say('250 2.0.0 Ok: queued as FAR')
-          }, this.delay)
+          }
+          setTimeout(() => void this.gate.then(take), this.delay)
         } else {
           const reply = /^data/i.test(piece) && accepted.length === 0 ? '554 5.5.1 no valid recipients' : this.#answer(piece)
           if (/^rcpt/i.test(piece) && reply.startsWith('250')) accepted.push(addressIn(piece))

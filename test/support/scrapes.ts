@@ -3,6 +3,7 @@
  * the first page of one destination. The daemon is a process of its own.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -36,6 +37,8 @@ export interface ScrapeFigures {
   /** CPU time of the first page of an exact destination. */
   readonly firstPage: Times
 }
+
+type DaemonFigures = Omit<ScrapeFigures, 'messages' | 'firstPage'>
 
 export async function scrapesBesideMail(messages: number, destinations: number): Promise<ScrapeFigures> {
   const directory = mkdtempSync(join(tmpdir(), 'deferd-scrapes-'))
@@ -72,14 +75,26 @@ function firstPages(directory: string, destinations: number): Times {
   return timesOf(times)
 }
 
-async function scraped(directory: string, messages: number): Promise<Pick<ScrapeFigures, 'greeting' | 'health' | 'scrape' | 'counted'>> {
+async function scraped(directory: string, messages: number): Promise<DaemonFigures> {
   const { child, smtp, http } = await started(directory)
+  try {
+    return await measured(smtp, http, messages)
+  } finally {
+    if (child.exitCode === null && child.signalCode === null) {
+      const gone = once(child, 'exit')
+      child.kill('SIGTERM')
+      await gone
+    }
+  }
+}
+
+async function measured(smtp: number, http: string, messages: number): Promise<DaemonFigures> {
   const startedAt = performance.now()
   const load = { isRunning: true }
-  const repeat = async (pause: number, once: () => Promise<number>): Promise<readonly number[]> => {
+  const repeat = async (pause: number, measure: () => Promise<number>): Promise<readonly number[]> => {
     const times: number[] = []
     while (load.isRunning) {
-      times.push(await once())
+      times.push(await measure())
       await sleep(pause)
     }
     return times
@@ -87,17 +102,17 @@ async function scraped(directory: string, messages: number): Promise<Pick<Scrape
   const greetings = repeat(PAUSE.session, () => greetedAfter(smtp))
   const health = repeat(PAUSE.health, async () => (await fetched(`${http}/healthz`)).took)
   const scrapes: number[] = []
-  let counted: number | null = null
-  while (scrapes.length < SCRAPES || counted === null) {
-    const { took, text } = await fetched(`${http}/metrics`)
-    scrapes.push(took)
-    if (text.includes(`deferd_queue_messages{queue="deferred"} ${messages}\n`)) counted ??= performance.now() - startedAt
-    await sleep(PAUSE.scrape)
+  const scrapeAll = async (): Promise<number> => {
+    let counted: number | null = null
+    while (scrapes.length < SCRAPES || counted === null) {
+      const { took, text } = await fetched(`${http}/metrics`)
+      scrapes.push(took)
+      if (text.includes(`deferd_queue_messages{queue="deferred"} ${messages}\n`)) counted ??= performance.now() - startedAt
+      await sleep(PAUSE.scrape)
+    }
+    return counted
   }
-  load.isRunning = false
-  const [greeted, checked] = await Promise.all([greetings, health])
-  child.kill('SIGTERM')
-  await new Promise((done) => child.once('exit', done))
+  const [greeted, checked, counted] = await Promise.all([greetings, health, scrapeAll().finally(() => (load.isRunning = false))])
   return {
     greeting: { ...timesOf(greeted), sessions: greeted.length },
     health: { ...timesOf(checked), checks: checked.length },

