@@ -14,9 +14,9 @@ import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
-import { freePort } from '../../scripts/bench/child.ts'
 import { AUTHORITY, CERTIFICATE, KEY } from '../support/certificates.ts'
 import { ask, conversation, requestBytes, type RawResponse, type RequestParts } from '../support/raw-http.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 let home: string
 let port: number
@@ -26,7 +26,7 @@ const random = seededRandom(7)
 
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'deferd-admin-'))
-  port = await freePort()
+  port = await portBelowEphemeral()
   notes = []
 })
 afterEach(async () => {
@@ -224,7 +224,7 @@ describe('the port', () => {
     await daemon?.reload(settings(listening()))
     expect(daemon?.page).toBe(`http://127.0.0.1:${port}/`)
     expect((await whoami(port, bearer(token))).status).toBe(200)
-    const other = await freePort()
+    const other = await portBelowEphemeral()
     await daemon?.reload(settings({ admin_listen: `127.0.0.1:${other}` }))
     await expect(whoami(port, bearer(token))).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     expect((await whoami(other, bearer(token))).status).toBe(200)

@@ -8,9 +8,9 @@ import { prepareFiles } from '../../src/daemon/preparation.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
-import { freePort } from '../../scripts/bench/child.ts'
 import { Client } from '../interop/dialogue.ts'
 import { threadTime } from '../support/thread-time.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 let home: string
 let port: number
@@ -18,7 +18,7 @@ let daemon: Daemon | undefined
 
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'deferd-checks-'))
-  port = await freePort()
+  port = await portBelowEphemeral()
 })
 afterEach(async () => {
   await daemon?.stop()

@@ -12,6 +12,7 @@ import { configFrom } from '../../src/config/load.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 let home: string
 const daemons: Daemon[] = []
@@ -55,17 +56,9 @@ const greeting = (port: number, command = ''): Promise<string> =>
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
   })
 
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const { daemon } = await started({ queue_directory: join(home, `port-${Math.random()}`), smtpd_listen: '127.0.0.1:0' })
-  const port = daemon.listeners[0]?.port ?? 0
-  await daemon.stop()
-  return port
-}
-
 describe('a reload', () => {
   test('opens added listeners, closes removed ones, and keeps the others', async () => {
-    const [one, two, three] = [await freePort(), await freePort(), await freePort()]
+    const [one, two, three] = [await portBelowEphemeral(), await portBelowEphemeral(), await portBelowEphemeral()]
     const { daemon } = await started({ smtpd_listen: [`127.0.0.1:${one}`, `127.0.0.1:${two}`] })
     await daemon.reload(configured({ smtpd_listen: [`127.0.0.1:${two}`, `127.0.0.1:${three}`] }))
     expect(daemon.listeners.map(({ port }) => port)).toEqual([two, three])
@@ -90,7 +83,7 @@ describe('a reload', () => {
   })
 
   test('starts TLS with a certificate that was not there before, and closes /metrics', async () => {
-    const [smtp, http] = [await freePort(), await freePort()]
+    const [smtp, http] = [await portBelowEphemeral(), await portBelowEphemeral()]
     const listeners = { smtpd_listen: `127.0.0.1:${smtp}` }
     const { daemon } = await started({ ...listeners, http_listen: `127.0.0.1:${http}` })
     expect(await greeting(http, 'GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200/)
@@ -111,7 +104,7 @@ describe('a reload', () => {
   })
 
   test('with a port in use changes nothing and names the parameter', async () => {
-    const [one, two] = [await freePort(), await freePort()]
+    const [one, two] = [await portBelowEphemeral(), await portBelowEphemeral()]
     const { daemon: other } = await started({ queue_directory: join(home, 'other'), smtpd_listen: `127.0.0.1:${two}` })
     const { daemon } = await started({ smtpd_listen: `127.0.0.1:${one}` })
     const changed = configured({ smtpd_listen: `127.0.0.1:${two}`, http_listen: '127.0.0.1:0', smtpd_banner: 'changed' })

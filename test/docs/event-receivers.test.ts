@@ -24,7 +24,7 @@ test.each([
 ] as const)('the receiver in %s', { timeout: 20_000 }, async (_name, part, command, name, isMissing) => {
   // Machines without Python run the receiver in Node only.
   if (isMissing) return
-  const port = await portBelowEphemeral(Math.random)
+  const port = await portBelowEphemeral()
   const folder = mkdtempSync(join(tmpdir(), 'deferd-receiver-'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const file = join(folder, name)

@@ -17,7 +17,7 @@ const ran = new Set<string>()
 
 let newcomer: Newcomer
 beforeEach(async () => {
-  newcomer = new Newcomer(ran, await portBelowEphemeral(Math.random))
+  newcomer = new Newcomer(ran, await portBelowEphemeral())
 })
 afterEach(() => newcomer.stop())
 

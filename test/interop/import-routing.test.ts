@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { postfixIsMissing, startPostfix } from '../../scripts/bench/postfix.ts'
-import { freePort, greeted } from '../../scripts/bench/child.ts'
+import { greeted } from '../../scripts/bench/child.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatNextHop, parseNextHop } from '../../src/config/values/next-hop.ts'
 import { Router } from '../../src/delivery/routing/router.ts'
@@ -13,6 +13,7 @@ import { openRoutingTables } from '../../src/delivery/routing/routing-tables.ts'
 import { parseMainCf } from '../../src/import/configuration/main-cf.ts'
 import { CONFIGURATIONS } from '../support/postfix-configurations.ts'
 import { reasonToSkip } from '../support/required.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 const reason = reasonToSkip('interop', await postfixIsMissing())
 
@@ -55,7 +56,7 @@ test.skipIf(reason !== null).each(Object.keys(CONFIGURATIONS))('%s', async (name
       execFileSync(table === 'aliases' ? 'postalias' : 'postmap', [`hash:${tables}/${table}`], { stdio: 'ignore' })
     }
   }
-  const port = await freePort()
+  const port = await portBelowEphemeral()
   const own = {
     inet_interfaces: '127.0.0.1',
     inet_protocols: 'ipv4',

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
-import { freePort } from '../../scripts/bench/child.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
@@ -18,6 +17,7 @@ import type { ReceivedMail } from '../../src/testkit/remote/remote-events.ts'
 import { PostfixSpool, type SpoolMail } from '../support/postfix-spool.ts'
 import { reasonToSkip } from '../support/required.ts'
 import { SinkPort } from './systems.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 const reason = reasonToSkip('interop', await postfixIsMissing())
 
@@ -143,7 +143,7 @@ describe.skipIf(reason !== null)(`mail of a stopped Postfix${reason === null ? '
     const settings = {
       relayhost: `[127.0.0.1]:${sink.port}`,
       queue_directory: join(directory, 'queue'),
-      smtpd_listen: `127.0.0.1:${await freePort()}`,
+      smtpd_listen: `127.0.0.1:${await portBelowEphemeral()}`,
       maximal_queue_lifetime: '5d',
       smtp_line_length_limit: '0',
       myhostname: 'relay.example',

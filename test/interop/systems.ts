@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { startPostfix } from '../../scripts/bench/postfix.ts'
-import { freePort, greeted } from '../../scripts/bench/child.ts'
+import { greeted } from '../../scripts/bench/child.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
@@ -16,6 +16,7 @@ import { RemoteNetwork } from '../../src/testkit/remote/remote-network.ts'
 import type { ReceivedMail } from '../../src/testkit/remote/remote-events.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { Operator } from '../support/operator.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 export interface System {
   readonly name: 'deferd' | 'Postfix'
@@ -104,7 +105,7 @@ export class SinkPort {
 export async function startDeferd(folder: string, options: PairOptions): Promise<System> {
   const sink = await new SinkPort(options).open()
   const directory = join(folder, 'deferd')
-  const port = await freePort()
+  const port = await portBelowEphemeral()
   const own = { relayhost: `[127.0.0.1]:${sink.port}`, queue_directory: directory, smtpd_listen: `127.0.0.1:${port}` }
   const settings = { ...COMMON, ...own, ...options.settings, ...options.ownSettings }
   const overrides = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
@@ -143,7 +144,7 @@ async function startReference(folder: string, options: PairOptions): Promise<Sys
   const sink = await new SinkPort(options).open()
   const directory = join(folder, 'postfix')
   mkdirSync(directory)
-  const port = await freePort()
+  const port = await portBelowEphemeral()
   const entries = Object.entries(options.transportMaps ?? {}).map(([key, value]) => `{${key} = ${value}}`)
   const transportMaps = entries.length === 0 ? {} : { transport_maps: `inline:{${entries.join(', ')}}` }
   const instance = await startPostfix(

@@ -3,9 +3,10 @@ import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freePort, greeted, startChild, type Child } from '../../scripts/bench/child.ts'
+import { greeted, startChild, type Child } from '../../scripts/bench/child.ts'
 import type { ociConfig } from '../../scripts/package/oci-config.ts'
 import { buildPackages, command, must, root, skipReason } from './tools.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 const reason = skipReason('mmdebstrap', 'runc', 'bwrap', 'dpkg-shlibdeps', 'strip')
 
@@ -46,7 +47,7 @@ describe.skipIf(reason !== null)(
     }
 
     test('an OCI runtime starts it as the user deferd', async () => {
-      const port = await freePort()
+      const port = await portBelowEphemeral()
       const config = readConfig()
       const { user, args } = config.process
       chownSync(join(bundle, 'queue'), user.uid, user.gid)
@@ -63,7 +64,7 @@ describe.skipIf(reason !== null)(
     })
 
     test('a user without privileges starts it', async () => {
-      const port = await freePort()
+      const port = await portBelowEphemeral()
       const { user, args, env } = readConfig().process
       const queue = mkdtempSync(join(tmpdir(), 'deferd-queue-'))
       chownSync(queue, NOBODY, NOBODY)

@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { mail } from '../conformance/mail.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 const DEFERD = join(import.meta.dirname, '../../bin/deferd.js')
 
@@ -26,15 +27,6 @@ afterEach(() => {
 
 const deferd = (argv: readonly string[], input = '') =>
   spawnSync(process.execPath, [DEFERD, ...argv], { env, cwd: folder, input, encoding: 'utf8' })
-
-/** A port without a listener. */
-async function freePort(): Promise<number> {
-  const server: Server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 interface Running {
   readonly child: ChildProcess
@@ -67,7 +59,7 @@ async function until(what: () => boolean): Promise<void> {
 }
 
 test('the relay starts with one command, accepts a message, shows it, and exits with 0 on SIGTERM', async () => {
-  const port = await freePort()
+  const port = await portBelowEphemeral()
   env['DEFERD_SMTPD_LISTEN'] = `127.0.0.1:${port}`
   env['DEFERD_RELAYHOST'] = '[127.0.0.1]:1'
   const daemon = await start()
@@ -149,7 +141,7 @@ test('an output that cannot be written is told in a sentence: 74', () => {
 
 test('a relay whose output cannot be written runs on, with a warning, and ends with 0 at SIGTERM', async () => {
   const full = openSync('/dev/full', 'w')
-  const argv = [DEFERD, 'start', '-o', `smtpd_listen=127.0.0.1:${await freePort()}`]
+  const argv = [DEFERD, 'start', '-o', `smtpd_listen=127.0.0.1:${await portBelowEphemeral()}`]
   const child = spawn(process.execPath, argv, { env, cwd: folder, stdio: ['ignore', full, 'pipe'] })
   closeSync(full)
   children.push(child)

@@ -1,20 +1,12 @@
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { KillableRelay } from '../support/killable-relay.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 
 let lab: KillableRelay
 afterEach(() => lab.close())
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 test.each([
   ['unlinked', (directory: string) => rmSync(join(directory, 'queue.db')), 'was removed'],
@@ -33,20 +25,16 @@ test.each([
     (directory: string) => renameSync(directory, mkdtempSync(join(tmpdir(), 'deferd-moved-'))),
     'was removed',
   ],
-])(
-  'a queue file %s under a running daemon: mail is refused and the daemon is unhealthy',
-  { timeout: 30_000 },
-  async (_how, remove, what) => {
-    const http = await freePort()
-    lab = new KillableRelay({ http_listen: `127.0.0.1:${http}` })
-    await lab.open(0)
-    await lab.startDaemon()
-    expect(await lab.sendOne()).toMatch(/^250 /)
-    remove(lab.queueDirectory)
-    expect(await lab.sendOne()).toMatch(/^451 4\.3\.0 /)
-    const health = await fetch(`http://127.0.0.1:${http}/healthz`)
-    expect([health.status, await health.json()]).toMatchObject([503, { healthy: false, store: expect.stringContaining(what) as string }])
-    // The log comes through a pipe.
-    await vi.waitFor(() => expect(lab.log.some((line) => line.includes(`queue.db`) && line.includes(what))).toBe(true), 10_000)
-  },
-)
+])('a queue file %s under a running daemon: mail is refused and the daemon is unhealthy', async (_how, remove, what) => {
+  const http = await portBelowEphemeral()
+  lab = new KillableRelay({ http_listen: `127.0.0.1:${http}` })
+  await lab.open(0)
+  await lab.startDaemon()
+  expect(await lab.sendOne()).toMatch(/^250 /)
+  remove(lab.queueDirectory)
+  expect(await lab.sendOne()).toMatch(/^451 4\.3\.0 /)
+  const health = await fetch(`http://127.0.0.1:${http}/healthz`)
+  expect([health.status, await health.json()]).toMatchObject([503, { healthy: false, store: expect.stringContaining(what) as string }])
+  // The log comes through a pipe.
+  await expect.poll(() => lab.log.some((line) => line.includes(`queue.db`) && line.includes(what))).toBe(true)
+})

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -149,7 +150,8 @@ test.runIf(isRoot)(
     const passwords = join(folder.path, 'passwords')
     writeFileSync(passwords, '', { mode: 0o604 })
     const settings = {
-      smtpd_listen: '127.0.0.1:857',
+      // No other run of the tests has the address.
+      smtpd_listen: `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}:857`,
       smtp_sasl_password_maps: `texthash:${passwords}`,
       queue_directory: join(folder.path, 'new/queue'),
     }

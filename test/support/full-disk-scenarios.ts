@@ -4,10 +4,11 @@
  */
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { ApiProgram } from './api-program.ts'
 import { KillableRelay } from './killable-relay.ts'
+import { portBelowEphemeral } from './ports.ts'
 
 const [folder = '', scenario = '', megabytes = '', measured = ''] = process.argv.slice(2)
 execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=711`, 'tmpfs', folder])
@@ -39,14 +40,6 @@ function takeTheRest(): number {
     closeSync(file)
   }
   return statfsSync(folder).bavail
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 /** Messages delivered per second, for so many seconds. */
@@ -261,5 +254,5 @@ async function mailOverHttp() {
 
 const SCENARIOS = { deferred: deferredMail, big: bigMessages, http: mailOverHttp }
 
-const report = await SCENARIOS[scenario as keyof typeof SCENARIOS](await freePort())
+const report = await SCENARIOS[scenario as keyof typeof SCENARIOS](await portBelowEphemeral())
 process.stdout.write(JSON.stringify(report, null, 1))

@@ -107,7 +107,7 @@ export class NodeCluster {
 
   /** Starts a daemon. Its client submits to recipients of all destinations in turn. */
   async start(name: string, settings: Readonly<Record<string, string>> = {}): Promise<ClusterNode> {
-    const [port, http] = [await portBelowEphemeral(Math.random), await portBelowEphemeral(Math.random)]
+    const [port, http] = [await portBelowEphemeral(), await portBelowEphemeral()]
     const folder = this.newFolder()
     const proxy = await startLossyProxy(this.server.port)
     const load = new SmtpLoad(1 + 1_000_000 * this.#started++)

@@ -4,12 +4,12 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { freePort } from '../../scripts/bench/child.ts'
 import { askForLoginCode } from '../../src/cli/queue-client/daemon-client.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
+import { portBelowEphemeral } from './ports.ts'
 
 export interface SentMail {
   readonly from: string
@@ -43,7 +43,7 @@ export class PageDaemon {
   static async start(more: object = {}, fill: (queueDirectory: string) => Promise<void> = async () => undefined): Promise<PageDaemon> {
     const home = mkdtempSync(join(tmpdir(), 'deferd-page-'))
     await fill(join(home, 'queue'))
-    const [page, smtp] = [await freePort(), await freePort()]
+    const [page, smtp] = [await portBelowEphemeral(), await portBelowEphemeral()]
     const settings = {
       queue_directory: join(home, 'queue'),
       smtpd_listen: `127.0.0.1:${smtp}`,

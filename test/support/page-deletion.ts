@@ -53,7 +53,7 @@ export class PageDeletion {
 
   /** Starts the daemon and logs in at its page. */
   async start(): Promise<PageClient> {
-    const [smtp, page] = [await portBelowEphemeral(Math.random), await portBelowEphemeral(Math.random)]
+    const [smtp, page] = [await portBelowEphemeral(), await portBelowEphemeral()]
     this.#process = this.#folder.run(['start'], { smtpd_listen: `127.0.0.1:${smtp}`, admin_listen: `127.0.0.1:${page}` })
     await this.#process.prints('queue directory')
     this.#load.port = smtp

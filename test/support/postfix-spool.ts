@@ -7,8 +7,9 @@ import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { startPostfix } from '../../scripts/bench/postfix.ts'
-import { freePort, greeted, type Child } from '../../scripts/bench/child.ts'
+import { greeted, type Child } from '../../scripts/bench/child.ts'
 import { Client } from '../interop/dialogue.ts'
+import { portBelowEphemeral } from './ports.ts'
 
 const NAMES = { myhostname: 'relay.example', myorigin: 'origin.example', recipient_delimiter: '+' }
 
@@ -48,7 +49,7 @@ export class PostfixSpool {
     const sockets = new Set<Socket>()
     const server = createServer((socket) => converse(socket, sockets))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const port = await freePort()
+    const port = await portBelowEphemeral()
     const { port: nextHop } = server.address() as AddressInfo
     const instance = await startPostfix(folder, { listen: port, nextHop }, { ...NAMES, ...settings })
     await greeted(instance, port, new AbortController().signal)

@@ -90,7 +90,7 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
   else if (!existsSync(data)) newCluster(data, ids)
   if (options.follows !== undefined) writeFileSync(join(data, 'standby.signal'), '')
   const followed = options.follows === undefined ? {} : { primary_conninfo: `${options.follows.conninfo} application_name=standby` }
-  const port = options.port ?? (await portBelowEphemeral(Math.random))
+  const port = options.port ?? (await portBelowEphemeral())
   const server = new PostgresServer(folder, port, { ...SETTINGS, ...followed, ...options.settings }, ids)
   await server.start()
   return server

@@ -30,7 +30,7 @@ export interface WebhookOutage extends WebhookAccount {
 /** The receiver is away for `away` ms, with so many kills of the daemon at equal distances. */
 export async function webhookOutage({ away, kills }: { readonly away: number; readonly kills: number }): Promise<WebhookOutage> {
   const [folder, far, ledger, load] = [new DaemonFolder(), new RemoteLedger(), new WebhookLedger(), new SmtpLoad()]
-  const port = await portBelowEphemeral(Math.random)
+  const port = await portBelowEphemeral()
   const settings = {
     relayhost: `[127.0.0.1]:${await far.listen()}`,
     smtpd_listen: `127.0.0.1:${port}`,

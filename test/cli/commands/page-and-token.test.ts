@@ -5,9 +5,9 @@ import { configFrom } from '../../../src/config/load.ts'
 import { startDaemon, type Daemon } from '../../../src/daemon/daemon.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { Events } from '../../../src/telemetry/events.ts'
-import { freePort } from '../../../scripts/bench/child.ts'
 import { Operator } from '../../support/operator.ts'
 import { ask } from '../../support/raw-http.ts'
+import { portBelowEphemeral } from '../../support/ports.ts'
 
 let operator: Operator
 let daemon: Daemon | undefined
@@ -47,7 +47,7 @@ async function whoami(link: string, fields: Readonly<Record<string, string>>): P
 describe('page', () => {
   test('opens a port while it runs, and prints a link that logs in once', async () => {
     await start()
-    const port = await freePort()
+    const port = await portBelowEphemeral()
     const interrupted = Promise.withResolvers<void>()
     const ran = operator.run(['page', '--port', String(port), '--role', 'viewer'], { interrupted: interrupted.promise })
     await expect
@@ -72,7 +72,7 @@ describe('page', () => {
   })
 
   test.each(['viewer', 'operator', 'admin'] as const)('with admin_listen prints the link and ends; the role is %s', async (role) => {
-    await start({ admin_listen: `127.0.0.1:${await freePort()}` })
+    await start({ admin_listen: `127.0.0.1:${await portBelowEphemeral()}` })
     const out = await operator.says('page', '--role', role)
     const link = out.split('\n', 1)[0] ?? ''
     expect(out).toContain('ssh -L')
@@ -88,7 +88,7 @@ describe('page', () => {
   })
 
   test('under sudo, the name is that of the user who called it', async () => {
-    await start({ admin_listen: `127.0.0.1:${await freePort()}` })
+    await start({ admin_listen: `127.0.0.1:${await portBelowEphemeral()}` })
     const { out } = await operator.run(['page', '--role', 'viewer', '--content'], { env: { SUDO_USER: 'alice' } })
     const link = out.split('\n', 1)[0] ?? ''
     expect(await whoami(link, { Cookie: await cookieOf(link) })).toMatchObject({ name: 'page:alice', content: true })
@@ -102,7 +102,7 @@ describe('page', () => {
     ])
     await start()
     const taken = createServer()
-    const port = await freePort()
+    const port = await portBelowEphemeral()
     await new Promise<void>((resolve) => void taken.listen(port, '127.0.0.1', resolve))
     const refused = await operator.run(['page', '--port', String(port)])
     expect([refused.code, refused.err]).toEqual([
@@ -118,7 +118,7 @@ describe('page', () => {
 describe('token', () => {
   test('a token is printed once, listed without its secret, and removed', async () => {
     await operator.says('queue', 'list').catch(() => '')
-    await start({ admin_listen: `127.0.0.1:${await freePort()}` })
+    await start({ admin_listen: `127.0.0.1:${await portBelowEphemeral()}` })
     const added = await operator.run([
       'token',
       'add',

@@ -5,9 +5,10 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, greeted, startChild, type Child } from '../../../scripts/bench/child.ts'
+import { greeted, startChild, type Child } from '../../../scripts/bench/child.ts'
 import { runPostfix, writeInstance } from '../../../scripts/bench/postfix.ts'
 import { mainCf, MASTER_CF, TABLES, type Ports } from './configuration.ts'
+import { portBelowEphemeral } from '../../support/ports.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../../bin/deferd.js')
 
@@ -60,7 +61,7 @@ export class Machine {
     // Not in the folder of the tests, which Postfix's own user may not enter.
     const folder = mkdtempSync('/tmp/deferd-migration-')
     chmodSync(folder, 0o755)
-    const machine = new Machine(folder, await freePort())
+    const machine = new Machine(folder, await portBelowEphemeral())
     mkdirSync(join(folder, 'deferd'))
     const etc = join(folder, 'etc')
     await writeInstance(folder, { listen: machine.port, nextHop: hops.submission }, mainCf(etc, hops))

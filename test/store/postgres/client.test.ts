@@ -62,13 +62,13 @@ describe.skipIf(reason !== null)(`sessions${reason === null ? '' : ` (skipped: $
   })
 
   test('the first host that answers is used', async () => {
-    const closed = await portBelowEphemeral(Math.random)
+    const closed = await portBelowEphemeral()
     const session = await open(`postgresql://postgres@127.0.0.1:${closed},127.0.0.1:${server.port}/postgres`)
     await session.end()
   })
 
   test('a server that is away is an error of the moment, and names all hosts', async () => {
-    const closed = await portBelowEphemeral(Math.random)
+    const closed = await portBelowEphemeral()
     const error = await errorOf(open(`postgresql://postgres@127.0.0.1:${closed},localhost:${closed}/postgres`))
     expect(error).toBeInstanceOf(DatabaseAway)
     expect(error).toMatchObject({ exitCode: 75 })
