@@ -146,7 +146,7 @@ test('a connection is kept when the whole request has arrived, whatever its hand
   const answers = () => responsesIn(text).map(({ status, headers }) => [status, headers.get('connection')])
   for (const n of [1, 2, 3]) {
     socket.write(request.replace('Connection: close\r\n', ''))
-    await expect.poll(answers, { timeout: 5_000 }).toEqual(Array.from({ length: n }, () => [507, 'keep-alive']))
+    await expect.poll(answers).toEqual(Array.from({ length: n }, () => [507, 'keep-alive']))
   }
 })
 
@@ -179,7 +179,7 @@ async function discarding(limits: Partial<DiscardLimits>) {
   return { clock, socket, closed }
 }
 
-test('a client that sends without end is cut off after a number of bytes', { timeout: 20_000 }, async () => {
+test('a client that sends without end is cut off after a number of bytes', async () => {
   const { socket, closed } = await discarding({ bytes: 3_000_000 })
   const block = Buffer.alloc(100_000)
   const send = (): void => void socket.write(block, (error) => (error == null ? send() : undefined))
@@ -189,7 +189,7 @@ test('a client that sends without end is cut off after a number of bytes', { tim
   expect(socket.bytesWritten).toBeLessThan(30_000_000)
 })
 
-test('a client that sends slowly is cut off after a time', { timeout: 20_000 }, async () => {
+test('a client that sends slowly is cut off after a time', async () => {
   const { clock, socket, closed } = await discarding({})
   socket.write('x')
   clock.jumpTo(clock.now() + 60_000)
@@ -201,7 +201,7 @@ test('a client that sends slowly is cut off after a time', { timeout: 20_000 }, 
   await closed
 })
 
-test('a client that sends nothing more and stays is closed', { timeout: 20_000 }, async () => {
+test('a client that sends nothing more and stays is closed', async () => {
   const { closed } = await discarding({ silence: 50 })
   await closed
 })

@@ -36,7 +36,7 @@ test.concurrent.for([
   ['CONNECT', CONNECT],
   ['an expectation', EXPECTATION],
   ['malformed bytes', 'no request\r\n\r\n'],
-] as const)('%s: the refused connection is closed, whether its client stays or resets', { timeout: 20_000 }, async ([, bytes], context) => {
+] as const)('%s: the refused connection is closed, whether its client stays or resets', async ([, bytes], context) => {
   const failures: unknown[] = []
   const note = (error: unknown): void => void failures.push(error)
   process.on('uncaughtExceptionMonitor', note)
@@ -50,7 +50,7 @@ test.concurrent.for([
   expect(failures).toEqual([])
 })
 
-test('a server closes while a client whose CONNECT was refused stays', { timeout: 20_000 }, async (context) => {
+test('a server closes while a client whose CONNECT was refused stays', async (context) => {
   const { server, answered } = await serverWithClients(context)
   await answered(CONNECT)
   await server.close()

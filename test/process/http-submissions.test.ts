@@ -12,11 +12,9 @@ beforeEach(async () => {
 })
 afterEach(() => lab.close())
 
-test('a message that was answered 202 is delivered, though the daemon is killed at once', { timeout: 60_000 }, () =>
-  answeredThenKilled(lab, 2),
-)
+test('a message that was answered 202 is delivered, though the daemon is killed at once', () => answeredThenKilled(lab, 2))
 
-test('with an Idempotency-Key, a request has its effect once: at once, after a stop and after SIGKILL', { timeout: 60_000 }, async () => {
+test('with an Idempotency-Key, a request has its effect once: at once, after a stop and after SIGKILL', async () => {
   const program = await ApiProgram.of(lab.queueDirectory)
   lab.far.isBusy = true
   const mail = { to: 'ann-1@far.example', key: 'order-7' }
@@ -35,6 +33,6 @@ test('with an Idempotency-Key, a request has its effect once: at once, after a s
   expect(await program.queuedFor('ann-1@far.example')).toBe(1)
 })
 
-test('a client that repeats its request until it is answered queues one message, wherever SIGKILL cuts', { timeout: 60_000 }, async () => {
+test('a client that repeats its request until it is answered queues one message, wherever SIGKILL cuts', async () => {
   await repeatedUntilAnswered(lab, 2)
 })

@@ -10,7 +10,6 @@ const title = (text: string): string => (why === null ? text : `${text} (not run
 for (const from of [1, 9, 30]) {
   test.runIf(why === null)(
     title(`after a failed sync (number ${from}) no 250 follows, and a new start serves all that was accepted`),
-    { timeout: 60_000 },
     async () => {
       const { ended } = await faultyRun({ call: 'sync', from, count: 1, error: 'EIO' })
       // EX_IOERR: a supervisor starts the daemon again.
@@ -19,19 +18,14 @@ for (const from of [1, 9, 30]) {
   )
 }
 
-test.runIf(why === null)(
-  title('after a failed write the daemon ends and a new start serves all that was accepted'),
-  { timeout: 60_000 },
-  async () => {
-    const { ended } = await faultyRun({ call: 'write', from: 60, count: 1, error: 'EIO' })
-    expect(ended).toBe(74)
-  },
-)
+test.runIf(why === null)(title('after a failed write the daemon ends and a new start serves all that was accepted'), async () => {
+  const { ended } = await faultyRun({ call: 'write', from: 60, count: 1, error: 'EIO' })
+  expect(ended).toBe(74)
+})
 
 // The first two syncs of the file make it; the third one is in a checkpoint.
 test.runIf(why === null)(
   title('after a failed sync of the queue file in a checkpoint no 250 follows, and a new start serves all that was accepted'),
-  { timeout: 60_000 },
   async () => {
     const { ended, fatal } = await faultyRun({ call: 'sync', from: 3, count: 1, error: 'EIO', path: '*/queue.db' })
     expect(ended).toBe(74)
@@ -57,7 +51,7 @@ async function startWithFailedSync(n: number): Promise<number | 'started'> {
   }
 }
 
-test.runIf(why === null)(title('a failed sync at any moment of the start ends it with 74'), { timeout: 60_000 }, async () => {
+test.runIf(why === null)(title('a failed sync at any moment of the start ends it with 74'), async () => {
   const codes: (number | 'started')[] = []
   while (codes.at(-1) !== 'started') codes.push(await startWithFailedSync(codes.length + 1))
   expect(codes.length).toBeGreaterThan(8)

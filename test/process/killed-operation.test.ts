@@ -22,7 +22,7 @@ interface Shown {
   readonly error: string | null
 }
 
-test('a delete that SIGKILL cuts is failed with its exact count; its undo restores exactly its messages', { timeout: 60_000 }, async () => {
+test('a delete that SIGKILL cuts is failed with its exact count; its undo restores exactly its messages', async () => {
   const lab = new KillableRelay()
   const operator = new Operator()
   const directory = lab.queueDirectory
@@ -72,15 +72,11 @@ test('a delete that SIGKILL cuts is failed with its exact count; its undo restor
   }
 })
 
-test(
-  'the same over HTTP: the operation that was cut is failed with its exact count, and its undo restores exactly its messages',
-  { timeout: 60_000 },
-  async () => {
-    const lab = new KillableRelay()
-    try {
-      await cutOperation(lab, { messages: MESSAGES, cutAt: 320 })
-    } finally {
-      await lab.close()
-    }
-  },
-)
+test('the same over HTTP: the operation that was cut is failed with its exact count, and its undo restores exactly its messages', async () => {
+  const lab = new KillableRelay()
+  try {
+    await cutOperation(lab, { messages: MESSAGES, cutAt: 320 })
+  } finally {
+    await lab.close()
+  }
+})

@@ -19,7 +19,7 @@ const inFolder = (use: (folder: string) => void): void => {
   }
 }
 
-test.runIf(hasNamespaces)('without free inodes the daemon runs on, stops and starts again', { timeout: 60_000 }, () => {
+test.runIf(hasNamespaces)('without free inodes the daemon runs on, stops and starts again', () => {
   inFolder((folder) => {
     const { stdout, stderr } = spawnSync('unshare', ['-Urm', process.execPath, SHORTAGE, folder], { encoding: 'utf8' })
     expect([stderr, JSON.parse(stdout || 'null')]).toEqual(['', { left: [0, 0, 0], exits: [0, 0, 0], errors: [] }])

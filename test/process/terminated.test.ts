@@ -4,33 +4,29 @@ import { KillableRelay, isRefused } from '../support/killable-relay.ts'
 
 const LIMIT = 10_000
 
-test(
-  'SIGTERM with a slow next hop: exits with 0 within ten seconds, and the next start delivers the rest',
-  { timeout: 60_000 },
-  async () => {
-    const lab = new KillableRelay()
-    lab.far.delay = 2_500
-    try {
-      await lab.open(8)
-      await lab.start()
-      await new Promise((resolve) => setTimeout(resolve, 1_500))
-      const { code, took } = await lab.terminate()
-      expect(code).toBe(0)
-      expect(took).toBeLessThan(LIMIT)
-      const deliveredBefore = lab.far.delivered.size
-      expect(deliveredBefore).toBeGreaterThan(0)
-      expect(deliveredBefore).toBeLessThan(lab.acknowledged.size)
-      lab.far.delay = 0
-      await lab.quiet()
-      await lab.start()
-      expect(await lab.drained(30_000)).toBe(true)
-      expect((await lab.terminate()).code).toBe(0)
-      const { delivered, noticed } = lab.far
-      expect([...lab.acknowledged.keys()].filter((number) => !(isRefused(number) ? noticed : delivered).has(number))).toEqual([])
-      expect([...delivered.values()].filter((times) => times !== 1)).toEqual([])
-      expect([...noticed.values()].filter((ids) => ids.size !== 1)).toEqual([])
-    } finally {
-      await lab.close()
-    }
-  },
-)
+test('SIGTERM with a slow next hop: exits with 0 within ten seconds, and the next start delivers the rest', async () => {
+  const lab = new KillableRelay()
+  lab.far.delay = 2_500
+  try {
+    await lab.open(8)
+    await lab.start()
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    const { code, took } = await lab.terminate()
+    expect(code).toBe(0)
+    expect(took).toBeLessThan(LIMIT)
+    const deliveredBefore = lab.far.delivered.size
+    expect(deliveredBefore).toBeGreaterThan(0)
+    expect(deliveredBefore).toBeLessThan(lab.acknowledged.size)
+    lab.far.delay = 0
+    await lab.quiet()
+    await lab.start()
+    expect(await lab.drained(30_000)).toBe(true)
+    expect((await lab.terminate()).code).toBe(0)
+    const { delivered, noticed } = lab.far
+    expect([...lab.acknowledged.keys()].filter((number) => !(isRefused(number) ? noticed : delivered).has(number))).toEqual([])
+    expect([...delivered.values()].filter((times) => times !== 1)).toEqual([])
+    expect([...noticed.values()].filter((ids) => ids.size !== 1)).toEqual([])
+  } finally {
+    await lab.close()
+  }
+})

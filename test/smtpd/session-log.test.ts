@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { postfixLines } from '../../src/telemetry/postfix-log.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { openSmtpd, OUTSIDER, type RawClient } from '../support/smtpd-harness.ts'
@@ -80,7 +80,7 @@ test('a session is logged as Postfix logs it', async () => {
   for (const [sent, ...lines] of SESSIONS) {
     const before = world.events.length
     await play(await world.connect(OUTSIDER), sent)
-    await vi.waitFor(() => expect(world.events.at(-1)?.kind).toBe('disconnected'))
+    await expect.poll(() => world.events.at(-1)?.kind).toBe('disconnected')
     const logged = world.events
       .slice(before)
       .filter(({ kind }) => kind === 'client-failure' || kind === 'disconnected')
