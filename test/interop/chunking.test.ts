@@ -28,6 +28,7 @@ async function throughPostfix(settings: Readonly<Record<string, string>>) {
   const front: System = await startDeferd(folder, { settings: { relayhost: `[127.0.0.1]:${pair.postfix.port}`, ...settings } })
   try {
     for (const [n, mail] of MAILS.entries()) await submit(front, mail, n)
+    await expect.poll(() => MAILS.filter(({ content }, n) => deliveries(pair.postfix, n, content).length === 0)).toEqual([])
     await settled([front, pair.postfix], 1_500)
     return {
       mails: MAILS.map(({ content }, n) => deliveries(pair.postfix, n, content)),

@@ -66,13 +66,36 @@ export async function submitLocally(system: System, { args, input }: SendmailSit
   ]
 }
 
-/** Waits until neither system has logged anything for `quiet` ms. */
+/** Queue id of a line about a message; empty for other lines. */
+const queueIdOf = (line: string): string => /^[\w-]+: (\w+): /.exec(line)?.[1] ?? ''
+
+/** Queue ids of the messages in a log that entered the active queue, were not removed, and have fewer results than recipients. */
+function inDelivery(lines: readonly string[]): readonly string[] {
+  const results = new Map(lines.flatMap((line) => (/^qmgr: \w+: removed$/.test(line) ? [[queueIdOf(line), Infinity] as const] : [])))
+  for (const line of lines) {
+    if (!/^[\w-]+: \w+: to=<.* status=/.test(line)) continue
+    results.set(queueIdOf(line), (results.get(queueIdOf(line)) ?? 0) + 1)
+  }
+  return lines.flatMap((line) => {
+    const [, recipients] = /^qmgr: \w+: from=.*, nrcpt=(\d+) \(queue active\)$/.exec(line) ?? []
+    return Number(recipients) > (results.get(queueIdOf(line)) ?? 0) ? [queueIdOf(line)] : []
+  })
+}
+
+/** Time after which a message that is still in delivery is an error, in ms. */
+const PATIENCE = 60_000
+
+/** Waits until no message is in delivery and neither system has logged anything for `quiet` ms. */
 export async function settled(systems: readonly System[], quiet: number): Promise<void> {
+  const begun = Date.now()
   let last = -1
-  for (let since = Date.now(); Date.now() - since < quiet;) {
-    const count = systems.reduce((sum, system) => sum + system.log().length + system.received.length, 0)
-    if (count !== last) since = Date.now()
+  for (let since = begun; Date.now() - since < quiet;) {
+    const logs = systems.map((system) => system.log())
+    const busy = logs.flatMap(inDelivery)
+    const count = logs.flat().length + systems.reduce((sum, { received }) => sum + received.length, 0)
+    if (count !== last || busy.length > 0) since = Date.now()
     last = count
+    if (since - begun > PATIENCE) throw new Error(`not settled after ${PATIENCE} ms; in delivery: ${busy.join(', ')}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
@@ -138,7 +161,7 @@ export function facts(system: System, n: number): readonly string[] {
     lines.flatMap((line) => (line.toLowerCase().includes(`@${domain}>`) ? (/^[\w-]+: (\w+): to=/.exec(line)?.[1] ?? []) : [])),
   )
   return lines
-    .filter((line) => ids.has(/^[\w-]+: (\w+): /.exec(line)?.[1] ?? ''))
+    .filter((line) => ids.has(queueIdOf(line)))
     .map((line) =>
       normalize(line)
         .replace(/, delay=[^,]*, delays=[^,]*/, '')
