@@ -35,17 +35,11 @@ export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<vo
   if (!request.complete) closeAfter(response, clock)
   switch (answer.kind) {
     case 'json':
-      begin(response, answer.status, 'application/json', answer.headers)
-      response.end(jsonLine(answer.value))
-      return
+      return whole(response, answer.status, { contentType: 'application/json', text: jsonLine(answer.value), headers: answer.headers })
     case 'text':
-      begin(response, answer.status, answer.contentType, answer.headers)
-      response.end(answer.text)
-      return
+      return whole(response, answer.status, answer)
     case 'redirect':
-      begin(response, 303, null, { location: answer.location, ...answer.headers })
-      response.end()
-      return
+      return whole(response, 303, { contentType: null, text: '', headers: { location: answer.location, ...answer.headers } })
     case 'lines':
       begin(response, 200, 'application/x-ndjson')
       await answer
@@ -64,6 +58,18 @@ export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<vo
       if (request.method === 'HEAD') return end(response, 'text/event-stream', {})
       return completeEvents(exchange, answer)
   }
+}
+
+interface Whole {
+  readonly contentType: string | null
+  readonly text: string
+  readonly headers?: Headers | undefined
+}
+
+/** Sends a body whose length is known; for HEAD its length alone. */
+function whole(response: ServerResponse, status: number, { contentType, text, headers }: Whole): void {
+  begin(response, status, contentType, { ...headers, 'content-length': String(Buffer.byteLength(text)) })
+  response.end(text)
 }
 
 /** Ends the response to HEAD, for which nothing is produced. */

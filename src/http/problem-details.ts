@@ -48,7 +48,7 @@ export const HTTP_PROBLEMS = {
     'unsupported-media-type',
     415,
     'Media type not supported',
-    'The resource does not accept bodies of this `Content-Type`; the detail names those that it accepts.',
+    'The resource does not accept bodies of this `Content-Type`, or with a `Content-Encoding`; the detail says what it accepts.',
   ),
   expectation: kind('expectation-failed', 417, 'Expectation failed', 'The field `Expect` may only be `100-continue`.'),
   wrongHost: kind(

@@ -88,6 +88,8 @@ export function routeListener(options: ListenerOptions): Listener {
 
 async function serve(options: ListenerOptions, exchange: Exchange, noteAdmitted: (admitted: Admitted) => void): Promise<void> {
   const { request } = exchange
+  if (request.httpVersionMajor !== 1)
+    throw new Problem(HTTP_PROBLEMS.malformed, `the request has the version HTTP/${request.httpVersion}: send HTTP/1.1`)
   const target = requestTarget(request.url ?? '')
   if (target === undefined)
     throw new Problem(HTTP_PROBLEMS.malformed, 'the target of the request is neither a path nor a URL of this server')
@@ -133,6 +135,7 @@ async function receive<Body>(body: RequestBody<Body>, { request, response, signa
     const given = contentType === '' ? 'the request has no Content-Type' : `the Content-Type is ${contentType}`
     throw new Problem(HTTP_PROBLEMS.unsupportedMediaType, `${given}; accepted: ${body.types.join(', ')}`)
   }
+  assertNotEncoded(request)
   const limit = body.limit()
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
   if (request.headers.expect !== undefined) response.writeContinue()
@@ -147,6 +150,15 @@ async function receive<Body>(body: RequestBody<Body>, { request, response, signa
   if (read !== undefined) return read.value
   if (signal.aborted) throw new Error('the client has disconnected')
   throw new Problem(HTTP_PROBLEMS.timeout, `the body was not received within ${BODY_TIMEOUT / 1_000} s`)
+}
+
+/** Throws Problem for a body with a content coding (RFC 9110 §8.4), which would be read as if it had none. */
+function assertNotEncoded({ headers }: IncomingMessage): void {
+  const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  if (coding === '' || coding === 'identity') return
+  throw new Problem(HTTP_PROBLEMS.unsupportedMediaType, `the Content-Encoding is ${coding}; send the body without one`, {
+    headers: { 'accept-encoding': 'identity' },
+  })
 }
 
 const tooLarge = (limit: number): Problem => new Problem(HTTP_PROBLEMS.tooLarge, `request body too large: the limit is ${limit} bytes`)

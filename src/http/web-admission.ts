@@ -101,8 +101,18 @@ export function assertMayTry(failures: FailureLimit, { address }: Pick<Client, '
 const unauthenticated = (detail: string): Problem =>
   new Problem(HTTP_PROBLEMS.unauthenticated, detail, { headers: { 'www-authenticate': 'Bearer realm="deferd"' } })
 
-/** Header fields whose repetition would make the request ambiguous between deferd and a proxy. */
-const SINGLE = ['host', 'authorization', 'origin', 'sec-fetch-site', 'x-forwarded-user', 'x-forwarded-proto']
+/** Header fields whose repetition would make the request ambiguous. */
+const SINGLE = [
+  'host',
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'idempotency-key',
+  'origin',
+  'sec-fetch-site',
+  'x-forwarded-user',
+  'x-forwarded-proto',
+]
 
 /** Host and port that the client names. Throws Problem without exactly one field Host. */
 function hostField({ rawHeaders, headers }: IncomingMessage, { authority }: RequestTarget): string {

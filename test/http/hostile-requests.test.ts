@@ -137,6 +137,28 @@ test.each([
       ],
     }),
   ],
+  [
+    'two types',
+    requestBytes({
+      method: 'POST',
+      target: '/login',
+      fields: [
+        ['Content-Type', 'text/plain'],
+        ['Content-Type', 'application/json'],
+      ],
+    }),
+  ],
+  [
+    'two keys',
+    requestBytes({
+      method: 'POST',
+      target: '/login',
+      fields: [
+        ['Idempotency-Key', 'a'],
+        ['Idempotency-Key', 'b'],
+      ],
+    }),
+  ],
   ['a fragment in the target', requestBytes({ target: '/files/x#y' })],
   ['a target of another scheme', requestBytes({ target: 'ftp://localhost/files/x' })],
   ['the asterisk', requestBytes({ method: 'OPTIONS', target: '*' })],
@@ -145,6 +167,7 @@ test.each([
   ['a NUL in a field', 'GET /files/x HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n'],
   ['a lone LF as line end', 'GET /files/x HTTP/1.1\nHost: localhost\n\n'],
   ['a request line without a version', 'GET /files/x\r\n\r\n'],
+  ['the version of HTTP/2', 'GET /files/x HTTP/2.0\r\nHost: localhost\r\nConnection: close\r\n\r\n'],
   ['an unknown version', 'GET /files/x HTTP/3.0\r\nHost: localhost\r\n\r\n'],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['bytes of TLS', '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03'],
@@ -199,6 +222,7 @@ test('CONNECT and an upgrade open no tunnel', async () => {
 test('HEAD has the fields of GET and no body', async () => {
   const head = await raw(requestBytes({ method: 'HEAD', target: '/files/x' }))
   const get = await raw(requestBytes({ target: '/files/x' }))
+  expect(get.headers.get('content-length')).toBe(String(get.body.length))
   expect([head.status, head.body, head.headers.get('content-length')]).toEqual([200, '', get.headers.get('content-length')])
   expectFields(head)
 })
@@ -248,6 +272,16 @@ test('a body needs its media type', async () => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/json2', ''])
     expectRefusal(await post('{"a/b":1}', { 'Content-Type': type }), 415, 'unsupported-media-type')
   expect((await post('{"a/b":1}', { 'Content-Type': 'Application/JSON ; charset=utf-8' })).status).toBe(200)
+})
+
+test('a body with a content coding is not read as if it had none', async () => {
+  const coded = (coding: string) => post('{"a/b":1}', { 'Content-Type': 'application/json', 'Content-Encoding': coding })
+  for (const coding of ['gzip', 'GZip', 'br', 'identity, gzip']) {
+    const response = await coded(coding)
+    expectRefusal(response, 415, 'unsupported-media-type')
+    expect([response.headers.get('accept-encoding'), response.body]).toEqual(['identity', expect.stringContaining(coding.toLowerCase())])
+  }
+  expect((await coded('identity')).status).toBe(200)
 })
 
 test('a body is refused with pointers to its invalid members', async () => {
