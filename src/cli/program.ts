@@ -59,8 +59,22 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],
-  ['help', async (program, context) => (await import('./commands/help.ts')).addHelp(program, { ...context, commands: commandNames() })],
+  [
+    'help',
+    async (program, context) =>
+      (await import('./commands/help.ts')).addHelp(program, {
+        ...context,
+        commands: commandNames(),
+        commandsOf: commandsOf(context.shell),
+      }),
+  ],
 ])
+
+/** Names of the commands of a command; none for another one, and for the Postfix tools. */
+const commandsOf = (shell: Shell) => async (name: string) => {
+  const [one] = COMMANDS.has(name) ? (await buildProgram(shell, [name])).commands : []
+  return (one?.commands ?? []).map((inner) => inner.name())
+}
 
 const commandNames = (): readonly string[] => [...COMMANDS.keys(), ...POSTFIX_NAMES.keys()]
 

@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { errorCode } from '../system/caught-error.ts'
 import { makeFolder } from './folder.ts'
 import { createPrivate } from './private-file.ts'
 import { releaseToOpen } from './reserve.ts'
@@ -68,11 +69,11 @@ function holderOf(ownerFile: string): [pid: number | undefined, since: string | 
   }
 }
 
-/** Whether a process owns the queue now. Reads the lock without a change to the folder. */
+/** Whether a process owns the queue now. Reads the lock without a change to the folder. Throws QueueFolderUnusable. */
 export function isOwned(directory: string): boolean {
   const path = join(directory, 'lock.db')
   if (!existsSync(path)) return false
-  const db = new Database(path, { readonly: true, timeout: 0 })
+  const db = usable(directory, () => new Database(path, { readonly: true, timeout: 0 }))
   try {
     db.prepare('select count(*) from sqlite_schema').get()
     return false
@@ -84,6 +85,8 @@ export function isOwned(directory: string): boolean {
   }
 }
 
+const isForbidden = (error: unknown): boolean => /^(?:EACCES|EPERM|SQLITE_(?:CANTOPEN|READONLY))/.test(errorCode(error))
+
 const isErrno = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error
 
 const isBusy = (error: unknown): boolean => error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
@@ -94,6 +97,7 @@ function usable<T>(directory: string, attempt: () => T): T {
   } catch (error) {
     if (!(error instanceof Error) || isBusy(error)) throw error
     if (isDiskFull(error)) throw new DiskFull(directory, error)
-    throw new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${error.message}`, { cause: error })
+    const remedy = isForbidden(error) ? '; run the command as the owner of the folder' : ''
+    throw new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${error.message}${remedy}`, { cause: error })
   }
 }

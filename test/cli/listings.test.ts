@@ -398,6 +398,17 @@ describe('the content', () => {
     expect(await operator.says('postcat', '-hq', id)).toBe(header.replaceAll('\r', ''))
   })
 
+  test('of a message that has left the queue is no longer stored', async () => {
+    await operator.own(async (store) => {
+      const message = await queue(store, { ...MAIL, leased: true })
+      await settleOne(store, message, delivered(first(message), HOUR_AGO), HOUR_AGO)
+      id = formatQueueId(HOUR_AGO, message)
+    })
+    const text = `deferd: the content of ${id} is no longer stored: the message has left the queue\n`
+    expect(await operator.run(['queue', 'cat', id])).toMatchObject({ code: 65, out: '', err: text })
+    expect(await operator.run(['queue', 'cat', '-e', '-b', id])).toMatchObject({ code: 65, err: text })
+  })
+
   test('on a terminal without control characters', async () => {
     expect((await operator.run(['queue', 'cat', '-b', id], { columns: 80 })).out).toBe('Line ? one\n\nLine two\n')
   })

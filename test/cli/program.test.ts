@@ -37,6 +37,15 @@ describe('the command line', () => {
     [['queue', 'hold', 'x', '']],
     [['restore', '']],
     [['salvage', 'queue', '']],
+    [['queue', 'list', '--tsv', '--json']],
+    [['queue', 'shape', '--json', '--tsv']],
+    [['destination', 'list', '--tsv', '--json']],
+    [['history', 'list', '--tsv', '--json']],
+    [['audit', '--tsv', '--json']],
+    [['queue', 'list', '--status', 'x.y.z']],
+    [['queue', 'delete', '--status', '9']],
+    [['help', 'queue', 'nonsense']],
+    [['help', 'queue', 'list', 'nonsense']],
   ])('%j is a usage error: 64, on standard error', async (argv) => {
     const { code, out, err } = await operator.run(argv)
     expect({ code, out }).toEqual({ code: 64, out: '' })
@@ -75,6 +84,16 @@ describe('the command line', () => {
       out: '',
       err: 'deferd: there is no help on relay_host; did you mean relayhost?\n',
     })
+  })
+
+  test('help names the commands of a command', async () => {
+    expect((await operator.run(['help', 'queue', 'lst'])).err).toBe('deferd: there is no help on queue lst; did you mean queue list?\n')
+    expect((await operator.run(['help', 'mailq', 'x'])).err).toBe('deferd: there is no help on mailq x; deferd help mailq is all\n')
+  })
+
+  test('a configuration file that cannot be read is named, with a remedy', async () => {
+    const { code, err } = await operator.run(['--config', operator.directory, 'config'])
+    expect([code, err]).toEqual([78, expect.stringMatching(/: cannot be read: EISDIR: .*; name a file that you can read with --config\n$/)])
   })
 
   test('a bad configuration is reported in full by each command: 78', async () => {

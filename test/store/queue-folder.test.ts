@@ -78,6 +78,20 @@ test('a folder or file that its owner cannot use is named with a remedy', () => 
   expect(folderProblem(queue, UID)).toBe(`${file} is not a file: move it away`)
 })
 
+test.runIf(isRoot)('the queue of another user is refused with a remedy, for commands that change it and that look at its lock', () => {
+  takeOwnership(queue).release()
+  for (const folder of [home, queue]) chmodSync(folder, 0o711)
+  const script = `
+    import { isOwned, takeOwnership } from ${JSON.stringify(new URL('../../src/store/owner-lock.ts', import.meta.url).href)}
+    process.setuid(${OTHER})
+    for (const use of [takeOwnership, isOwned]) try { use(process.argv[1]) } catch (error) { console.log(error.exitCode, error.message) }`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script, queue], { encoding: 'utf8' })
+  expect(stderr).toBe('')
+  const lines = stdout.trimEnd().split('\n')
+  expect(lines).toHaveLength(2)
+  for (const line of lines) expect(line).toMatch(/^78 cannot use \S+ as the queue folder: .+; run the command as the owner of the folder$/)
+})
+
 test('a file in the place of a folder is named, with a remedy', () => {
   const file = join(home, 'file')
   writeFileSync(file, '')

@@ -173,7 +173,7 @@ export function addDestination(program: Command, shell: Shell): void {
     .addOption(
       new Option('--sort <order>', 'most waiting mail first (default), or by name, state, or next attempt').choices(DESTINATION_SORTS),
     )
-    .option('--tsv', 'exact tab-separated values, without headings')
+    .addOption(new Option('--tsv', 'exact tab-separated values, without headings').conflicts('json'))
     .option('--json', 'one JSON object per destination, all of them')
     .addHelpText(
       'after',

@@ -14,6 +14,8 @@ interface HelpContext {
   readonly again: (argv: readonly string[]) => Promise<number>
   /** Names of the commands. */
   readonly commands: readonly string[]
+  /** Names of the commands of a command; none for another one. */
+  readonly commandsOf: (name: string) => Promise<readonly string[]>
 }
 
 function parameterHelp(name: OptionName): string {
@@ -22,7 +24,17 @@ function parameterHelp(name: OptionName): string {
   return `${name}: ${about}\nDefault: ${byDefault === '' ? '(empty)' : byDefault}${tables}\n`
 }
 
-export function addHelp(program: Command, { shell, end, again, commands }: HelpContext): void {
+/** The error for a topic below a command, whose own commands are `known`. */
+function noHelp(topic: string, name: string, known: readonly string[]): CommandError {
+  const meant = nearest(
+    topic,
+    known.map((one) => `${name} ${one}`),
+  )
+  const hint = meant === undefined ? `deferd help ${name} is all` : `did you mean ${meant}?`
+  return new CommandError(EX.usage, `there is no help on ${maskControls(topic)}; ${hint}`)
+}
+
+export function addHelp(program: Command, { shell, end, again, commands, commandsOf }: HelpContext): void {
   program
     .command('help [topic...]')
     .description('help on a command or a parameter')
@@ -33,7 +45,12 @@ export function addHelp(program: Command, { shell, end, again, commands }: HelpC
       if (isOption(name)) return shell.stdout.write(parameterHelp(name))
       const remedy = postfixOnly(name)
       if (remedy !== undefined) return shell.stdout.write(`${remedy}\n`)
-      if (commands.includes(name)) return end(await again([...topic, '--help']))
+      if (commands.includes(name)) {
+        const [, inner, ...rest] = topic
+        const known = inner === undefined ? [] : await commandsOf(name)
+        if (inner !== undefined && (rest.length > 0 || !known.includes(inner))) throw noHelp(topic.join(' '), name, known)
+        return end(await again([...topic, '--help']))
+      }
       const meant = nearest(name, [...commands, ...Object.keys(OPTIONS)])
       const hint = meant === undefined ? 'deferd --help lists the commands, deferd config the parameters' : `did you mean ${meant}?`
       throw new CommandError(EX.usage, `there is no help on ${maskControls(name)}; ${hint}`)

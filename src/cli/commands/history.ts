@@ -77,7 +77,11 @@ export function addHistory(program: Command, shell: Shell): void {
     .addOption(new Option('--outcome <name>', 'outcome of the recipient; removed: deleted or requeued').choices(OUTCOMES))
     .option('--since <time>', 'left the queue less than this ago: 30m, 2h, 1d', durationArgument)
     .option('--limit <n>', 'at most so many messages', countArgument)
-    .option('--tsv', 'exact tab-separated values, without headings: time, queue id, outcome, sender, recipient, reply')
+    .addOption(
+      new Option('--tsv', 'exact tab-separated values, without headings: time, queue id, outcome, sender, recipient, reply').conflicts(
+        'json',
+      ),
+    )
     .option('--json', 'one JSON object per message, with the recipients that match')
     .addHelpText(
       'after',

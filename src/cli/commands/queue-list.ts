@@ -113,7 +113,7 @@ export function addQueueList(parent: Command, shell: Shell): void {
     .addOption(new Option('--sort <order>', 'oldest, next due, most tried or largest first, or by address').choices(SORTS))
     .option('--count', 'print the number of messages only')
     .option('--wide', 'one line per message, with all recipients and the whole reason')
-    .option('--tsv', 'exact tab-separated values, without headings')
+    .addOption(new Option('--tsv', 'exact tab-separated values, without headings').conflicts('json'))
     .option('--json', 'one JSON object per line: the members of `postqueue -j`, and more')
     .addHelpText(
       'after',

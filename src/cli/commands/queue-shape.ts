@@ -1,7 +1,7 @@
 /**
  * `deferd queue shape`: the age of queued mail by destination or sender domain, as Postfix's qshape(1) counts it.
  */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -89,7 +89,7 @@ export function addQueueShape(parent: Command, shell: Shell): void {
     .option('--buckets <n>', 'age columns (10)', countArgument)
     .option('--minutes <n>', 'minutes in the first column (5)', countArgument)
     .option('--linear', 'columns of equal width instead of doubling widths')
-    .option('--tsv', 'exact tab-separated values, without headings')
+    .addOption(new Option('--tsv', 'exact tab-separated values, without headings').conflicts('json'))
     .option('--json', 'one JSON object per row, the total first')
     .addHelpText(
       'after',

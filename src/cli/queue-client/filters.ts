@@ -1,5 +1,5 @@
 /** Filter options that select messages. A message must match all given filters. */
-import { Option, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { QueueFilter } from '../../store/queue-reader.ts'
 import type { MessageConditions } from '../../queue/message-filter.ts'
 import { countArgument, durationArgument } from '../shell/config-options.ts'
@@ -10,6 +10,12 @@ export interface FilterOptions extends MessageConditions {
 }
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
+
+/** An enhanced status code (RFC 3463), or a pattern of one. */
+function statusArgument(text: string): string {
+  if (/^[245]\.\d{1,3}\.\d{1,3}$/.test(text) || (/^[\d.*]+$/.test(text) && text.includes('*'))) return text
+  throw new InvalidArgumentError('Expected a code such as 4.7.0, or a pattern such as 4.7.*.')
+}
 
 /** The option of each condition; null for a condition that has another form on the command line. */
 const optionsFor = (queues: readonly string[]) =>
@@ -22,7 +28,9 @@ const optionsFor = (queues: readonly string[]) =>
     arrivedBefore: new Option('--older-than <time>', 'arrived longer ago than this: 30m, 2h, 1d').argParser(durationArgument),
     arrivedAfter: new Option('--younger-than <time>', 'arrived less long ago than this: 30m, 2h, 1d').argParser(durationArgument),
     attemptsOver: new Option('--attempts-over <n>', 'more attempts for a recipient than this number').argParser(countArgument),
-    status: new Option('--status <code>', 'enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text'),
+    status: new Option('--status <code>', 'enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text').argParser(
+      statusArgument,
+    ),
     reply: new Option('--reply <text>', 'text in the last reply or reason of a recipient'),
   }) satisfies Record<keyof QueueFilter, Option | null>
 

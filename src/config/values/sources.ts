@@ -65,7 +65,7 @@ function readIfThere(path: string): string | undefined {
     return readFileSync(path, 'utf8')
   } catch (cause) {
     if (errorCode(cause) === 'ENOENT') return undefined
-    throw new ConfigError([{ where: path, text: `cannot be read: ${errorMessage(cause)}` }])
+    throw new ConfigError([{ where: path, text: `cannot be read: ${errorMessage(cause)}; name a file that you can read with --config` }])
   }
 }
 

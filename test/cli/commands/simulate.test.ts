@@ -19,6 +19,18 @@ const lines = ({ out }: Run): readonly Record<string, unknown>[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
+test('a page that cannot be created ends with 73, one that cannot be written with 74', async () => {
+  const absent = join(folder, 'absent/page.html')
+  expect(await simulate(['schedule', '--html', absent])).toMatchObject({
+    exitCode: 73,
+    err: expect.stringMatching(/cannot write \S+: ENOENT: .*; name a file in a folder that you can write\s*$/),
+  })
+  expect(await simulate(['schedule', '--html', '/dev/full'])).toMatchObject({
+    exitCode: 74,
+    err: expect.stringMatching(/cannot write \/dev\/full: ENOSPC: .*; free some space on its disk, or name a file on another one\s*$/),
+  })
+})
+
 describe('simulate schedule --json', () => {
   test('prints policy and attempts only', async () => {
     const run = await simulate(['schedule', '--policy', 'doubling', '--json', '-o', 'maximal_queue_lifetime=1h'])

@@ -1,7 +1,7 @@
 /**
  * `deferd audit`: prints the audit log, oldest first, or its last records with the newest first.
  */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
 import type { Shell } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
@@ -90,7 +90,7 @@ export function addAudit(program: Command, shell: Shell): void {
   subcommand(program, 'audit', 'print who changed the queue, when and how')
     .option('--limit <n>', 'at most so many actions, the last one first', countArgument)
     .option('--before <id>', 'actions before the one with this id, the last one first', countArgument)
-    .option('--tsv', 'exact tab-separated values, without headings')
+    .addOption(new Option('--tsv', 'exact tab-separated values, without headings').conflicts('json'))
     .option('--json', 'one JSON object per action')
     .addHelpText(
       'after',

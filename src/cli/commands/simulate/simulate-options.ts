@@ -2,6 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { PolicyError } from '../../../backoff/policy.ts'
+import { isDiskFull } from '../../../store/errors.ts'
+import { errorMessage } from '../../../system/caught-error.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 
 /** Runs `read` and converts a PolicyError to a CommandError with `exitCode` (usage for options, data for files). */
@@ -25,8 +27,10 @@ export function readTextFile(path: string): string {
 export function writeTextFile(path: string, text: string): void {
   try {
     writeFileSync(path, text)
-  } catch (error) {
-    throw new CommandError(EX.config, `cannot write ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  } catch (cause) {
+    const isFull = isDiskFull(cause)
+    const remedy = isFull ? 'free some space on its disk, or name a file on another one' : 'name a file in a folder that you can write'
+    throw new CommandError(isFull ? EX.ioError : EX.cannotCreate, `cannot write ${path}: ${errorMessage(cause)}; ${remedy}`, { cause })
   }
 }
 
