@@ -7,6 +7,7 @@ import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-detail
 import { shaped, type RequestBody } from '../http/request-body.ts'
 import type { Requester, Rights, Role } from '../http/requester.ts'
 import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
+import { wholeNumber } from './values/cursor.ts'
 
 /** Base of all paths. */
 export const BASE = '/api/v1'
@@ -107,8 +108,15 @@ export function page(value: { readonly next: string | null }, written: URLSearch
 }
 
 /** Number of entries of a page, and the cursor of the former one. */
-export const pageLimit = z.coerce.number().int().min(1).max(500).default(50).describe('entries per page')
+export const pageLimit = wholeNumber(1, 500).default(50).describe('entries per page')
 export const pageCursor = z.string().max(500).optional().describe('cursor of the former page')
+
+/** True when the field Accept names a media type, with a weight above 0 (RFC 9110 §12.5.1). */
+export const accepts = ({ headers }: Pick<RouteRequest<unknown>, 'headers'>, type: string): boolean =>
+  (headers.accept ?? '').split(',').some((range) => {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    return name === type && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))
+  })
 
 /** A JSON response. */
 export const json = (value: unknown, headers?: Readonly<Record<string, string>>): Answer => ({

@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
-import { apiRoute, json, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { accepts, apiRoute, json, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { eventLines, eventPage, eventStream } from './queries/event-feed.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import * as shapes from './values/event-shapes.ts'
@@ -31,10 +31,8 @@ const query = z.strictObject({
 })
 
 /** The first of the media types of the route that a client accepts; JSON when it names none of them. */
-function typeFor({ headers }: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined {
-  const accepted = (headers.accept ?? '').split(',').map((one) => one.split(';', 1)[0]?.trim().toLowerCase())
-  return ([SERVER_SENT, NDJSON] as const).find((type) => accepted.includes(type))
-}
+const typeFor = (request: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined =>
+  ([SERVER_SENT, NDJSON] as const).find((type) => accepts(request, type))
 
 /** Routes of events. */
 export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [

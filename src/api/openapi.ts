@@ -36,7 +36,15 @@ export const problemsOf = ({ about, body, isSearch }: ApiRoute): readonly Proble
 ]
 
 /** JSON Schema of a shape, as a client writes its values. */
-export const jsonSchema = (shape: z.ZodType): Json => z.toJSONSchema(shape, { io: 'input', target: 'draft-2020-12' })
+export const jsonSchema = (shape: z.ZodType): Json =>
+  z.toJSONSchema(shape, {
+    io: 'input',
+    target: 'draft-2020-12',
+    // zod leaves out the default of a value that is converted, such as a number in a query.
+    override: ({ zodSchema, jsonSchema: written }) => {
+      if (zodSchema instanceof z.ZodDefault) written.default = zodSchema.def.defaultValue
+    },
+  })
 
 /** Collects the shapes that have a name. */
 class Shapes {

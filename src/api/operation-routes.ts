@@ -26,7 +26,7 @@ import {
 import { wallNow, type QueueView } from './queries/queue-view.ts'
 import * as operationShapes from './values/operation-shapes.ts'
 import * as destinationShapes from './values/destination-shapes.ts'
-import { CURSOR_PROBLEM } from './values/cursor.ts'
+import { CURSOR_PROBLEM, numberIn } from './values/cursor.ts'
 import { idempotent, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
 import { durationText } from './values/message-query.ts'
 import { askedBy, operationShape, type DirectRequest, type PlannedRequest } from './values/operation-request-shape.ts'
@@ -36,11 +36,14 @@ import { PLAN_PROBLEM, planOfToken } from './values/plan-token.ts'
 const LARGE_BODY = 32 * 1024 * 1024
 const SMALL_BODY = 64 * 1024
 
+/** End of the year 9999, the last one of ISO 8601 with four digits, in seconds since 1970. */
+const LATEST = 253_402_300_799
+
 const KEY_HEADER = {
   'Idempotency-Key': 'a key that the client chooses: a request that is repeated with the same key within 24 hours has its effect once',
 } as const
 
-const idOf = ({ parameters }: ApiRequest<unknown, unknown>): number => Number(parameters['id'])
+const idOf = ({ parameters }: ApiRequest<unknown, unknown>): number => numberIn(parameters['id'] ?? '') ?? Number.NaN
 
 /** 200 with an operation that has ended, 202 with its path while it runs. */
 function begunAnswer({ operation, isReplayed }: Begun): Answer {
@@ -163,7 +166,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
 
 const suspensionShape = z.strictObject({
   reason: z.string().min(1).max(1_000).optional(),
-  until: z.number().optional().describe('time at which the suspension ends by itself'),
+  until: z.number().max(LATEST).optional().describe('time at which the suspension ends by itself'),
 })
 
 function destinationOperations(view: QueueView): readonly ApiRoute[] {

@@ -5,7 +5,18 @@ import { OPTIONS, type Config, type OptionName } from '../config/options.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
-import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
+import {
+  accepts,
+  apiRoute,
+  assertUnlimited,
+  json,
+  page,
+  pageCursor,
+  pageLimit,
+  viewerOf,
+  type ApiRequest,
+  type ApiRoute,
+} from './api-route.ts'
 import { Causes } from './queries/causes.ts'
 import { destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
 import { messageStory } from './queries/message-story.ts'
@@ -34,8 +45,7 @@ const SMALL_BODY = 64 * 1024
 const address = z.string().min(1).max(1_000).optional()
 
 /** True when a client prefers one value per line. */
-const wantsLines = ({ headers }: ApiRequest<unknown, unknown>): boolean =>
-  (headers.accept ?? '').split(',').some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === NDJSON)
+const wantsLines = (request: ApiRequest<unknown, unknown>): boolean => accepts(request, NDJSON)
 
 const lines = (chunks: AsyncIterable<Uint8Array>): Answer => ({ kind: 'stream', contentType: NDJSON, chunks })
 
@@ -197,7 +207,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'Destinations',
       about:
-        'Destinations with mail, with a recorded state, or in memory. With `Accept: application/x-ndjson`, all of them as the lines of `deferd destination list --json`.',
+        'Destinations with mail, with a recorded state, or in memory. With `Accept: application/x-ndjson`, all of them, or those of `name`, as the lines of `deferd destination list --json`.',
       query: z.strictObject({
         order: z.enum(['waiting', 'name']).default('waiting').describe('most waiting mail first, or by name'),
         name: address.describe('name; * matches any text'),
@@ -213,7 +223,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       problems: [CURSOR_PROBLEM],
       isSearch: true,
       handler: async (request) => {
-        if (wantsLines(request)) return lines(destinationLines(view, viewerOf(request)))
+        if (wantsLines(request)) return lines(destinationLines(view, request.query, viewerOf(request)))
         return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
       },
     }),

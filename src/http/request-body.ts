@@ -25,7 +25,8 @@ export interface RequestBody<Body> {
   readonly read: (received: ReceivedBody) => Promise<Body>
 }
 
-async function bytesOf({ bytes }: ReceivedBody): Promise<Buffer> {
+/** All bytes of a body. */
+export async function bytesOf({ bytes }: Pick<ReceivedBody, 'bytes'>): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of bytes) chunks.push(chunk)
   return Buffer.concat(chunks)
@@ -64,7 +65,8 @@ export const streamBody = (types: readonly string[], limit: () => number): Reque
   read: async (received) => received,
 })
 
-function parseJson(bytes: Buffer): unknown {
+/** The value of a JSON body. Throws Problem for another one. */
+export function parseJson(bytes: Buffer): unknown {
   try {
     // Invalid UTF-8 is refused: replaced characters would name other mail than the client meant.
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))

@@ -15,6 +15,7 @@ import {
   PLAN_OUTDATED,
   undoOperation,
 } from '../api/queries/operations-view.ts'
+import { numberIn } from '../api/values/cursor.ts'
 import { idempotent } from '../api/values/idempotency.ts'
 import { durationText, conditionShape } from '../api/values/message-query.ts'
 import { askedBy, type Asked, type DirectRequest } from '../api/values/operation-request-shape.ts'
@@ -141,7 +142,7 @@ async function start(deps: PageDeps, request: RouteRequest<z.output<typeof start
   }
 }
 
-const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number => Number(parameters['id'])
+const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number => numberIn(parameters['id'] ?? '') ?? Number.NaN
 
 const shown = ({ operation, ...rest }: OperationJson) => ({ ...rest, action: operation })
 

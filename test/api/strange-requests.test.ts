@@ -59,6 +59,8 @@ test('unknown parameters, and values of a wrong kind, are named', async () => {
       'limit=1e9',
       'limit=-1',
       'limit=x',
+      'limit=0x10',
+      'attempts_over=',
       'limit=',
       'after=x',
       'before=x',
@@ -109,9 +111,36 @@ test('of many invalid members, the first twenty are listed', async () => {
   expect(json.detail).toMatch(/; and 28\d more$/)
 })
 
+test('lines of JSON are sent to clients that accept them, of the destinations of the query', async () => {
+  const ask = async (accept: string, query = '') => {
+    const { headers, text } = await world.api.get(`/destinations${query}`, { ...as, headers: { accept } })
+    return [headers.get('content-type'), text.split('\n').length - 1]
+  }
+  const NDJSON = 'application/x-ndjson'
+  expect(await ask(NDJSON)).toEqual([NDJSON, 1])
+  expect(await ask(NDJSON, '?name=A.*')).toEqual([NDJSON, 1])
+  expect(await ask(`application/json, ${NDJSON.toUpperCase()}; q=0.5`, '?name=none')).toEqual([NDJSON, 0])
+  for (const accept of [`${NDJSON};q=0`, `application/json, ${NDJSON}; Q=0.000`, `${NDJSON}2`])
+    expect(await ask(accept)).toEqual(['application/json', 1])
+})
+
+test('a suspension ends at a time that the queue can store', async () => {
+  const until = async (time: number) => (await world.api.post('/destinations/a.example.org/suspend', { until: time }, as)).json.errors
+  for (const time of [1e300, 253_402_300_800])
+    expect(await until(time)).toMatchObject([{ pointer: '/until', detail: expect.stringContaining('at most 253402300799') as string }])
+  expect(await until(253_402_300_799)).toBeUndefined()
+})
+
+test('a body that is not JSON is refused with the error of the parser', async () => {
+  for (const path of ['/messages', '/plans'])
+    expect((await world.api.post(path, '{"from":}', as)).json.detail).toMatch(/^request refused: the body is not JSON: Unexpected token/)
+})
+
 test.each([
   ['/nothing', 'no such path: /api/v1/nothing; GET /api/v1/openapi.json describes the resources'],
   ['/operations/0', 'there is no operation 0: GET /audit has the ids'],
+  ['/operations/1e0', 'the id of an operation is a whole number: GET /audit has the ids'],
+  ['/operations/0x1', 'the id of an operation is a whole number: GET /audit has the ids'],
   ['/operations/x', 'the id of an operation is a whole number: GET /audit has the ids'],
   ['/messages/x', 'there is no message x, neither in the queue nor in its history'],
 ])('%s is unknown', async (path, detail) => {

@@ -16,12 +16,15 @@ const limit = z.strictObject({ limit: pageLimit })
 const mail = { from: 'a@x.test', to: 'b@x.test' }
 const filter = { operation: 'hold', selection: { kind: 'filter', filter: {} } }
 
-test.each<[z.ZodType, unknown, readonly string[]]>([
-  [limit, { limit: 'abc' }, ['limit: expected a number, got "abc"']],
-  [limit, { limit: '1.5' }, ['limit: expected a whole number, got "1.5"']],
+test.each<[z.ZodType, unknown, readonly unknown[]]>([
+  ...['abc', '1.5', '', ' 5', '0x10', '1e2', '-1', '1'.repeat(16)].map((text): [z.ZodType, unknown, readonly unknown[]] => [
+    limit,
+    { limit: text },
+    [`limit: expected a whole number, got "${text}"`],
+  ]),
   [limit, { limit: '0' }, ['limit: expected at least 1, got "0"']],
-  [limit, { limit: '1e9' }, ['limit: expected at most 500, got "1e9"']],
-  [limit, { limit: ['1', '2'] }, ['limit: expected a number, got an array of 2']],
+  [limit, { limit: '501' }, ['limit: expected at most 500, got "501"']],
+  [limit, { limit: ['1', '2'] }, ['limit: expected a whole number, got an array of 2']],
   [limit, { bogus: 1, 'a/b': 2 }, ['bogus: unknown member; known: limit', 'a/b: unknown member; known: limit']],
   [limit, [], [': expected an object, got an empty array']],
   [limit, null, [': expected an object, got null']],
@@ -35,6 +38,11 @@ test.each<[z.ZodType, unknown, readonly string[]]>([
     { ...mail, headers: { 'a b': 'c' } },
     ['headers/a b: the name of a member is invalid: expected the name of a header field'],
   ],
+  ...['From', 'bcc', 'Content-Type', 'MIME-Version'].map((name): [z.ZodType, unknown, readonly unknown[]] => [
+    compositionShape,
+    { ...mail, headers: { [name]: 'x' } },
+    [expect.stringMatching(`^headers/${name}: the name of a member is invalid: expected a field that no other member makes`)],
+  ]),
   [compositionShape, { ...mail, attachments: [{ name: 'a', content: '!' }] }, ['attachments/0/content: expected base64, got "!"']],
   [
     compositionShape,

@@ -42,15 +42,20 @@ async function* rowsOf(view: QueueView): AsyncGenerator<DestinationRow> {
   yield* destinationRows(view.reader, await view.live.destinations())
 }
 
+/** True for a destination of a pattern that the client may see. */
+const isShown = (name: DestinationName, pattern: string | undefined, visible: Visible): boolean =>
+  maySee(visible, name) && (pattern === undefined || matchesPattern(pattern.toLowerCase(), name))
+
 /** All destinations as the lines of `deferd destination list --json`. */
 export async function* destinationLines(
   view: QueueView,
+  { name: pattern }: Pick<DestinationQuery, 'name'>,
   { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
   const nodeOf = await view.live.owners()
   for await (const row of rowsOf(view)) {
     if (signal.aborted) return
-    if (maySee(visible, row.name)) yield jsonLines([destinationJson(row, nodeOf(row.name))])
+    if (isShown(row.name, pattern, visible)) yield jsonLines([destinationJson(row, nodeOf(row.name))])
   }
 }
 
@@ -63,8 +68,7 @@ export async function destinationPage(
   const conditions = ['destinations', order, pattern, visible]
   const [from = 0] = after === undefined ? [] : cursorPosition(after, conditions)
   const begin = from ?? 0
-  const shown = (one: DestinationName): boolean =>
-    maySee(visible, one) && (pattern === undefined || matchesPattern(pattern.toLowerCase(), one))
+  const shown = (one: DestinationName): boolean => isShown(one, pattern, visible)
   const isAll = visible === null && pattern === undefined
   const names = await namesOf(view, { order, most: begin + limit + 1, isAll, shown, signal })
   const nodeOf = await view.live.owners()

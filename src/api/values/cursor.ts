@@ -31,6 +31,16 @@ export function cursorPosition(text: string, conditions: unknown): readonly (num
 /** A whole number in the text of a query; null for other text. */
 export const numberIn = (text: string): number | null => (/^\d{1,15}$/.test(text) ? Number(text) : null)
 
+/** A parameter that is a whole number, in decimal digits: JavaScript also reads `0x10`, `1e2` and an empty text as numbers. */
+export const wholeNumber = (least: number, most: number) =>
+  z.preprocess(
+    (given) => (typeof given === 'string' ? (numberIn(given) ?? given) : given),
+    z
+      .int({ error: ({ code }) => (code === 'invalid_type' ? 'expected a whole number' : undefined) })
+      .min(least)
+      .max(most),
+  )
+
 /** Number of the event after which a page begins; 0 without a cursor. Throws Problem for other text. */
 export function positionIn(after: string | undefined): number {
   const position = after === undefined ? 0 : numberIn(after)

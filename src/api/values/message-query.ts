@@ -6,6 +6,7 @@ import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { exactDestination, type QueueFilter } from '../../store/queue-reader.ts'
 import type { Instant } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
+import { wholeNumber } from './cursor.ts'
 
 /** A time with its unit, in milliseconds. */
 export const durationText = z
@@ -23,7 +24,7 @@ export const conditionShape = z.strictObject({
   queue: z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']).optional().describe('queue that holds the message'),
   older_than: durationText.optional().describe('arrived longer ago than this: 30m, 2h, 1d'),
   younger_than: durationText.optional().describe('arrived less long ago than this'),
-  attempts_over: z.coerce.number().int().min(0).max(1_000_000_000).optional().describe('more attempts for a recipient than this number'),
+  attempts_over: wholeNumber(0, 1_000_000_000).optional().describe('more attempts for a recipient than this number'),
   status: text.optional().describe('enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text'),
   reply: text.optional().describe('text in the last reply or reason of a recipient'),
 })

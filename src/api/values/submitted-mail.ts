@@ -42,6 +42,18 @@ const attachment = z.strictObject({
   content: z.base64().describe('base64'),
 })
 
+/** Fields that other members make. A second one of them would contradict the first. */
+const COMPOSED = /^(?:from|to|cc|bcc|reply-to|subject|mime-version|content-.*)$/i
+
+/** Name of a further field of the header. */
+const fieldName = z
+  .string()
+  .regex(/^[\u0021-\u0039\u003b-\u007e]+$/, 'expected the name of a header field')
+  .refine(
+    (name) => !COMPOSED.test(name),
+    'expected a field that no other member makes: use from, to, cc, bcc, reply_to, subject, text, html and attachments',
+  )
+
 /** A composition. */
 export const compositionShape = z.strictObject({
   envelope: z
@@ -62,9 +74,7 @@ export const compositionShape = z.strictObject({
   subject: line.optional(),
   text: z.string().optional(),
   html: z.string().optional(),
-  headers: z
-    .record(z.string().regex(/^[\u0021-\u0039\u003b-\u007e]+$/, 'expected the name of a header field'), z.union([line, z.array(line)]))
-    .optional(),
+  headers: z.record(fieldName, lines).optional().describe('further header fields, such as List-Unsubscribe'),
   attachments: z.array(attachment).max(1_000).optional(),
   partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
