@@ -44,6 +44,7 @@ describe('the command line', () => {
     [['audit', '--tsv', '--json']],
     [['queue', 'list', '--status', 'x.y.z']],
     [['queue', 'delete', '--status', '9']],
+    [['destination', 'suspend', '*']],
     [['help', 'queue', 'nonsense']],
     [['help', 'queue', 'list', 'nonsense']],
   ])('%j is a usage error: 64, on standard error', async (argv) => {

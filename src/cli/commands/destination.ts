@@ -143,6 +143,11 @@ async function suspend(shell: Shell, asked: string, options: SuspendOptions, com
   const { config } = await configOf(shell, command)
   const { for: duration = null, reason = null } = options
   if (duration !== null && duration <= 0) throw new CommandError(EX.usage, '--for must be longer than 0')
+  if (asked.includes('*'))
+    throw new CommandError(
+      EX.usage,
+      `${maskControls(asked)} names no destination, since * matches nothing here: suspend each one by its name`,
+    )
   const name = asked.toLowerCase()
   const known = await act(shell, config, name, (client) => client.suspend(name, { by: shell.user, duration, reason }))
   const end = duration === null ? 'until `deferd destination resume`' : `until ${localTime(shell.clock.now() + duration, shell.clock)}`

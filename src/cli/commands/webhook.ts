@@ -13,7 +13,7 @@ import { webTarget } from '../../subscriptions/web-target.ts'
 import { DAY, type Duration, type Instant } from '../../system/clock.ts'
 import { systemNet } from '../../system/system-net.ts'
 import { VERSION } from '../../system/version.ts'
-import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
+import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
@@ -24,7 +24,7 @@ interface AddOptions {
   readonly senders?: string
   readonly allowPrivate?: true
   readonly format: 'deferd' | 'cloudevents'
-  readonly batch: string
+  readonly batch: number
 }
 
 /** A secret of 32 random bytes. */
@@ -53,11 +53,19 @@ async function subscriptions(shell: Shell, config: Config): Promise<readonly Sub
   }
 }
 
+/** The arguments of `webhook add` by the members of its request. */
+const ARGUMENTS: ReadonlyMap<string, string> = new Map([
+  ['name', 'NAME'],
+  ['to', 'URL'],
+  ...['types', 'destinations', 'senders', 'batch'].map((member) => [member, `--${member}`] as const),
+])
+
 /** Checks a request here, so that mistakes are named as those of an argument. Throws CommandError (64). */
 function checked(request: NewSubscriptionRequest): NewSubscriptionRequest {
   const reading = checkValue(newSubscriptionShape, request)
   if (reading.ok) return reading.value
-  throw new CommandError(EX.usage, maskControls(reading.invalid.map(({ path, detail }) => `${path.join('.')}: ${detail}`).join('; ')))
+  const mistakes = reading.invalid.map(({ path, detail }) => `${ARGUMENTS.get(String(path[0])) ?? path.join('.')}: ${detail}`)
+  throw new CommandError(EX.usage, maskControls(mistakes.join('; ')))
 }
 
 /** Parses the time of --since. Throws InvalidArgumentError. */
@@ -80,7 +88,7 @@ async function add(shell: Shell, [name, to]: readonly [string, string], options:
     senders: listOf(options.senders),
     allowPrivate: options.allowPrivate === true,
     format: options.format,
-    batch: /^\d{1,4}$/.test(options.batch) ? Number(options.batch) : Number.NaN,
+    batch: options.batch,
     secret,
     who: shell.user,
   })
@@ -173,7 +181,7 @@ export function addWebhook(program: Command, shell: Shell): void {
     .option('--senders <list>', 'only mail of these envelope senders; * matches any text')
     .option('--allow-private', 'also private addresses, and http://')
     .addOption(new Option('--format <format>', 'form of the body').choices(['deferd', 'cloudevents']).default('deferd'))
-    .option('--batch <number>', 'events in one request, at most 1000; above 1, the body is an array', '1')
+    .option('--batch <number>', 'events in one request, at most 1000; above 1, the body is an array', countArgument, 1)
     .addHelpText(
       'after',
       `

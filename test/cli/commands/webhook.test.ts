@@ -177,16 +177,17 @@ test('commands work without a daemon, which sends the events after its start', a
 })
 
 test.each([
-  [['add', 'app', 'https://user:secret@hooks.example/'], 64, 'to: expected https://'],
+  [['add', 'app', 'https://user:secret@hooks.example/'], 64, 'URL: expected https://'],
   [['add', 'app', 'http://hooks.example/'], 64, '--allow-private'],
-  [['add', 'app', 'file:/tmp/x'], 64, 'to: expected https://'],
-  [['add', 'no spaces', 'https://hooks.example/'], 64, 'name: expected letters'],
+  [['add', 'app', 'file:/tmp/x'], 64, 'URL: expected https://'],
+  [['add', 'no spaces', 'https://hooks.example/'], 64, 'NAME: expected letters'],
   [
     ['add', 'app', 'https://hooks.example/', '--types', 'nothing.*'],
     64,
-    'types.0: expected a type of event such as recipient.bounced, or a pattern such as recipient.*, got "nothing.*"',
+    '--types: expected a type of event such as recipient.bounced, or a pattern such as recipient.*, got "nothing.*"',
   ],
-  [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, 'batch'],
+  [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, '--batch: expected at least 1, got 0'],
+  [['add', 'app', 'https://hooks.example/', '--batch', '-1'], 64, "'-1' is invalid. Expected a whole number."],
   [['replay', 'app', '--parked', '--since', '1h'], 64, '--since TIME and --parked exclude each other'],
   [['replay', 'app', '--since', '0s'], 64, 'Expected a time above 0'],
   [['replay', 'app'], 65, 'there is no subscription app'],
