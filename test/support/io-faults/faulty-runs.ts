@@ -50,13 +50,21 @@ export async function faultyRun(fault: IoFault, patience = 20_000): Promise<Faul
   }
 }
 
-function account({ far, acknowledged }: KillableRelay): Pick<FaultyRun, 'acknowledged' | 'duplicates'> {
+function account({ far, acknowledged, log }: KillableRelay): Pick<FaultyRun, 'acknowledged' | 'duplicates'> {
   const lost = [...acknowledged.keys()].filter((number) => !(isRefused(number) ? far.noticed : far.delivered).has(number))
-  expect(lost).toEqual([])
+  const logged = lost.flatMap((number) => linesAbout(acknowledged.get(number) ?? '', log))
+  expect(lost, logged.join('\n')).toEqual([])
   const duplicates = [...far.delivered.values()].reduce((sum, times) => sum + times - 1, 0)
   expect(duplicates).toBeLessThanOrEqual(2 * IN_FLIGHT)
   expect([...far.noticed].filter(([, ids]) => ids.size !== 1)).toEqual([])
   return { acknowledged: acknowledged.size, duplicates }
+}
+
+/** Log lines about a message and about the notices that it caused. */
+function linesAbout(queueId: string, log: readonly string[]): readonly string[] {
+  const lines = log.filter((line) => line.includes(` ${queueId}: `))
+  const notices = lines.flatMap((line) => /notification: (\w+)$/.exec(line)?.[1] ?? [])
+  return [...lines, ...notices.flatMap((notice) => linesAbout(notice, log))]
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
