@@ -2,7 +2,8 @@
  * Quarantines messages that cannot be read or that have crashed the daemon. Such a message moves to the `corrupt` queue, as in
  * Postfix, and is logged. No DSN is sent, and other mail is not affected.
  */
-import type { Database } from 'better-sqlite3'
+import Database from 'better-sqlite3'
+import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { queueIdOf, type MessageId, type RecipientId } from '../../mail/message.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
@@ -29,7 +30,7 @@ export class Corrupt {
   readonly #events: EventRows
 
   /** `changed` is called for each message that is quarantined. */
-  constructor(db: Database, { changed, events }: { readonly changed: (message: MessageId) => void; readonly events: EventRows }) {
+  constructor(db: Database.Database, { changed, events }: { readonly changed: (message: MessageId) => void; readonly events: EventRows }) {
     this.#changed = changed
     this.#events = events
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
@@ -42,7 +43,7 @@ export class Corrupt {
   /** Quarantines a message that cannot be read, and ends its leases. */
   quarantine(message: MessageId, why: string): void {
     this.#setAside(message, why)
-    this.#parkLeased.run({ message })
+    changeRows(() => this.#parkLeased.run({ message }))
   }
 
   /**
@@ -57,8 +58,10 @@ export class Corrupt {
   #setAside(message: MessageId, why: string): MessageRow | undefined {
     const row = this.#message.get(message)
     if (row === undefined || row.placement === 'corrupt') return undefined
-    this.#place.run('corrupt', null, why, message)
-    this.#park.run({ message })
+    changeRows(() => {
+      this.#place.run('corrupt', null, why, message)
+      this.#park.run({ message })
+    })
     this.#changed(message)
     this.#events.quarantined(row, why)
     return row
@@ -77,7 +80,7 @@ export class Corrupt {
 
   /** Parks a recipient whose message row is missing. Otherwise every claim would return the recipient again. */
   park(recipient: RecipientId): void {
-    this.#parkOne.run(recipient)
+    changeRows(() => this.#parkOne.run(recipient))
   }
 
   /** Returns the messages that `setAside` has quarantined since the last call, and clears the list. */
@@ -85,5 +88,18 @@ export class Corrupt {
     const quarantined = this.#quarantined
     this.#quarantined = []
     return quarantined
+  }
+}
+
+/**
+ * Changes rows that may be damaged. SQLite checks the types of all columns, also of those that stay as they are: a wrong type is damage
+ * of the file, which the caller repairs.
+ */
+function changeRows(change: () => void): void {
+  try {
+    change()
+  } catch (cause) {
+    if (errorCode(cause) !== 'SQLITE_CONSTRAINT_DATATYPE') throw cause
+    throw new Database.SqliteError(`a row has a value of a wrong type: ${errorMessage(cause)}`, 'SQLITE_CORRUPT')
   }
 }

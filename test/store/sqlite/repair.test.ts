@@ -50,6 +50,33 @@ test('damage found in operation: the queue is rebuilt, leases continue, readers 
   await close()
 })
 
+/** Writes a value that a column of the table `recipient` does not allow, as a flipped bit in the type of a value does. */
+function mistype(directory: string, assignment: string): void {
+  const change = (sql: string): void => {
+    const db = new Database(queueFile(directory)).unsafeMode()
+    db.pragma('writable_schema = on')
+    db.exec(sql)
+    db.close()
+  }
+  const table = `where type = 'table' and name = 'recipient'`
+  change(`update sqlite_schema set sql = replace(sql, ') strict', ')') ${table}`)
+  change(`update recipient set ${assignment}`)
+  change(`update sqlite_schema set sql = sql || ' strict' ${table}`)
+}
+
+test('a row whose values have wrong types is damage: the queue is rebuilt, and other mail goes on', async () => {
+  const directory = folder()
+  const repairs: Repair[] = []
+  const { store, reader, close } = await openStore(directory, { threads: true, create: true, onRepaired: (repair) => repairs.push(repair) })
+  const [bad, good] = [await queue(store), await queue(store)]
+  mistype(directory, `attempts = x'00' where id = ${first(bad)}`)
+  expect(messagesIn((await claim(store, T0)).requests)).toEqual([good])
+  expect(repairs).toHaveLength(1)
+  expect((await reader.list({ ...ANY_MESSAGE, queue: 'corrupt' }, { after: 0, limit: 10 })).map(({ message }) => message.id)).toEqual([bad])
+  expect(await settleOne(store, good, delivered(first(good), T0))).toMatchObject({ removed: true })
+  await close()
+})
+
 /** Changes a letter of the destination in the last entry of the index recipient_due. The entry then belongs to another destination. */
 function misfile(directory: string): void {
   const bytes = readFileSync(queueFile(directory))
