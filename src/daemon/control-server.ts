@@ -30,13 +30,15 @@ export type MoveReply =
 const TIMES: RequestTimes = { header: seconds(60), request: seconds(300) }
 
 const textOrNull = z.string().nullable()
+/** Milliseconds. The end of a longer time is no integer that the queue stores. */
+const durationOrNull = z.int().positive().max(8_000_000_000_000_000).nullable()
 
 const destinationShape = z.strictObject({ destination: z.string().min(1), who: z.string() })
 
 const suspensionShape = z.strictObject({
   destination: z.string().min(1),
   by: z.string(),
-  duration: z.number().positive().nullable(),
+  duration: durationOrNull,
   reason: textOrNull,
 } satisfies Record<keyof SuspensionRequest | 'destination', z.ZodType>)
 
@@ -44,7 +46,7 @@ const accessShape = z.strictObject({
   subject: z.enum(ACCESS_SUBJECTS),
   key: z.string(),
   action: z.string(),
-  duration: z.number().positive().nullable(),
+  duration: durationOrNull,
   who: z.string(),
 } satisfies Record<keyof AccessRequestedEntry, z.ZodType>)
 

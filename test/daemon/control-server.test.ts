@@ -155,3 +155,8 @@ test('the server stops while a client whose request was refused stays', async ()
   await server.stop()
   socket.destroy()
 })
+
+test.each([0, -1, 0.5, 1e300, 9e15, '1h'])('a suspension for %j ms is refused', async (duration) => {
+  const [status, answer] = await ask('POST', '/suspend', { destination: 'far.example', by: 'root', duration, reason: null })
+  expect([status, answer]).toEqual([422, expect.stringContaining('request refused: duration: expected')])
+})
