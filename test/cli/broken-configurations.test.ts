@@ -225,11 +225,11 @@ describe('as processes', () => {
     return errors
   }
 
-  test('a missing certificate', { timeout: 30_000 }, async () => {
+  test('a missing certificate', async () => {
     expect(await both({ smtpd_tls_security_level: 'may' })).toEqual([expect.stringContaining('there is no certificate')])
   })
 
-  test.runIf(isRoot)('folders that the user of the daemon cannot use', { timeout: 60_000 }, async () => {
+  test.runIf(isRoot)('folders that the user of the daemon cannot use', async () => {
     const nobody = { uid: 65_534, gid: 65_534 }
     chmodSync(tmpdir(), 0o755)
     chmodSync(home.path, 0o755)

@@ -73,7 +73,7 @@ test('more connections than the limit are closed', async () => {
   try {
     let closed = 0
     for (const socket of sockets) socket.on('close', () => closed++)
-    await expect.poll(() => closed, { timeout: 5_000 }).toBe(36)
+    await expect.poll(() => closed).toBe(36)
   } finally {
     for (const socket of sockets) socket.destroy()
   }

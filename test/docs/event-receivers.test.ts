@@ -21,7 +21,7 @@ const hasPython = spawnSync('python3', ['-c', 'import hashlib']).status === 0
 test.each([
   ['Node', 'createServer(', (file: string) => [process.execPath, file], 'receiver.mjs', false],
   ['Python', 'BaseHTTPRequestHandler', (file: string) => ['python3', file], 'receiver.py', !hasPython],
-] as const)('the receiver in %s', { timeout: 20_000 }, async (_name, part, command, name, isMissing) => {
+] as const)('the receiver in %s', async (_name, part, command, name, isMissing) => {
   // Machines without Python run the receiver in Node only.
   if (isMissing) return
   const port = await portBelowEphemeral()

@@ -7,7 +7,7 @@ import { usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 
 const arrival = `${NOW / 1000 - 3600} 250000`
 
-describe.skipIf(WITHOUT_POSTGRES.skip)(`a queue in PostgreSQL${WITHOUT_POSTGRES.why}`, { timeout: 60_000 }, () => {
+describe.skipIf(WITHOUT_POSTGRES.skip)(`a queue in PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue, server } = usePostgres()
   let spool: BuiltSpool
   let operator: Operator

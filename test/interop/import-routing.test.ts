@@ -81,7 +81,7 @@ test.skipIf(reason !== null).each(Object.keys(CONFIGURATIONS))('%s', async (name
     await postfix.stop()
     // The last processes of Postfix may hold the lock of the spool a moment longer than master: 75 until then.
     const importing = () => deferd('import', 'postfix', '--config-dir', config, '--spool', join(instance, 'spool'), ...args)
-    await expect.poll(async () => (await importing()).code, { timeout: 20_000, interval: 500 }).toBe(0)
+    await expect.poll(async () => (await importing()).code, { interval: 500 }).toBe(0)
     expect((await deferd('check', '--config', file)).out.split('\n').filter((line) => line.startsWith('error'))).toEqual([])
     const loaded = loadConfig({ file, env: {}, overrides: [], uid: 0, calledAs: 'deferd' }).config
     const router = new Router(loaded, openRoutingTables(loaded).tables)

@@ -17,7 +17,7 @@ test.each([...MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS,
   },
 )
 
-test('mutants are found', { timeout: 60_000 }, async () => {
+test('mutants are found', async () => {
   const catches = await huntAll(
     MUTANTS.filter(({ name }) => QUICK.includes(name)),
     100,
@@ -31,7 +31,7 @@ test('mutants of the replacement of recipients are found', { timeout: 120_000 },
   expect(catches.filter(({ seed }) => seed === null).map(({ mutant }) => mutant.name)).toEqual([])
 })
 
-test('a submission that is not synced is found by its test', { timeout: 60_000 }, async () => {
+test('a submission that is not synced is found by its test', async () => {
   const mutant = SAFETY_MUTANTS.find(({ name }) => name === 'sendmail ends before its file is synced')
   expect(mutant === undefined ? [] : await failedTests(mutant)).toContain('sendmail ends with 0 after the file and its folder are synced')
 })

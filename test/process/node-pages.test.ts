@@ -141,7 +141,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       expect(textOf(await carryOut(first, 'flush'))).toContain(`${all} messages were made due`)
       await until('delivered', 30_000, () => cluster.delivered().size === all - suspended)
       for (const { page } of [first, second])
-        await until('shown', 10_000, async () => textOf(await page.open('messages')).includes(`Messages ${suspended} messages`))
+        await until('shown', 30_000, async () => textOf(await page.open('messages')).includes(`Messages ${suspended} messages`))
 
       for (const [actor, name] of others) {
         await actor.page.press(await actor.page.open(`${destinationPlace(name)}/resume`), 'Do it')

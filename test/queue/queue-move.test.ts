@@ -28,14 +28,14 @@ describe('a move that is killed at any call and repeated brings every message ov
     }
   })
 
-  test('between directories', { timeout: 60_000 }, async () => {
+  test('between directories', async () => {
     let call = 5
     while (await killedAndRepeated(onDisk, onDisk, { call, moment: 'after' })) call += 9
     expect(call).toBeGreaterThan(25)
   })
 })
 
-describe.skipIf(WITHOUT_POSTGRES.skip)(`a move to and from PostgreSQL${WITHOUT_POSTGRES.why}`, { timeout: 60_000 }, () => {
+describe.skipIf(WITHOUT_POSTGRES.skip)(`a move to and from PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()
   const shared = (): Place => inPostgres('postgresql://one', () => emptyQueue('one'))
   const other = (): Place => inPostgres('postgresql://other', () => emptyQueue('other'))

@@ -9,7 +9,7 @@ import { runOnCallStory } from '../support/on-call.ts'
 /** Processor time of a command in ms, beyond the start of Node. */
 const LIMIT = 2_000
 
-test('cause, suspension, hold, deletion, restore and balance by the shell alone', { timeout: 60_000 }, async () => {
+test('cause, suspension, hold, deletion, restore and balance by the shell alone', async () => {
   const { screens, costs } = await runOnCallStory({ messages: 5_000, recipientsPerMessage: 8 })
   for (const width of [80, 120] as const) {
     await expect(screens[width]).toMatchFileSnapshot(join(import.meta.dirname, `golden/on-call-${width}.txt`))

@@ -15,19 +15,19 @@ async function mailIsDelivered(world: World): Promise<void> {
   await world.settle()
 }
 
-test('fake timers are installed before the world', { timeout: 10_000 }, async () => {
+test('fake timers are installed before the world', async () => {
   vi.useFakeTimers()
   await using world = await createWorld()
   await mailIsDelivered(world)
 })
 
-test('fake timers are installed after the world', { timeout: 10_000 }, async () => {
+test('fake timers are installed after the world', async () => {
   await using world = await createWorld()
   vi.useFakeTimers()
   await mailIsDelivered(world)
 })
 
-test('an SQLite queue and queueMicrotask replaced too, as jest does', { timeout: 10_000 }, async () => {
+test('an SQLite queue and queueMicrotask replaced too, as jest does', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate', 'setInterval', 'Date', 'performance', 'queueMicrotask'] })
   await using world = await createWorld({ store: 'sqlite' })
   await mailIsDelivered(world)

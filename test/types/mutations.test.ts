@@ -191,7 +191,7 @@ beforeAll(async () => {
   const linted = MUTATIONS.filter(({ judge }) => judge === 'oxlint').map(({ file }) => join('src', file))
   const [tsc, oxlint] = await Promise.all([judged('tsc', ['--pretty', 'false']), judged('oxlint', ['--format', 'unix', ...linted])])
   Object.assign(reports, { tsc, oxlint })
-}, 60_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true }))
 

@@ -137,7 +137,7 @@ describe('with a daemon', () => {
   })
 })
 
-describe.skipIf(WITHOUT_POSTGRES.skip)(`on a shared queue${WITHOUT_POSTGRES.why}`, { timeout: 60_000 }, () => {
+describe.skipIf(WITHOUT_POSTGRES.skip)(`on a shared queue${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue, server } = usePostgres()
 
   const run = (...args: readonly string[]) => {

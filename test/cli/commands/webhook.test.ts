@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
 import { startDaemon, type Daemon } from '../../../src/daemon/daemon.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
@@ -71,7 +71,7 @@ describe('with a daemon', () => {
     const added = await operator.run(['webhook', 'add', 'app', url, '--allow-private', '--types', 'recipient.*,message.removed'])
     expect(added).toMatchObject({ code: 0, out: expect.stringMatching(/^whsec_\S{44}\n$/) as string })
     await mail('ann@there.example')
-    await vi.waitFor(() => expect(typesOf(received)).toEqual(['recipient.delivered', 'message.removed']), 5_000)
+    await expect.poll(() => typesOf(received)).toEqual(['recipient.delivered', 'message.removed'])
     for (const { headers, body } of received) expect(new Webhook(added.out.trim()).verify(body, headers)).toBeDefined()
 
     const changed = await operator.run(['webhook', 'secret', 'app', '--overlap', '1h'])
@@ -105,9 +105,9 @@ describe('with a daemon', () => {
   test('a replay sends the events again with their ids', async () => {
     await start({ events: { app: { to: url, allow_private: true, types: ['message.removed'] } } })
     await mail('ann@there.example')
-    await vi.waitFor(() => expect(received).toHaveLength(1), 5_000)
+    await expect.poll(() => received).toHaveLength(1)
     expect((await operator.run(['webhook', 'replay', 'app', '--since', '1h'])).out).toBe('app: 1 event to be sent again\n')
-    await vi.waitFor(() => expect(received).toHaveLength(2), 5_000)
+    await expect.poll(() => received).toHaveLength(2)
     expect(received[1]?.headers['webhook-id']).toBe(received[0]?.headers['webhook-id'])
   })
 
@@ -121,7 +121,7 @@ describe('with a daemon', () => {
       await start({ events: { app: table } })
       const state = async () => (JSON.parse((await operator.run(['webhook', 'list', '--json'])).out) as { state: string }).state
       await mail('ann@there.example')
-      await vi.waitFor(async () => expect(await state()).toBe('disabled'), 5_000)
+      await expect.poll(state).toBe('disabled')
       expect((await operator.run(['webhook', 'list'])).out).toContain('disabled: 410 Gone')
       expect((await operator.run(['status'])).out).toMatch(
         /^EVENTS +waiting\napp +1 +disabled: 410 Gone: deferd webhook\s+replay app enables it; oldest/m,
@@ -129,14 +129,14 @@ describe('with a daemon', () => {
       expect(JSON.parse((await operator.run(['status', '--json'])).out)).toMatchObject({ subscriptions: [{ name: 'app', behind: 1 }] })
       status = 200
       expect((await operator.run(['webhook', 'replay', 'app'])).out).toBe('app: 1 event to be sent now\n')
-      await vi.waitFor(() => expect(received).toHaveLength(2), 5_000)
+      await expect.poll(() => received).toHaveLength(2)
       expect((await operator.run(['audit'])).out).toMatch(/webhook replay +.*app/)
       status = 410
       await mail('bob@there.example')
-      await vi.waitFor(async () => expect(await state()).toBe('disabled'), 5_000)
+      await expect.poll(state).toBe('disabled')
       const moved = { app: { ...table, to: `http://127.0.0.1:${(other.address() as AddressInfo).port}/new` } }
       await daemon?.reload(configFrom({ ...settings(), events: moved }, 'relay.example'))
-      await vi.waitFor(() => expect(requests).toEqual(['/new']), 5_000)
+      await expect.poll(() => requests).toEqual(['/new'])
     } finally {
       other.close()
       other.closeAllConnections()
@@ -173,7 +173,7 @@ test('commands work without a daemon, which sends the events after its start', a
   expect(await operator.run(['webhook', 'add', 'app', url, '--allow-private'])).toMatchObject({ code: 0 })
   await start()
   await mail('ann@there.example')
-  await vi.waitFor(() => expect(typesOf(received)).toEqual(['message.accepted', 'recipient.delivered', 'message.removed']), 5_000)
+  await expect.poll(() => typesOf(received)).toEqual(['message.accepted', 'recipient.delivered', 'message.removed'])
 })
 
 test.each([

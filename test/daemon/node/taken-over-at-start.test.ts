@@ -13,7 +13,7 @@ import { systemClock } from '../../../src/system/system-clock.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
-describe.skipIf(WITHOUT_POSTGRES.skip)(`a node that is taken over${WITHOUT_POSTGRES.why}`, { timeout: 60_000 }, () => {
+describe.skipIf(WITHOUT_POSTGRES.skip)(`a node that is taken over${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue, server } = usePostgres()
 
   const session = async (): Promise<Connection> => {
@@ -64,7 +64,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a node that is taken over${WITHOUT_POSTG
         to: 'ann@far.example',
         text: 'hi',
       })
-      await expect.poll(() => readFileSync(file, 'utf8').split('\n').length, { timeout: 20_000 }).toBe(2)
+      await expect.poll(() => readFileSync(file, 'utf8').split('\n').length).toBe(2)
     },
   )
 })

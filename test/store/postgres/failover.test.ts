@@ -36,7 +36,7 @@ async function failOver(primary: PostgresServer, standby: PostgresServer): Promi
   await standby.promote()
 }
 
-describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, { timeout: 60_000 }, () => {
+describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()
 
   test('a node reports the acknowledged mail that a standby has not received, and keeps the ids that it may still use', async () => {
@@ -52,7 +52,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, { time
     onTestFinished(() => node.destroy())
     const { store } = node
     const kept = await queue(store, { leased: true })
-    await expect.poll(() => has(standby, 'message'), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => has(standby, 'message')).toBe(true)
     await standby.stop('fast')
     const lost = mail(store, { leased: true })
     await store.enqueue(lost)
@@ -75,7 +75,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, { time
         () => true,
         () => false,
       )
-    await expect.poll(works, { timeout: 20_000 }).toBe(true)
+    await expect.poll(works).toBe(true)
     expect(found).toMatchObject([{ timeline: 2, lost: [queueIdOf(lost.message)] }])
     const foundLater: Failover[] = []
     const other = await openPostgresStore({ ...second, onEvent: (event) => event.kind === 'failover' && foundLater.push(event) })

@@ -82,7 +82,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     expect(seen).toEqual(ids)
     expect(await sessions()).toHaveLength(2)
     await reader.close()
-    await expect.poll(sessions, { timeout: 10_000 }).toEqual([])
+    await expect.poll(sessions).toEqual([])
     await close()
     await direct.end()
   })

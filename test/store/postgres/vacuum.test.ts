@@ -46,10 +46,10 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`vacuum${WITHOUT_POSTGRES.why}`, () => {
       await opened.store.ping()
       return (await direct.query(many)).length
     }
-    await expect.poll(counted, { timeout: 30_000 }).toBe(1)
+    await expect.poll(counted).toBe(1)
     expect(await vacuums()).toBe(0)
     await direct.query(takeShards, [opened.node, SHARDS])
-    await expect.poll(vacuums, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(vacuums).toBeGreaterThan(0)
     await opened.close()
     await direct.end()
   })

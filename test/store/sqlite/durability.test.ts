@@ -66,7 +66,7 @@ describe('acknowledged mail survives', () => {
     await store.close()
   })
 
-  test.each(['inline', 'worker'])('SIGKILL at a random moment (%s)', { timeout: 60_000 }, async (shell) => {
+  test.each(['inline', 'worker'])('SIGKILL at a random moment (%s)', async (shell) => {
     const directory = folder()
     let acknowledged = 0
     for (let round = 0; round < 3; round++) {

@@ -6,15 +6,11 @@ const why = noFaultsBecause()
 const title = (text: string): string => (why === null ? text : `${text} (not run: ${why})`)
 const STATES = 120
 
-test.runIf(why === null)(
-  title(`${STATES} disks that a power cut may leave hold all acknowledged changes, and no damage`),
-  { timeout: 60_000 },
-  async () => {
-    const report = await powerCuts({ states: STATES, seed: 1 })
-    expect(report).toEqual({ states: STATES, corrupt: 0, lost: 0, findings: [] })
-  },
-)
+test.runIf(why === null)(title(`${STATES} disks that a power cut may leave hold all acknowledged changes, and no damage`), async () => {
+  const report = await powerCuts({ states: STATES, seed: 1 })
+  expect(report).toEqual({ states: STATES, corrupt: 0, lost: 0, findings: [] })
+})
 
-test.runIf(why === null)(title('a commit that is not synced is found'), { timeout: 60_000 }, async () => {
+test.runIf(why === null)(title('a commit that is not synced is found'), async () => {
   expect((await powerCuts({ states: 40, seed: 1, fault: 'synchronous = normal' })).lost).toBeGreaterThan(4)
 })

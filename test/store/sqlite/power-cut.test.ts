@@ -47,7 +47,7 @@ function afterCut(log: Buffer, synced: number, chance: () => number): Buffer {
   return cut
 }
 
-test(`after ${CUTS} power cuts the queue opens with all acknowledged mail, and no partial message`, { timeout: 60_000 }, async () => {
+test(`after ${CUTS} power cuts the queue opens with all acknowledged mail, and no partial message`, async () => {
   const { lengths, copy } = await acknowledgedMail(folder())
   const log = readFileSync(join(copy, LOG))
   const chance = seededRandom(1).stream('power')

@@ -37,7 +37,7 @@ test('no automatic checkpoint runs', () => {
   expect(framesInFile()).toBeGreaterThan(1_200)
 })
 
-test('readers that overlap without a pause do not let the write-ahead log grow without bound', { timeout: 30_000 }, async () => {
+test('readers that overlap without a pause do not let the write-ahead log grow without bound', async () => {
   const { directory, write, framesInFile, db } = writer()
   const workerData = { path: queueFile(directory), forMs: 20_000 }
   const worker = new Worker(join(import.meta.dirname, 'overlapping-readers.ts'), { workerData })
