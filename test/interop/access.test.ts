@@ -30,10 +30,6 @@ const actionsIn = (system: System): readonly string[] =>
     .flatMap((line) => /^smtpd: \w+: ((?:bcc|discard|hold|redirect|reject_warning|warn): RCPT .*)$/.exec(line)?.[1] ?? [])
     .toSorted()
 
-async function untilReceived(system: System, count: number): Promise<void> {
-  for (let tries = 0; system.received.length < count && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 50))
-}
-
 describe.skipIf(reason !== null)(`access restrictions${reason === null ? '' : ` (${reason})`}`, () => {
   let pair: Pair
   beforeAll(async () => {
@@ -57,7 +53,7 @@ describe.skipIf(reason !== null)(`access restrictions${reason === null ? '' : ` 
       for (const sender of TREATED)
         await play(system.port, ['EHLO a.example', `MAIL FROM:<${sender}>`, 'RCPT TO:<ann@far.test>', 'RCPT TO:<bob@far.test>', 'DATA'])
       // One message each of head, other and plain for one next hop, and one of blind with a copy.
-      await untilReceived(system, before + 4)
+      await expect.poll(() => system.received.length).toBeGreaterThanOrEqual(before + 4)
       return system.received
         .slice(before)
         .map(({ sender, recipients, content }) => {

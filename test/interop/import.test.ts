@@ -197,11 +197,11 @@ const deferd = (
   })
 
 async function eventually(holds: () => boolean): Promise<void> {
-  for (let n = 0; n < 200; n++) {
+  for (let n = 0; n < 600; n++) {
     if (holds()) return
     await pause(100)
   }
-  throw new Error('the expected state was not reached in 20 s')
+  throw new Error('the expected state was not reached in 60 s')
 }
 
 /** Names, contents and modes of all files below a folder. */

@@ -53,10 +53,7 @@ async function start(...argv: readonly string[]): Promise<Running> {
   return { child, said, log, ended }
 }
 
-async function until(what: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 400 && !what(); tries++) await new Promise((resolve) => setTimeout(resolve, 25))
-  expect(what()).toBe(true)
-}
+const until = (what: () => boolean): Promise<void> => expect.poll(what).toBe(true)
 
 test('the relay starts with one command, accepts a message, shows it, and exits with 0 on SIGTERM', async () => {
   const port = await portBelowEphemeral()

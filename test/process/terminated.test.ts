@@ -10,7 +10,9 @@ test('SIGTERM with a slow next hop: exits with 0 within ten seconds, and the nex
   try {
     await lab.open(8)
     await lab.start()
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    // More than the relay has in flight to one destination.
+    await lab.acknowledges(100)
+    await expect.poll(() => lab.far.inTransfer).toBeGreaterThan(0)
     const { code, took } = await lab.terminate()
     expect(code).toBe(0)
     expect(took).toBeLessThan(LIMIT)

@@ -106,9 +106,11 @@ describe.skipIf(reason !== null)(`the move of a machine from Postfix${absent}`, 
     const ofMutt = hasMutt() ? [0, 1, 2, 3].map((n) => mutt(relay, 30_000 + n, n)) : []
     const codes = (await Promise.all([...calls, ...ofMutt])).map(({ code }) => code)
     await quiet()
-    await relay.release()
-    await relay.flush()
-    await eventually(async () => (await relay.queued()) === 0)
+    await eventually(async () => {
+      await relay.release()
+      await relay.flush()
+      return (await relay.queued()) === 0
+    })
     await quiet()
     const left = await relay.queued()
     await relay.stop()
@@ -185,9 +187,9 @@ describe.skipIf(reason !== null)(`the move of a machine from Postfix${absent}`, 
 })
 
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  for (let n = 0; n < 300; n++) {
+  for (let n = 0; n < 600; n++) {
     if (await holds()) return
     await pause(100)
   }
-  throw new Error('the expected state was not reached in 30 s')
+  throw new Error('the expected state was not reached in 60 s')
 }
