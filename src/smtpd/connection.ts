@@ -149,6 +149,7 @@ export class Connection extends ClientSocket {
     if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare <LF>')
     if (line.tooLong) return this.#tooLong()
     if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
+    if (line.isBroken) return this.#respond(this.#session.broken())
     if (this.#hasPipelined && this.#session.mustWait(line.text)) {
       return this.#disconnectWith(this.#session.outOfStep(line.text), 'improper command pipelining')
     }

@@ -2,6 +2,7 @@
  * Splits the bytes of a client into command lines and contents. It replaces the reader of smtp-server, which ends a line at any
  * LF and does not normalize line ends in content. While a command is handled or content is stored, further bytes wait.
  */
+import { isUtf8 } from 'node:buffer'
 import type { ContentReader } from './data-stream.ts'
 
 const LF = 0x0a
@@ -19,6 +20,8 @@ export interface CommandLine {
   readonly bareNewline: boolean
   /** True when the line was longer than LINE_LIMIT. `text` is then empty. */
   readonly tooLong: boolean
+  /** True when the octets are no UTF-8. `text` then has U+FFFD in their place. */
+  readonly isBroken: boolean
 }
 
 /** Receives lines and content. When a method returns a promise, reading stops until the promise resolves. */
@@ -135,7 +138,8 @@ export class LineReader {
     const tooLong = this.#skipped > 0 || line.length > LINE_LIMIT
     this.#skipped = 0
     const text = tooLong ? '' : line.toString('utf8', 0, bareNewline ? line.length : line.length - 1)
-    return this.#handler.line({ text, bareNewline, tooLong }) ?? true
+    const isBroken = text.includes('\ufffd') && !isUtf8(line)
+    return this.#handler.line({ text, bareNewline, tooLong, isBroken }) ?? true
   }
 
   #growingLine(): false {

@@ -25,6 +25,7 @@ export const AUTH_DISABLED = reply(503, '5.5.1', 'Error: authentication not enab
 export const DSN_DISABLED = reply(501, '5.7.1', 'DSN support is disabled')
 export const NOT_RECOGNIZED = reply(500, '5.5.2', 'Error: command not recognized')
 export const BAD_SYNTAX = reply(500, '5.5.2', 'Error: bad syntax')
+export const BAD_UTF8 = reply(500, '5.5.2', 'Error: bad UTF-8 syntax')
 export const LINE_TOO_LONG = reply(500, '5.5.2', 'Error: line too long')
 export const NO_VALID_RECIPIENTS = reply(554, '5.5.1', 'Error: no valid recipients')
 export const NOT_SYNCHRONIZED = reply(554, '5.5.0', 'Error: SMTP protocol synchronization')

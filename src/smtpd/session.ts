@@ -107,7 +107,7 @@ export class Session implements CommandHandler {
   /** Runs a command line and counts its reply. */
   command(line: string): Answer {
     const command = this.#begin(line)
-    if (command === undefined) return verbOf(line) === '' ? this.#noCommand() : this.#note(undefined, this.#unknown(line))
+    if (command === undefined) return verbOf(line) === '' ? this.#noCommand(replies.BAD_SYNTAX) : this.#note(undefined, this.#unknown(line))
     const answer = this.#run(command, line)
     if (answer === 'auth-exchange' || 'chunk' in answer) return answer
     return answer instanceof Promise ? answer.then((late) => this.#note(command, late)) : this.#note(command, answer)
@@ -116,6 +116,11 @@ export class Session implements CommandHandler {
   /** Returns the reply to a line longer than the limit. */
   tooLong(): Response {
     return this.#note(undefined, { reply: replies.LINE_TOO_LONG })
+  }
+
+  /** Returns the reply to a line that is no UTF-8. */
+  broken(): Response {
+    return this.#noCommand(replies.BAD_UTF8)
   }
 
   /** Called after the TLS handshake. Discards all state from before it (RFC 3207 §4.2). */
@@ -343,9 +348,10 @@ export class Session implements CommandHandler {
     return answer
   }
 
-  #noCommand(): Response {
+  /** Refuses a line that is no command. As in Postfix, it counts as an error, and not as a command. */
+  #noCommand(reply: SmtpReply): Response {
     this.stats.countError()
-    return { reply: replies.BAD_SYNTAX }
+    return { reply }
   }
 
   #run(command: Command, line: string): Answer {

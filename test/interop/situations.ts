@@ -96,6 +96,9 @@ const COMMANDS = [
   'BDAT -1',
   'BDAT 1 x',
   'BDAT 0 LAST x',
+  'NOOP \u00e4',
+  '\u00e4',
+  'VRFY \u00e4@b.test SMTPUTF8',
 ]
 
 const MAIL_ARGUMENTS = [
@@ -147,6 +150,7 @@ const MAIL_ARGUMENTS = [
   'FROM:<a@b.test> REQUIRETLS',
   'FROM:<a@b.test> SIZE=1 SIZE=2',
   'FROM:<\u00c3\u00a4@b.test>',
+  'FROM:<\u00e4@b.test> SMTPUTF8',
   'FROM:<\u00c3\u00a4@b.test> SMTPUTF8',
   'FROM:Ann <a@b.test>',
   'FROM:<a@b_c.test>',
@@ -195,6 +199,7 @@ const RCPT_ARGUMENTS = [
   'TO:<a@b..test>',
   'TO:<a@b.test.>',
   'TO:<\u00c3\u00a4@b.test>',
+  'TO:<\u00e4@b.test>',
   'TO:<a@127.0.0.1>',
 ]
 
@@ -252,6 +257,7 @@ export const CUTS: readonly (readonly string[])[] = [
   ...['', ' abc', ' -1', ' +1', ' 10 FOO', ' 1 LAST x', ' 9'.repeat(3), ` ${'9'.repeat(20)}`, ` \x01 ${'x'.repeat(200)}`].map(
     (argument) => ['EHLO x\r\n', `BDAT${argument}\r\n`],
   ),
+  ['EHLO x\r\n', 'BDAT \u00e4\r\n'],
   ['bDaT   x \r\n'],
   ['EHLO x\r\n', 'BDAT 0\r\n', 'BDAT 0 LAST\r\n'],
   ['EHLO x\r\n', `BDAT 200002\r\n${'x'.repeat(200_000)}\r\n`],

@@ -297,6 +297,19 @@ describe('commands and their order', () => {
     expect(await client.say(command)).toBe(answer)
   })
 
+  test('a line that is no UTF-8 is refused, and counts as an error only', async () => {
+    const { connect, of } = await openSmtpd({ relay_domains: ['far.example'] })
+    const client = await connect()
+    await client.say('EHLO x', 'MAIL FROM:<a@b.example> SMTPUTF8')
+    for (const octets of ['RCPT TO:<\u00e4@far.example>', 'NOOP \u00ff', '\u00e4']) {
+      expect(await client.send(Buffer.from(`${octets}\r\n`, 'latin1'))).toBe('500 5.5.2 Error: bad UTF-8 syntax\r\n')
+    }
+    for (const text of ['NOOP \ufffd', 'RCPT TO:<\u00e4@far.example>'])
+      expect(await client.send(Buffer.from(`${text}\r\n`))).toMatch(/^250 /)
+    await client.say('QUIT')
+    expect(of('disconnected')[0]?.commands).toEqual({ ehlo: [1, 1], mail: [1, 1], rcpt: [1, 1], noop: [1, 1], quit: [1, 1] })
+  })
+
   test('refused recipients count as errors', async () => {
     const { connect, wait } = await openSmtpd()
     const client = await connect(OUTSIDER)
@@ -374,7 +387,7 @@ describe('addresses', () => {
     const client = await connect()
     await client.say('EHLO x')
     expect(await client.send(Buffer.from('MAIL FROM:<ü@x.example>\r\n'))).toMatch(/^553 5\.6\.7 /)
-    expect(await client.send('MAIL FROM:<\xfc@x.example> SMTPUTF8\r\n')).toMatch(/^501 5\.1\.7 /)
+    expect(await client.send('MAIL FROM:<\xfc@x.example> SMTPUTF8\r\n')).toBe('500 5.5.2 Error: bad UTF-8 syntax\r\n')
     await client.say('MAIL FROM:<a@x.example>')
     expect(await client.send(Buffer.from('RCPT TO:<ü@x.example>\r\n'))).toMatch(/^553 5\.6\.7 /)
   })
