@@ -208,13 +208,15 @@ export class KillableRelay {
     }
   }
 
-  /** Waits until the queue is empty. */
+  /** Waits until the queue is empty. Resolves with false after `patience` ms. */
   async drained(patience: number): Promise<boolean> {
     const reader = await this.openReader()
+    // Acknowledged messages that may be in the queue.
+    const ids = [...this.acknowledged.values()]
     try {
-      for (let waited = 0; waited < patience; waited += 100) {
+      for (const deadline = performance.now() + patience; performance.now() < deadline;) {
         const counts = (await reader.counts()).filter(({ messages }) => messages > 0)
-        if (counts.every(({ queue }) => queue === 'corrupt')) return true
+        if (counts.every(({ queue }) => queue === 'corrupt') && (await haveLeft(ids, reader))) return true
         await pause(100)
       }
       return false
@@ -252,4 +254,18 @@ export class KillableRelay {
     await this.far.close()
     rmSync(this.queueDirectory, { recursive: true, force: true })
   }
+}
+
+/**
+ * Whether all messages have left the queue, or are in queue corrupt. A message without live recipients, whose notice is not sent yet, is in
+ * no count. Removes the ids of those that have left.
+ */
+async function haveLeft(ids: string[], reader: QueueReader): Promise<boolean> {
+  for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
+    const queue = (await reader.details(id))?.queue ?? 'gone'
+    if (queue === 'gone' || queue === 'corrupt') continue
+    ids.push(id)
+    return false
+  }
+  return true
 }
