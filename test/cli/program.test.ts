@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -288,16 +289,25 @@ describe('backup', () => {
       )
     }
     expect(inodes()).toEqual(before)
-    expect(readdirSync(operator.directory).filter((name) => name.endsWith('.partial'))).toEqual([])
+    expect(readdirSync(operator.directory).filter((name) => name.includes('.partial'))).toEqual([])
   })
 
   test('a link in the place of a partial backup is not followed', async () => {
     await operator.own(async (store) => void (await queue(store, { at: NOW })))
     writeFileSync(path('other'), 'text')
-    symlinkSync(path('other'), path('copy.db.partial'))
+    symlinkSync(path('other'), path('copy.db.partial-42'))
     await operator.says('backup', path('copy.db'))
     expect(readFileSync(path('other'), 'utf8')).toBe('text')
-    expect(existsSync(path('copy.db.partial'))).toBe(false)
+    expect(existsSync(path('copy.db.partial-42'))).toBe(false)
+  })
+
+  test('parts that a killed backup has left are removed, those of a running one are not', async () => {
+    await operator.own(async (store) => void (await queue(store, { at: NOW })))
+    const ended = spawnSync(process.execPath, ['-e', '']).pid
+    const running = `copy.db.partial-${process.ppid}`
+    for (const name of [running, `copy.db.partial-${ended}`, `copy.db.partial-${ended}-journal`]) writeFileSync(path(name), '')
+    await operator.says('backup', path('copy.db'))
+    expect(readdirSync(operator.directory).filter((name) => name.startsWith('copy.db'))).toEqual(['copy.db', running])
   })
 
   test('can be read where nothing can be written', async () => {

@@ -1,8 +1,8 @@
 /** `deferd backup` copies one consistent state of the queue to a file, also while the daemon runs; `deferd restore` puts it back. */
-import { open, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import { errorMessage } from '../../system/caught-error.ts'
+import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { isDamage, isDiskFull } from '../../store/errors.ts'
 import { QUEUE_FILES } from '../../store/queue-folder.ts'
 import type { ReadOnlyStore } from '../../store/sqlite/open-store.ts'
@@ -21,6 +21,13 @@ async function synced(path: string): Promise<void> {
   }
 }
 
+interface Source {
+  /** The queue folder. */
+  readonly directory: string
+  /** Id of this process. */
+  readonly pid: number
+}
+
 /** Reason why a backup cannot have this name; null when it can. A file of the queue would be lost, and so would a device. */
 async function nameProblem(file: string, directory: string): Promise<string | null> {
   const folder = await realpath(dirname(file))
@@ -29,16 +36,36 @@ async function nameProblem(file: string, directory: string): Promise<string | nu
   return there === null || there.isFile() ? null : 'it is not a file'
 }
 
+/** Whether a process with this id exists. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errorCode(error) !== 'ESRCH'
+  }
+}
+
+/** Removes the files that killed backups of this name have left. Those of running ones stay. */
+async function removeLeft(file: string): Promise<void> {
+  const [folder, start] = [dirname(file), `${basename(file)}.partial-`]
+  for (const name of await readdir(folder)) {
+    const pid = name.startsWith(start) ? /^(\d+)(?:-journal)?$/.exec(name.slice(start.length))?.[1] : undefined
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(folder, name), { force: true })
+  }
+}
+
 /**
- * Creates the file that becomes the backup when it is complete. A backup contains mail, so only its owner may read it. Throws
- * CommandError (73).
+ * Creates the file that becomes the backup when it is complete. A backup contains mail, so only its owner may read it. Its name has
+ * the id of this process, because two backups may run at once. Throws CommandError (73).
  */
-async function createPartial(file: string, directory: string): Promise<string> {
-  const partial = `${file}.partial`
+async function createPartial(file: string, { directory, pid }: Source): Promise<string> {
+  const partial = `${file}.partial-${pid}`
   try {
     const problem = await nameProblem(file, directory)
     if (problem !== null) throw new Error(problem)
-    // A backup that was killed has left it. A link in its place would lead to another file.
+    await removeLeft(file)
+    // An earlier process of this id may have left it. A link in its place would lead to another file.
     await rm(partial, { force: true })
     await (await open(partial, 'wx', 0o600)).close()
     return partial
@@ -49,8 +76,8 @@ async function createPartial(file: string, directory: string): Promise<string> {
 }
 
 /** Writes the backup. Resolves with its size in bytes. Throws CommandError (73, 74), and the error of SQLite for a damaged queue. */
-async function copied(queue: ReadOnlyStore, file: string, directory: string): Promise<number> {
-  const partial = await createPartial(file, directory)
+async function copied(queue: ReadOnlyStore, file: string, source: Source): Promise<number> {
+  const partial = await createPartial(file, source)
   try {
     const size = await queue.copyTo(partial)
     await synced(partial)
@@ -73,7 +100,7 @@ async function backup(shell: Shell, file: string, command: Command): Promise<voi
   const { openStoreReadOnly } = await import('../../store/sqlite/open-store.ts')
   const queue = openStoreReadOnly(config.queue_directory)
   try {
-    const size = await copied(queue, file, config.queue_directory)
+    const size = await copied(queue, file, { directory: config.queue_directory, pid: shell.pid })
     await shell.stdout.write(`${byteSize(size)} copied to ${maskControls(file)}\n`)
   } finally {
     await queue.close()
