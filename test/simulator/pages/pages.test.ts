@@ -146,6 +146,6 @@ test('--html writes the page, with the command that reproduces it', async () => 
 
 test('a page that cannot be written is reported in a sentence', async () => {
   const run = await simulate(['contention', '--client', 'reno', '--html', join(folder, 'nowhere', 'x.html')])
-  expect(run.exitCode).toBe(78)
+  expect(run.exitCode).toBe(73)
   expect(run.err).toMatch(/^cannot write .*x\.html: ENOENT/)
 })
