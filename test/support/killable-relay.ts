@@ -216,7 +216,7 @@ export class KillableRelay {
     try {
       for (const deadline = performance.now() + patience; performance.now() < deadline;) {
         const counts = (await reader.counts()).filter(({ messages }) => messages > 0)
-        if (counts.every(({ queue }) => queue === 'corrupt') && (await haveLeft(ids, reader))) return true
+        if (counts.every(({ queue }) => queue === 'corrupt') && (await haveEnded(ids, reader))) return true
         await pause(100)
       }
       return false
@@ -256,14 +256,16 @@ export class KillableRelay {
   }
 }
 
+/** Queues of messages that will not be delivered or returned any more. */
+const ENDED: ReadonlySet<string> = new Set(['gone', 'corrupt', 'trash'])
+
 /**
- * Whether all messages have left the queue, or are in queue corrupt. A message without live recipients, whose notice is not sent yet, is in
- * no count. Removes the ids of those that have left.
+ * Whether nothing more will happen to any of the messages. A message without live recipients, whose notice is not sent yet, is in no count.
+ * Removes the ids of those that have ended.
  */
-async function haveLeft(ids: string[], reader: QueueReader): Promise<boolean> {
+async function haveEnded(ids: string[], reader: QueueReader): Promise<boolean> {
   for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
-    const queue = (await reader.details(id))?.queue ?? 'gone'
-    if (queue === 'gone' || queue === 'corrupt') continue
+    if (ENDED.has((await reader.details(id))?.queue ?? 'gone')) continue
     ids.push(id)
     return false
   }
