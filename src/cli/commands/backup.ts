@@ -1,8 +1,10 @@
 /** `deferd backup` copies one consistent state of the queue to a file, also while the daemon runs; `deferd restore` puts it back. */
-import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import { lstat, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import { errorCode, errorMessage } from '../../system/caught-error.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import { DAY, type Duration, type Instant, type MachineClock } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
 import { isDamage, isDiskFull } from '../../store/errors.ts'
 import { QUEUE_FILES } from '../../store/queue-folder.ts'
 import type { ReadOnlyStore } from '../../store/sqlite/open-store.ts'
@@ -21,11 +23,14 @@ async function synced(path: string): Promise<void> {
   }
 }
 
+/** Age from which the part of a backup is that of a killed one. A running backup writes to its part all the time. */
+const LEFT_FROM: Duration = DAY
+
 interface Source {
   /** The queue folder. */
   readonly directory: string
-  /** Id of this process. */
-  readonly pid: number
+  readonly clock: MachineClock
+  readonly random: Random
 }
 
 /** Reason why a backup cannot have this name; null when it can. A file of the queue would be lost, and so would a device. */
@@ -36,37 +41,27 @@ async function nameProblem(file: string, directory: string): Promise<string | nu
   return there === null || there.isFile() ? null : 'it is not a file'
 }
 
-/** Whether a process with this id exists. */
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errorCode(error) !== 'ESRCH'
-  }
-}
-
-/** Removes the files that killed backups of this name have left. Those of running ones stay. */
-async function removeLeft(file: string): Promise<void> {
-  const [folder, start] = [dirname(file), `${basename(file)}.partial-`]
+/** Removes the parts that killed backups of this name have left. A part that cannot be removed stays. */
+async function removeLeft(file: string, before: Instant): Promise<void> {
+  const folder = dirname(file)
   for (const name of await readdir(folder)) {
-    const pid = name.startsWith(start) ? /^(\d+)(?:-journal)?$/.exec(name.slice(start.length))?.[1] : undefined
-    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(folder, name), { force: true })
+    if (!name.startsWith(`${basename(file)}.partial-`)) continue
+    const path = join(folder, name)
+    const status = await lstat(path).catch(() => null)
+    if (status !== null && status.mtimeMs < before) await rm(path, { force: true }).catch(() => undefined)
   }
 }
 
 /**
- * Creates the file that becomes the backup when it is complete. A backup contains mail, so only its owner may read it. Its name has
- * the id of this process, because two backups may run at once. Throws CommandError (73).
+ * Creates the file that becomes the backup when it is complete. A backup contains mail, so only its owner may read it. Its name is random:
+ * two backups may run at once, and a link cannot be put in its place. Throws CommandError (73).
  */
-async function createPartial(file: string, { directory, pid }: Source): Promise<string> {
-  const partial = `${file}.partial-${pid}`
+async function createPartial(file: string, { directory, clock, random }: Source): Promise<string> {
+  const partial = `${file}.partial-${random.stream('backup')().toString(36).slice(2, 10)}`
   try {
     const problem = await nameProblem(file, directory)
     if (problem !== null) throw new Error(problem)
-    await removeLeft(file)
-    // An earlier process of this id may have left it. A link in its place would lead to another file.
-    await rm(partial, { force: true })
+    await removeLeft(file, clock.now() - LEFT_FROM)
     await (await open(partial, 'wx', 0o600)).close()
     return partial
   } catch (cause) {
@@ -100,7 +95,7 @@ async function backup(shell: Shell, file: string, command: Command): Promise<voi
   const { openStoreReadOnly } = await import('../../store/sqlite/open-store.ts')
   const queue = openStoreReadOnly(config.queue_directory)
   try {
-    const size = await copied(queue, file, { directory: config.queue_directory, pid: shell.pid })
+    const size = await copied(queue, file, { directory: config.queue_directory, clock: shell.clock, random: shell.random })
     await shell.stdout.write(`${byteSize(size)} copied to ${maskControls(file)}\n`)
   } finally {
     await queue.close()
