@@ -95,7 +95,7 @@ export class Corrupt {
  * Changes rows that may be damaged. SQLite checks the types of all columns, also of those that stay as they are: a wrong type is damage
  * of the file, which the caller repairs.
  */
-function changeRows(change: () => void): void {
+export function changeRows(change: () => void): void {
   try {
     change()
   } catch (cause) {

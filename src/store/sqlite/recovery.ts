@@ -7,7 +7,7 @@ import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type R
 import { endAbandoned } from './audit/audit-rows.ts'
 import { Checkpoints } from './file/checkpoints.ts'
 import type { Repair } from './file/repair.ts'
-import type { Corrupt, Quarantined } from './quarantine.ts'
+import { changeRows, type Corrupt, type Quarantined } from './quarantine.ts'
 import * as sql from './queries.ts'
 import type { StoreCore } from './store-core.ts'
 
@@ -60,7 +60,7 @@ function endLeases(db: Database, corrupt: Corrupt): void {
   for (const { id, deliveryStarts, isSound } of db.prepare<[], LeftLeased>(sql.leftLeased).all()) {
     if (isSound === 0) corrupt.setAside(messageOf(id), `the schedule of recipient ${id} does not match its checksum`)
     if (deliveryStarts >= STARTS_UNTIL_CORRUPT) corrupt.setAside(messageOf(id), `in delivery when the daemon died, ${deliveryStarts} times`)
-    unlease.run(id)
+    changeRows(() => unlease.run(id))
   }
 }
 

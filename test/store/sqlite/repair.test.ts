@@ -77,6 +77,20 @@ test('a row whose values have wrong types is damage: the queue is rebuilt, and o
   await close()
 })
 
+test('a row with values of wrong types that a crash left in delivery is damage too: the queue is rebuilt at the next start', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  const [bad, good] = [await queue(store), await queue(store)]
+  await claim(store, T0)
+  const left = asAfterACrash(directory)
+  await store.close()
+  mistype(left, `address = x'61' where id = ${first(bad)}`)
+  const after = await openInlineStore({ directory: left })
+  expect(after.recovery.repair).not.toBeNull()
+  expect(messagesIn((await claim(after.store, T0)).requests)).toEqual([good])
+  await after.store.close()
+})
+
 /** Changes a letter of the destination in the last entry of the index recipient_due. The entry then belongs to another destination. */
 function misfile(directory: string): void {
   const bytes = readFileSync(queueFile(directory))
