@@ -3,7 +3,7 @@
  * `release` or until its process ends. The kernel releases the lock of a process however it ends, so no stale lock can remain. A
  * plain file beside the lock names the owner, for the error message of a second process.
  */
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { errorCode } from '../system/caught-error.ts'
@@ -85,7 +85,15 @@ export function isOwned(directory: string): boolean {
   }
 }
 
-const isForbidden = (error: unknown): boolean => /^(?:EACCES|EPERM|SQLITE_(?:CANTOPEN|READONLY))/.test(errorCode(error))
+/** Whether this user may not write to the folder or to its lock. A file system that nobody can write has another code. */
+function isForbidden(directory: string): boolean {
+  try {
+    for (const path of [directory, join(directory, 'lock.db')]) if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+    return false
+  } catch (error) {
+    return /^(?:EACCES|EPERM)$/.test(errorCode(error))
+  }
+}
 
 const isErrno = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error
 
@@ -97,7 +105,7 @@ function usable<T>(directory: string, attempt: () => T): T {
   } catch (error) {
     if (!(error instanceof Error) || isBusy(error)) throw error
     if (isDiskFull(error)) throw new DiskFull(directory, error)
-    const remedy = isForbidden(error) ? '; run the command as the owner of the folder' : ''
+    const remedy = isForbidden(directory) ? '; run the command as the owner of the folder' : ''
     throw new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${error.message}${remedy}`, { cause: error })
   }
 }

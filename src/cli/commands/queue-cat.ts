@@ -76,7 +76,8 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
     if (options.e === true) await shell.stdout.write(envelopeOf(story))
     const parts = { header: all || options.h === true, body: all || options.b === true }
     if (!parts.header && !parts.body) return
-    if (story.queue === 'gone') {
+    // A content in PostgreSQL may leave after the story was read.
+    if (story.queue === 'gone' || (await reader.readChunk(story.message, 0)) === undefined) {
       throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
     }
     await writeContent(shell.stdout, messageContent(reader, story, parts))
