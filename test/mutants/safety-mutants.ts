@@ -229,7 +229,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
 
   // recovery after a crash
-  safety('leases of the last owner are kept', RECOVERY, '    unlease.run(id)\n', '    void unlease\n', CONFORMANCE),
+  safety('leases of the last owner are kept', RECOVERY, '    changeRows(() => unlease.run(id))\n', '    void unlease\n', CONFORMANCE),
   safety(
     'mail that crashes the daemon is tried for ever',
     RECOVERY,
