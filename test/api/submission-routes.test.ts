@@ -107,7 +107,6 @@ test.each([
     '/to/1',
     'ann@a.example.org, bob@b.example.org',
   ],
-  ['an empty item', { to: ['ann@a.example.org', ''] }, '/to/1', ''],
   ['no domain', { to: 'ann@a.example.org', cc: 'root' }, '/cc', 'root'],
   ['a local part with @', { to: 'ann@a.example.org', bcc: ['ann@b@c.example'] }, '/bcc/0', 'ann@b@c.example'],
   ['a URL', { to: 'mailto:ann@a.example.org' }, '/to', 'mailto:ann@a.example.org'],
@@ -139,6 +138,16 @@ test('a list of a composition has names, comments, groups and quotes', async () 
       expect.stringMatching(/^Postmaster@./),
     ],
   ])
+})
+
+test('an item without an address adds no recipient, and a request needs one', async () => {
+  const one = await opened()
+  const none = ['undisclosed-recipients:;', '', ' \t']
+  const { status, json } = await compose(one, { to: none, cc: ['Staff: ;'], bcc: ['ann@a.example.org'] })
+  expect([status, json]).toMatchObject([202, { recipients: [{ address: 'ann@a.example.org' }], rejected: [] }])
+  const detail = 'name at least one recipient'
+  expect((await compose(one, { to: none, cc: '', bcc: [] })).json.errors).toEqual([{ pointer: '/to', detail }])
+  expect((await compose(one, { to: ['Staff: ann@a.example.org, bob@b.example.org;'] })).json.errors).toMatchObject([{ pointer: '/to/0' }])
 })
 
 test('a sender is one address as well', async () => {
@@ -233,6 +242,24 @@ test('hostile text stays text', async () => {
   expect(reply.headers.get('content-type')).toBe('text/plain; charset=utf-8')
   expect(reply.headers.get('content-disposition')).toMatch(/^attachment/)
   expect(reply.text).toContain('<script>alert(1)</script>\u0000')
+})
+
+test('further header fields are those that no member makes', async () => {
+  const one = await opened()
+  const given = {
+    'Content-Language': 'de',
+    'Content-Description': 'an order',
+    'Content-Location': 'https://us.example/7',
+    'content-ids': 'x',
+  }
+  const { status, json } = await compose(one, { to: 'ann@a.example.org', text: 'Grüße', headers: given })
+  expect(status).toBe(202)
+  const content = await contentOf(one, json.queue_id)
+  for (const [name, value] of Object.entries(given)) expect(content.toLowerCase()).toContain(`\r\n${name}: ${value}\r\n`.toLowerCase())
+  for (const name of ['Content-Type', 'content-transfer-encoding', 'Content-Disposition', 'CONTENT-ID', 'MIME-Version', 'Reply-To'])
+    expect((await compose(one, { to: 'ann@a.example.org', headers: { [name]: 'x' } })).json.errors).toMatchObject([
+      { pointer: `/headers/${name}` },
+    ])
 })
 
 test('header values of a composition cannot begin another field', async () => {

@@ -43,7 +43,7 @@ const attachment = z.strictObject({
 })
 
 /** Fields that other members make. A second one of them would contradict the first. */
-const COMPOSED = /^(?:from|to|cc|bcc|reply-to|subject|mime-version|content-.*)$/i
+const COMPOSED = /^(?:from|to|cc|bcc|reply-to|subject|mime-version|content-(?:type|transfer-encoding|disposition|id))$/i
 
 /** Name of a further field of the header. */
 const fieldName = z
@@ -140,13 +140,13 @@ export function queriedEnvelope(
   }
 }
 
-/** Addresses of a member: those of a list with commas in a string, or one in each item of an array. */
+/** Addresses of a member: those of a list with commas in a string, or at most one in each item of an array, which may be an empty group. */
 const addressesOf = (pointer: string, given: string | readonly string[] | undefined): readonly GivenAddress[] =>
   typeof given === 'string'
     ? mailboxesIn(given).map((text) => ({ pointer, text }))
-    : (given ?? []).map((item, index) => {
-        const [text = '', ...others] = mailboxesIn(item)
-        return { pointer: `${pointer}/${index}`, text: others.length === 0 ? text : item }
+    : (given ?? []).flatMap((item, index) => {
+        const listed = mailboxesIn(item)
+        return (listed.length > 1 ? [item] : listed).map((text) => ({ pointer: `${pointer}/${index}`, text }))
       })
 
 /** The envelope of a composition. Throws Problem without a sender or recipient. */
