@@ -26,7 +26,7 @@ tokens and the roles). \`GET ${BASE}/openapi.json\` is the OpenAPI 3.1 document 
 - A token that is limited by \`--destination\` sees the recipients of these destinations only, and changes messages only when it sees all of
   their recipients.
 - Errors are problem details (RFC 9457, \`application/problem+json\`) with \`type\`, \`title\`, \`status\`, \`detail\`, and \`errors\` with a JSON pointer for
-  each invalid part, of which the first 20 are listed.
+  each invalid part: of invalid members and parameters the first 20, of invalid recipients all.
 
 \`\`\`
 curl -H "Authorization: Bearer $TOKEN" 'http://127.0.0.1:2580${BASE}/messages?destination=gmail.com&older_than=2h'

@@ -273,7 +273,7 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     role: 'sender',
     summary: 'Queue a message',
     about:
-      'The answer 202 is sent when the message is on disk. A body of the type message/rfc822 is the content, with the envelope in the query, or in X-Envelope-From and X-Envelope-To; a JSON body is composed. An address has a domain, except postmaster. Missing Date, From and Message-Id are added, and the size limit of SMTP applies. All recipients are accepted or none, unless `partial` is set. A client that sends a message again after a lost answer, with the same Idempotency-Key, gets the queue id of the first one.',
+      'The answer 202 is sent when the message is on disk. A body of the type message/rfc822 is the content, with the envelope in the query, or in X-Envelope-From and X-Envelope-To; a JSON body is composed. An address has a domain, except postmaster: `myorigin` is not appended. Missing Date, From and Message-Id are added, and the size limit of SMTP applies. All recipients are accepted or none, unless `partial` is set. A client that sends a message again after a lost answer, with the same Idempotency-Key, gets the queue id of the first one.',
     query: envelopeQuery,
     headers: {
       'Idempotency-Key': 'a key that the client chooses: a message that is sent again with the same key within 24 hours is queued once',
