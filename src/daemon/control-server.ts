@@ -6,7 +6,7 @@
 import { rm } from 'node:fs/promises'
 import { z } from 'zod'
 import type { PolicyRemoval } from '../delivery/sts/policy-removal.ts'
-import { seconds, type Clock } from '../system/clock.ts'
+import { seconds, type Clock, type Duration } from '../system/clock.ts'
 import type { Operations, SuspensionRequest } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../queue/queue-move.ts'
@@ -28,6 +28,8 @@ export type MoveReply =
   | Failure
 
 const TIMES: RequestTimes = { header: seconds(60), request: seconds(300) }
+/** Time for which a client without a running operation holds up the stop. */
+const GRACE: Duration = seconds(2)
 
 const textOrNull = z.string().nullable()
 /** Milliseconds. The end of a longer time is no integer that the queue stores. */
@@ -106,12 +108,7 @@ export class ControlServer {
 
   /** Closes the socket. Resolves when the running operations have ended. */
   async stop(): Promise<void> {
-    const { server, closeRefused } = this.#open
-    if (!server.listening) return
-    const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
-    server.closeIdleConnections()
-    closeRefused()
-    await closed
+    await this.#open.connections.drain(GRACE)
   }
 
   #routes(): readonly Route[] {

@@ -55,13 +55,8 @@ export class HttpServer {
   }
 
   async close(): Promise<void> {
-    const { server, closeRefused } = this.#open
-    if (!server.listening) return
     this.#closing.abort()
-    const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
-    server.closeAllConnections()
-    closeRefused()
-    await closed
+    await this.#open.connections.close(0)
   }
 
   #routes(): readonly Route[] {

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Clock } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'
+import type { Connections } from './connections.ts'
 import { EventStreams } from './event-streams.ts'
 import { failureAnswer } from './failure-line.ts'
 import type { Client } from './forwarded-client.ts'
@@ -12,8 +13,8 @@ import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requ
 
 export interface OpenServer {
   readonly server: Server
-  /** Closes the connections of refused requests, which `server` does not close. */
-  readonly closeRefused: () => void
+  /** Connections of `server`, with which it is closed. */
+  readonly connections: Connections
 }
 
 /** Each response has the version of the daemon in the field Deferd-Version. */
@@ -34,8 +35,8 @@ export function openServer(
     refusal: failureAnswer,
     headers: HEADERS,
   })
-  const unparsed = new UnparsedRequests(server, { listener, refusal: failureAnswer, headers: HEADERS, clock })
-  return { server, closeRefused: () => unparsed.close() }
+  const { connections } = new UnparsedRequests(server, { listener, refusal: failureAnswer, headers: HEADERS, clock })
+  return { server, connections }
 }
 
 const UNKNOWN: Client = { address: 'local', scheme: 'http', host: 'localhost', user: null }

@@ -6,6 +6,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 import { seconds, type Clock } from '../system/clock.ts'
+import type { Connections } from './connections.ts'
 import type { Listener } from './route-listener.ts'
 import { closeAfter } from './staged-close.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
@@ -38,15 +39,15 @@ export class SocketForwarder {
   readonly #socketPath: string
   readonly #clock: Clock
   readonly #server: Server
-
-  readonly #unparsed: UnparsedRequests
+  readonly #connections: Connections
 
   constructor(socketPath: string, clock: Clock, times: RequestTimes = TIMES) {
     this.#socketPath = socketPath
     this.#clock = clock
     this.#server = createServer({ ...timeLimits(times), requireHostHeader: false })
     const listener: Listener = (incoming, response) => this.#forward(incoming, response)
-    this.#unparsed = new UnparsedRequests(this.#server, { listener, refusal: problemAnswer, headers: WEB_HEADERS, clock })
+    const { connections } = new UnparsedRequests(this.#server, { listener, refusal: problemAnswer, headers: WEB_HEADERS, clock })
+    this.#connections = connections
   }
 
   /** Opens the port on 127.0.0.1, and resolves with its number; a free one for 0. Rejects with the system's error. */
@@ -59,10 +60,7 @@ export class SocketForwarder {
   }
 
   async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
-    this.#server.closeAllConnections()
-    this.#unparsed.close()
-    await closed
+    await this.#connections.close(0)
   }
 
   #forward(incoming: IncomingMessage, response: ServerResponse): void {

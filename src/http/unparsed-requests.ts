@@ -2,16 +2,17 @@
  * Requests of a server that node:http does not pass on: malformed ones, those beyond a limit of size or time, CONNECT, unknown expectations.
  * Each gets a whole response, after which its connection is closed in stages.
  */
-import { STATUS_CODES, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { STATUS_CODES, type Server, type ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { jsonLine } from '../presentation/text.ts'
 import { errorCode } from '../system/caught-error.ts'
 import type { Clock, Duration } from '../system/clock.ts'
+import { Connections } from './connections.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from './problem-details.ts'
 import type { Listener } from './route-listener.ts'
 import type { Answer } from './route-table.ts'
-import { closeInStages, isClosing } from './staged-close.ts'
+import { closeAfter, closeInStages, isClosing } from './staged-close.ts'
 
 /** Time limits of receiving a request, in real time. */
 export interface RequestTimes {
@@ -39,16 +40,16 @@ export interface UnparsedRequestsDeps {
 
 /** Serves the requests of a server. */
 export class UnparsedRequests {
+  /** Connections of the server, with which it is closed. */
+  readonly connections: Connections
   readonly #deps: UnparsedRequestsDeps
-  /** Open connections whose request node:http has not passed on, and which it does not close with the server. */
-  readonly #refused = new Set<Socket>()
-  /** Responses that have not ended, by connection. */
-  readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
 
   constructor(server: Server | TlsServer, deps: UnparsedRequestsDeps) {
     this.#deps = deps
+    this.connections = new Connections(server, deps.clock)
     const answering: Listener = (request, response) => {
-      this.#note(request.socket, response)
+      this.connections.note(response)
+      if (this.connections.isClosing) closeAfter(response, deps.clock)
       deps.listener(request, response)
     }
     server.on('request', answering)
@@ -58,21 +59,10 @@ export class UnparsedRequests {
     server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
   }
 
-  /** Closes the connections of refused requests. */
-  close(): void {
-    for (const socket of this.#refused) socket.destroy()
-  }
-
-  #note(socket: Socket, response: ServerResponse): void {
-    const open = this.#responses.get(socket) ?? new Set()
-    this.#responses.set(socket, open.add(response))
-    response.on('close', () => open.delete(response))
-  }
-
   /** Answers a request that was not parsed, after the responses to earlier ones of the connection. */
   #refuse(error: Error, socket: Socket): void {
     if (isClosing(socket)) return
-    const open = [...(this.#responses.get(socket) ?? [])]
+    const open = this.connections.responsesOf(socket)
     const earlier = open.findLast(({ req }) => req.complete)
     const isAnswering = open.some(({ headersSent, req }) => headersSent && !req.complete)
     if (errorCode(error) === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy()
@@ -83,8 +73,6 @@ export class UnparsedRequests {
   /** Closes a connection after a whole response. node:http has no listener on the socket of a CONNECT request. */
   #endWith(socket: Socket, problem: Problem): void {
     const { refusal, headers, clock } = this.#deps
-    this.#refused.add(socket)
-    socket.on('close', () => this.#refused.delete(socket))
     socket.on('error', () => socket.destroy())
     socket.write(rawResponse(refusal(problem), headers))
     closeInStages(socket, clock)

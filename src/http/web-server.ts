@@ -2,8 +2,9 @@
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Clock, type Duration } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
+import type { Connections } from './connections.ts'
 import type { Listener } from './route-listener.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
 import { WEB_HEADERS } from './web-headers.ts'
@@ -42,16 +43,14 @@ export interface WebServerDeps {
 
 export class WebServer {
   readonly #server: Server | TlsServer
-  readonly #clock: Clock
-  readonly #unparsed: UnparsedRequests
+  readonly #connections: Connections
 
   constructor({ listener, clock, certificate, times = TIMES }: WebServerDeps) {
     const options = { ...OPTIONS, ...timeLimits(times) }
     const server = certificate === null ? createServer(options) : createTlsServer({ ...options, ...certificate })
     server.maxConnections = CONNECTIONS
-    this.#unparsed = new UnparsedRequests(server, { listener, refusal: problemAnswer, headers: WEB_HEADERS, clock })
+    this.#connections = new UnparsedRequests(server, { listener, refusal: problemAnswer, headers: WEB_HEADERS, clock }).connections
     this.#server = server
-    this.#clock = clock
   }
 
   /** Opens the port and resolves with its address. Rejects with the system's error. */
@@ -81,13 +80,7 @@ export class WebServer {
 
   /** Closes the server. Running requests have GRACE to end; the caller ends streams before. */
   async close(): Promise<void> {
-    if (!this.#server.listening) return
-    const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()))
-    this.#server.closeIdleConnections()
-    await withTimeout(closed, this.#clock, GRACE, new AbortController().signal)
-    this.#server.closeAllConnections()
-    this.#unparsed.close()
-    await closed
+    await this.#connections.close(GRACE)
   }
 
   #listening(listen: () => void): Promise<void> {

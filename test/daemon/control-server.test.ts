@@ -1,6 +1,7 @@
 import { idleRecorder } from '../support/idle-recorder.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { removePolicy } from '../../src/delivery/sts/policy-removal.ts'
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { statSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -148,11 +149,22 @@ test('malformed bytes are answered', async () => {
   expect([responsesIn(answer), error]).toMatchObject([[{ status: 400, body: expect.stringMatching(/^\{"kind":"failed"/) }], undefined])
 })
 
-test('the server stops while a client whose request was refused stays', async () => {
+test.each([
+  ['has sent nothing', ''],
+  ['has sent half a header', 'GET /destinations HTTP/1.1\r\nHo'],
+  ['was refused', 'no request\r\n\r\n'],
+  ['has sent half a body', 'POST /suspend HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{'],
+])('the server stops after 2 s while a client stays that %s', async (_, bytes) => {
   const socket = connect({ path: controlPath(operator.directory), allowHalfOpen: true })
-  socket.write('no request\r\n\r\n')
-  await new Promise((resolve) => void socket.once('data', resolve))
-  await server.stop()
+  await once(socket, 'connect')
+  socket.write(bytes)
+  // Connections are accepted in order.
+  expect((await ask('GET', '/destinations'))[0]).toBe(200)
+  const stopped = server.stop()
+  const { clock } = operator
+  expect(clock.nextAt()).toBe(clock.now() + 2_000)
+  clock.runNext()
+  await stopped
   socket.destroy()
 })
 

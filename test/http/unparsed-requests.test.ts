@@ -49,12 +49,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await Promise.all([admin, local, secure, forwarder].map((server) => server.close()))
-  for (const { server, closeRefused } of [control, open]) {
-    const closed = new Promise((resolve) => void server.close(resolve))
-    server.closeAllConnections()
-    closeRefused()
-    await closed
-  }
+  for (const { connections } of [control, open]) await connections.close(0)
   rmSync(folder, { recursive: true })
 })
 

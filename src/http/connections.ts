@@ -1,0 +1,74 @@
+/** The connections of a server, also those that node:http does not close with it: before a TLS handshake, refused, or after CONNECT. */
+import type { Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
+
+export class Connections {
+  readonly #server: Server | TlsServer
+  readonly #clock: Clock
+  /** Open connections; those below TLS. */
+  readonly #open = new Set<Socket>()
+  /** Responses that have not been sent, by connection. */
+  readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
+
+  constructor(server: Server | TlsServer, clock: Clock) {
+    this.#server = server
+    this.#clock = clock
+    server.on('connection', (socket: Socket) => {
+      this.#open.add(socket)
+      socket.on('close', () => this.#open.delete(socket))
+    })
+  }
+
+  /** True from the start of a close: the next response of each connection is its last one. */
+  get isClosing(): boolean {
+    return !this.#server.listening
+  }
+
+  /** Notes a response until it has been sent, or its connection has ended. */
+  note(response: ServerResponse): void {
+    const { socket } = response.req
+    const open = this.#responses.get(socket) ?? new Set()
+    this.#responses.set(socket, open.add(response))
+    response.on('close', () => open.delete(response))
+  }
+
+  /** The responses of a connection that have not been sent. */
+  responsesOf(socket: Socket): readonly ServerResponse[] {
+    return [...(this.#responses.get(socket) ?? [])]
+  }
+
+  /** Closes the server. Requests have `grace` to end; then all connections are closed. */
+  async close(grace: Duration): Promise<void> {
+    if (this.isClosing) return
+    const closed = this.#closeServer()
+    if (grace > 0) await this.#within(grace, closed)
+    for (const socket of this.#open) socket.destroy()
+    await closed
+  }
+
+  /**
+   * Closes a server without TLS when its requests have ended. Connections without a whole request, and those of clients that do not read the
+   * end of a response, are closed after `grace`.
+   */
+  async drain(grace: Duration): Promise<void> {
+    if (this.isClosing) return
+    const closed = this.#closeServer()
+    while (!(await this.#within(grace, closed))) {
+      for (const socket of this.#open) if (!this.responsesOf(socket).some(isUnderWay)) socket.destroy()
+    }
+  }
+
+  /** Closes the port and idle connections. Resolves when all connections have ended. */
+  #closeServer(): Promise<true> {
+    return new Promise((resolve) => void this.#server.close(() => resolve(true)))
+  }
+
+  /** Resolves with false when the server is not closed within the time. */
+  async #within(time: Duration, closed: Promise<true>): Promise<boolean> {
+    return (await withTimeout(closed, this.#clock, time, new AbortController().signal)) ?? false
+  }
+}
+
+const isUnderWay = ({ req, writableEnded }: ServerResponse): boolean => req.complete && !writableEnded
