@@ -1,4 +1,5 @@
 /** Bodies of requests: JSON or a form of a shape, or a stream of bytes. */
+import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
 import { grouped } from '../presentation/text.ts'
@@ -76,6 +77,9 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 const escaped = (member: PropertyKey): string => String(member).replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** True for a client that waits for 100 Continue before it sends the body. A client of HTTP/1.0 cannot read one (RFC 9110 §10.1.1). */
+export const awaitsContinue = ({ headers, httpVersion }: IncomingMessage): boolean => headers.expect !== undefined && httpVersion === '1.1'
 
 /** Maximum number of invalid members that a problem lists. */
 const LISTED = 20

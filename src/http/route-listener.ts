@@ -5,7 +5,7 @@ import { sendAnswer, type Exchange } from './answer-writer.ts'
 import type { Client } from './forwarded-client.ts'
 import type { EventStreams } from './event-streams.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
-import type { RequestBody } from './request-body.ts'
+import { awaitsContinue, type RequestBody } from './request-body.ts'
 import { requestTarget, type RequestTarget } from './request-target.ts'
 import type { Requester, Role } from './requester.ts'
 import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
@@ -138,7 +138,7 @@ async function receive<Body>(body: RequestBody<Body>, { request, response, signa
   assertNotEncoded(request)
   const limit = body.limit()
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
-  if (request.headers.expect !== undefined) response.writeContinue()
+  if (awaitsContinue(request)) response.writeContinue()
   const reading = body.read({ contentType, bytes: limited(request, limit) })
   if (body.isStreamed) return reading
   const read = await withTimeout(

@@ -8,6 +8,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import { seconds, type Clock } from '../system/clock.ts'
 import type { Connections } from './connections.ts'
 import type { Listener } from './route-listener.ts'
+import { awaitsContinue } from './request-body.ts'
 import { closeAfter } from './staged-close.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
 import { WEB_HEADERS } from './web-headers.ts'
@@ -65,7 +66,7 @@ export class SocketForwarder {
 
   #forward(incoming: IncomingMessage, response: ServerResponse): void {
     const { method, url, rawHeaders, headers, socket } = incoming
-    if (headers.expect !== undefined) response.writeContinue()
+    if (awaitsContinue(incoming)) response.writeContinue()
     const isChunked = headers['transfer-encoding'] !== undefined
     const fields = [
       ...forwardedFields(rawHeaders),

@@ -336,6 +336,8 @@ test('a client that waits for 100 Continue sends its body only after the admissi
     written: (socket) => socket.once('data', () => socket.write('{"a/b":7}')),
   })
   expect(responsesIn(text).map(({ status }) => status)).toEqual([100, 200])
+  const ofOld = `${expecting(server.token({ role: 'sender' }), 'application/json').replace('HTTP/1.1', 'HTTP/1.0')}{"a/b":7}`
+  expect(responsesIn(await conversation(server.port, ofOld)).map(({ status }) => status)).toEqual([200])
   const other = requestBytes({ target: '/files/x', fields: { Expect: 'the-impossible' } })
   handled = []
   expectRefusal(await raw(other), 417, 'expectation-failed')

@@ -129,6 +129,18 @@ test('bodies pass in both forms, and no response is lost', async () => {
   expect(responsesIn(await conversation(port, `${chunked}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`))[0]?.body).toBe('5\n')
 })
 
+test('only a client of HTTP/1.1 gets 100 Continue', async () => {
+  const request = requestBytes({
+    method: 'POST',
+    target: '/bytes',
+    fields: { 'Content-Type': 'message/rfc822', Expect: '100-continue' },
+    body: 'abc',
+  })
+  const statuses = async (bytes: string) => responsesIn(await conversation(port, bytes)).map(({ status }) => status)
+  expect(await statuses(request)).toEqual([100, 200])
+  expect(await statuses(request.replace('HTTP/1.1', 'HTTP/1.0'))).toEqual([200])
+})
+
 test('a stream passes at once, and ends with its client', async () => {
   const text = await conversation(port, requestBytes({ target: '/events' }), {
     written: (connection) => connection.on('data', (data) => String(data).includes('data: 1') && connection.destroy()),
