@@ -1,5 +1,8 @@
 /** Patterns of filters, as operators write them: `*` matches any text, and every other character itself, in upper or lower case. */
 
+/** Form of the pattern of an enhanced status code (RFC 3463): a code, or one with wildcards. */
+export const STATUS_PATTERN = /^(?:[245]\.\d{1,3}\.\d{1,3}|[\d.]*\*[\d.*]*)$/
+
 /** Escapes text for LIKE of SQL, with a backslash. */
 export const likeText = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&')
 

@@ -130,6 +130,7 @@ test('no message is changed when none is checked, and a filter that is not valid
   const response = await ask('messages?older_than=soon')
   expect(response.status).toBe(422)
   expect(await response.text()).toContain('older than: expected a time such as 30m, 2h or 1d')
+  expect(await (await ask('messages?status=4.7')).text()).toContain('status: expected a code such as 4.7.0, or a pattern such as 4.7.*')
 })
 
 test('messages are listed from either end, and a plan leads back to that end', async () => {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
 import { toFilter, type MessageConditions } from '../../queue/message-filter.ts'
-import { matchesPattern } from '../../patterns/filter-pattern.ts'
+import { matchesPattern, STATUS_PATTERN } from '../../patterns/filter-pattern.ts'
 import { exactDestination, type QueueFilter } from '../../store/queue-reader.ts'
 import type { Instant } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
@@ -25,7 +25,10 @@ export const conditionShape = z.strictObject({
   older_than: durationText.optional().describe('arrived longer ago than this: 30m, 2h, 1d'),
   younger_than: durationText.optional().describe('arrived less long ago than this'),
   attempts_over: wholeNumber(0, 1_000_000_000).optional().describe('more attempts for a recipient than this number'),
-  status: text.optional().describe('enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text'),
+  status: text
+    .regex(STATUS_PATTERN, 'expected a code such as 4.7.0, or a pattern such as 4.7.*')
+    .optional()
+    .describe('enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text'),
   reply: text.optional().describe('text in the last reply or reason of a recipient'),
 })
 export type MessageQuery = z.output<typeof conditionShape>

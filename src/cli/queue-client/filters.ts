@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { QueueFilter } from '../../store/queue-reader.ts'
 import type { MessageConditions } from '../../queue/message-filter.ts'
+import { STATUS_PATTERN } from '../../patterns/filter-pattern.ts'
 import { countArgument, durationArgument } from '../shell/config-options.ts'
 
 export interface FilterOptions extends MessageConditions {
@@ -13,7 +14,7 @@ const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 
 /** An enhanced status code (RFC 3463), or a pattern of one. */
 function statusArgument(text: string): string {
-  if (/^[245]\.\d{1,3}\.\d{1,3}$/.test(text) || (/^[\d.*]+$/.test(text) && text.includes('*'))) return text
+  if (STATUS_PATTERN.test(text)) return text
   throw new InvalidArgumentError('Expected a code such as 4.7.0, or a pattern such as 4.7.*.')
 }
 

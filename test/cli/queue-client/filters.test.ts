@@ -45,6 +45,8 @@ describe('filter options', () => {
     ['--younger-than', 'late'],
     ['--attempts-over', '-1'],
     ['--limit', 'all'],
+    ['--status', '4.7'],
+    ['--status', '4.7.0x*'],
     ['--sendr', 'x'],
   ])('%s %s is refused', (...args) => expect(() => filterOf(...args)).toThrow())
 })
