@@ -17,6 +17,12 @@ export interface OpenServer {
   readonly connections: Connections
 }
 
+/**
+ * Property of a server of node:http that answers a client which has ended its direction, as `nc -N` does. A server with searches and streams
+ * takes that end for the end of the client instead.
+ */
+const HALF_OPEN = { httpAllowHalfOpen: true }
+
 /** Each response has the version of the daemon in the field Deferd-Version. */
 const HEADERS = { 'deferd-version': VERSION }
 
@@ -25,7 +31,7 @@ export function openServer(
   { clock, times }: { readonly clock: Clock; readonly times: RequestTimes },
 ): OpenServer {
   // A request without Host is refused by `admit`, with the header fields of all responses.
-  const server = createServer({ ...timeLimits(times), requireHostHeader: false })
+  const server = Object.assign(createServer({ ...timeLimits(times), requireHostHeader: false }), HALF_OPEN)
   const listener = routeListener({
     routes,
     clock,

@@ -1,11 +1,13 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { jsonBody } from '../../src/http/request-body.ts'
 import { openServer } from '../../src/http/open-server.ts'
 import { route } from '../../src/http/route-table.ts'
+import { conversation, responsesIn } from '../support/raw-http.ts'
 
 const body = jsonBody(z.strictObject({ text: z.string() }), 100)
 const failing = (properties: object) => Object.assign(new Error('the disk is full'), properties)
@@ -19,6 +21,12 @@ const ROUTES = [
     handler: ({ parameters, query, body: { text } }) => ({ kind: 'json', status: 201, value: { ...parameters, text, query: [...query] } }),
   }),
   route({ method: 'GET', path: '/fails', role: 'local', handler: () => Promise.reject(failing({})) }),
+  route({
+    method: 'GET',
+    path: '/slow',
+    role: 'local',
+    handler: async () => (await pause(20), { kind: 'json', status: 200, value: 'slow' }),
+  }),
   route({ method: 'GET', path: '/unavailable', role: 'local', handler: () => Promise.reject(failing({ exitCode: 75 })) }),
   route({
     method: 'GET',
@@ -58,7 +66,7 @@ test('a handler gets the parameters of the path, the query and the body', async 
 })
 
 test.each([
-  ['an unknown path', '/nothing', '{}', 404, 'no such path: /nothing; known: /echo/:name, /fails, /unavailable, /lines'],
+  ['an unknown path', '/nothing', '{}', 404, 'no such path: /nothing; known: /echo/:name, /fails, /slow, /unavailable, /lines'],
   ['a wrong method', '/fails', '{}', 405, 'method POST not allowed for /fails; allowed: GET, HEAD'],
   ['a body that is not JSON', '/echo/x', '{', 400, /^request refused: the body is not JSON: /],
   ['an unknown member', '/echo/x', '{"text":"","to":1}', 422, /^request refused: unknown member "to"; /],
@@ -79,6 +87,17 @@ test('an error has the status of its exit code', async () => {
   const [failed, unavailable] = [await fetch(`${base}/fails`), await fetch(`${base}/unavailable`)]
   expect([failed.status, await failed.json()]).toEqual([500, { kind: 'failed', why: 'the disk is full', exitCode: 70 }])
   expect([unavailable.status, await unavailable.json()]).toEqual([503, { kind: 'failed', why: 'the disk is full', exitCode: 75 }])
+})
+
+test('a client that ends its direction after its requests is answered', async () => {
+  const { port } = server.address() as AddressInfo
+  const request = 'GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  for (const count of [1, 2]) {
+    const text = await conversation(port, request.repeat(count), { written: (socket) => void socket.end() })
+    expect(responsesIn(text).map(({ status, body: content }) => [status, content])).toEqual(
+      Array.from({ length: count }, () => [200, '"slow"\n']),
+    )
+  }
 })
 
 test('lines that were sent stay, and an error is the last one', async () => {
