@@ -92,8 +92,9 @@ async function ask(question: string, { hidden } = { hidden: false }): Promise<st
 function untilStopped(reload: () => void): Promise<void> {
   process.on('SIGHUP', reload)
   return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve())
-    process.once('SIGINT', () => resolve())
+    // A signal during the stop, which takes 10 s at most, is not the end of the process.
+    process.on('SIGTERM', () => resolve())
+    process.on('SIGINT', () => resolve())
   })
 }
 

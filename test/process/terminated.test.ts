@@ -9,11 +9,16 @@ test('SIGTERM with a slow next hop: exits with 0 within ten seconds, and the nex
   lab.far.delay = 2_500
   try {
     await lab.open(8)
-    await lab.start()
+    await lab.startDaemon()
     // More than the relay has in flight to one destination.
     await lab.acknowledges(100)
     await expect.poll(() => lab.far.inTransfer).toBeGreaterThan(0)
-    const { code, took } = await lab.terminate()
+    const terminated = lab.terminate()
+    // As npm and timeout(1) do, which signal the process and its group.
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    lab.signal('SIGTERM')
+    lab.signal('SIGINT')
+    const { code, took } = await terminated
     expect(code).toBe(0)
     expect(took).toBeLessThan(LIMIT)
     const deliveredBefore = lab.far.delivered.size
@@ -21,7 +26,7 @@ test('SIGTERM with a slow next hop: exits with 0 within ten seconds, and the nex
     expect(deliveredBefore).toBeLessThan(lab.acknowledged.size)
     lab.far.delay = 0
     await lab.quiet()
-    await lab.start()
+    await lab.startDaemon()
     expect(await lab.drained(30_000)).toBe(true)
     expect((await lab.terminate()).code).toBe(0)
     const { delivered, noticed } = lab.far

@@ -125,8 +125,8 @@ export class KillableRelay {
     return Object.entries(settings).map(([name, value]) => `${name}=${value}`)
   }
 
-  /** Stops the process, or continues it. */
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+  /** Sends a signal to the process. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM' | 'SIGINT'): void {
     this.#child?.kill(signal)
   }
 
