@@ -19,6 +19,12 @@ import { CommandReader } from './command-reader.ts'
 /** Stages whose facts are those of the previous transaction. */
 const AFTERWARDS: ReadonlySet<SpokenStage> = new Set(['rset', 'quit', 'idle'])
 
+/**
+ * Begin of a TLS handshake (RFC 8446 §5.1). Where no TLS was offered, it is never answered: a line end among its random octets would
+ * otherwise make two runs differ.
+ */
+const TLS_HANDSHAKE = '\x16\x03'
+
 /** The remote network as a session uses it. */
 export interface Host extends RuleSource {
   readonly clock: Clock
@@ -77,7 +83,7 @@ export class Session {
     while (this.#output.open) {
       const line = await this.#output.reader.line()
       this.#output.stopIdling()
-      if (line === null || !this.#output.open) break
+      if (line === null || !this.#output.open || line.startsWith(TLS_HANDSHAKE)) break
       stage = welcome || readCommand(line).verb === 'QUIT' ? await this.#perform(line) : this.#refuse(stage)
     }
     const { closedAt } = this.#output

@@ -55,6 +55,16 @@ test('after a 5xx greeting only QUIT is accepted', async () => {
   expect(await say('QUIT\r\n')).toMatch(/^221 /)
 })
 
+test('a TLS handshake after a positive reply that is not 220 is never answered, whatever its octets are', async () => {
+  const world = openRemote('rule.tls = { extensions = ["STARTTLS"] }\nrule.odd = { at = "starttls", reply = "250 ok" }')
+  const { socket, say } = await talkTo(world)
+  expect(await say('EHLO us.example\r\nSTARTTLS\r\n')).toMatch(/\r\n250 ok\r\n$/)
+  expect(await say(Buffer.from('160301020001000a0d0affffff0d0a', 'hex'))).toBe('')
+  socket.destroy()
+  for (let i = 0; i < 3; i++) await eventLoopTurn()
+  expect(world.events.at(-1)).toMatchObject({ event: 'closed', by: 'client', stage: 'starttls' })
+})
+
 test('parameters are kept as they were sent', async () => {
   const world = openRemote()
   const { say } = await talkTo(world)
