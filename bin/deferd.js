@@ -5,13 +5,14 @@ import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-const NEEDED = [22, 19]
-const running = process.versions.node.split('.').map(Number)
+const sources = new URL('../src/', import.meta.url)
+const inCheckout = existsSync(fileURLToPath(sources))
+const code = inCheckout ? sources : new URL('../dist/', import.meta.url)
 
-if (running[0] < NEEDED[0] || (running[0] === NEEDED[0] && running[1] < NEEDED[1])) {
-  console.error(
-    `deferd needs Node ${NEEDED.join('.')} or newer, and this is Node ${process.versions.node}: use "npm start" in a checkout, or install a newer Node.`,
-  )
+const { nodeRefusal } = await import(new URL('system/node-version.js', code).href)
+const refusal = nodeRefusal(process.versions.node)
+if (refusal !== null) {
+  console.error(`${refusal}: use "npm start" in a checkout, or install a newer Node.`)
   process.exit(69)
 }
 
@@ -32,6 +33,4 @@ module.enableCompileCache(cache)
 // Threads look for it here.
 process.env['NODE_COMPILE_CACHE'] ??= cache
 
-const sources = new URL('../src/cli/main.ts', import.meta.url)
-const emitted = new URL('../dist/cli/main.js', import.meta.url)
-await import(existsSync(fileURLToPath(sources)) ? sources.href : emitted.href)
+await import(new URL(inCheckout ? 'cli/main.ts' : 'cli/main.js', code).href)

@@ -2,6 +2,8 @@
  * `deferd`: a relay inside another program, with its own queue directory on the real ports; and a parser for notices. Times
  * are milliseconds, sizes bytes. See docs/embedding.md.
  */
+import './system/supported-node.ts'
+
 export { CannotListen } from './config/values/endpoints.ts'
 export { type Daemon, type DaemonDeps, startDaemon } from './daemon/daemon.ts'
 export { ConfigError, configFrom, type ConfigSources, type LoadedConfig, loadConfig } from './config/load.ts'

@@ -1,12 +1,14 @@
 /**
- * The published types of `deferd`, `deferd/testkit` and `deferd/backoff`: a program outside the repository can name every type
- * that an exported declaration uses, every exported declaration is documented, and internal members are absent.
+ * The published `deferd`, `deferd/testkit` and `deferd/backoff`: a program outside the repository can name every type that an
+ * exported declaration uses, every exported declaration is documented, and internal members are absent. On a Node that is too old,
+ * each entry throws one sentence.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { oldNode } from './support/old-node.ts'
 
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'deferd-types-'))
@@ -28,12 +30,14 @@ mkdirSync(join(folder, 'node_modules/deferd'), { recursive: true })
 // Only the types of Node: npm does not install the development dependencies of a package, among them the other @types.
 mkdirSync(join(folder, 'node_modules/@types'))
 symlinkSync(join(root, 'node_modules/@types/node'), join(folder, 'node_modules/@types/node'))
-cpSync(join(root, 'package.json'), join(folder, 'node_modules/deferd/package.json'))
+for (const part of ['package.json', 'bin']) cpSync(join(root, part), join(folder, 'node_modules/deferd', part), { recursive: true })
+cpSync(join(root, 'src/page/browser'), join(dist, 'page/browser'), { recursive: true })
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
+for (const name of Object.keys(manifest.dependencies)) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
 const emitErrors = compile('emit.json', {
   extends: join(root, 'tsconfig.build.json'),
   compilerOptions: {
     noCheck: true,
-    emitDeclarationOnly: true,
     rootDir: join(root, 'src'),
     outDir: dist,
     typeRoots: [join(root, 'node_modules/@types')],
@@ -43,6 +47,12 @@ const emitErrors = compile('emit.json', {
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly engines: { readonly node: string }
+  readonly exports: Readonly<Record<string, unknown>>
+}
 
 interface Declaration {
   readonly exported: boolean
@@ -56,6 +66,15 @@ interface Module {
   readonly from: ReadonlyMap<string, readonly [file: string, name: string]>
   readonly reexported: readonly string[]
   readonly declarations: ReadonlyMap<string, Declaration>
+}
+
+const old = oldNode()
+
+/** Runs a program outside the repository. */
+function run(node = '', name: string, program: string): { readonly stderr: string; readonly status: number | null } {
+  writeFileSync(join(folder, name), program)
+  const { stderr, status } = spawnSync(node, [join(folder, name)], { encoding: 'utf8' })
+  return { stderr, status }
 }
 
 const modules = new Map<string, Module>()
@@ -171,4 +190,30 @@ world.kill()
     types: ['node'],
   }
   expect(compile('program.json', { compilerOptions, files: ['program.ts'] })).toBe('')
+})
+
+const entries = Object.keys(manifest.exports).map((entry) => `deferd${entry.slice(1)}`)
+
+test('every entry can be imported and required', () => {
+  const program = entries.map((name) => `require('${name}'), await import('${name}')`).join(', ')
+  expect(run(process.execPath, 'program.cjs', `void (async () => [${program}])()`)).toEqual({ stderr: '', status: 0 })
+})
+
+describe.skipIf(old === null)(`on an old Node${old === null ? ' (not run: no folder of PATH has one)' : ''}`, () => {
+  const tooOld = `deferd needs Node ${manifest.engines.node.replace('>=', '')} or newer, and this is Node ${old?.version}`
+
+  test.each(entries)('import of %s throws one sentence', (name) => {
+    expect(run(old?.path, 'program.mjs', `import '${name}'`).stderr).toContain(`\nError: ${tooOld}: install a newer Node\n    at `)
+  })
+
+  test('require throws it too, in versions that can require ES modules', () => {
+    const { stderr, status } = run(old?.path, 'program.cjs', `try { require('deferd') } catch (error) { console.error(error.message) }`)
+    expect(status).toBe(0)
+    expect(stderr).toMatch(stderr.includes('require() of ES Module') ? /not supported/ : `${tooOld}: install a newer Node\n`)
+  })
+
+  test.each([root, join(folder, 'node_modules/deferd')])('%s/bin/deferd.js ends with 69 and the sentence', (place) => {
+    const { stderr, status } = spawnSync(old?.path ?? '', [join(place, 'bin/deferd.js'), 'queue', 'list'], { encoding: 'utf8' })
+    expect({ stderr, status }).toEqual({ stderr: `${tooOld}: use "npm start" in a checkout, or install a newer Node.\n`, status: 69 })
+  })
 })

@@ -1,6 +1,6 @@
 /** Secrets of tokens, sessions and login codes: random texts, of which only hashes are kept. */
 import { createHash } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../system/crc32.ts'
 import type { Random } from '../system/random.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

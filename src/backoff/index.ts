@@ -2,6 +2,8 @@
  * `deferd/backoff`: retry policies as data and formulas. Pure and seeded: equal arguments give equal results. Times are
  * milliseconds. docs/backoff.md lists the policies.
  */
+import '../system/supported-node.ts'
+
 export { attempts, type Limit, retryUntil, type ScheduleOptions } from './attempts.ts'
 export type { EximRule } from './exim.ts'
 export type { FormulaName } from './policies.ts'

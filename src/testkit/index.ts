@@ -1,4 +1,6 @@
 /** `deferd/testkit`: the whole relay in virtual time, with remote servers that fail as scripted. See docs/testkit.md. */
+import '../system/supported-node.ts'
+
 export { createWorld, type World } from './world.ts'
 export type { WorldTransport } from './world-clients.ts'
 export type { ParameterValue, WorldConfig, WorldOptions } from './world-options.ts'

@@ -2,7 +2,7 @@
  * Shards of destinations. On a queue that several nodes share, each destination belongs to one shard and each shard has one owner,
  * who alone schedules its destinations. The number and the hash are part of the schema: a change moves all mail.
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../system/crc32.ts'
 import type { DestinationName } from '../../mail/message.ts'
 
 export const SHARDS = 256

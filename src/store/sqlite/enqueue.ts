@@ -2,7 +2,7 @@
  * Queues new mail. The message, its recipients, its schedule and its content are inserted in one transaction. The content is
  * stored in chunks of 64 kB; a long content is staged before that transaction.
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } from '../../mail/message.ts'
 import { ContentUnreadable } from '../errors.ts'

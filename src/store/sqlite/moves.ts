@@ -2,7 +2,7 @@
  * Moves of messages between queues. A message that is out of its queue, or not yet in it, is one row of JSON without rows of message and
  * recipient, so that no statement about queued mail finds it. Its content stays in its chunks.
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { queueIdOf, STARTS_UNTIL_SUSPECT, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'

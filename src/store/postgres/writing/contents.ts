@@ -1,5 +1,5 @@
 /** Reads contents. Throws ContentUnreadable when the bytes differ from those that were queued. */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 import type { ContentId } from '../../../mail/message.ts'
 import { ContentUnreadable } from '../../errors.ts'
 import { int4s, int8s } from '../session/arrays.ts'

@@ -2,7 +2,7 @@
  * Queues new mail. A batch of messages takes two statements, and more only for contents of several chunks, mail that waits and
  * maildrop files.
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 import {
   recipientId,
   RECIPIENTS_PER_MESSAGE,

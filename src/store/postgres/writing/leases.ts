@@ -1,5 +1,5 @@
 /** Leases of recipients: claims of due mail for the scheduler, and the return of recipients that were not attempted. */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 import {
   packRequests,
   type DeliveryRequest,

@@ -3,7 +3,7 @@
  * delivered. The columns of the schedule, which SQL statements update, have a sum that SQLite computes
  * (migrations/0001_queue.sql).
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 
 export interface MessageEnvelope {
   readonly id: number

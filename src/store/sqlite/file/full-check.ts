@@ -2,7 +2,7 @@
  * The full check of a queue: SQLite's own check of all pages and indexes, the checksums of all rows and contents, and rows that
  * lack their message, recipients or content. Reads the whole file, as of one moment.
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { messageOf, queueIdOf } from '../../../mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../../chunks.ts'

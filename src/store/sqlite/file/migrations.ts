@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { APPLICATION_ID } from './page-file.ts'
 import { QueueFolderUnusable, QueueIncompatible, QueueTooNew } from '../../errors.ts'

@@ -3,7 +3,7 @@
  * match its checksum, or with missing parts, is placed in `corrupt`; a message with a row of a page that may be out of date is
  * held.
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../system/crc32.ts'
 import Database from 'better-sqlite3'
 import { messageOf, queueIdOf, recipientId, type MessageId } from '../../../mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../../chunks.ts'
