@@ -42,6 +42,20 @@ export class QueueIncompatible extends Error {
   }
 }
 
+/** The database has other tables, indexes, views or triggers than deferd made (EX_CONFIG). */
+export class SchemaChanged extends Error {
+  override readonly name = 'SchemaChanged'
+  readonly exitCode = 78
+
+  constructor(path: string, differences: string, place: 'queue' | 'backup' = 'queue') {
+    super(
+      place === 'queue'
+        ? `the queue ${path} has another schema than deferd made (${differences}): stop the daemon and run deferd check --repair, which rebuilds the queue from its rows and keeps this file, or restore a backup`
+        : `cannot restore ${path}: it has another schema than deferd made (${differences}); nothing was changed: restore another backup, or recover the mail of this one with deferd salvage`,
+    )
+  }
+}
+
 /** The write-ahead log beside the database belongs to another database (EX_CONFIG). */
 export class ForeignLog extends Error {
   override readonly name = 'ForeignLog'

@@ -127,7 +127,7 @@ The backup is checked first. The former queue is kept beside the new one as queu
 the backup is sent again; mail that was accepted since is in queue.db.replaced only.
 
 Exit codes: 0 restored; 74 the disk failed; 75 a daemon or a command uses the queue, or the disk is full; 78 the file is no sound
-queue of this version, or the queue folder cannot be used.
+queue of this version, or another program has changed its tables, indexes, views or triggers; or the queue folder cannot be used.
 
 Example:
   deferd restore /var/backups/deferd.db`,

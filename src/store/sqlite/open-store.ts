@@ -37,7 +37,7 @@ export interface OwnerOptions extends StoreOptions {
 
 /**
  * Takes ownership of the queue, opens it and recovers it. Rejects with NoSuchQueue, QueueInUse or an error of `openCore`
- * (QueueTooNew, QueueIncompatible, QueueFolderUnusable, QueueEmptied, ForeignLog, DiskFull, StoreFailed); the ownership is then
+ * (QueueTooNew, QueueIncompatible, SchemaChanged, QueueFolderUnusable, QueueEmptied, ForeignLog, DiskFull, StoreFailed); the ownership is then
  * released.
  */
 export async function openStore(directory: string, { threads, create, isOwned = false, ...options }: OwnerOptions): Promise<OwnedStore> {
@@ -78,7 +78,7 @@ export interface ReadOnlyStore {
   readonly close: () => Promise<void>
 }
 
-/** Opens the queue to read it. Throws NoSuchQueue, QueueTooNew, QueueIncompatible or QueueFolderUnusable. */
+/** Opens the queue to read it. Throws NoSuchQueue, QueueTooNew, QueueIncompatible, SchemaChanged or QueueFolderUnusable. */
 export function openStoreReadOnly(directory: string): ReadOnlyStore {
   const db = openForReading(directory)
   const reader = directReader(new SqliteReader(db))

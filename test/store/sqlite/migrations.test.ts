@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { assertCompatible, currentVersion, migrate, versionOf } from '../../../src/store/sqlite/file/migrations.ts'
+import { currentVersion, migrate, versionOf } from '../../../src/store/sqlite/file/migrations.ts'
+import { assertCompatible } from '../../../src/store/sqlite/file/schema-differences.ts'
 
 class Interrupted extends Error {}
 

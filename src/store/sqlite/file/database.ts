@@ -6,7 +6,8 @@ import { createPrivate } from '../../private-file.ts'
 import { DiskFull, isDamage, isDiskFull, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
 import { StoreFailed } from '../../queue-store.ts'
 import { assertNeverFilled, assertOwnLog, renewGeneration } from './generation.ts'
-import { assertCompatible, currentVersion, migrate, versionOf } from './migrations.ts'
+import { currentVersion, migrate, versionOf } from './migrations.ts'
+import { assertCompatible } from './schema-differences.ts'
 
 export type { Database } from 'better-sqlite3'
 
@@ -17,7 +18,7 @@ const BUSY_TIMEOUT = 5_000
 
 /**
  * Opens the queue for writing and migrates it to the current version. The caller must own the queue. Throws QueueTooNew,
- * QueueIncompatible, QueueEmptied, ForeignLog, QueueFolderUnusable, DiskFull or StoreFailed.
+ * QueueIncompatible, SchemaChanged, QueueEmptied, ForeignLog, QueueFolderUnusable, DiskFull or StoreFailed.
  */
 export function openForWriting(directory: string): Database.Database {
   const path = queueFile(directory)
@@ -51,7 +52,7 @@ export function createDatabase(path: string): Database.Database {
   return db
 }
 
-/** Opens the queue read-only. Throws NoSuchQueue, QueueTooNew, QueueIncompatible or QueueFolderUnusable. */
+/** Opens the queue read-only. Throws NoSuchQueue, QueueTooNew, QueueIncompatible, SchemaChanged or QueueFolderUnusable. */
 export function openForReading(directory: string): Database.Database {
   const path = queueFile(directory)
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoSuchQueue(directory)

@@ -24,6 +24,9 @@ const migrations = (): readonly Migration[] =>
     .toSorted()
     .map((file) => ({ version: Number(file.slice(0, 4)), sql: readFileSync(join(FOLDER, file), 'utf8') }))
 
+/** The migrations that lead to a version. */
+export const migrationsThrough = (version: number): readonly Migration[] => migrations().filter((one) => one.version <= version)
+
 /** Version of the schema that this release writes. */
 export const currentVersion = (): number => migrations().at(-1)?.version ?? 0
 
@@ -34,16 +37,18 @@ const isEmpty = (db: Database): boolean => db.prepare<[], number>('select count(
 
 /**
  * Throws unless the database is empty or is a queue that this program can read or upgrade. The errors are QueueFolderUnusable for
- * a database of another program, QueueTooNew, and QueueIncompatible. Does not write.
+ * a database of another program, QueueTooNew, and QueueIncompatible. Does not write. Returns the version, 0 for an empty database.
  */
-export function assertCompatible(db: Database, path: string): void {
+export function assertKnown(db: Database, path: string): number {
   const version = versionOf(db)
   const identity = db.pragma('application_id', { simple: true })
-  if (identity === 0 && version === 0 && isEmpty(db)) return
+  if (identity === 0 && version === 0 && isEmpty(db)) return 0
   if (identity !== APPLICATION_ID) throw new QueueFolderUnusable(`${path} is a database, but not a queue of deferd`)
   const known = currentVersion()
   if (version > known) throw new QueueTooNew(path, version, known)
-  if (storedFingerprint(db) !== fingerprintOf(version)) throw new QueueIncompatible(path)
+  const fingerprint = storedFingerprint(db)
+  if (fingerprint !== null && fingerprint !== fingerprintOf(version)) throw new QueueIncompatible(path)
+  return version
 }
 
 /** Applies the missing migrations. The database must be compatible (see assertCompatible). */
@@ -65,11 +70,15 @@ export function migrate(db: Database): void {
  * released ones, so the number alone does not identify a schema.
  */
 function fingerprintOf(version: number): number {
-  const applied = migrations().filter((one) => one.version <= version)
-  return crc32(applied.map(({ sql }) => sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, '')).join(';'))
+  return crc32(
+    migrationsThrough(version)
+      .map(({ sql }) => sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))
+      .join(';'),
+  )
 }
 
-function storedFingerprint(db: Database): number | undefined {
+/** Fingerprint in the table `meta`; undefined when it has none, and null without the table. */
+function storedFingerprint(db: Database): number | undefined | null {
   const hasMeta = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'meta'`).get() !== undefined
-  return hasMeta ? db.prepare<[], number>(`select value from meta where name = 'schema'`).pluck().get() : undefined
+  return hasMeta ? db.prepare<[], number>(`select value from meta where name = 'schema'`).pluck().get() : null
 }

@@ -5,14 +5,15 @@ import { accessSync, chownSync, constants, existsSync, mkdirSync, rmdirSync, sta
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { errorCode } from '../../../system/caught-error.ts'
-import { DiskFull, isDiskFull, NoSuchQueue, QueueFolderUnusable, QueueInUse } from '../../errors.ts'
+import { DiskFull, isDiskFull, NoSuchQueue, QueueFolderUnusable, QueueInUse, SchemaChanged } from '../../errors.ts'
 import { isOwned, takeOwnership } from '../../owner-lock.ts'
 import { createPrivate } from '../../private-file.ts'
 import { StoreFailed } from '../../queue-store.ts'
 import { removeDatabase, sync } from './database-files.ts'
 import { queueFile } from './database.ts'
 import { renew } from './generation.ts'
-import { assertCompatible, currentVersion, versionOf } from './migrations.ts'
+import { assertKnown } from './migrations.ts'
+import { schemaDifferences } from './schema-differences.ts'
 import { repairQueue, type Repair } from './repair.ts'
 import { replaceDatabase } from './replacement.ts'
 import { salvage, type SalvageReport } from './salvage.ts'
@@ -46,7 +47,9 @@ export async function copyDatabase(db: Database.Database, path: string, journal:
 
 /**
  * Puts a backup in the place of the queue. Rejects with QueueInUse while a daemon runs, with QueueFolderUnusable when the file is not
- * a sound queue, with DiskFull or StoreFailed when the copy cannot be written, with QueueTooNew when a newer deferd wrote it, and with QueueIncompatible when an unreleased one did. Returns the name of the former database, null when there was none.
+ * a sound queue, with SchemaChanged when another program changed its schema, with DiskFull or StoreFailed when the copy cannot be
+ * written, with QueueTooNew when a newer deferd wrote it, and with QueueIncompatible when an unreleased one did. Returns the name of the
+ * former database, null when there was none.
  */
 export async function restoreQueue(directory: string, file: string): Promise<string | null> {
   const backup = openBackup(file)
@@ -87,8 +90,10 @@ function openBackup(file: string): Database.Database {
     accessSync(file, constants.R_OK)
     if (!statSync(file).isFile()) throw unusable('it is not a file')
     db = new Database(file, { readonly: true, fileMustExist: true })
-    assertCompatible(db, file)
-    if (versionOf(db) === 0 || versionOf(db) > currentVersion()) throw unusable('it is empty')
+    const version = assertKnown(db, file)
+    if (version === 0) throw unusable('it is empty')
+    const differences = schemaDifferences(db, version)
+    if (differences !== null) throw new SchemaChanged(file, differences, 'backup')
     const [damage] = damagesOf(db)
     if (damage !== undefined) throw unusable(`it is damaged (${damage}); deferd salvage recovers what is readable`)
     return db
@@ -123,7 +128,7 @@ export function salvageQueue(from: string, to: string): SalvageReport {
 }
 
 /**
- * Rebuilds a queue in which the full check finds damage; returns null when the check finds none. Throws NoSuchQueue, or QueueInUse
+ * Rebuilds a queue in which the full check finds damage, or whose schema was changed; returns null when it finds neither. Throws NoSuchQueue, or QueueInUse
  * while a daemon runs.
  */
 export function repairDamage(directory: string): Repair | null {
@@ -141,8 +146,8 @@ function firstDamage(path: string): string | undefined {
   let db: Database.Database | undefined
   try {
     db = new Database(path, { readonly: true })
-    assertCompatible(db, path)
-    return damagesOf(db)[0]
+    const version = assertKnown(db, path)
+    return (version === 0 ? null : schemaDifferences(db, version)) ?? damagesOf(db)[0]
   } catch (error) {
     if (error instanceof Database.SqliteError) return error.message
     throw error
