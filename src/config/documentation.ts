@@ -7,8 +7,8 @@ const INTRODUCTION = `# Configuration
 <!-- Written by scripts/docs.ts from src/config/options.ts; do not edit. -->
 
 deferd runs without configuration. The configuration file is TOML; the first of these is read: \`--config FILE\`,
-\`$DEFERD_CONFIG\`, \`./deferd.toml\` (not by root, nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The
-environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the command line
+\`$DEFERD_CONFIG\`, \`./deferd.toml\` (not by root: \`deferd start\`, \`check\` and \`config\` then name it;
+nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the command line
 (\`-o myhostname=relay.example.com\`) overrides both. Variables that begin with \`DEFERD_TEST_\` are not parameters.
 
 - Names are Postfix’s (postconf(5)) wherever Postfix has the parameter.

@@ -17,6 +17,7 @@ import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
 import { withUnit, type TimeUnit } from './values/values.ts'
 import {
+  fileIgnoredForRoot,
   findFile,
   addEnvironment,
   addFile,
@@ -39,6 +40,8 @@ export interface LoadedConfig {
   readonly whereOf: (name: OptionName) => string
   /** Path of the file that was read; null without a file. */
   readonly file: string | null
+  /** Path of the file in the current folder that exists and is not read, because root runs `deferd`; otherwise null. */
+  readonly ignoredFile: string | null
   /** All parameters in the syntax of the file, with `$name` expanded. */
   readonly written: ReadonlyMap<OptionName, string>
   /** transport_maps in the syntax of the file, where it is no TOML table; empty otherwise. */
@@ -113,7 +116,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const problems: Problem[] = []
   const raw = emptySettings()
   const file = collect(sources, raw, problems)
-  return interpret(raw, { file, hostname: sources.hostname ?? machineName() }, problems)
+  const ignoredFile = fileIgnoredForRoot(sources)
+  return interpret(raw, { file, ignoredFile, hostname: sources.hostname ?? machineName() }, problems)
 }
 
 interface CodeSources {
@@ -137,15 +141,16 @@ export function configFrom(
   addTables(values, where, raw, problems)
   addOverrides(overrides, raw, problems)
   noteUnknown(raw, problems)
-  return interpret(raw, { file: null, hostname }, problems)
+  return interpret(raw, { file: null, ignoredFile: null, hostname }, problems)
 }
 
 /** The defaults. */
-export const defaultConfig = (hostname = machineName()): LoadedConfig => interpret(emptySettings(), { file: null, hostname }, [])
+export const defaultConfig = (hostname = machineName()): LoadedConfig =>
+  interpret(emptySettings(), { file: null, ignoredFile: null, hostname }, [])
 
 function interpret(
   raw: RawSettings,
-  facts: { readonly file: string | null; readonly hostname: string },
+  facts: { readonly file: string | null; readonly ignoredFile: string | null; readonly hostname: string },
   problems: Problem[],
 ): LoadedConfig {
   const expansion = new Expansion(raw.parameters, facts.hostname, problems)
@@ -213,6 +218,7 @@ function interpret(
     given: new Set(raw.parameters.keys()),
     whereOf: (name) => raw.parameters.get(name)?.where ?? '',
     file: facts.file,
+    ignoredFile: facts.ignoredFile,
     written,
     writtenTransports: raw.transportTables === null ? '' : asText(raw.transportTables.value),
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),

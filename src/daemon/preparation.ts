@@ -10,6 +10,7 @@ import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import type { OptionName } from '../config/options.ts'
 import { inLineOrder, type Problem } from '../config/values/problem.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
+import { ignoredFileWarning } from '../config/values/sources.ts'
 import { formatNextHop, parseNextHop } from '../config/values/next-hop.ts'
 import { parseNextHops } from '../config/transport-map.ts'
 import { loadDkimKeys } from '../dkim/keys.ts'
@@ -36,6 +37,7 @@ import { tokenCommand } from './token-command.ts'
 
 /** Parts of the preparation. `deferd check` prints a line for each. */
 export const PARTS = [
+  'configuration',
   'notices',
   'certificate of the server',
   'admin port',
@@ -127,6 +129,7 @@ function result({ problems, warnings }: Steps, settings: RelaySettings | undefin
 function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefined {
   const { config } = loaded
   checkNodemailer()
+  if (loaded.ignoredFile !== null) steps.warn('configuration', ignoredFileWarning(loaded.ignoredFile))
   const notices = steps.take('notices', 'bounce_template_file', () => templatesOf(loaded))
   steps.warn('notices', ...(notices?.warnings ?? []))
   steps.take('certificate of the server', 'smtpd_tls_cert_file', () => readCertificate(config))

@@ -24,11 +24,16 @@ beforeEach(() => {
 })
 afterEach(() => operator.leave())
 
-/** The daemon in this process, without its log. */
-const start: Shell['startDaemon'] = async (loaded, _readAgain, user): Promise<RunningDaemon> => {
-  const daemon = await startDaemon({ loaded, events: new Events(() => Date.now()), user })
-  return { described: () => daemon, firstAccepted: new Promise(() => undefined), reload: () => undefined, stop: () => daemon.stop() }
-}
+/** The daemon in this process, with the warnings of its log in `warnings`. */
+const startWith =
+  (warnings: string[]): Shell['startDaemon'] =>
+  async (loaded, _readAgain, user): Promise<RunningDaemon> => {
+    const events = new Events(() => Date.now())
+    events.listen((event) => event.kind === 'note' && event.level === 'warning' && warnings.push(event.text))
+    const daemon = await startDaemon({ loaded, events, user })
+    return { described: () => daemon, firstAccepted: new Promise(() => undefined), reload: () => undefined, stop: () => daemon.stop() }
+  }
+const start = startWith([])
 
 const path = (name: string): string => join(operator.directory, name)
 const put = (name: string, text: string): string => {
@@ -240,4 +245,29 @@ describe('as processes', () => {
     writeFileSync(join(queue, 'queue.db'), '', { mode: 0o600 })
     expect(await both({}, nobody)).toEqual([expect.stringMatching(/queue\.db belongs to the user with id 0, .*: chown it$/)])
   })
+})
+
+test('start, check and config name the file in the current folder that root does not read', async () => {
+  const { folder: file } = operator.defaultFiles
+  writeFileSync(file, `queue_directory = "${path('queue')}"\nsmtpd_listen = "127.0.0.1:0"\nmail_name = "folder"`)
+  const settings: Terminal = { env: { DEFERD_SMTPD_LISTEN: '127.0.0.1:0' } }
+  const sentence = `${file} is not read, because root reads no file of the current folder by itself: give --config ${file}, or set DEFERD_CONFIG`
+  const logged: string[] = []
+  expect(await operator.run(['start'], { ...settings, start: startWith(logged) })).toMatchObject({ code: 0, err: '' })
+  expect(logged).toContain(sentence)
+  const check = await operator.run(['check'], settings)
+  expect(check.code).toBe(0)
+  expect(check.out.split('\n')[0]).toBe(`warning configuration              ${sentence}`)
+  expect(await operator.run(['config', 'mail_name'], settings)).toMatchObject({
+    out: 'mail_name = Deferd\n',
+    err: `deferd: warning: ${sentence}\n`,
+  })
+
+  for (const terminal of [{ uid: 1000 }, { env: { ...settings.env, DEFERD_CONFIG: file } }]) {
+    const { out, err } = await operator.run(['config', 'mail_name'], terminal)
+    expect({ out, err }).toEqual({ out: 'mail_name = folder\n', err: '' })
+    expect((await operator.run(['check'], terminal)).out).toMatch(
+      /^ok      configuration              .*deferd\.toml, \d parameters given\n/,
+    )
+  }
 })

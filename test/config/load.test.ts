@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configFrom, ConfigError, loadConfig, type ConfigSources, type LoadedConfig } from '../../src/config/load.ts'
-import { DEFAULT_FILES } from '../../src/config/values/sources.ts'
+import { DEFAULT_FILES, ignoredFileWarning } from '../../src/config/values/sources.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { days, hours, minutes, seconds } from '../../src/system/clock.ts'
 
@@ -90,9 +90,10 @@ describe('sources', () => {
     const file = inFolder('deferd.toml')
     writeFileSync(file, 'mail_name = "folder"')
     try {
-      expect(load(null)).toMatchObject({ file, config: { mail_name: 'folder' } })
-      expect(load(null, { uid: 0 }).config.mail_name).toBe('Deferd')
-      expect(load(null, { calledAs: 'sendmail' }).config.mail_name).toBe('Deferd')
+      expect(load(null)).toMatchObject({ file, ignoredFile: null, config: { mail_name: 'folder' } })
+      expect(load(null, { uid: 0 })).toMatchObject({ file: null, ignoredFile: file, config: { mail_name: 'Deferd' } })
+      expect(load('', { uid: 0 }).ignoredFile).toBeNull()
+      expect(load(null, { calledAs: 'sendmail', uid: 0 })).toMatchObject({ ignoredFile: null, config: { mail_name: 'Deferd' } })
     } finally {
       rmSync(file)
     }
@@ -111,6 +112,12 @@ describe('sources', () => {
       rmSync(file)
       rmSync(system)
     }
+  })
+
+  test('the sentence about a file that root ignores names what to do', () => {
+    expect(ignoredFileWarning(DEFAULT_FILES.folder)).toBe(
+      './deferd.toml is not read, because root reads no file of the current folder by itself: give --config ./deferd.toml, or set DEFERD_CONFIG',
+    )
   })
 
   test('the default files are ./deferd.toml and /etc/deferd/deferd.toml', () => {

@@ -69,8 +69,10 @@ function certificate(what: string, path: string, now: Instant): Finding | null {
 }
 
 /** Finding for a part of the configuration without a problem or warning; null when the configuration does not use the part. */
-function soundPart(part: Part, { config }: LoadedConfig, now: Instant): Finding | null {
+function soundPart(part: Part, { config, file, given }: LoadedConfig, now: Instant): Finding | null {
   switch (part) {
+    case 'configuration':
+      return ok(part, `${file ?? 'no file'}, ${plural(given.size, 'parameter')} given`)
     case 'notices':
       return ok(part, config.bounce_template_file || 'built-in texts')
     case 'certificate of the server':
@@ -249,7 +251,6 @@ async function lookAt([what, check]: readonly [string, Check], { shell, loaded, 
 async function* findings(subject: Subject, { user, connect }: CheckOptions): AsyncGenerator<Finding> {
   const { shell, loaded } = subject
   const account = user === undefined ? null : new Account(user)
-  yield ok('configuration', `${loaded.file ?? 'no file'}, ${plural(loaded.given.size, 'parameter')} given`)
   const preparation = prepare(loaded, account)
   const prepared = preparationFindings(preparation, loaded, shell.clock.now())
   yield* prepared

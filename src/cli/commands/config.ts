@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
 import { OPTIONS, type OptionName } from '../../config/options.ts'
 import { unknownParameter } from '../../config/expansion.ts'
+import { ignoredFileWarning } from '../../config/values/sources.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
@@ -78,6 +79,7 @@ export function addConfig(program: Command, shell: Shell): void {
     .addHelpText('after', '\nExamples:\n  deferd config -n\n  deferd config minimal_backoff_time maximal_backoff_time')
     .action(async (names: readonly string[], options: Options, command: Command) => {
       const loaded = await configOf(shell, command)
+      if (loaded.ignoredFile !== null) await shell.stderr.write(`deferd: warning: ${ignoredFileWarning(loaded.ignoredFile)}\n`)
       const defaults = defaultConfig()
       await shell.stdout.write(configLines(loaded, defaults, names, options).join(''))
     })

@@ -16,7 +16,7 @@ interface ConfigOptions {
 /** Adds the options that select the configuration. */
 export const withConfig = (command: Command): Command =>
   command
-    .option('--config <file>', 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml, /etc/deferd/deferd.toml)')
+    .option('--config <file>', 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)')
     .option('-o <name=value>', 'set a parameter; repeatable', collect)
 
 /** Adds a subcommand with the common options. */

@@ -2,7 +2,8 @@
  * Sources of parameters: a TOML file, the environment, and `-o` on the command line. This file collects raw values with their
  * positions; load.ts validates them.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { keyLines, keyPath } from './key-lines.ts'
@@ -69,9 +70,11 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
+const namedFile = (sources: ConfigSources): string | undefined => sources.file ?? (sources.env['DEFERD_CONFIG'] || undefined)
+
 /** The configuration file and its text; null when there is none. Throws ConfigError when a named file does not exist. */
 export function findFile(sources: ConfigSources): { readonly path: string; readonly text: string } | null {
-  const asked = sources.file ?? (sources.env['DEFERD_CONFIG'] || undefined)
+  const asked = namedFile(sources)
   if (asked !== undefined) {
     const text = readIfThere(asked)
     if (text === undefined) throw new ConfigError([{ where: asked, text: 'no such file' }])
@@ -84,6 +87,19 @@ export function findFile(sources: ConfigSources): { readonly path: string; reado
     if (text !== undefined) return { path, text }
   }
   return null
+}
+
+/** The file of the current folder, if it exists and `deferd` does not read it because root calls it; otherwise null. */
+export function fileIgnoredForRoot(sources: ConfigSources): string | null {
+  const { folder } = sources.defaultFiles ?? DEFAULT_FILES
+  const ignored = namedFile(sources) === undefined && sources.uid === 0 && sources.calledAs === 'deferd'
+  return ignored && existsSync(folder) ? folder : null
+}
+
+/** States that a file of fileIgnoredForRoot is ignored, and the remedy. */
+export function ignoredFileWarning(path: string): string {
+  const shown = isAbsolute(path) ? path : `./${path}`
+  return `${shown} is not read, because root reads no file of the current folder by itself: give --config ${shown}, or set DEFERD_CONFIG`
 }
 
 const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
