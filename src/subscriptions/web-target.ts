@@ -1,7 +1,7 @@
 /** Web servers as targets: POST requests over the Net port, to public addresses unless the subscription allows others. */
-import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { connectToServer, hostOf, startTls } from '../delivery/routing/web-connection.ts'
+import { connectToServer, hostOf, requestTo, startTls } from '../delivery/routing/web-connection.ts'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
@@ -53,12 +53,10 @@ interface PostOptions extends WebTargetDeps {
 
 function post(url: URL, { headers, body }: EventRequest, { agent, clock, version, signal }: PostOptions): Promise<TargetAnswer | 'stale'> {
   return new Promise((resolve) => {
-    const sending: ClientRequest = request({
+    const sending = requestTo(url, {
       agent,
       method: 'POST',
-      host: url.hostname,
-      path: `${url.pathname}${url.search}`,
-      headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body), 'user-agent': `deferd/${version}` },
+      headers: { ...headers, 'content-length': Buffer.byteLength(body), 'user-agent': `deferd/${version}` },
     })
     const end = (answer: TargetAnswer | 'stale'): void => {
       timer.cancel()

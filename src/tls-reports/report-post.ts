@@ -2,9 +2,8 @@
  * Posts a report to an https: URI (RFC 8460 §5.4) through the Net port: status 2xx, no redirects, 60 s in all. The certificate of the server is not
  * verified, because a report about broken TLS has to arrive.
  */
-import { request } from 'node:http'
 import type { Socket } from 'node:net'
-import { connectToServer, hostOf, startTls } from '../delivery/routing/web-connection.ts'
+import { connectToServer, hostOf, requestTo, startTls } from '../delivery/routing/web-connection.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 
@@ -22,7 +21,7 @@ export function postReport(uri: string, report: Uint8Array, deps: PostDeps): Pro
   const url = URL.parse(uri)
   if (url === null) return Promise.resolve('it is no URL')
   return new Promise((resolve) => {
-    const asked = request({
+    const asked = requestTo(url, {
       createConnection: (_, connected) => {
         open(url, deps).then(
           (socket) => connected(null, socket),
@@ -31,8 +30,6 @@ export function postReport(uri: string, report: Uint8Array, deps: PostDeps): Pro
         return undefined
       },
       method: 'POST',
-      host: url.host,
-      path: `${url.pathname}${url.search}`,
       headers: { 'Content-Type': 'application/tlsrpt+gzip', 'Content-Length': report.length, Connection: 'close' },
     })
     const end = (reason: string | undefined): void => {

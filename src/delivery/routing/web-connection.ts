@@ -1,7 +1,8 @@
 /**
- * Connections to the web servers that a URL or a domain names: look-up, only public addresses unless others are allowed, each address
+ * Connections and requests to the web servers that a URL or a domain names: look-up, only public addresses unless others are allowed, each address
  * in turn, and TLS, within one time limit. A failure is an error with a sentence for the log.
  */
+import { request, type ClientRequest, type RequestOptions } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { errorMessage } from '../../system/caught-error.ts'
@@ -20,6 +21,11 @@ export interface WebServer {
   readonly remedy: string
   /** Time on the monotonic clock after which no connection is made, and TLS not established. */
   readonly end: Duration
+}
+
+/** Options of a request; its connection is made by `agent` or `createConnection`. */
+export interface WebRequest extends Pick<RequestOptions, 'agent' | 'createConnection' | 'method'> {
+  readonly headers: Readonly<Record<string, string | number>>
 }
 
 export interface WebConnectionDeps {
@@ -56,6 +62,16 @@ export async function connectToServer(
   }
   throw failure
 }
+
+/** The host, with the port unless it is the default, and the path of a URL: the parts that a request has. */
+export type RequestTarget = Pick<URL, 'host' | 'pathname' | 'search'>
+
+/**
+ * Makes a request over the connection of `options`, with the Host field of RFC 9110 §7.2. Node alone would add `:80`, since it knows
+ * nothing of the TLS of the connection.
+ */
+export const requestTo = ({ host, pathname, search }: RequestTarget, options: WebRequest): ClientRequest =>
+  request({ ...options, host, path: `${pathname}${search}`, headers: { Host: host, ...options.headers } })
 
 async function addressesOf(host: string, names: WebServer['names'], net: WebConnectionDeps['net']): Promise<readonly string[]> {
   const found =

@@ -2,13 +2,13 @@
  * Fetches the policy of a domain over HTTPS (RFC 8461 §3.3) through the Net port: TLS 1.2 or newer with a trusted certificate that names
  * the host, status 200, no redirects, `text/plain`, at most 64 kB, 10 s for each step and 60 s in all.
  */
-import { request, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { errorMessage } from '../../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 import type { Net } from '../../system/net.ts'
-import { connectToServer, type WebServer } from '../routing/web-connection.ts'
+import { connectToServer, requestTo, type WebServer } from '../routing/web-connection.ts'
 import { namesNone } from '../tls/certificate-names.ts'
 import { isCertificateRefused } from '../tls/tls-connection.ts'
 import { policyHost } from './sts-record.ts'
@@ -100,7 +100,8 @@ function overSocket(plain: Socket, { host, end: last }: Pick<WebServer, 'host' |
     secure.on('error', (error) => end(failed(`${host}: ${error.message}`, isCertificateRefused(secure))))
     secure.once('secureConnect', () => {
       limit.next()
-      const asked = request({ createConnection: () => secure, host, path: PATH, headers: { Connection: 'close', Accept: 'text/plain' } })
+      const headers = { Connection: 'close', Accept: 'text/plain' }
+      const asked = requestTo({ host, pathname: PATH, search: '' }, { createConnection: () => secure, headers })
       asked.on('error', (error) => end(failed(`${host}: ${error.message}`)))
       asked.on('response', (response) => {
         limit.next()
