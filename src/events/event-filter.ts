@@ -1,9 +1,10 @@
 /** Selection of events by type, destination and sender. */
+import { patternMatcher } from '../patterns/filter-pattern.ts'
 import { EVENT_TYPES, type EventType } from './event-types.ts'
 import { valueOf } from './event-values.ts'
 import type { NewEvent } from './kept-event.ts'
 
-/** An empty list selects everything. `*` in a pattern matches any text; upper and lower case are equal. */
+/** Lists of filter patterns (patterns/filter-pattern.ts). An empty list selects everything. */
 export interface EventFilter {
   /** Patterns of types, such as `recipient.*`. */
   readonly types: readonly string[]
@@ -26,23 +27,20 @@ export function eventSelector({ types, destinations, senders }: EventFilter): (e
 /** The types that a list of patterns selects. */
 export function selectedTypes(patterns: readonly string[]): readonly EventType[] {
   const wanted = anyOf(patterns)
-  return wanted === undefined ? EVENT_TYPES : EVENT_TYPES.filter((type) => wanted.test(type))
+  return wanted === undefined ? EVENT_TYPES : EVENT_TYPES.filter(wanted)
 }
 
-function isSelected(pattern: RegExp | undefined, event: Pick<NewEvent, 'type' | 'data'>, name: 'destination' | 'sender'): boolean {
-  if (pattern === undefined) return true
+function isSelected(matches: TextPredicate | undefined, event: Pick<NewEvent, 'type' | 'data'>, name: 'destination' | 'sender'): boolean {
+  if (matches === undefined) return true
   const value = valueOf(event, name)
-  return typeof value === 'string' && pattern.test(value)
+  return typeof value === 'string' && matches(value)
 }
 
-/** An expression for text that one of the patterns matches; undefined without patterns. */
-function anyOf(patterns: readonly string[]): RegExp | undefined {
+type TextPredicate = (text: string) => boolean
+
+/** A predicate of the texts that one of the patterns matches; undefined without patterns. */
+function anyOf(patterns: readonly string[]): TextPredicate | undefined {
   if (patterns.length === 0) return undefined
-  const alternatives = patterns.map((pattern) =>
-    pattern
-      .split('*')
-      .map((part) => part.replace(/[.+?^${}()|[\]\\/-]/g, '\\$&'))
-      .join('.*'),
-  )
-  return new RegExp(`^(?:${alternatives.join('|')})$`, 'is')
+  const matchers = patterns.map(patternMatcher)
+  return (text) => matchers.some((matches) => matches(text))
 }

@@ -20,6 +20,7 @@ const IPV4 = String.raw`(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)`
 /** An address with `::`, or with at least four colons: a time such as 12:30:05 is none. */
 const IPV6 = String.raw`(?<![\w:\]])(?=[0-9a-f]{0,4}(?::[0-9a-f]{1,4}){0,6}(?:::|(?::[0-9a-f]{1,4}){4}))[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?![\w:])`
 const WORD = String.raw`[\p{L}\p{N}_+=/-]+(?:\.[\p{L}\p{N}_+=/-]+)*`
+// oxlint-disable-next-line no-restricted-globals -- made of constants, each of which ends at the first character that is not its own
 const VARIABLE = new RegExp(`(?<url>${URL_TEXT})|(?<address>${ADDRESS})|(?<ip>${IPV4}|${IPV6})|(?<word>${WORD})`, 'giu')
 
 const HOST = /^[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)*\.\p{L}{2,}$/u

@@ -11,7 +11,7 @@ import type { TokenReader } from './access-token.ts'
 import type { ProviderReader } from './provider-state.ts'
 import type { StsPolicyReader } from './tls/sts-policy.ts'
 import type { AuditReader } from './audit-log.ts'
-import { matchesPattern } from '../patterns/filter-pattern.ts'
+import { matchesPattern, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
 import type { OutboxReader } from './outbox/outbox-store.ts'
 import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
@@ -80,8 +80,8 @@ export function conditionsIn(filter: QueueFilter): readonly (keyof QueueFilter)[
 
 /** Whether the last status of a recipient meets `text`, the condition `reply` of a filter. */
 export function matchesReply(text: string, { reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): boolean {
-  const pattern = text.includes('*') ? text : `*${text}*`
-  return matchesPattern(pattern, reason) || (reply !== undefined && matchesPattern(pattern, reply))
+  const matches = patternMatcher(partPattern(text))
+  return matches(reason) || (reply !== undefined && matches(reply))
 }
 
 /** Returns the recipients of a departed message that match sender, recipient and outcome of a filter. The caller checks `since`. */

@@ -10,8 +10,6 @@ export interface ReportMail extends ReportFacts {
   readonly date: string
 }
 
-const LINE = 76
-
 export function reportMail(mail: ReportMail): Buffer {
   const { domain, sender, recipient, date, id } = mail
   const submitter = domainOf(sender)
@@ -19,7 +17,8 @@ export function reportMail(mail: ReportMail): Buffer {
   const body =
     compressed(mail)
       .toString('base64')
-      .match(new RegExp(`.{1,${LINE}}`, 'g')) ?? []
+      // The maximum of a line (RFC 2045 §6.8).
+      .match(/.{1,76}/g) ?? []
   const lines = [
     `From: ${sender}`,
     `To: ${recipient}`,

@@ -6,6 +6,7 @@ import type { EventJson } from '../../src/presentation/event-json.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import type { Reply } from '../support/api-server.ts'
 import { ApiWorld } from '../support/api-world.ts'
+import { MANY_STARS } from '../support/pattern-cases.ts'
 
 interface Page {
   readonly events: readonly EventJson[]
@@ -47,6 +48,8 @@ test('conditions select events', async () => {
   expect((await ask('?types=recipient.*&destination=*.example.org')).events).toMatchObject([{ type: 'recipient.deferred' }])
   expect((await ask('?types=message.accepted,recipient.delivered')).events).toHaveLength(3)
   expect((await ask('?sender=nobody*')).events).toEqual([])
+  for (const name of ['sender', 'destination']) expect((await ask(`?${name}=${MANY_STARS}`)).events).toEqual([])
+  expect((await world.api.get(`/events?types=${MANY_STARS}`)).status).toBe(422)
   const { status, json } = await world.api.get('/events?types=recipient')
   expect([status, json.errors.length]).toEqual([422, 1])
 })

@@ -8,6 +8,7 @@ import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { ApiServer, validator, type Members } from '../support/api-server.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
+import { MANY_STARS } from '../support/pattern-cases.ts'
 import { pagesOfMovingMail } from '../support/moving-pages.ts'
 import type { QueueWorld } from '../support/queue-world.ts'
 
@@ -193,6 +194,9 @@ test('destinations are listed by their waiting mail, or by name, in pages', asyn
   const second = (await api.get(`/destinations?limit=10&after=${String(first.next)}`)).json
   expect(names(second)).toEqual(expect.arrayContaining(['a.example.org', 'b.example.org']))
   expect(names((await api.get('/destinations?order=name&name=*.org')).json)).toEqual(['a.example.org', 'b.example.org'])
+  expect(names((await api.get('/destinations?order=name&name=*.EXAMPLE.o*g')).json)).toEqual(['a.example.org', 'b.example.org'])
+  for (const order of ['name', 'waiting'])
+    expect(names((await api.get(`/destinations?order=${order}&name=${MANY_STARS}`)).json)).toEqual([])
 })
 
 test('a destination has its last outcomes, its settings and its causes', async () => {

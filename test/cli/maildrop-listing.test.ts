@@ -145,6 +145,8 @@ describe('entries that could not be taken in for a day', () => {
       { queue_id: 'incomplete', delay_reason: reason('it is not complete') },
     ])
     expect(await ids('--reply', 'hard link')).toEqual(['1-a'])
+    expect(await ids('--reply', '*HARD*LINK*')).toEqual(['1-a'])
+    expect(await ids('--reply', 'hard*link*')).toEqual([])
     expect(await operator.says('postqueue', '-p')).toContain(`(${reason('not a regular file')})\n`)
   })
 

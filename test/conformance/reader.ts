@@ -2,9 +2,9 @@
  * Contract of the reader of a store.
  */
 import { beforeEach, expect, test } from 'vitest'
-import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, type HistoryFilter, type QueueFilter } from '../../src/store/queue-reader.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { claim, contentOf, deferred, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
+import { claim, contentOf, deferred, delivered, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 
 export function looking(subject: () => Subject): void {
@@ -94,6 +94,31 @@ export function looking(subject: () => Subject): void {
     expect(await found({ sender: '' })).toEqual([ids.held])
     expect(await found({ destination: '*.example' })).toHaveLength(5)
     expect(await found({ destination: 'slow.example' })).toEqual([ids.deferred])
+  })
+
+  test('a filter folds letters of ASCII, and takes any number of asterisks', async () => {
+    const { store, reader } = subject()
+    const from = 'Inès.BÜLOW@us.example'
+    const id = await queue(store, { sender: from, leased: true, to: [{ address: 'zoé@gone.example' }] })
+    expect(await found({ sender: '*inès.b*low@*' })).toEqual([id])
+    expect(await found({ sender: 'INèS.bÜlow@US.EXAMPLE' })).toEqual([id])
+    expect(await found({ sender: 'inès.bülow@us.example' })).toEqual([])
+    expect(await found({ recipient: '*ZOÉ*' })).toEqual([])
+    const many = '*'.repeat(60)
+    for (const key of ['sender', 'recipient', 'destination', 'reply'] as const) expect(await found({ [key]: `${many}~` })).toEqual([])
+    expect(await found({ sender: `${'*e'.repeat(60)}*` })).toEqual([])
+    expect(await found({ sender: `${many}low${many}` })).toEqual([id])
+    await settleOne(store, id, delivered(first(id), T0 + 9))
+    const departed = async (filter: Partial<HistoryFilter>) => {
+      const page = await reader.departed(
+        { sender: null, recipient: null, outcome: null, since: null, ...filter },
+        { before: null, limit: 9 },
+      )
+      return page.messages.map(({ message }) => message.sender)
+    }
+    expect(await departed({ sender: 'inÈs*' })).toEqual([])
+    expect(await departed({ sender: 'INèS.*ÜLOW@*', recipient: `${many}GONE${many}` })).toEqual([from])
+    expect(await departed({ recipient: `${many}~` })).toEqual([])
   })
 
   test('filters by age, attempts, last reply and id must all match', async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { placeOf } from '../../src/page/action-routes.ts'
 import { PageDaemon, type PageRole } from '../support/page-daemon.ts'
+import { MANY_STARS } from '../support/pattern-cases.ts'
 
 const HOSTILE = '"><img src=x onerror=pwned()>"@shop.example'
 
@@ -89,6 +90,11 @@ describe('every screen', () => {
       `audit?who=${hostile}`,
     ])
       expect(await textOf(path), path).not.toContain('<script>pwned')
+  })
+
+  test('takes patterns with any number of stars', async () => {
+    for (const path of ['messages?sender', 'messages?reply', 'history?recipient', 'destinations?name', 'audit?who', 'events?type'])
+      expect([path, (await ask(`${path}=${MANY_STARS}`, 'viewer')).status]).toEqual([path, 200])
   })
 
   test('leads to the login without a session, with a form of one field', async () => {

@@ -44,7 +44,7 @@ async function* rowsOf(view: QueueView): AsyncGenerator<DestinationRow> {
 
 /** True for a destination of a pattern that the client may see. */
 const isShown = (name: DestinationName, pattern: string | undefined, visible: Visible): boolean =>
-  maySee(visible, name) && (pattern === undefined || matchesPattern(pattern.toLowerCase(), name))
+  maySee(visible, name) && (pattern === undefined || matchesPattern(pattern, name))
 
 /** All destinations as the lines of `deferd destination list --json`. */
 export async function* destinationLines(

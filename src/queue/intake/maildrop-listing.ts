@@ -5,7 +5,7 @@
 import { lstat, open, opendir, rename, unlink } from 'node:fs/promises'
 import type { Instant } from '../../system/clock.ts'
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
-import { conditionsIn, type QueueFilter } from '../../store/queue-reader.ts'
+import { conditionsIn, matchesReply, type QueueFilter } from '../../store/queue-reader.ts'
 import { errorCode } from '../../system/caught-error.ts'
 import { entryNames, isStale, maildropFolder, openEntry, type Entry, type EntryName } from './maildrop-reader.ts'
 
@@ -86,7 +86,7 @@ const CONDITIONS: Conditions = {
   arrivedAfter: (limit, { arrivedAt }) => arrivedAt > limit,
   attemptsOver: () => false,
   status: () => false,
-  reply: (text, { reason }) => reason !== null && reason.toLowerCase().includes(text.toLowerCase()),
+  reply: (text, { reason }) => reason !== null && matchesReply(text, { reason }),
 }
 
 function holds<Key extends keyof QueueFilter>(key: Key, filter: Pick<QueueFilter, Key>, submission: Submission): boolean {

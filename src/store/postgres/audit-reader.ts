@@ -8,12 +8,12 @@ import { providerMembers, providerOf, providerRecords } from './provider-rows.ts
 import type { StsPolicyReader } from '../tls/sts-policy.ts'
 import { allStsPolicies, stsPolicyOf, toStsPolicy, type StsRow } from './writing/sts-rows.ts'
 import { OPERATIONS_PER_MESSAGE, PLACING_ACTIONS, type AuditEntry, type AuditReader, type KeptRequest } from '../audit-log.ts'
-import { likePattern } from '../../patterns/filter-pattern.ts'
 import { storableText, texts } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
+import { patternParameter } from './session/patterns.ts'
 import * as sql from './writing/audit-queries.ts'
 
-const patternOf = (text: string | null): string | null => (text === null ? null : likePattern(storableText(text)))
+const patternOf = (text: string | null): string | null => (text === null ? null : patternParameter(text))
 
 export const auditReader = (reading: Statements): AuditReader & TokenReader & AccessEntryReader & StsPolicyReader & ProviderReader => ({
   audit: ({ after, limit }) => reading.query<AuditEntry>(sql.auditAfter, [after, limit]),

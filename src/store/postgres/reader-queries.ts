@@ -3,13 +3,15 @@
  * dead rows from being removed. A walk through the whole queue consists of many statements.
  */
 import type { QueueName } from '../../mail/message.ts'
+import { likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
 import type { Instant } from '../../system/clock.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { SHARDS } from '../membership/shards.ts'
-import { storableText, texts } from './session/arrays.ts'
+import { texts } from './session/arrays.ts'
 import type { Parameter } from './session/database-connection.ts'
 import { messageIdOf, recipientRange } from './session/id-ranges.ts'
 import { bigintList, booleanList, intList, nullableList, textList } from './session/lists.ts'
+import { matches, patternParameter } from './session/patterns.ts'
 import { DUE_INDEX } from './writing/queries.ts'
 import { MESSAGE_COLUMNS } from './writing/rows.ts'
 
@@ -87,40 +89,23 @@ interface Condition<Value> {
   readonly sql: (value: Value, parameters: Parameters) => string
 }
 
-/** Compares a member of the last outcome. A comparison with the stored JSON excludes most rows before they are decoded. */
-const inLast = (stored: string, members: readonly string[], wanted: string, parameters: Parameters): string => {
-  const tests = members.map((member) => `r.last::json ->> '${member}' ilike ${parameters.add(wanted)}`)
-  return `case when r.last ilike ${parameters.add(stored)} and position('\\u0000' in r.last) = 0 then ${tests.join(' or ')} end`
+/** Compares members of the last outcome with a pattern. A comparison with the stored JSON excludes most rows before they are decoded. */
+const inLast = (members: readonly string[], pattern: string, parameters: Parameters): string => {
+  const wanted = parameters.add(patternParameter(pattern))
+  const tests = members.map((member) => matches(`r.last::json ->> '${member}'`, wanted))
+  return `case when ${matches('r.last', parameters.add(likeInJson(pattern)))} and position('\\u0000' in r.last) = 0 then ${tests.join(' or ')} end`
 }
 
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
-  sender: { on: 'message', sql: (sender, parameters) => `sender ilike ${parameters.add(pattern(sender))}` },
+  sender: { on: 'message', sql: (sender, parameters) => matches('sender', parameters.add(patternParameter(sender))) },
   arrivedBefore: { on: 'message', sql: (at, parameters) => `arrived_at < ${parameters.add(at)}` },
   arrivedAfter: { on: 'message', sql: (at, parameters) => `arrived_at > ${parameters.add(at)}` },
-  recipient: { on: 'recipient', sql: (address, parameters) => `r.address ilike ${parameters.add(pattern(address))}` },
-  destination: { on: 'recipient', sql: (name, parameters) => `r.destination ilike ${parameters.add(pattern(name))}` },
+  recipient: { on: 'recipient', sql: (address, parameters) => matches('r.address', parameters.add(patternParameter(address))) },
+  destination: { on: 'recipient', sql: (name, parameters) => matches('r.destination', parameters.add(patternParameter(name))) },
   attemptsOver: { on: 'recipient', sql: (limit, parameters) => `r.attempts > ${parameters.add(limit)}` },
-  status: { on: 'recipient', sql: (status, parameters) => inLast(inJson(status), ['status'], pattern(status), parameters) },
-  reply: {
-    on: 'recipient',
-    sql: (reply, parameters) =>
-      inLast(
-        `%${pattern(JSON.stringify(reply).slice(1, -1))}%`,
-        ['reply', 'reason'],
-        reply.includes('*') ? pattern(reply) : `%${literal(reply)}%`,
-        parameters,
-      ),
-  },
+  status: { on: 'recipient', sql: (status, parameters) => inLast(['status'], status, parameters) },
+  reply: { on: 'recipient', sql: (reply, parameters) => inLast(['reply', 'reason'], partPattern(reply), parameters) },
 }
-
-/** Escapes text for LIKE. */
-const literal = (text: string): string => storableText(text).replaceAll(/[\\%_]/g, '\\$&')
-
-/** Converts a filter pattern to a LIKE pattern. `*` is the only wildcard; every other character matches itself. */
-const pattern = (text: string): string => literal(text).replaceAll('*', '%')
-
-/** LIKE pattern for stored JSON with a string that matches the filter pattern `text`. */
-export const inJson = (text: string): string => `%"${pattern(JSON.stringify(text).slice(1, -1))}"%`
 
 const isColumn = (key: keyof QueueFilter): key is Column => key !== 'queueId' && key !== 'queue'
 
@@ -361,7 +346,7 @@ export const lastDeparture = 'select max(seq) as seq from history'
 export const departures = `
   select seq, message, left_at as "leftAt", record from history
   where seq >= $1 and seq < $2 and left_at >= $3
-    and ($4::text is null or record ilike $4) and ($5::text is null or record ilike $5)
+    and ($4::text is null or ${matches('record', '$4')}) and ($5::text is null or ${matches('record', '$5')})
     and ($6::text is null or position($6 in record) > 0)
   order by seq desc limit $7`
 

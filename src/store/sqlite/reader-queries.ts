@@ -4,7 +4,7 @@
  */
 
 import type { QueueName } from '../../mail/message.ts'
-import { likePattern, likeText } from '../../patterns/filter-pattern.ts'
+import { likeInJson, likePattern, partPattern } from '../../patterns/filter-pattern.ts'
 import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
 import { messageIdOf, recipientRange } from './queries.ts'
 import { OF_MESSAGE, OF_RECIPIENT } from './rows.ts'
@@ -70,7 +70,7 @@ const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[
     on: 'recipient',
     sql: `case when last like :statusInJson escape '\\' and json_valid(last) then last ->> 'status' like :status escape '\\' end`,
     // A pattern on the stored JSON excludes most rows before they are decoded, as for `reply`.
-    bind: (status) => ({ status: likePattern(status), statusInJson: `%"${likePattern(JSON.stringify(status).slice(1, -1))}"%` }),
+    bind: (status) => ({ status: likePattern(status), statusInJson: likeInJson(status) }),
   },
   reply: {
     on: 'recipient',
@@ -78,8 +78,8 @@ const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[
     then last ->> 'reply' like :reply escape '\\' or last ->> 'reason' like :reply escape '\\' end`,
     // A pattern on the stored JSON excludes most rows before they are decoded.
     bind: (reply) => ({
-      reply: reply.includes('*') ? likePattern(reply) : `%${likeText(reply)}%`,
-      replyInJson: `%${likePattern(JSON.stringify(reply).slice(1, -1))}%`,
+      reply: likePattern(partPattern(reply)),
+      replyInJson: likeInJson(partPattern(reply)),
     }),
   },
 }
@@ -296,9 +296,6 @@ export const departures = `
     and (:sender is null or record like :sender escape '\\') and (:recipient is null or record like :recipient escape '\\')
     and (:outcome is null or instr(record, :outcome) > 0)
   order by seq desc limit :limit`
-
-/** LIKE pattern for stored JSON with a string that matches the filter pattern `text`. */
-export const inJson = (text: string): string => `%"${likePattern(JSON.stringify(text).slice(1, -1))}"%`
 
 export const historyOf = 'select left_at as leftAt, record from history where message = ? order by seq desc limit 1'
 

@@ -1,5 +1,6 @@
 /** Facts about a stage of a session, and the matching of rules against them. Pure. */
 import { domainOf, domainMatches } from '../../mail/address.ts'
+import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { CountedBy, FaultStage, Where } from './rule.ts'
 
@@ -29,25 +30,8 @@ export interface RuleFacts {
   readonly header?: ((name: string) => readonly string[]) | undefined
 }
 
-/** True if a text matches a pattern, case-insensitively. `*` matches any text. */
-export function like(text: string, pattern: string): boolean {
-  const parts = pattern.toLowerCase().split('*')
-  const subject = text.toLowerCase()
-  const first = parts[0] ?? ''
-  if (parts.length === 1) return subject === first
-  if (!subject.startsWith(first)) return false
-  let from = first.length
-  for (const part of parts.slice(1, -1)) {
-    const at = subject.indexOf(part, from)
-    if (at < 0) return false
-    from = at + part.length
-  }
-  const last = parts.at(-1) ?? ''
-  return subject.length - from >= last.length && subject.endsWith(last)
-}
-
 const isDomain = (domain: string, pattern: string): boolean =>
-  pattern.startsWith('.') ? domainMatches(domain, pattern.toLowerCase()) : like(domain, pattern)
+  pattern.startsWith('.') ? domainMatches(domain, pattern.toLowerCase()) : matchesPattern(pattern, domain)
 
 function domainApplies(facts: RuleFacts, pattern: string): boolean {
   // From RCPT on, the recipients' domains are compared; before, the domains of the host.
@@ -56,7 +40,7 @@ function domainApplies(facts: RuleFacts, pattern: string): boolean {
 }
 
 const agrees = (value: string | undefined, pattern: string | undefined): boolean =>
-  pattern === undefined || (value !== undefined && like(value, pattern))
+  pattern === undefined || (value !== undefined && matchesPattern(pattern, value))
 
 function sizeAgrees(size: number | undefined, where: Where): boolean {
   if (where.sizeOver === undefined && where.sizeUnder === undefined) return true
@@ -73,9 +57,9 @@ export function applies(where: Where, facts: RuleFacts): boolean {
     agrees(facts.client, where.client) &&
     agrees(facts.helo, where.helo) &&
     agrees(facts.sender, where.sender) &&
-    (recipient === undefined || facts.recipients.some((address) => like(address, recipient))) &&
+    (recipient === undefined || facts.recipients.some((address) => matchesPattern(recipient, address))) &&
     sizeAgrees(facts.size, where) &&
-    (header === undefined || (facts.header?.(header.name) ?? []).some((value) => like(value, header.value)))
+    (header === undefined || (facts.header?.(header.name) ?? []).some((value) => matchesPattern(header.value, value)))
   )
 }
 

@@ -1,14 +1,17 @@
 /** Listings of a queue that changes between their statements, and of texts and ids that need care in the answers. */
+import fc from 'fast-check'
 import { expect, test, describe } from 'vitest'
 import { openPostgresReader } from '../../../src/store/postgres/open-reader.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { createPostgresReader } from '../../../src/store/postgres/postgres-reader.ts'
 import type { Statements } from '../../../src/store/postgres/session/database-connection.ts'
+import { matches, patternParameter } from '../../../src/store/postgres/session/patterns.ts'
 import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
 import { pages } from '../../../src/queue/list-pages.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { deferred, first, mail, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { operate } from '../../support/operate.ts'
+import { HOSTILE_CASES, isMatch, patternCase } from '../../support/pattern-cases.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => {
@@ -35,6 +38,23 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     const page = await reader.list(ANY_MESSAGE, { after: 0, limit: 2 })
     expect(page.map(({ message, recipients }) => [message.id, recipients.length])).toEqual(stayed.map((id) => [id, 1]))
     await close()
+    await direct.end()
+  })
+
+  test('filter patterns match as anywhere else, also in a database whose locale is Turkish', async () => {
+    const direct = await connectTo(await emptyQueue())
+    const cases = fc.sample(patternCase, { numRuns: 1_000, seed: 1 })
+    const hostile = HOSTILE_CASES.flatMap(({ pattern, text }) => [
+      { pattern, text },
+      { pattern: `${pattern}*`, text: `${text}ab~` },
+    ])
+    const rows = [...cases, ...hostile].map(({ pattern, text }) => [text, patternParameter(pattern)])
+    await direct.command('create temp table texts (n int generated always as identity, pattern text, subject text collate "tr-x-icu")')
+    await direct.query('insert into texts (subject, pattern) select value ->> 0, value ->> 1 from json_array_elements($1::json)', [
+      JSON.stringify(rows),
+    ])
+    const found = await direct.query<{ found: boolean }>(`select ${matches('subject', 'pattern')} as found from texts order by n`)
+    expect(found.map((row) => row.found)).toEqual([...cases.map(isMatch), ...HOSTILE_CASES.flatMap(() => [false, true])])
     await direct.end()
   })
 

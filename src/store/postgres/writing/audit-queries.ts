@@ -1,4 +1,5 @@
 /** SQL statements of the audit log, of requests and of access tokens. */
+import { matches } from '../session/patterns.ts'
 
 // --- writing
 
@@ -63,8 +64,8 @@ const ENTRY = `select id, node, at, last_at as "lastAt", who, action, arguments,
 export const auditAfter = `${ENTRY} where id > $1 order by id limit $2`
 /** Null parameters are no conditions. */
 export const auditBefore = `
-  ${ENTRY} where id < $1 and at >= $2 and ($3::text is null or state = $3) and ($4::text is null or who ilike $4)
-    and ($5::text is null or action ilike $5) order by id desc limit $6`
+  ${ENTRY} where id < $1 and at >= $2 and ($3::text is null or state = $3) and ($4::text is null or ${matches('who', '$4')})
+    and ($5::text is null or ${matches('action', '$5')}) order by id desc limit $6`
 export const operation = `${ENTRY} where id = $1`
 export const operationsOn = `
   ${ENTRY} where id = any (array(select operation from operated where message = $1)) order by id desc limit $2`
