@@ -10,7 +10,8 @@ import { errorCode } from '../system/caught-error.ts'
 import { makeFolder } from './folder.ts'
 import { createPrivate } from './private-file.ts'
 import { releaseToOpen } from './reserve.ts'
-import { DiskFull, isDiskFull, QueueFolderUnusable, QueueInUse } from './errors.ts'
+import { diskFailure } from './disk-failure.ts'
+import { isDiskFull, QueueFolderUnusable, QueueInUse } from './errors.ts'
 
 export interface Ownership {
   /** Releases the lock. Idempotent. */
@@ -19,7 +20,7 @@ export interface Ownership {
 
 const LOCK = 'begin exclusive'
 
-/** Creates the queue folder when it is missing, then locks the queue. Throws QueueInUse, QueueFolderUnusable or DiskFull. */
+/** Creates the queue folder when it is missing, then locks the queue. Throws QueueInUse, QueueFolderUnusable, DiskFull or StoreFailed. */
 export function takeOwnership(directory: string): Ownership {
   const ownerFile = join(directory, 'owner')
   const db = usable(directory, () => {
@@ -104,7 +105,8 @@ function usable<T>(directory: string, attempt: () => T): T {
     return attempt()
   } catch (error) {
     if (!(error instanceof Error) || isBusy(error)) throw error
-    if (isDiskFull(error)) throw new DiskFull(directory, error)
+    const failure = diskFailure(directory, error)
+    if (failure !== null) throw failure
     const remedy = isForbidden(directory) ? '; run the command as the owner of the folder' : ''
     throw new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${error.message}${remedy}`, { cause: error })
   }

@@ -5,6 +5,7 @@
 import { accessSync, chownSync, constants, lstatSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
+import { diskFailure } from './disk-failure.ts'
 import { QueueFolderUnusable } from './errors.ts'
 import { makeFolder } from './folder.ts'
 
@@ -16,14 +17,17 @@ const OWNER_USES_FILE = 0o600
 
 /**
  * Creates the queue folder and its missing parents, unless the folder exists. Their owner is `owner`, or the user of the process
- * when `owner` is null. Throws QueueFolderUnusable.
+ * when `owner` is null. Throws QueueFolderUnusable, DiskFull or StoreFailed.
  */
 export function createQueueFolder(directory: string, owner: { readonly uid: number; readonly gid: number } | null): void {
   if (lstatOf(directory) !== null) return
   try {
     for (const path of makeFolder(directory)) if (owner !== null) chownSync(path, owner.uid, owner.gid)
   } catch (cause) {
-    throw new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${errorMessage(cause)}`, { cause })
+    throw (
+      diskFailure(directory, cause) ??
+      new QueueFolderUnusable(`cannot use ${directory} as the queue folder: ${errorMessage(cause)}`, { cause })
+    )
   }
 }
 

@@ -2,6 +2,7 @@
  * Opens the queue as its owner: the database, the core over it, and the recovery after the previous owner.
  */
 import type { LeaseTerms } from '../../mail/message.ts'
+import { onDisk } from '../disk-failure.ts'
 import { FileGuard } from '../file-guard.ts'
 import type { Call, Outcome } from '../methods.ts'
 import { StoreFailed } from '../queue-store.ts'
@@ -35,7 +36,10 @@ export interface CoreOptions {
  * thrown when that fails. Throws QueueEmptied, and the errors of openForWriting.
  */
 export function openCore(directory: string | null, options: CoreOptions): OpenedCore {
-  if (directory === null) return openOver(openInMemory(), null, options, null)
+  return directory === null ? openOver(openInMemory(), null, options, null) : onDisk(directory, () => openFolder(directory, options))
+}
+
+function openFolder(directory: string, options: CoreOptions): OpenedCore {
   const created = assertNotEmptied(queueFile(directory))
   const sign = signOfDamage(directory)
   const repair = sign === null ? null : repaired(directory, sign)

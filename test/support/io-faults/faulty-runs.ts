@@ -33,7 +33,7 @@ export async function faultyRun(fault: IoFault, patience = 20_000): Promise<Faul
     await lab.open(CLIENTS)
     await lab.startDaemon(faultyEnvironment(fault, log))
     for (let waited = 0; waited < 20_000 && firstFault(log) === null; waited += 20) await pause(20)
-    const failedAt = firstFault(log)
+    const failedAt = firstFault(log)?.at ?? null
     expect(failedAt, 'the fault was never met').not.toBeNull()
     const ended = await lab.ends(patience)
     const endedAfter = Date.now() - (failedAt ?? 0)

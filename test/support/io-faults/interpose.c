@@ -7,7 +7,7 @@
  *   IO_FAULT_COUNT  how many calls fail from there on; 0: all
  *   IO_FAULT_ERRNO  the error, as a number; 0: the process is killed (SIGKILL) before the call
  *   IO_FAULT_DELAY  milliseconds that every sync takes longer
- *   IO_FAULT_LOG    file that gets one line per failed call: milliseconds since the epoch
+ *   IO_FAULT_LOG    file that gets one line per failed call: milliseconds since the epoch, and the path
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static long number(const char *name) {
   return text == NULL ? 0 : atol(text);
 }
 
-static void record(void) {
+static void record(const char *of) {
   const char *path = getenv("IO_FAULT_LOG");
   if (path == NULL) return;
   static int (*real_open)(const char *, int, ...);
@@ -39,8 +39,8 @@ static void record(void) {
   if (real_write == NULL) real_write = dlsym(RTLD_NEXT, "write");
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  char line[64];
-  int length = snprintf(line, sizeof line, "%lld\n", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+  char line[4200];
+  int length = snprintf(line, sizeof line, "%lld %.4000s\n", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000, of);
   int fd = real_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return;
   if (real_write(fd, line, length) < 0) { /* the test notices the missing line */ }
@@ -63,7 +63,7 @@ static int fails(const char *call, const char *path) {
   long nth = atomic_fetch_add(&calls, 1) + 1;
   long count = number("IO_FAULT_COUNT");
   if (nth < from || (count != 0 && nth >= from + count)) return 0;
-  record();
+  record(path);
   errno = (int)number("IO_FAULT_ERRNO");
   if (errno == 0) raise(SIGKILL);
   return 1;

@@ -51,8 +51,10 @@ export const faultyEnvironment = ({ call, from, count = 0, error, path = 'queue.
 /** The environment that makes each sync of a process take so many ms longer. */
 export const delayedSyncs = (ms: number): Record<string, string> => ({ LD_PRELOAD: interposed(), IO_FAULT_DELAY: String(ms) })
 
-/** Time of the first failed call, in ms since the epoch; null when none has failed, or while its line is being written. */
-export function firstFault(log: string): number | null {
-  const [line, ...rest] = existsSync(log) ? readFileSync(log, 'latin1').split('\n') : []
-  return line === undefined || rest.length === 0 ? null : Number(line)
+/** The first failed call: its time in ms since the epoch, and its path; null when none has failed, or while its line is being written. */
+export function firstFault(log: string): { readonly at: number; readonly path: string } | null {
+  const [line, ...rest] = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
+  if (line === undefined || rest.length === 0) return null
+  const [at, ...path] = line.split(' ')
+  return { at: Number(at), path: path.join(' ') }
 }

@@ -3,8 +3,9 @@ import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { createPrivate } from '../../private-file.ts'
-import { DiskFull, isDamage, isDiskFull, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
-import { StoreFailed } from '../../queue-store.ts'
+import { diskFailure } from '../../disk-failure.ts'
+import { isDamage, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
+import { sync } from './database-files.ts'
 import { assertNeverFilled, assertOwnLog, renewGeneration } from './generation.ts'
 import { currentVersion, migrate, versionOf } from './migrations.ts'
 import { assertCompatible } from './schema-differences.ts'
@@ -32,6 +33,8 @@ export function openForWriting(directory: string): Database.Database {
   try {
     opening(path, () => {
       settle(db)
+      // SQLite syncs the folder at the first sync of the log that it has made, and ignores the result.
+      sync(directory)
       migrate(db)
       assertDurable(db)
       renewGeneration(db, path, oldest)
@@ -167,12 +170,8 @@ function opening<T>(path: string, open: () => T): T {
     return open()
   } catch (error) {
     if (!(error instanceof Error) || 'exitCode' in error) throw error
-    if (isDiskFull(error)) throw new DiskFull(dirname(path), error)
-    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_IOERR')) {
-      throw new StoreFailed(`cannot open the queue ${path}: ${error.message} (${error.code}); check the disk, then start again`, {
-        cause: error,
-      })
-    }
+    const failure = diskFailure(dirname(path), error)
+    if (failure !== null) throw failure
     const advice = isDamage(error) ? ': the file is damaged; keep it, and restore the queue from a backup' : ''
     throw new QueueFolderUnusable(`cannot open the queue ${path}: ${error.message}${advice}`, { cause: error })
   }

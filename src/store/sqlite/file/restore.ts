@@ -120,7 +120,9 @@ export function salvageQueue(from: string, to: string): SalvageReport {
   if (isOwned(dirname(path))) throw new QueueInUse(dirname(path), undefined, undefined)
   mkdirSync(to, { mode: 0o700 })
   try {
-    return salvage(path, queueFile(to))
+    const report = salvage(path, queueFile(to))
+    for (const folder of [to, dirname(to)]) sync(folder)
+    return report
   } catch (error) {
     rmdirSync(to)
     throw error
