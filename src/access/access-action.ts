@@ -1,5 +1,6 @@
 /** Actions of access tables and of policy servers (Postfix access(5), SMTPD_POLICY_README). Pure. */
 import { normalizeAddress } from '../mail/address.ts'
+import { blankControls } from '../mail/smtp-reply.ts'
 
 /** A refusal. `status` and `text` are undefined where the reply has a text of its own. */
 export interface Refusal {
@@ -90,7 +91,7 @@ function named(verb: string, rest: string): AccessAction | undefined {
 function refusalOf(code: number, status: string, rest: string, byDefault = ACCESS_DENIED): Refusal {
   const [given, digits, text] = /^[245](\.\d{1,3}\.\d{1,3})(?:\s+|$)([^]*)/.exec(rest)?.slice(0, 3) ?? [undefined, '', rest]
   const own = given === undefined ? status : `${String(code).charAt(0)}${digits}`
-  return { code, status: own, text: text === '' || text === undefined ? byDefault : text }
+  return { code, status: own, text: text === '' || text === undefined ? byDefault : blankControls(text) }
 }
 
 function addressIn(verb: string, text: string): string {

@@ -1,10 +1,11 @@
 /** Access entries of commands: in the queue, and in memory for the sessions. They come before the lists of the configuration. */
+import { normalizeAddress } from '../mail/address.ts'
 import type { AccessEntry, AccessEntryReader, AccessEntryStore, AccessSubject } from '../store/access-entry.ts'
 import type { AuditLog } from '../store/audit-log.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { parseAccessAction, type AccessAction } from './access-action.ts'
-import type { LookupForm } from './lookup-forms.ts'
+import type { LookupForm } from '../rewriting/address-keys.ts'
 
 /** An operator's request to add an entry. */
 export interface AccessRequestedEntry {
@@ -26,8 +27,10 @@ export interface AccessEntriesDeps {
 export function accessKey(subject: AccessSubject, key: string): string {
   if (/^[\d.:a-f]+\/\d+$/i.test(key))
     throw new Error(`${JSON.stringify(key)} is a network with a length; write its octets or groups, such as 192.0.2 or 2001:db8`)
-  if (key === '' || /[\s/]/.test(key)) throw new Error(`${JSON.stringify(key)} is no key; write ${FORMS[subject]}`)
-  return key.toLowerCase()
+  const isAddress = subject !== 'client'
+  const unquoted = isAddress ? key.replace(/^"(?:[^"\\]|\\.)*"(?=@)/, 'user') : key
+  if (key === '' || /[\s/]/.test(unquoted)) throw new Error(`${JSON.stringify(key)} is no key; write ${FORMS[subject]}`)
+  return (isAddress ? normalizeAddress(key) : key).toLowerCase()
 }
 
 const FORMS: Readonly<Record<AccessSubject, string>> = {
@@ -71,6 +74,7 @@ export class AccessEntries {
     parseAccessAction(action)
     const now = clock.now()
     await store.setAccess({ subject, key, action, addedAt: now, addedBy: who, expiresAt: duration === null ? null : now + duration })
+    await this.#removeStored({ subject, key }, (stored) => stored !== key)
     const limit = duration === null ? '' : ` --for=${formatDuration(duration)}`
     await store.audit({ at: now, who, action: 'access-add', arguments: `${subject} ${key} ${action}${limit}`, changed: 1 })
     await this.load()
@@ -80,11 +84,22 @@ export class AccessEntries {
   async remove(subject: AccessSubject, given: string, who: string): Promise<boolean> {
     const { store, clock } = this.#deps
     const key = accessKey(subject, given)
-    const isRemoved = await store.removeAccess(subject, key)
+    const isRemoved = await this.#removeStored({ subject, key }, () => true)
     if (isRemoved) await store.audit({ at: clock.now(), who, action: 'access-remove', arguments: `${subject} ${key}`, changed: 1 })
     await this.load()
     return isRemoved
   }
+
+  /** Removes the entries of a key. Those of earlier versions may be stored with needless quotes. */
+  async #removeStored(about: Pick<AccessEntry, 'subject' | 'key'>, mayGo: (stored: string) => boolean): Promise<boolean> {
+    const { store, reader } = this.#deps
+    const [id, entries] = [idOf(about), await reader.accessEntries()]
+    let isRemoved = false
+    for (const entry of entries) {
+      if (idOf(entry) === id && mayGo(entry.key) && (await store.removeAccess(entry.subject, entry.key))) isRemoved = true
+    }
+    return isRemoved
+  }
 }
 
-const idOf = ({ subject, key }: Pick<AccessEntry, 'subject' | 'key'>): string => `${subject} ${key}`
+const idOf = ({ subject, key }: Pick<AccessEntry, 'subject' | 'key'>): string => `${subject} ${normalizeAddress(key)}`

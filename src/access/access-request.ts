@@ -6,6 +6,8 @@ export interface AccessRequest {
   readonly protocol: string
   readonly sender: string
   readonly recipient: string
+  /** Sender and recipient without a domain that the client did not give. */
+  readonly given: { readonly sender: string; readonly recipient: string }
   /** Size that the client declared, in bytes; 0 for none. */
   readonly size: number
   readonly login: { readonly name: string; readonly method: string } | undefined
@@ -31,14 +33,14 @@ const CLASSES: Readonly<Record<Subject, string>> = {
 /** `<ann@example.com>: Sender address`, as replies and the log name a subject (Postfix smtpd_check_reject). */
 export const describeSubject = (subject: Subject, request: AccessRequest): string => `<${nameOf(subject, request)}>: ${CLASSES[subject]}`
 
-function nameOf(subject: Subject, { client, sender, recipient, login }: AccessRequest): string {
+function nameOf(subject: Subject, { client, given, login }: AccessRequest): string {
   switch (subject) {
     case 'client':
       return `${client.name}[${client.address}]`
     case 'sender':
-      return sender
+      return given.sender
     case 'recipient':
-      return recipient
+      return given.recipient
     case 'login':
       return login?.name ?? ''
   }

@@ -6,6 +6,9 @@ import type { Config } from '../config/options.ts'
 import type { PlainRestriction } from '../config/values/restrictions.ts'
 import { domainOf } from '../mail/address.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { LookupForm } from '../rewriting/address-keys.ts'
+import type { AddressRules } from '../rewriting/address-map.ts'
+import { addressRules, type AddressSettings } from '../rewriting/lookup-rules.ts'
 import { LookupFailed, type LookupTable } from '../rewriting/lookup-table.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Net } from '../system/net.ts'
@@ -13,11 +16,11 @@ import { parseAccessAction, type AccessAction, type Refusal } from './access-act
 import { LIST_NAMES, type AccessTables, type ListName, type OpenRestriction } from './access-tables.ts'
 import type { AccessEntries } from './access-entries.ts'
 import { describeSubject, type AccessRequest, type Subject } from './access-request.ts'
-import { addressForms, clientForms, type LookupForm } from './lookup-forms.ts'
+import { addressForms, clientForms } from './lookup-forms.ts'
 import { policyAttributes } from './policy-attributes.ts'
 import type { PolicyClient } from './policy-client.ts'
 import { stateOfDomain } from './sender-domain.ts'
-import { ownersOf } from './sender-logins.ts'
+import { SenderLogins } from './sender-logins.ts'
 
 /** An action that concerns the whole message, or the log, with the reason that the log states. */
 export interface TakenAction {
@@ -34,7 +37,7 @@ export interface AccessDecision {
 }
 
 export interface AccessRulesDeps {
-  readonly config: Pick<Config, 'recipient_delimiter' | 'smtpd_policy_service_default_action' | 'myorigin' | 'myhostname' | 'mydomain'>
+  readonly config: AddressSettings & Pick<Config, 'smtpd_policy_service_default_action'>
   readonly tables: AccessTables
   /** Entries of commands, which come first in the list of their subject. */
   readonly entries: Pick<AccessEntries, 'isEmpty' | 'find'>
@@ -69,12 +72,17 @@ interface Course {
 
 export class AccessRules {
   readonly #deps: AccessRulesDeps
-  readonly #localDomains: ReadonlySet<string>
+  readonly #rules: AddressRules
+  /** Null without smtpd_sender_login_maps. */
+  readonly #logins: SenderLogins | null
 
   constructor(deps: AccessRulesDeps) {
     this.#deps = deps
-    const { myorigin, myhostname, mydomain } = deps.config
-    this.#localDomains = new Set([myorigin, myhostname, mydomain, 'localhost'].map((name) => name.toLowerCase()))
+    this.#rules = addressRules(deps.config)
+    const { logins } = deps.tables
+    // An owner of the local part alone owns it at mydomain too.
+    const localDomains = new Set([...this.#rules.localDomains, deps.config.mydomain.toLowerCase()])
+    this.#logins = logins === null ? null : new SenderLogins(logins, { ...this.#rules, localDomains })
   }
 
   /** True when there is no restriction and no entry: every recipient that the client may send to is permitted. */
@@ -130,14 +138,13 @@ export class AccessRules {
   }
 
   #forms(subject: Subject, { client, sender, recipient, login }: AccessRequest): readonly LookupForm[] {
-    const { recipient_delimiter: delimiters } = this.#deps.config
     switch (subject) {
       case 'client':
         return clientForms(client.name, client.address)
       case 'sender':
-        return addressForms(sender, delimiters)
+        return addressForms(sender, this.#rules)
       case 'recipient':
-        return addressForms(recipient, delimiters)
+        return addressForms(recipient, this.#rules)
       case 'login':
         return login === undefined ? [] : [{ key: login.name, isWhole: true }]
     }
@@ -157,7 +164,7 @@ export class AccessRules {
   }
 
   async #plain(kind: PlainRestriction, request: AccessRequest): Promise<AccessAction> {
-    const { sender, recipient, login } = request
+    const { sender, recipient, given, login } = request
     switch (kind) {
       case 'permit':
         return OK
@@ -174,9 +181,9 @@ export class AccessRules {
       case 'reject_unauth_destination':
         return request.isOpen ? DUNNO : refuse(554, '5.7.1', 'Relay access denied')
       case 'reject_non_fqdn_sender':
-        return isComplete(sender) ? DUNNO : refuse(504, '5.5.2', 'need fully-qualified address')
+        return isComplete(given.sender) ? DUNNO : refuse(504, '5.5.2', 'need fully-qualified address')
       case 'reject_non_fqdn_recipient':
-        return isComplete(recipient) ? DUNNO : refuse(504, '5.5.2', 'need fully-qualified address')
+        return isComplete(given.recipient) ? DUNNO : refuse(504, '5.5.2', 'need fully-qualified address')
       case 'reject_unknown_sender_domain':
         return sender === '' ? DUNNO : this.#domain(domainOf(sender), { unknown: '4.1.8', refused: refuse(550, '5.7.27', NULL_MX(sender)) })
       case 'reject_unknown_recipient_domain':
@@ -206,9 +213,7 @@ export class AccessRules {
   /** Refuses a sender that another user owns, or that no user owns when the client is one; never the null sender. */
   #ownership({ sender, login }: AccessRequest): AccessAction {
     if (sender === '') return DUNNO
-    const { logins: table } = this.#deps.tables
-    const owners =
-      table === null ? [] : ownersOf(sender, { table, localDomains: this.#localDomains, delimiters: this.#deps.config.recipient_delimiter })
+    const owners = this.#logins?.ownersOf(sender) ?? []
     if (login === undefined) return owners.length === 0 ? DUNNO : refuse(553, '5.7.1', 'not logged in')
     const owns = owners.some((name) => name.toLowerCase() === login.name.toLowerCase())
     return owns ? DUNNO : refuse(553, '5.7.1', `not owned by user ${login.name}`)

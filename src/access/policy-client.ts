@@ -1,4 +1,5 @@
 /** Asks policy servers (Postfix SMTPD_POLICY_README): attributes in, an action of access(5) out. Connections are kept. */
+import { isUtf8 } from 'node:buffer'
 import { isIP, type Socket } from 'node:net'
 import type { PolicyServer } from '../config/values/restrictions.ts'
 import { minutes, SECOND, sleep, withTimeout, type Clock, type Duration, type Timer } from '../system/clock.ts'
@@ -86,7 +87,7 @@ export class PolicyClient {
       const answer = answerOf(socket)
       socket.write(request)
       const text = await withTimeout(answer, clock, timeout(), NEVER)
-      const action = /^action=(.*)$/m.exec(text ?? '')?.[1]
+      const action = /(?:^|\n)action=([^\n]*)/.exec(text ?? '')?.[1]
       if (action === undefined)
         throw new Error(text === undefined ? 'no answer in time' : `no action in ${JSON.stringify(text.slice(0, 100))}`)
       this.#keep(name, socket)
@@ -113,19 +114,20 @@ export class PolicyClient {
 
 const NEVER = new AbortController().signal
 
-/** The text up to the empty line that ends an answer. Rejects when the connection ends before it. */
+/** The text up to the empty line that ends an answer. Rejects when the connection ends before it, and when the text is no UTF-8. */
 function answerOf(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
-    let heard = ''
+    let heard = Buffer.alloc(0)
     const settle = (act: () => void): void => {
       socket.off('data', hear)
       socket.off('close', lose)
       act()
     }
     const hear = (piece: Buffer): void => {
-      heard += piece.toString()
+      heard = Buffer.concat([heard, piece])
       const end = heard.indexOf('\n\n')
-      if (end >= 0) settle(() => resolve(heard.slice(0, end)))
+      if (end >= 0 && isUtf8(heard)) settle(() => resolve(heard.toString('utf8', 0, end)))
+      else if (end >= 0) settle(() => reject(new Error('the answer is not UTF-8')))
       else if (heard.length > ANSWER_LIMIT) settle(() => reject(new Error('the answer has no end')))
     }
     const lose = (): void => settle(() => reject(new Error('the connection was closed')))

@@ -4,7 +4,7 @@
  */
 import { isIPv6, isIPv4 } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { isInternational } from './address.ts'
+import { isInternational, normalizeAddress } from './address.ts'
 
 /**
  * Maximum octets of an address. RFC 5321 §4.5.3.1 states limits that a receiver must accept at least. deferd, like Postfix,
@@ -42,18 +42,31 @@ export function splitPath(text: string): { readonly path: string; readonly rest:
   return { path: match[1] ?? '', rest: text.slice(match[0].length).trim() }
 }
 
+/** An address as it is found in a path. */
+export interface PathAddress {
+  /** The normal form. */
+  readonly address: string
+  /** The normal form without a domain that the path does not have. */
+  readonly given: string
+}
+
+/** Returns the address in a path in its normal form; undefined when malformed. An address without a domain gets `origin`. */
+export const parseAddress = (path: string, origin: string): string | undefined => parsePath(path, origin)?.address
+
 /**
- * Returns the address in a path; undefined when malformed. The domain is in lower case with A-labels. The local part is
- * unchanged, except that Unicode is normalized to NFC. An address without a domain gets `origin`.
+ * Returns the address in a path; undefined when malformed. The domain is in lower case with A-labels, Unicode in the local part in NFC. An
+ * address without a domain gets `origin`. All envelopes of new mail are made of these addresses, so that equal addresses are equal text.
  */
-export function parseAddress(path: string, origin: string): string | undefined {
+export function parsePath(path: string, origin: string): PathAddress | undefined {
   const address = path.replace(SOURCE_ROUTE, '').normalize('NFC')
   if (address === '' || UNSAFE.test(address) || Buffer.byteLength(address) > PATH_LIMIT) return undefined
   const at = domainMark(address)
   const local = at < 0 ? address : address.slice(0, at)
   const domain = parseDomain(at < 0 ? origin : address.slice(at + 1))
   if (domain === undefined) return undefined
-  return QUOTED.test(local) || UNQUOTED.test(local) ? `${local}@${domain}` : undefined
+  if (!QUOTED.test(local) && !UNQUOTED.test(local)) return undefined
+  const normal = normalizeAddress(`${local}@${domain}`)
+  return { address: normal, given: at < 0 ? normal.slice(0, -domain.length - 1) : normal }
 }
 
 /** Position of the last `@` outside quotes; -1 when there is none. */

@@ -1,4 +1,7 @@
-/** Normal form of mailboxes and domains: local parts unchanged, domains in lower case (RFC 5321 §2.4). */
+/**
+ * Normal form of mailboxes: the local part with quotes where they are needed only (RFC 5321 §4.1.2), in the case in which it was given, and the
+ * domain in lower case (§2.4). `"bob"@far.example` and `"b\ob"@far.example` are bob@far.example.
+ */
 
 /** The domain of an address in lower case: the text after the last `@`; empty without an `@`. */
 export function domainOf(address: string): string {
@@ -7,10 +10,17 @@ export function domainOf(address: string): string {
 }
 
 /** The address with its domain in lower case. */
-export function normalizeAddress(address: string): string {
+export function withLowerDomain(address: string): string {
   const at = address.lastIndexOf('@')
   return at < 0 ? address : address.slice(0, at + 1) + address.slice(at + 1).toLowerCase()
 }
+
+/** The normal form of an address with a domain. Other text, and a local part with unfinished quotes, is unchanged but for the domain. */
+export const normalizeAddress = (address: string): string =>
+  withLowerDomain(PLAIN.test(address) || !QUOTABLE.test(address) ? address : quoteLocalPart(unquoteLocalPart(address)))
+
+/** An address whose local part is one quoted string, or has no quotes. */
+const QUOTABLE = /^(?:"(?:[^"\\]|\\.)*"|[^"\\]+)@[^"@]*$/su
 
 /**
  * Removes the brackets of an address literal: `[127.0.0.1]` → `127.0.0.1`, `[IPv6:::1]` → `::1`. A host name is returned
@@ -35,6 +45,9 @@ export function* lookupKeys(domain: string): Generator<string> {
 /** Local parts that need no quotes in a header field: atoms with single dots between them (RFC 5322 §3.2.3). 8-bit text is kept. */
 // oxlint-disable-next-line no-control-regex -- control characters need quotes
 const DOT_ATOM = /^[^\u0000- \u007f"(),.:;<>@[\\\]]+(?:\.[^\u0000- \u007f"(),.:;<>@[\\\]]+)*$/u
+
+/** Addresses without quotes, as almost all are. */
+const PLAIN = /^[\w+=-]+(?:\.[\w+=-]+)*@[^"@]*$/
 
 /** The address whose local part is given without quotes and backslashes, with quotes where they are needed. */
 export function quoteLocalPart(address: string): string {

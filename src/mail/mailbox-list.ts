@@ -25,7 +25,7 @@ function mailboxIn(element: string): string {
 export function parseMailbox(text: string, origin: string): string | undefined {
   const address = parseAddress(text, /^postmaster$/i.test(text) ? origin : '')
   const local = address?.slice(0, address.lastIndexOf('@'))
-  return local?.includes('@') === true && !local.startsWith('"') ? undefined : address
+  return local?.includes('@') === true && !text.includes('"') ? undefined : address
 }
 
 /** The elements of a list and of its groups. Undefined when something that was opened is not closed, and for a semicolon outside of a group. */

@@ -84,6 +84,10 @@ const PRINTABLE_ASCII = /^[ -~]*$/
 /** Masks remote text for the log, a header or a terminal: each character of CONTROLS becomes `?`. */
 export const maskControls = (text: string): string => (PRINTABLE_ASCII.test(text) ? text : text.replace(CONTROLS, '?'))
 
+/** Text for a reply, which an operator or a policy server wrote: each control character becomes a blank (Postfix smtpd_check_reject). */
+// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+export const blankControls = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+
 const escapeUnits = (character: string): string =>
   Array.from({ length: character.length }, (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')
 

@@ -1,20 +1,17 @@
 /** Looks up addresses in the tables of a parameter, in the order of Postfix (canonical(5), virtual(5), mail_addr_find). */
 import { addressesIn } from '../mail/address-list.ts'
-import { quoteLocalPart, unquoteLocalPart } from '../mail/address.ts'
+import { normalizeAddress, quoteLocalPart, unquoteLocalPart } from '../mail/address.ts'
+import { partsOf, type ExtensionRules } from './address-keys.ts'
 import { LookupFailed, type LookupTable } from './lookup-table.ts'
 
 /** Facts of the relay that lookups use. */
-export interface AddressRules {
-  /** Characters of recipient_delimiter; empty for none. */
-  readonly delimiters: string
+export interface AddressRules extends ExtensionRules {
   /** Domain of addresses without one, in lower case. */
   readonly myorigin: string
   /** Domains, in lower case, whose addresses are also looked up by their local part alone. */
   readonly localDomains: ReadonlySet<string>
   /** Parent of domains without a dot; null to leave such domains. */
   readonly parent: string | null
-  /** Local parts without an extension, in lower case. */
-  readonly whole: ReadonlySet<string>
 }
 
 /** The value for an address, and the extension of the address that the key did not have, with its delimiter. */
@@ -23,22 +20,14 @@ export interface Found {
   readonly extension: string
 }
 
-/** An address in its parts. */
-interface Parts {
-  /** Local part without quotes. */
-  readonly local: string
-  /** The domain in lower case with its `@`; empty without one. */
-  readonly domain: string
-  /** The local part without its extension; null when it has none. */
-  readonly bare: string | null
-}
-
 interface Key {
   readonly text: string
   /** The extension of the address that the key does not have, with its delimiter. */
   readonly extension: string
   /** The address, for tables of patterns, which see no part of it alone (Postfix regexp_table(5)). */
   readonly whole: string | undefined
+  /** True for a local part that needs quotes and is without them. */
+  readonly lacksQuotes: boolean
 }
 
 /** A source route before a local part, which is ignored (RFC 5321 appendix C). */
@@ -63,18 +52,20 @@ export class AddressMap {
     return this.#table.name
   }
 
-  /** Looks up user+extension@domain, user@domain, local users by user+extension and user, then @domain. */
+  /**
+   * Looks up user+extension@domain, user@domain, local users by user+extension and user, then @domain. Local parts that need quotes are
+   * looked up with them and then without.
+   */
   find(address: string): Found | null {
-    for (const { text, extension, whole } of lastKeys(address, this.#rules)) {
-      const value = this.#table.find(text, whole)
-      if (value !== undefined) return { value, extension }
-    }
-    return null
+    return this.#first(lastKeys(address, this.#rules))
   }
 
-  /** The addresses to which an address is mapped; null when no key matches. Throws LookupFailed when the value has none. */
+  /**
+   * The addresses to which an address is mapped; null when no key matches. Local parts that need quotes are looked up with them only. Throws
+   * LookupFailed when the value has none.
+   */
   all(address: string): readonly string[] | null {
-    const found = this.find(address)
+    const found = this.#first(lastKeys(address, this.#rules).filter(({ lacksQuotes }) => !lacksQuotes))
     if (found === null) return null
     const { value, extension } = found
     if (value.startsWith('@')) return [this.#moved(address, value, extension)]
@@ -98,6 +89,14 @@ export class AddressMap {
       if (isSame) break
     }
     return current
+  }
+
+  #first(keys: readonly Key[]): Found | null {
+    for (const { text, extension, whole } of keys) {
+      const value = this.#table.find(text, whole)
+      if (value !== undefined) return { value, extension }
+    }
+    return null
   }
 
   /** The user of `address`, without an unmatched extension, at the domain of `value`. */
@@ -140,34 +139,30 @@ function lastKeys(address: string, rules: AddressRules): readonly Key[] {
 /** The keys of an address, in the order in which they are looked up. */
 function keysOf(address: string, rules: AddressRules): readonly Key[] {
   const { local, domain, bare } = partsOf(address, rules)
-  const users = [{ text: keyOf(local, domain), extension: '' }]
-  if (bare !== null) users.push({ text: keyOf(bare, domain), extension: local.slice(bare.length) })
-  const keys: Key[] = users.map(({ text, extension }, i) => ({ text: text + domain, extension, whole: i === 0 ? address : undefined }))
+  const whole = SIMPLE.test(local) ? address : normalizeAddress(address)
+  const users: Key[] = formsOf(local, domain).map((form) => ({ ...form, extension: '', whole }))
+  const extension = bare === null ? '' : local.slice(bare.length)
+  if (bare !== null) users.push(...formsOf(bare, domain).map((form) => ({ ...form, extension, whole: undefined })))
+  const keys = users.map((user) => ({ ...user, text: user.text + domain }))
   const isLocal = domain !== '' && rules.localDomains.has(domain.slice(1))
   if (isLocal) keys.push(...users.map((user) => ({ ...user, whole: undefined })))
-  if (domain !== '') keys.push({ text: domain, extension: '', whole: undefined })
+  if (domain !== '') keys.push({ text: domain, extension: '', whole: undefined, lacksQuotes: false })
   return keys
 }
 
-function partsOf(address: string, { delimiters, whole }: AddressRules): Parts {
-  const plain = unquoteLocalPart(address)
-  const at = plain.lastIndexOf('@')
-  const [local, domain] = at < 0 ? [plain, ''] : [plain.slice(0, at), plain.slice(at).toLowerCase()]
-  return { local, domain, bare: delimiters === '' || whole.has(local.toLowerCase()) ? null : withoutExtension(local, delimiters) }
+/** Local part of keys, in lower case: with quotes where they are needed, and then without. */
+function formsOf(local: string, domain: string): readonly Pick<Key, 'text' | 'lacksQuotes'>[] {
+  const text = local.toLowerCase()
+  const plain = { text, lacksQuotes: false }
+  if (SIMPLE.test(local)) return [plain]
+  const quoted = quoteLocalPart(text + domain).slice(0, domain === '' ? undefined : -domain.length)
+  return quoted === text
+    ? [plain]
+    : [
+        { text: quoted, lacksQuotes: false },
+        { text, lacksQuotes: true },
+      ]
 }
-
-/** The text before the first delimiter; null without one, and when the text would be empty. */
-function withoutExtension(local: string, delimiters: string): string | null {
-  if (delimiters.includes('-') && /^owner-|.-request$/i.test(local)) return null
-  for (let at = 0; at < local.length; at++) {
-    if (delimiters.includes(local.charAt(at))) return at === 0 ? null : local.slice(0, at)
-  }
-  return null
-}
-
-/** Local part of a key, in lower case, with quotes where they are needed. */
-const keyOf = (local: string, domain: string): string =>
-  (SIMPLE.test(local) ? local : quoteLocalPart(local + domain).slice(0, domain === '' ? undefined : -domain.length)).toLowerCase()
 
 /** Local parts without quotes, as almost all are. */
 const SIMPLE = /^[\w+=-]+$/

@@ -1,6 +1,6 @@
 /** Parses the arguments of MAIL, RCPT (RFC 5321 §4.1.1) and VRFY: path and ESMTP parameters. Pure; the session decides what to do. */
 import { isInternational } from '../mail/address.ts'
-import { parseAddress, splitPath } from '../mail/address-path.ts'
+import { parseAddress, parsePath, splitPath, type PathAddress } from '../mail/address-path.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import {
   parseMailParameters,
@@ -21,7 +21,7 @@ export interface ArgumentRules extends ParameterRules {
 
 export interface MailArgument {
   /** Reverse-path; empty for `<>`. */
-  readonly sender: string
+  readonly sender: PathAddress
   readonly parameters: MailParameters
 }
 
@@ -30,16 +30,17 @@ export function parseMail(argument: string, rules: ArgumentRules): ParsedArgumen
   if (text === undefined) return { refusal: replies.syntax('MAIL FROM:<address>') }
   const path = splitPath(text)
   if (path === undefined) return { refusal: replies.BAD_SENDER, illegal: text }
-  const sender = path.path === '' ? '' : parseAddress(path.path, rules.origin)
-  if (sender === undefined) return { refusal: replies.BAD_SENDER, illegal: path.path }
+  const sender = path.path === '' ? NULL_SENDER : parsePath(path.path, rules.origin)
+  if (sender === undefined || isOption(sender)) return { refusal: replies.BAD_SENDER, illegal: path.path }
   const parsed = parseMailParameters(path.rest, rules)
   if ('refusal' in parsed) return parsed
-  if (isInternational(sender) && parsed.value.smtputf8 !== true) return { refusal: replies.NEEDS_SMTPUTF8 }
+  if (isInternational(sender.address) && parsed.value.smtputf8 !== true) return { refusal: replies.NEEDS_SMTPUTF8 }
   return { value: { sender, parameters: parsed.value } }
 }
 
-export interface RecipientArgument {
-  readonly address: string
+const NULL_SENDER: PathAddress = { address: '', given: '' }
+
+export interface RecipientArgument extends PathAddress {
   /** The forward-path as sent, for replies. */
   readonly path: string
   readonly parameters: RecipientParameters
@@ -51,17 +52,14 @@ export function parseRecipient(argument: string, rules: ArgumentRules): ParsedAr
   const split = splitPath(text)
   if (split === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: text }
   const { path } = split
-  const address = isNoRecipient(path) ? undefined : parseAddress(path, rules.origin)
-  if (address === undefined) return { refusal: replies.BAD_RECIPIENT, illegal: path }
+  const recipient = parsePath(path, rules.origin)
+  if (recipient === undefined || isOption(recipient) || recipient.given === '""') return { refusal: replies.BAD_RECIPIENT, illegal: path }
   const parsed = parseRecipientParameters(split.rest, rules)
-  return 'refusal' in parsed ? parsed : { value: { address, path, parameters: parsed.value } }
+  return 'refusal' in parsed ? parsed : { value: { ...recipient, path, parameters: parsed.value } }
 }
 
-/**
- * True for an address that begins with a minus, which could be taken for an option (Postfix allow_min_user = no), and for an empty
- * local part without a domain.
- */
-const isNoRecipient = (path: string): boolean => path === '""' || path.startsWith('-')
+/** True for an address that begins with a minus, which a program could take for an option (Postfix allow_min_user = no). */
+const isOption = ({ given }: PathAddress): boolean => /^"?-/.test(given)
 
 export interface VerifyArgument {
   readonly address: string

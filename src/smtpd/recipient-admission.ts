@@ -2,6 +2,7 @@
 import type { AccessRequest } from '../access/access-request.ts'
 import type { AccessDecision, AccessRules } from '../access/access-rules.ts'
 import { describeAction } from '../access/action-text.ts'
+import type { PathAddress } from '../mail/address-path.ts'
 import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { RelayPolicy } from './relay-policy.ts'
@@ -24,8 +25,7 @@ interface Circumstances {
 }
 
 /** A recipient, and the path that the client gave for it. */
-interface Recipient {
-  readonly address: string
+interface Recipient extends PathAddress {
   readonly path: string
 }
 
@@ -39,9 +39,13 @@ export function refusalOf(recipient: Recipient, about: Circumstances): SmtpReply
   return mayRelay ? undefined : relayDenied(recipient.path)
 }
 
-async function restricted({ address, path }: Recipient, { transaction, session, rules }: Circumstances): Promise<SmtpReply | undefined> {
-  const { sender, declaredSize: size, instance } = transaction
-  const request = { ...session, sender, recipient: address, size, instance, isOpen: rules.access.isOpen(address) }
+async function restricted(
+  { address, given, path }: Recipient,
+  { transaction, session, rules }: Circumstances,
+): Promise<SmtpReply | undefined> {
+  const { sender, givenSender, declaredSize: size, instance } = transaction
+  const envelope = { sender, recipient: address, given: { sender: givenSender, recipient: given } }
+  const request = { ...session, ...envelope, size, instance, isOpen: rules.access.isOpen(address) }
   const decision = await rules.restrictions.decide(request)
   report(decision, request, { events: rules.events, isHeld: transaction.handling?.hold === true })
   const { outcome } = decision

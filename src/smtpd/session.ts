@@ -237,14 +237,15 @@ export class Session implements CommandHandler {
     if (this.#chunks.inProgress) return { reply: replies.badSequence('MAIL after BDAT') }
     const parsed = parseMail(argument, this.#argumentRules)
     if ('refusal' in parsed) return this.#notParsed('MAIL', parsed)
-    const { sender, parameters } = parsed.value
+    const { sender: path, parameters } = parsed.value
+    const { address: sender } = path
     const { message_size_limit: limit } = this.#context.settings
     if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
     const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
     const refusal = tooMany ?? this.#context.refusal(parameters.size)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refused('MAIL', why, { sender })
-      this.#transaction = new Transaction(sender, parameters, this.#context.nextInstance())
+      this.#transaction = new Transaction(path, parameters, this.#context.nextInstance())
       return { reply: replies.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
@@ -378,12 +379,12 @@ export class Session implements CommandHandler {
     const { smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#context.settings
     const parsed = parseRecipient(argument, this.#argumentRules)
     if ('refusal' in parsed) return this.#notParsed('RCPT', parsed)
-    const { address, path, parameters } = parsed.value
+    const { address, given, path, parameters } = parsed.value
     if (isInternational(address) && !transaction.isInternational) return { reply: replies.NEEDS_SMTPUTF8 }
     if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
-    const refusal = refusalOf({ address, path }, { transaction, session: this.#facts, rules: this.#context })
+    const refusal = refusalOf({ address, given, path }, { transaction, session: this.#facts, rules: this.#context })
     const answer = (reply: SmtpReply | undefined): Response => {
       if (reply !== undefined) return this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
       transaction.accept({ address, ...parameters })

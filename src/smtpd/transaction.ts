@@ -1,4 +1,5 @@
 /** One mail transaction (RFC 5321 §3.3): sender, ESMTP parameters and the recipients accepted so far. */
+import type { PathAddress } from '../mail/address-path.ts'
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
 import type { TakenAction } from '../access/access-rules.ts'
 import type { Handling } from '../queue/intake/acceptor.ts'
@@ -8,6 +9,8 @@ const ORDINARY: Handling = { hold: false, discard: false, redirect: undefined, p
 
 export class Transaction {
   readonly sender: string
+  /** The sender without a domain that the client did not give. */
+  readonly givenSender: string
   readonly instance: string
   readonly #parameters: MailParameters
   readonly #recipients: EnvelopeRecipient[] = []
@@ -19,8 +22,9 @@ export class Transaction {
   #overshoot = 0
 
   /** `instance` identifies the transaction for policy servers. */
-  constructor(sender: string, parameters: MailParameters, instance: string) {
-    this.sender = sender
+  constructor(sender: PathAddress, parameters: MailParameters, instance: string) {
+    this.sender = sender.address
+    this.givenSender = sender.given
     this.instance = instance
     this.#parameters = parameters
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { parseAddress, parsePath } from '../../src/mail/address-path.ts'
 import { domainMatches, domainOf, isInternational, lookupKeys, normalizeAddress, unbracket } from '../../src/mail/address.ts'
 
 test.each([
@@ -34,4 +35,40 @@ test('look-up keys are the domain, its parents longest first, and *', () => {
 
 test('an address outside ASCII needs SMTPUTF8', () => {
   expect(['ann@far.example', 'ü@far.example', 'ann@bücher.example'].map(isInternational)).toEqual([false, true, true])
+})
+
+test.each([
+  ['"boss"@us.test', 'boss@us.test'],
+  [String.raw`"bo\ss"@us.test`, 'boss@us.test'],
+  ['"boss+x"@US.test', 'boss+x@us.test'],
+  ['"a.b"@us.test', 'a.b@us.test'],
+  ['"a%b"@us.test', 'a%b@us.test'],
+  ['"é"@us.test', 'é@us.test'],
+  ['"a b"@us.test', '"a b"@us.test'],
+  [String.raw`"a\ b"@us.test`, '"a b"@us.test'],
+  ['a..b@us.test', '"a..b"@us.test'],
+  ['"a..b"@us.test', '"a..b"@us.test'],
+  ['.a@us.test', '".a"@us.test'],
+  ['a@b@us.test', '"a@b"@us.test'],
+  [String.raw`"a\@b"@us.test`, '"a@b"@us.test'],
+  [String.raw`"a\"b\\c"@us.test`, String.raw`"a\"b\\c"@us.test`],
+  ['" "@us.test', '" "@us.test'],
+  ['""@us.test', '""@us.test'],
+  ['@relay.test:"boss"@us.test', 'boss@us.test'],
+  ['"boss"', 'boss@origin.test'],
+  ['"a@b"', '"a@b"@origin.test'],
+])('%s has the normal form %s in an envelope', (path, normal) => {
+  expect(parseAddress(path, 'origin.test')).toBe(normal)
+  expect(parseAddress(normal, 'origin.test'), 'the normal form of a normal form').toBe(normal)
+})
+
+test('the address as given has no domain that was appended', () => {
+  expect(parsePath('"root"', 'origin.test')).toEqual({ address: 'root@origin.test', given: 'root' })
+  expect(parsePath('"a b"', 'origin.test')).toEqual({ address: '"a b"@origin.test', given: '"a b"' })
+  expect(parsePath('root@US', 'origin.test')).toEqual({ address: 'root@us', given: 'root@us' })
+})
+
+test('a pattern of a filter is not changed but for needless quotes', () => {
+  const patterns = ['*@us.test', '"bo*"@us.test', '*" "*', '*"@us.test', '"bo*', 'ann@*', '*', '']
+  expect(patterns.map(normalizeAddress)).toEqual(['*@us.test', 'bo*@us.test', '*" "*', '*"@us.test', '"bo*', 'ann@*', '*', ''])
 })

@@ -4,6 +4,7 @@ import { parseTables } from '../../src/config/values/lookup-tables.ts'
 import { parseRestrictions, type AccessCheck } from '../../src/config/values/restrictions.ts'
 import { HOUR, MINUTE, seconds } from '../../src/system/clock.ts'
 import type { MxRecord, Lookup } from '../../src/system/net.ts'
+import { postfixLines } from '../../src/telemetry/postfix-log.ts'
 import { openSmtpd, OUTSIDER } from '../support/smtpd-harness.ts'
 
 const list = (text: string, subject: AccessCheck = 'check_recipient_access') => parseRestrictions(text, subject)
@@ -37,6 +38,83 @@ describe('owners of senders', () => {
     expect(await client.say(...from('free@us.example'))).toMatch(/^250 /)
     expect(await client.say(...from(''))).toMatch(/^250 /)
   })
+})
+
+describe('an address with quotes that it does not need', () => {
+  const table = 'inline:{{boss@us.example = REJECT no boss}}'
+  const NO_BOSS = /^554 5\.7\.1 <boss(?:\+x)?@us\.example>: \w+ address rejected: no boss$/
+  const PATHS = [
+    'boss@us.example',
+    '"boss"@us.example',
+    String.raw`"bo\ss"@us.example`,
+    '"boss+x"@us.example',
+    '@a.example:"boss"@us.example',
+  ]
+
+  test.each(PATHS)('%s is found in access tables of senders and recipients', async (path) => {
+    const { connect } = await openSmtpd({
+      recipient_delimiter: '+',
+      smtpd_sender_restrictions: list(`check_sender_access ${table}`, 'check_sender_access'),
+      smtpd_recipient_restrictions: list(`check_recipient_access ${table}`),
+    })
+    const client = await connect()
+    expect(await client.say('EHLO x', ...from(path))).toMatch(NO_BOSS)
+    expect(await client.say('RSET', 'MAIL FROM:<>', `RCPT TO:<${path}>`)).toMatch(NO_BOSS)
+  })
+
+  test.each([...PATHS, '"boss"'])('%s has the owner of boss@us.example', async (path) => {
+    const { connect } = await openSmtpd({
+      myorigin: 'us.example',
+      recipient_delimiter: '+',
+      smtpd_sender_login_maps: parseTables('inline:{{boss@us.example = boss}}'),
+      smtpd_sender_restrictions: list('reject_unauthenticated_sender_login_mismatch', 'check_sender_access'),
+    })
+    expect(await (await connect()).say('EHLO x', ...from(path))).toMatch(/^553 5\.7\.1 <boss.*>: Sender address rejected: not logged in$/)
+  })
+
+  test('is one sender with the address without them for the limit per hour', async () => {
+    const { connect } = await openSmtpd({ smtpd_sender_hourly_message_limit: 1 })
+    const client = await connect()
+    expect(await client.say('EHLO x', 'MAIL FROM:<boss@us.example>')).toMatch(/^250 /)
+    expect(await client.say('RSET', 'MAIL FROM:<"boss"@us.example>')).toBe('450 4.7.1 Error: too much mail from boss@us.example')
+  })
+
+  test('does not hide a minus at its begin', async () => {
+    const { connect } = await openSmtpd({})
+    const client = await connect()
+    for (const path of ['-f@us.example', '"-f"@us.example', '"-f x"@us.example'])
+      expect(await client.say('EHLO x', 'RSET', 'MAIL FROM:<>', `RCPT TO:<${path}>`)).toBe('501 5.1.3 Bad recipient address syntax')
+    expect(await client.say('RSET', 'MAIL FROM:<"-f"@us.example>')).toBe('501 5.1.7 Bad sender address syntax')
+  })
+
+  test('is one recipient with the address without them, and is passed on without them', async () => {
+    const { connect, intake } = await openSmtpd({})
+    const client = await connect()
+    await client.say('EHLO x', 'MAIL FROM:<"boss"@us.example>', 'RCPT TO:<"ann"@far.example>', 'RCPT TO:<ann@far.example>')
+    await client.say('RCPT TO:<"a b"@far.example> ORCPT=rfc822;"a+20b"@far.example')
+    expect(await client.say('DATA', 'Subject: x', '', '.')).toMatch(/^250 /)
+    const [{ message, recipients } = {}] = intake.taken
+    expect(message?.sender).toBe('boss@us.example')
+    expect(recipients?.map(({ address, orcpt }) => [address, orcpt])).toEqual([
+      ['ann@far.example', undefined],
+      ['"a b"@far.example', 'rfc822;"a b"@far.example'],
+    ])
+  })
+})
+
+test.each(['root', '"root"', '"a@b"', 'root@us'])('%s is not complete for reject_non_fqdn_sender and _recipient', async (path) => {
+  const { connect } = await openSmtpd({
+    myorigin: 'us.example',
+    smtpd_sender_restrictions: list('reject_non_fqdn_sender', 'check_sender_access'),
+    smtpd_recipient_restrictions: list('reject_non_fqdn_recipient'),
+  })
+  const client = await connect()
+  const given = path === '"root"' ? 'root' : path
+  expect(await client.say('EHLO x', ...from(path))).toBe(`504 5.5.2 <${given}>: Sender address rejected: need fully-qualified address`)
+  expect(await client.say('RSET', 'MAIL FROM:<app@us.example>', `RCPT TO:<${path}>`)).toBe(
+    `504 5.5.2 <${given}>: Recipient address rejected: need fully-qualified address`,
+  )
+  expect(await client.say(...from(`${path}@us.example`.replace(/@us@/, '@')))).toMatch(/^250 /)
 })
 
 describe('policy servers', () => {
@@ -94,6 +172,41 @@ describe('policy servers', () => {
     })
     const client = await connect()
     for (const sender of ['a@us.example', 'b@us.example']) expect(await client.say('EHLO x', ...from(sender))).toMatch(/^250 /)
+  })
+
+  test('send no control character to the client or to the log', async () => {
+    const { connect, net, of } = await openSmtpd(settings)
+    const answers = ['REJECT a\tb\u0001c\u007fd\re', 'WARN a\tb\u0001c', '450 4.7.1 \u001b[2Jlater']
+    await net.listen({ address: '127.0.0.1', port: 10031 }, (socket) => {
+      socket.on('data', () => socket.write(`action=${answers.shift()}\n\n`))
+    })
+    const client = await connect()
+    expect(await client.say('EHLO x', ...from('a@us.example'))).toBe('554 5.7.1 <ann@far.example>: Recipient address rejected: a b c d e')
+    expect(await client.say(...from('a@us.example'))).toMatch(/^250 /)
+    expect(await client.say(...from('a@us.example'))).toBe('450 4.7.1 <ann@far.example>: Recipient address rejected:  [2Jlater')
+    const lines = [...of('refused'), ...of('access-action')].flatMap((event) => postfixLines(event, { tlsStatus: false }))
+    expect(lines.length).toBe(3)
+    // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+    for (const { text } of lines) expect(text).not.toMatch(/[\u0000-\u001f\u007f]/)
+  })
+
+  test('may answer in pieces that split a character, and defer mail with an answer that is no UTF-8', async () => {
+    const { connect, net, wait } = await openSmtpd(settings)
+    const whole = Buffer.from('action=REJECT née\n\n')
+    let asked = 0
+    await net.listen({ address: '127.0.0.1', port: 10031 }, (socket) => {
+      socket.on('data', () => {
+        if (asked++ > 0) return void socket.write(Buffer.from('action=REJECT n\xe9e\n\n', 'latin1'))
+        socket.write(whole.subarray(0, 16))
+        socket.write(whole.subarray(16))
+      })
+    })
+    const client = await connect()
+    const bytes = Buffer.from(await client.say('EHLO x', ...from('a@us.example')), 'latin1').toString()
+    expect(bytes).toBe('554 5.7.1 <ann@far.example>: Recipient address rejected: née')
+    await client.say(...from('a@us.example'))
+    await wait(seconds(2))
+    expect(client.heard).toContain('451 4.3.5 ')
   })
 
   test('that answer nonsense defer mail', async () => {

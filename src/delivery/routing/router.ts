@@ -11,6 +11,8 @@ import { parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { destinationOf, parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
 import type { KnownTransport } from '../../config/sender-routes.ts'
 import { errorMessage } from '../../system/caught-error.ts'
+import { partsOf, userForms, type ExtensionRules } from '../../rewriting/address-keys.ts'
+import { addressRules } from '../../rewriting/lookup-rules.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
 import { MALFORMED, SenderRouting, type SenderOverride } from './sender-routing.ts'
 import type { RoutingTables } from './routing-tables.ts'
@@ -46,6 +48,7 @@ export class Router {
   readonly #parsed = new Map<string, Transport>()
   /** True when transport_maps may have entries for full addresses, which are looked up first (transport(5)). */
   readonly #hasAddresses: boolean
+  readonly #rules: ExtensionRules
   readonly #relayhost: readonly NextHop[]
   readonly #fallback: readonly NextHop[]
   readonly #routes = new Map<string, Route>()
@@ -58,6 +61,7 @@ export class Router {
   constructor(config: Config, routingTables: RoutingTables) {
     const port = config.smtp_tcp_port
     this.#config = config
+    this.#rules = addressRules(config)
     this.#bySender = new SenderRouting(config, routingTables)
     this.#doubleBounce = `${config.double_bounce_sender}@${config.myhostname}`.toLowerCase()
     this.#transports = new Map([...config.transport_maps].map(([key, text]) => [key, parseTransport(text, config)]))
@@ -71,12 +75,22 @@ export class Router {
   route(address: string, sender: string): Route {
     const domain = domainOf(address) || this.#config.myorigin.toLowerCase()
     if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#discard(domain)
-    const own = this.#hasAddresses ? this.#find(address.toLowerCase(), address) : undefined
+    const own = this.#hasAddresses ? this.#ofAddress(address) : undefined
     if (own !== undefined && own.kind !== 'unchanged') return this.#routeBy(own, domain, null)
     const ofSender = this.#bySender.find(sender, domain)
     const isOverruled = own === undefined && ofSender !== undefined && this.#transportOf(domain) !== undefined
     if (ofSender !== undefined && !isOverruled) return this.#routeBySender(ofSender, domain)
     return own === undefined ? this.#routeOfDomain(domain) : this.#routeBy(this.#default, domain, null)
+  }
+
+  /** The value for an address, or for it without its extension. */
+  #ofAddress(address: string): Transport | undefined {
+    const parts = partsOf(address, this.#rules)
+    for (const { key, isWhole } of userForms(parts, parts.domain)) {
+      const found = this.#find(key.toLowerCase(), isWhole ? key : undefined)
+      if (found !== undefined) return found
+    }
+    return undefined
   }
 
   /** The route of all addresses of a domain without an entry of their own, for senders without an override. */

@@ -1,12 +1,14 @@
 /**
  * Logins for next hops (smtp_sasl_password_maps, Postfix SASL_README), as lines `KEY USER:PASSWORD`. Keys are tried in this
- * order: the sender address and its @domain (with smtp_sender_dependent_authentication), the next hop as written, the host name.
+ * order: the sender with and without its extension, and its @domain (with smtp_sender_dependent_authentication), the next hop as written, the
+ * host name.
  * Empty lines and lines that begin with `#` are skipped. With smtp_sasl_oauth_token_command, an empty password stands for an access
  * token, which the command returns.
  */
 import type { Config } from '../../config/options.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
-import { domainOf } from '../../mail/address.ts'
+import { AddressMap } from '../../rewriting/address-map.ts'
+import { addressRules, type AddressSettings } from '../../rewriting/lookup-rules.ts'
 import type { TokenSource } from './oauth-tokens.ts'
 
 export interface Credentials {
@@ -20,7 +22,8 @@ export interface Credentials {
   readonly plaintext: boolean
 }
 
-type SaslConfig = Pick<Config, 'smtp_sender_dependent_authentication' | 'smtp_sasl_mechanism_filter' | 'smtp_sasl_security_options'>
+type SaslConfig = AddressSettings &
+  Pick<Config, 'smtp_sender_dependent_authentication' | 'smtp_sasl_mechanism_filter' | 'smtp_sasl_security_options'>
 
 function parseLine(line: string): readonly [key: string, login: string] | undefined {
   const match = /^(\S+)\s+(\S.*)$/.exec(line.trim())
@@ -36,10 +39,9 @@ export function malformedLogins(text: string): readonly string[] {
   })
 }
 
-const senderKeys = (sender: string): readonly string[] => [sender.toLowerCase(), `@${domainOf(sender)}`]
-
 export class SaslCredentials {
   readonly #logins: ReadonlyMap<string, string>
+  readonly #senders: AddressMap
   readonly #config: SaslConfig
   readonly #tokens: TokenSource | undefined
 
@@ -48,27 +50,34 @@ export class SaslCredentials {
     this.#tokens = tokens
     this.#logins = new Map(text.split(/\r?\n/).flatMap((line) => [parseLine(line)].filter((entry) => entry !== undefined)))
     this.#config = config
+    const table = { name: 'smtp_sasl_password_maps', find: (key: string) => this.#logins.get(key) }
+    this.#senders = new AddressMap(table, addressRules(config), false)
   }
 
   /** The login for a next hop; undefined when mail is sent without one. */
   find(hop: NextHop, sender: string): Credentials | undefined {
     if (this.#logins.size === 0) return undefined
-    const bySender = this.#config.smtp_sender_dependent_authentication && sender !== '' ? senderKeys(sender) : []
-    const keys = [...bySender, formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
-    for (const key of keys) {
-      const login = this.#logins.get(key)
-      if (login === undefined) continue
-      const colon = login.indexOf(':')
-      const password = colon < 0 ? '' : login.slice(colon + 1)
-      return {
-        user: colon < 0 ? login : login.slice(0, colon),
-        password,
-        ...(password === '' && this.#tokens !== undefined ? { tokens: this.#tokens } : {}),
-        mechanisms: this.#config.smtp_sasl_mechanism_filter.map((name) => name.toUpperCase()),
-        plaintext: !this.#config.smtp_sasl_security_options.includes('noplaintext'),
-      }
+    const login = this.#ofSender(sender) ?? this.#ofHop(hop)
+    if (login === undefined) return undefined
+    const colon = login.indexOf(':')
+    const password = colon < 0 ? '' : login.slice(colon + 1)
+    return {
+      user: colon < 0 ? login : login.slice(0, colon),
+      password,
+      ...(password === '' && this.#tokens !== undefined ? { tokens: this.#tokens } : {}),
+      mechanisms: this.#config.smtp_sasl_mechanism_filter.map((name) => name.toUpperCase()),
+      plaintext: !this.#config.smtp_sasl_security_options.includes('noplaintext'),
     }
-    return undefined
+  }
+
+  #ofSender(sender: string): string | undefined {
+    if (!this.#config.smtp_sender_dependent_authentication || sender === '') return undefined
+    return this.#senders.find(sender)?.value
+  }
+
+  #ofHop(hop: NextHop): string | undefined {
+    const keys = [formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
+    return keys.map((key) => this.#logins.get(key)).find((login) => login !== undefined)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Mail transaction of a remote server, and the syntax of its commands (RFC 5321 §4.1.1). Pure. */
-import { normalizeAddress } from '../../mail/address.ts'
+import { withLowerDomain } from '../../mail/address.ts'
 
 export interface Transaction {
   readonly sender: string
@@ -16,7 +16,7 @@ interface PathWithParameters {
 
 function readPath(command: string, pattern: RegExp): PathWithParameters | undefined {
   const match = pattern.exec(command)
-  return match === null ? undefined : { address: normalizeAddress(match[1] ?? ''), parameters: (match[2] ?? '').trim() }
+  return match === null ? undefined : { address: withLowerDomain(match[1] ?? ''), parameters: (match[2] ?? '').trim() }
 }
 
 /** Parses a command such as `MAIL FROM:<app@us.example> SIZE=120`. Undefined for a syntax error. */

@@ -194,3 +194,26 @@ test('an entry of transport_maps for a full address is looked up first, whatever
   const destinations = ['Ann@Example.net', 'eve@example.net', 'bob@example.net'].map((address) => addresses.route(address, '').destination)
   expect(destinations).toEqual(['smtp:[192.0.2.2]:25', 'smtp:[192.0.2.1]:25', 'error:example.net'])
 })
+
+test('an entry of transport_maps for an address is also that of the address with an extension, after one of its own', () => {
+  const of = router(
+    { 'ann@far.example': 'smtp:[a]', 'ann+x@far.example': 'smtp:[b]', 'far.example': 'smtp:[c]' },
+    [],
+    'recipient_delimiter=+',
+  )
+  const addresses = [
+    'ann@far.example',
+    'Ann+y@far.example',
+    'ann+x@far.example',
+    'ann+x+y@far.example',
+    '+x@far.example',
+    'bob+x@far.example',
+  ]
+  expect(names(of, ...addresses)).toEqual(['a', 'a', 'b', 'a', 'c', 'c'].map((host) => `smtp:[${host}]:25`))
+  expect(names(router({ 'ann@far.example': 'smtp:[a]' }), 'ann+y@far.example')).toEqual(['far.example'])
+})
+
+test('a key of transport_maps for an address is written with its quotes or without', () => {
+  const of = router({ '"a b"@far.example': 'smtp:[a]', 'c d@far.example': 'smtp:[b]' })
+  expect(names(of, '"a b"@far.example', '"c d"@far.example')).toEqual(['smtp:[a]:25', 'smtp:[b]:25'])
+})

@@ -42,6 +42,16 @@ describe('the login', () => {
     ])
   })
 
+  test('of the sender is found without its extension, and without needless quotes', () => {
+    const settings = { smtp_sender_dependent_authentication: 'yes', recipient_delimiter: '+' }
+    const logins = new SaslCredentials(
+      'joe@us.example joe:a\nann+b@us.example annb:b\n@us.example all:c\nhub.example host:c\n',
+      configFrom(settings, 'relay.example').config,
+    )
+    const senders = ['joe+x@us.example', 'JOE+x@us.example', 'ann+b@us.example', 'ann+c@us.example', '+x@us.example', 'joe+x@far.example']
+    expect(senders.map((sender) => logins.find(hop(25, true), sender)?.user)).toEqual(['joe', 'joe', 'annb', 'all', 'all', 'host'])
+  })
+
   test('is missing for other next hops, and for comments', () => {
     expect(find({ ...hop(25), host: 'else.example' })).toBeUndefined()
     expect(find({ ...hop(25), host: '#' })).toBeUndefined()
