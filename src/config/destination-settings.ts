@@ -1,10 +1,11 @@
 /**
  * Parameters of one destination: the global parameters, overridden by the `[provider.NAME]` table of its provider and by a
  * `[destination."…"]` table. For a recipient domain, the
- * table of the domain itself is used, else that of its longest parent domain. A destination with a transport in its name needs an
- * exact match.
+ * table of the domain itself is used, else that of its longest parent domain. A next hop has the table with its name, with or without
+ * the transport (destination-headings.ts).
  */
 import { domainMatches, lookupKeys } from '../mail/address.ts'
+import { headingsOf } from './destination-headings.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 
 export type SettingName = keyof DestinationSettings
@@ -31,8 +32,9 @@ export function ownTable(config: Pick<Config, 'destination'>, domain: string): s
 }
 
 /** Heading of the table that applies to a destination; null when only the global parameters apply. */
-export function tableFor(config: Pick<Config, 'destination'>, destination: string): string | null {
-  if (config.destination.has(destination)) return destination
+export function tableFor(config: Pick<Config, 'destination' | 'smtp_tcp_port'>, destination: string): string | null {
+  const named = headingsOf(destination, config).find((heading) => config.destination.has(heading))
+  if (named !== undefined) return named
   // A name with a transport, such as `smtp:a.example,b.example`, is not a domain and has no parent domains.
   return destination.includes(':') ? null : ownTable(config, destination)
 }

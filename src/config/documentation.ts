@@ -71,6 +71,18 @@ size = 0 # bytes of a file after which a new one is begun; 0 for no limit
 keep = 5 # old files that are kept
 \`\`\`
 
+The heading of a \`[destination."…"]\` table is one of these, in lower or upper case:
+
+- a recipient domain, \`example.com\`, or the parent of domains, \`.example.com\`. The table of the domain itself comes before those of its parents, and the
+  longest parent before the others; the tables are not added up. Domains that are not ASCII are written with A-labels (\`xn--…\`).
+- a next hop, as the route has it: \`example.net\`, \`example.net:587\`, \`[relay.example.net]:587\`, \`[192.0.2.25]:2525\`, \`unix:/run/lmtp.sock\`, or a list with
+  commas; \`[relay.example.net]\` alone stands for the default port of the transport.
+- the name that \`deferd destination list\` shows, with the transport: \`smtp:[relay.example.net]:587\`, \`lmtp:[192.0.2.25]:24\`. Its table comes before that of the
+  next hop alone.
+
+Any other heading is refused. \`deferd check\` and the log of a start name a table of a next hop to which no route leads; where routes are in files, they
+cannot tell.
+
 ## Parameters
 
 Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.

@@ -6,6 +6,7 @@ import { hostname as machineName } from 'node:os'
 import { withoutPassword } from './values/database-url.ts'
 import { readDkimTable } from './values/dkim-tables.ts'
 import { readEventsTable } from './values/event-tables.ts'
+import { headingMistake } from './destination-headings.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { readProviderTable } from './provider-tables.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
@@ -91,6 +92,13 @@ function noteUnknown(raw: RawSettings, problems: Problem[]): void {
   for (const [name, { where }] of raw.parameters) if (!isOption(name)) problems.push({ where, text: unknownParameter(name, NAMES) })
 }
 
+function noteHeadings({ whereOfDestination }: RawSettings, config: Pick<Config, 'smtp_tcp_port'>, problems: Problem[]): void {
+  for (const [heading, where] of whereOfDestination) {
+    const mistake = headingMistake(heading.toLowerCase(), config)
+    if (mistake !== null) problems.push({ where, text: `destination.${JSON.stringify(heading)} ${mistake}` })
+  }
+}
+
 /** Throws the problems. One of a default follows from a problem of a parameter to which the default refers, and is left out beside it. */
 function throwProblems(problems: readonly Problem[]): void {
   const given = problems.filter(({ where }) => where !== 'default')
@@ -102,6 +110,7 @@ const emptySettings = (): RawSettings => ({
   transportMaps: new Map(),
   transportTables: null,
   destinations: new Map(),
+  whereOfDestination: new Map(),
   providers: new Map(),
   whereOfRule: new Map(),
   dkim: new Map(),
@@ -204,6 +213,7 @@ function interpret(
     }),
   )
   const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
+  noteHeadings(raw, parameters, problems)
   const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events }
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),

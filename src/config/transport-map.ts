@@ -11,7 +11,8 @@ export type Transport =
   | { readonly kind: 'discard'; readonly text: string }
   | { readonly kind: 'error'; readonly status: string; readonly text: string }
 
-const LMTP_PORT = 24
+/** Port of LMTP next hops without one. */
+export const LMTP_PORT = 24
 type RoutingConfig = Pick<Config, 'smtp_tcp_port'>
 
 /** Parses next hops; throws an Error that names `origin` when one of them is invalid. */

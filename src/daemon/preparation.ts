@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import type { OptionName } from '../config/options.ts'
 import { inLineOrder, type Problem } from '../config/values/problem.ts'
+import { unusedHeadings } from '../config/destination-headings.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
 import { ignoredFileWarning } from '../config/values/sources.ts'
 import { formatNextHop, parseNextHop } from '../config/values/next-hop.ts'
@@ -138,7 +139,7 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
   steps.warn('secrets', ...readableSecrets(config).map((path) => `${path} is readable by every local user: chmod o-r ${path}`))
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
-  steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded))
+  steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded), ...tablesWithoutMail(loaded))
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
   const routingTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openRoutingTables(config))
   const checks = steps.take('lookup tables', 'header_checks', () => openChecks(config))
@@ -188,6 +189,13 @@ function wrapperHopsWithoutWrapper({ config }: LoadedConfig): readonly string[] 
     .filter(({ port }) => port === SUBMISSIONS_PORT)
     .map((hop) => `relayhost ${formatNextHop(hop, 0)} expects TLS at once: ${WRAPPER_REMEDY}`)
 }
+
+/** A sentence for each table of a next hop to which no route leads. */
+const tablesWithoutMail = ({ config }: LoadedConfig): readonly string[] =>
+  unusedHeadings(config).map(
+    (heading) =>
+      `destination.${JSON.stringify(heading)} applies to no mail, because no route of the configuration leads to this next hop: correct the heading or remove the table`,
+  )
 
 function readUsers({ config }: LoadedConfig, steps: Steps): void {
   const path = config.smtpd_sasl_users_file

@@ -76,7 +76,8 @@ function domainMark(address: string): number {
   return at > afterQuotes ? at : -1
 }
 
-function parseDomain(text: string): string | undefined {
+/** A domain in lower case with A-labels and without a final dot, or an address literal; undefined when malformed. */
+export function parseDomain(text: string): string | undefined {
   if (text.startsWith('[')) return parseLiteral(text)
   const domain = (isInternational(text) ? domainToASCII(text) : text.toLowerCase()).replace(/\.$/, '')
   if (domain === '' || domain.length > DOMAIN_LIMIT || isIPv4(domain)) return undefined

@@ -114,6 +114,11 @@ const BROKEN: [name: string, broken: () => Broken, sentence: RegExp][] = [
   ['a malformed size', () => ({ toml: 'message_size_limit = "big"' }), /message_size_limit: expected a size/],
   ['a malformed TLS policy', () => ({ toml: 'smtp_tls_policy_maps = ["a.example sure"]' }), /smtp_tls_policy_maps: /],
   ['an unknown transport', () => ({ toml: '[transport_maps]\n"a.example" = "pigeon:coop"' }), /names no transport/],
+  [
+    'a table of no destination',
+    () => ({ toml: '[destination."relay:[a.example]"]\n' }),
+    /deferd\.toml:1: destination\."relay:\[a\.example\]" is no recipient domain, \.parent or next hop: write "smtp:\[a\.example\]:25"$/,
+  ],
   ['an unknown parameter of a destination', () => ({ toml: '[destination."a.example"]\nmail_name = "x"' }), /deferd\.toml:2: mail_name/],
   ['a circular reference', () => ({ toml: 'myorigin = "$myorigin"' }), /is a circular reference/],
   ['an unknown variable', () => ({ env: { DEFERD_RELAYHOSTS: 'x' } }), /environment: unknown parameter relayhosts/],
@@ -270,4 +275,29 @@ test('start, check and config name the file in the current folder that root does
       /^ok      configuration              .*deferd\.toml, \d parameters given\n/,
     )
   }
+})
+
+test('check and start warn of a table of a next hop to which no route leads', async () => {
+  const file = put(
+    'deferd.toml',
+    `queue_directory = "${path('queue')}"
+smtpd_listen = "127.0.0.1:0"
+relayhost = "[127.0.0.1]:2526"
+[destination."[127.0.0.1]:2526"]
+destination_concurrency_limit = 2
+[destination."[127.0.0.1]:2527"]
+destination_concurrency_limit = 2
+`,
+  )
+  const logged: string[] = []
+  const sentence =
+    'destination."[127.0.0.1]:2527" applies to no mail, because no route of the configuration leads to this next hop: correct the heading or remove the table'
+  const settings: Terminal = { env: { DEFERD_CONFIG: file } }
+  expect(await operator.run(['start'], { ...settings, start: startWith(logged) })).toMatchObject({ code: 0, err: '' })
+  expect(logged.filter((text) => text.startsWith('destination'))).toEqual([sentence])
+  const { code, out } = await operator.run(['check'], settings)
+  expect({ code, warnings: out.split('\n').filter((line) => line.includes('destination')) }).toEqual({
+    code: 0,
+    warnings: [`warning next hops                  ${sentence}`],
+  })
 })

@@ -24,6 +24,8 @@ export interface RawSettings {
   /** Value of transport_maps where it is a text or a list of lookup tables; null for a table or none. */
   transportTables: RawValue | null
   readonly destinations: Map<string, Map<string, RawValue>>
+  /** Positions of the headings of `destinations`. */
+  readonly whereOfDestination: Map<string, string>
   readonly providers: Map<string, Map<string, RawValue>>
   /** Positions of the keys of each provider's rules. */
   readonly whereOfRule: Map<string, (n: number, key: string) => string>
@@ -147,6 +149,7 @@ export function addTables(
         else {
           const settings = Object.entries(table).map(([key, set]) => [key, { value: set, where: where(name, heading, key) }] as const)
           target.set(heading, new Map(settings))
+          if (name === 'destination') raw.whereOfDestination.set(heading, where(name, heading))
           if (name === 'provider') raw.whereOfRule.set(heading, (n, key) => where(name, heading, 'rule', String(n), key))
         }
       }
