@@ -183,6 +183,26 @@ test('the content is sent as text, to those with the right only', async () => {
   expect((await api.get(`/messages/${ids[2]}/content`, { as: 'reader' })).json).toMatchObject({ status: 410 })
 })
 
+test('a limited token reads the content of messages that only have recipients at its destinations', async () => {
+  const { api, world: queue } = await serve()
+  const read = (id: string, part: string) => api.get(`/messages/${id}/content?part=${part}`, { as: 'limited' })
+  const own = await queue.accept(['ann@a.example.org', 'bob@b.example.org'])
+  const mixed = await queue.accept(['ann@a.example.org', 'carl@c.example'])
+  const delivered = await queue.accept(['ann@a.example.org', 'dora@ok.example'])
+  const foreign = await queue.accept(['carl@c.example'])
+  await queue.rest()
+  expect((await read(own, 'all')).text).toBe('Subject: hi\r\n\r\nhi\r\n')
+  for (const part of ['all', 'header', 'body']) {
+    // The recipient elsewhere still waits in one message, and has its mail in the other.
+    for (const id of [mixed, delivered]) {
+      const { status, json } = await read(id, part)
+      expect(status).toBe(403)
+      expect(json.detail).toBe('the token is limited to the destinations *.example.org, and the message has others too')
+    }
+    expect((await read(foreign, part)).status).toBe(404)
+  }
+})
+
 test('destinations are listed by their waiting mail, or by name, in pages', async () => {
   const { api, world: queue } = await filled()
   await queue.accept(['eve@c.example'])
