@@ -47,7 +47,7 @@ interface Definition<Query, Body> {
   readonly answers: Readonly<Record<number, AnswerDescription | readonly AnswerDescription[]>>
   /** Problems of this route, in addition to those of any request. */
   readonly problems?: readonly ProblemKind[]
-  readonly isSearch?: true
+  readonly slots?: Route['slots']
   handler(request: ApiRequest<Query, Body>): Answer | Promise<Answer>
 }
 
@@ -58,13 +58,13 @@ export interface ApiRoute extends Route {
 
 /** Defines a route of the API. A query with unknown or invalid parameters is refused. */
 export function apiRoute<Query = unknown, Body = undefined>(definition: Definition<Query, Body>): ApiRoute {
-  const { method, path, role, query = z.strictObject({}), body, isSearch } = definition
+  const { method, path, role, query = z.strictObject({}), body, slots } = definition
   return {
     method,
     path: `${BASE}${path}`,
     role,
     ...(body === undefined ? {} : { body }),
-    ...(isSearch === undefined ? {} : { isSearch }),
+    ...(slots === undefined ? {} : { slots }),
     about: definition,
     handler: (request) => {
       const { requester } = request

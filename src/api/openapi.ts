@@ -29,10 +29,10 @@ const BODY_PROBLEMS: readonly ProblemKind[] = [
 ]
 
 /** Problems of a route, besides those of any request. */
-export const problemsOf = ({ about, body, isSearch }: ApiRoute): readonly ProblemKind[] => [
+export const problemsOf = ({ about, body, slots }: ApiRoute): readonly ProblemKind[] => [
   ...(about.problems ?? []),
   ...(body === undefined ? [] : BODY_PROBLEMS),
-  ...(isSearch === true ? [HTTP_PROBLEMS.busy] : []),
+  ...(slots === undefined ? [] : [HTTP_PROBLEMS.busy]),
 ]
 
 /** JSON Schema of a shape, as a client writes its values. */

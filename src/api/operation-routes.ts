@@ -111,7 +111,7 @@ function messageOperations(view: QueueView): readonly ApiRoute[] {
       },
       answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: operationShapes.operationPlan }], 202: BEGUN[202] },
       problems: [PLAN_OUTDATED, PLAN_PROBLEM, KEY_REUSED],
-      isSearch: true,
+      slots: 'operations',
       handler: (request) => carryOut(view, request),
     }),
     apiRoute({

@@ -142,7 +142,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
         ],
       },
       problems: [CURSOR_PROBLEM],
-      isSearch: true,
+      slots: 'searches',
       handler: async (request) => {
         const { limit: most, after, order, ...conditions } = request.query
         if (wantsLines(request)) return lines(messageLines(view, conditions, viewerOf(request)))
@@ -161,7 +161,7 @@ function messageRoutes({ view }: ReadDeps): readonly ApiRoute[] {
       about: 'Counting ends at 100,000 messages and after 200 ms; `at_least` is then true.',
       query: conditionShape,
       answers: { 200: { about: 'the count', shape: messageShapes.messageCount } },
-      isSearch: true,
+      slots: 'searches',
       handler: async (request) => json(await messageCount(view, request.query, { visible: request.requester.destinations })),
     }),
     apiRoute({
@@ -221,7 +221,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
         ],
       },
       problems: [CURSOR_PROBLEM],
-      isSearch: true,
+      slots: 'searches',
       handler: async (request) => {
         if (wantsLines(request)) return lines(destinationLines(view, request.query, viewerOf(request)))
         return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
@@ -244,7 +244,7 @@ function destinationRoutes({ view, causes }: ReadDeps): readonly ApiRoute[] {
       summary: 'Causes for which mail of a destination waits',
       about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
       answers: { 200: { about: 'the causes, those with the most recipients first', shape: destinationShapes.causes } },
-      isSearch: true,
+      slots: 'searches',
       handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
     }),
   ]
@@ -275,7 +275,7 @@ function recordRoutes({ view }: ReadDeps): readonly ApiRoute[] {
         ],
       },
       problems: [CURSOR_PROBLEM],
-      isSearch: true,
+      slots: 'searches',
       handler: async (request) => {
         const { limit: _limit, before: _before, ...conditions } = request.query
         if (wantsLines(request)) return lines(historyLines(view, conditions, viewerOf(request)))

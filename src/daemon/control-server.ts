@@ -87,7 +87,8 @@ export class ControlServer {
   constructor(deps: ControlServerDeps) {
     this.#deps = deps
     this.#path = controlPath(deps.queueDirectory)
-    this.#open = openServer(this.#routes(), { clock: deps.clock, times: TIMES })
+    // A command that its operator has stopped (SIGTSTP) reads the outcome of its operation when it goes on.
+    this.#open = openServer(this.#routes(), { clock: deps.clock, times: TIMES, limitsReading: false })
   }
 
   /**

@@ -1,4 +1,7 @@
-/** Writes an answer as the response of a request. Responses are not cached unless the answer says so. */
+/**
+ * Writes an answer as the response of a request, in pieces, so that the progress of its client can be seen. Responses are not cached unless
+ * the answer says so.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { jsonLine } from '../presentation/text.ts'
@@ -8,6 +11,7 @@ import type { EventStreams } from './event-streams.ts'
 import { failureOf } from './failure-line.ts'
 import type { Answer } from './route-table.ts'
 import { closeAfter } from './staged-close.ts'
+import type { UnreadAnswers } from './unread-answers.ts'
 
 /** A request with its response. */
 export interface Exchange {
@@ -15,6 +19,7 @@ export interface Exchange {
   readonly response: ServerResponse
   readonly streams: EventStreams
   readonly clock: Clock
+  readonly unread: UnreadAnswers | null
   /** Aborted when the connection has ended. */
   readonly signal: AbortSignal
   /** Resolves with false when the client has lost the right to the response. */
@@ -22,6 +27,10 @@ export interface Exchange {
 }
 
 type Headers = Readonly<Record<string, string>>
+type Content = string | Uint8Array
+
+/** Maximum size of a piece in bytes. */
+const PIECE = 64 * 1024
 
 function begin(response: ServerResponse, status: number, contentType: string | null, headers: Headers = {}): void {
   response.writeHead(status, { 'cache-control': 'no-store', ...(contentType === null ? {} : { 'content-type': contentType }), ...headers })
@@ -29,17 +38,19 @@ function begin(response: ServerResponse, status: number, contentType: string | n
 
 /** Resolves when the response has ended, or events are subscribed to. Rejects before the response has begun, or with its failure. */
 export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<void> {
-  const { request, response, clock } = exchange
+  const { request, response, clock, unread } = exchange
   // The end of the request may be among the bytes that node:http is parsing.
   if (!request.complete) await eventLoopTurn()
   if (!request.complete) closeAfter(response, clock)
+  // Streams of events have a limit of their own.
+  if (answer.kind !== 'events') unread?.watch(response)
   switch (answer.kind) {
     case 'json':
-      return whole(response, answer.status, { contentType: 'application/json', text: jsonLine(answer.value), headers: answer.headers })
+      return whole(exchange, answer.status, { contentType: 'application/json', text: jsonLine(answer.value), headers: answer.headers })
     case 'text':
-      return whole(response, answer.status, answer)
+      return whole(exchange, answer.status, answer)
     case 'redirect':
-      return whole(response, 303, { contentType: null, text: '', headers: { location: answer.location, ...answer.headers } })
+      return whole(exchange, 303, { contentType: null, text: '', headers: { location: answer.location, ...answer.headers } })
     case 'lines':
       begin(response, 200, 'application/x-ndjson')
       await answer
@@ -67,9 +78,16 @@ interface Whole {
 }
 
 /** Sends a body whose length is known; for HEAD its length alone. */
-function whole(response: ServerResponse, status: number, { contentType, text, headers }: Whole): void {
-  begin(response, status, contentType, { ...headers, 'content-length': String(Buffer.byteLength(text)) })
-  response.end(text)
+async function whole({ request, response, unread }: Exchange, status: number, { contentType, text, headers }: Whole): Promise<void> {
+  const length = Buffer.byteLength(text)
+  begin(response, status, contentType, { ...headers, 'content-length': String(length) })
+  if (length <= PIECE || unread === null || request.method === 'HEAD') response.end(text)
+  else await pipeline(piecesOf(text), response)
+}
+
+function* piecesOf(content: Content): Generator<Uint8Array> {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
+  for (let from = 0; from < bytes.length; from += PIECE) yield bytes.subarray(from, from + PIECE)
 }
 
 /** Ends the response to HEAD, for which nothing is produced. */
@@ -99,9 +117,9 @@ async function completeEvents(
 
 const NO_EVENTS = () => () => undefined
 
-async function* rest<T>(first: IteratorResult<T>, iterator: AsyncIterator<T>): AsyncGenerator<T> {
+async function* rest(first: IteratorResult<Content>, iterator: AsyncIterator<Content>): AsyncGenerator<Uint8Array> {
   try {
-    for (let piece = first; piece.done !== true; piece = await iterator.next()) yield piece.value
+    for (let next = first; next.done !== true; next = await iterator.next()) yield* piecesOf(next.value)
   } finally {
     await iterator.return?.()
   }

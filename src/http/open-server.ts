@@ -7,14 +7,23 @@ import { EventStreams } from './event-streams.ts'
 import { failureAnswer } from './failure-line.ts'
 import type { Client } from './forwarded-client.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
-import { routeListener, Searches, type Admitted } from './route-listener.ts'
+import { routeListener, type Admitted } from './route-listener.ts'
 import type { Route } from './route-table.ts'
+import { newSlots } from './slots.ts'
+import { UnreadAnswers } from './unread-answers.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
 
 export interface OpenServer {
   readonly server: Server
   /** Connections of `server`, with which it is closed. */
   readonly connections: Connections
+}
+
+export interface OpenServerOptions {
+  readonly clock: Clock
+  readonly times: RequestTimes
+  /** False for clients that may leave an answer unread for as long as they like. */
+  readonly limitsReading?: boolean
 }
 
 /**
@@ -26,17 +35,15 @@ const HALF_OPEN = { httpAllowHalfOpen: true }
 /** Each response has the version of the daemon in the field Deferd-Version. */
 const HEADERS = { 'deferd-version': VERSION }
 
-export function openServer(
-  routes: readonly Route[],
-  { clock, times }: { readonly clock: Clock; readonly times: RequestTimes },
-): OpenServer {
+export function openServer(routes: readonly Route[], { clock, times, limitsReading = true }: OpenServerOptions): OpenServer {
   // A request without Host is refused by `admit`, with the header fields of all responses.
   const server = Object.assign(createServer({ ...timeLimits(times), requireHostHeader: false }), HALF_OPEN)
   const listener = routeListener({
     routes,
     clock,
     streams: new EventStreams(clock),
-    searches: new Searches(),
+    slots: newSlots(clock),
+    unread: limitsReading ? new UnreadAnswers(clock) : null,
     admit: async (request) => admitted(request),
     refusal: failureAnswer,
     headers: HEADERS,

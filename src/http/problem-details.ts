@@ -66,7 +66,12 @@ export const HTTP_PROBLEMS = {
   ),
   headerTooLarge: kind('header-too-large', 431, 'Header too large', 'The header of the request has more than 16 kB.'),
   internal: kind('internal', 500, 'Internal error', 'The request failed for a reason that the log of deferd has.'),
-  busy: kind('busy', 503, 'Busy', 'As many searches or streams run as are allowed: repeat the request after the seconds in `Retry-After`.'),
+  busy: kind(
+    'busy',
+    503,
+    'Busy',
+    'As many searches, operations or streams run as are allowed: repeat the request after the seconds in `Retry-After`.',
+  ),
   unavailable: kind(
     'unavailable',
     503,

@@ -9,6 +9,8 @@ import { awaitsContinue, type RequestBody } from './request-body.ts'
 import { requestTarget, type RequestTarget } from './request-target.ts'
 import type { Requester, Role } from './requester.ts'
 import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
+import type { AllSlots } from './slots.ts'
+import type { UnreadAnswers } from './unread-answers.ts'
 
 /** A request that may be answered. */
 export interface Admitted {
@@ -32,36 +34,15 @@ export interface ListenerOptions {
   /** Header fields of all responses. */
   readonly headers: Readonly<Record<string, string>>
   readonly streams: EventStreams
-  /** Counts the searches that run; shared by the listeners of a daemon. */
-  readonly searches: Searches
+  readonly slots: AllSlots
+  /** Null for clients that may leave an answer unread for as long as they like. */
+  readonly unread: UnreadAnswers | null
   /** Called for each refused or failed request. */
   readonly refused?: (problem: Problem, request: IncomingMessage) => void
 }
 
 /** Time limit of receiving a JSON body or a form. A streamed body has the limit of the server for a whole request. */
 const BODY_TIMEOUT: Duration = 30_000
-
-/** Maximum number of searches that run at once. */
-const SEARCHES = 4
-
-/** The number of searches that run. */
-export class Searches {
-  #running = 0
-
-  /** Runs a search. Rejects with Problem when as many as are allowed run. */
-  async run(search: () => Promise<void>): Promise<void> {
-    if (this.#running >= SEARCHES)
-      throw new Problem(HTTP_PROBLEMS.busy, `${SEARCHES} searches run already: repeat the request later`, {
-        headers: { 'retry-after': '2' },
-      })
-    this.#running++
-    try {
-      await search()
-    } finally {
-      this.#running--
-    }
-  }
-}
 
 /** Maximum number of paths of a listener that the refusal of an unknown path lists. */
 const LISTED = 12
@@ -78,8 +59,8 @@ export function routeListener(options: ListenerOptions): Listener {
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     let requester: Requester | null = null
-    const { streams, clock } = options
-    const exchange: Exchange = { request, response, streams, clock, signal: gone.signal, confirm: () => Promise.resolve(true) }
+    const { streams, clock, unread } = options
+    const exchange: Exchange = { request, response, streams, clock, unread, signal: gone.signal, confirm: () => Promise.resolve(true) }
     serve(options, exchange, (admitted) => (requester = admitted.requester)).catch((error: unknown) =>
       fail(options, exchange, { error, requester }),
     )
@@ -97,13 +78,13 @@ async function serve(options: ListenerOptions, exchange: Exchange, noteAdmitted:
   const admitted = await options.admit(request, target, match.kind === 'found' ? match.route.role : 'anyone')
   noteAdmitted(admitted)
   const { route, parameters } = found(match, request.method ?? '', target.path, options.routes)
-  const answer = async (): Promise<void> => {
-    const body = route.body === undefined ? undefined : await receive(route.body, exchange, options.clock)
-    const { requester, client } = admitted
-    const facts = { parameters, query: target.query, headers: request.headers, body, requester, client, signal: exchange.signal }
-    await sendAnswer({ ...exchange, confirm: admitted.confirm }, await route.handler(facts))
-  }
-  await (route.isSearch === true ? options.searches.run(answer) : answer())
+  const body = route.body === undefined ? undefined : await receive(route.body, exchange, options.clock)
+  const { requester, client } = admitted
+  const { signal } = exchange
+  const handler = async (): Promise<Answer> =>
+    route.handler({ parameters, query: target.query, headers: request.headers, body, requester, client, signal })
+  const answer = await (route.slots === undefined ? handler() : options.slots[route.slots].answer(handler, signal))
+  await sendAnswer({ ...exchange, confirm: admitted.confirm }, answer)
 }
 
 function found(match: RouteMatch, method: string, path: string, routes: readonly Route[]): Extract<RouteMatch, { kind: 'found' }> {

@@ -46,6 +46,9 @@ export interface RouteRequest<Body> {
   readonly signal: AbortSignal
 }
 
+/** Work that may walk the whole queue. */
+export type SlotKind = 'searches' | 'operations'
+
 export interface Route<Body = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /**
@@ -56,8 +59,8 @@ export interface Route<Body = unknown> {
   readonly role: Role
   /** Absent for a request without a body. */
   readonly body?: RequestBody<Body>
-  /** True for a request that may walk the whole queue. Few of them run at once. */
-  readonly isSearch?: true
+  /** Slots of a request that may walk the whole queue: few of a kind run at once. */
+  readonly slots?: SlotKind
   handler(request: RouteRequest<Body>): Answer | Promise<Answer>
 }
 

@@ -152,7 +152,7 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       method: 'GET',
       path: '/operations/new',
       role: 'operator',
-      isSearch: true,
+      slots: 'operations',
       handler: async (request) => planAnswer(deps, request, viewOf(deps, request, '/operations/new', await deps.light())),
     }),
     route({
@@ -160,7 +160,7 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       path: '/operations',
       role: 'operator',
       body: formBody(startShape, FORM_LIMIT),
-      isSearch: true,
+      slots: 'operations',
       handler: (request) => start(deps, request),
     }),
     route({

@@ -48,12 +48,12 @@ const chosen = <T extends string>(query: URLSearchParams, name: string, values: 
 type ScreenRequest = RouteRequest<undefined>
 
 /** A screen: its path, and a function that makes its answer. */
-const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, view: View) => Promise<Answer>, isSearch = false): Route =>
+const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, view: View) => Promise<Answer>, slots?: 'searches'): Route =>
   route({
     method: 'GET',
     path,
     role: 'viewer',
-    ...(isSearch ? { isSearch: true as const } : {}),
+    ...(slots === undefined ? {} : { slots }),
     handler: async (request) => make(request, viewOf(deps, request, path, await deps.light())),
   })
 
@@ -84,7 +84,7 @@ const destinationsRoute = (deps: ScreenDeps): Route =>
       const { destinations, next } = await destinationPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
       return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
     },
-    true,
+    'searches',
   )
 
 function destinationRoute(deps: ScreenDeps): Route {
@@ -100,7 +100,7 @@ function destinationRoute(deps: ScreenDeps): Route {
       const values = Object.entries(settings.values).map(([one, value]) => ({ name: one, value, table: settings.table }))
       return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders, settings: values }))
     },
-    true,
+    'searches',
   )
 }
 
@@ -139,7 +139,8 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, order, problem: null }))
 }
 
-const messagesRoute = (deps: ScreenDeps): Route => screen(deps, '/messages', (request, view) => messagesAnswer(deps, request, view), true)
+const messagesRoute = (deps: ScreenDeps): Route =>
+  screen(deps, '/messages', (request, view) => messagesAnswer(deps, request, view), 'searches')
 
 const messageRoute = (deps: ScreenDeps): Route =>
   screen(deps, '/messages/:id', async (request, view) =>
@@ -174,7 +175,8 @@ async function historyAnswer(deps: ScreenDeps, { query, requester, signal }: Scr
   return screenAnswer(view, historyScreen(view, { page, query: shown, before, problem: null }))
 }
 
-const historyRoute = (deps: ScreenDeps): Route => screen(deps, '/history', (request, view) => historyAnswer(deps, request, view), true)
+const historyRoute = (deps: ScreenDeps): Route =>
+  screen(deps, '/history', (request, view) => historyAnswer(deps, request, view), 'searches')
 
 /** Lengths of outages for which the planner computes the extra wait, in seconds. */
 const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 7200].map((minutes) => (minutes * MINUTE) / SECOND)
@@ -236,7 +238,7 @@ const searchRoute = (deps: ScreenDeps): Route =>
       }
       return redirect(`destinations${queryText({ name: asked.includes('*') ? asked : `*${asked}*` })}`)
     },
-    true,
+    'searches',
   )
 
 export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [

@@ -27,7 +27,7 @@ async function drainable({ onTestFinished }: Pick<TestContext, 'onTestFinished'>
     }),
     route({ method: 'GET', path: '/large', role: 'local', handler: () => ({ kind: 'json', status: 200, value: 'x'.repeat(20_000_000) }) }),
   ]
-  const { server, connections } = openServer(routes, { clock, times: { header: 60_000, request: 60_000 } })
+  const { server, connections } = openServer(routes, { clock, times: { header: 60_000, request: 60_000 }, limitsReading: false })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => connections.close(0))
   const { port } = server.address() as AddressInfo

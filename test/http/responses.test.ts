@@ -1,4 +1,4 @@
-/** Streams, events, searches and time limits of the admin server. */
+/** Streams, events, bodies and time limits of the admin server. */
 import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -19,8 +19,7 @@ async function open(routes: readonly Route[], options: WebServerOptions = {}): P
   return server
 }
 
-const get = (path: string, handler: Route['handler'], isSearch?: true): Route =>
-  route({ method: 'GET', path, role: 'anyone', handler, ...(isSearch === undefined ? {} : { isSearch }) })
+const get = (path: string, handler: Route['handler']): Route => route({ method: 'GET', path, role: 'anyone', handler })
 
 /** A stream route whose sender the test uses. */
 function eventsRoute() {
@@ -170,35 +169,6 @@ test('a stream ends at the logout at once, and within 15 seconds after its token
   clock.runNext()
   await ofToken.ended
   expect(clock.monotonic()).toBe(seconds(15))
-})
-
-test('the fifth search at once is refused, and the client that leaves ends its search', async () => {
-  const waiting: (() => void)[] = []
-  const search = get(
-    '/search',
-    ({ signal }) =>
-      new Promise((resolve) => {
-        const end = () => resolve({ kind: 'json', status: 200, value: {} })
-        signal.addEventListener('abort', end)
-        waiting.push(end)
-      }),
-    true,
-  )
-  await open([search])
-  const sockets = Array.from({ length: 4 }, () => connect({ port: server.port, host: '127.0.0.1' }).on('error', () => undefined))
-  for (const socket of sockets) socket.write(requestBytes({ target: '/search' }))
-  await expect.poll(() => waiting.length).toBe(4)
-  const refused = await server.ask({ target: '/search' })
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
-  sockets[0]?.destroy()
-  const again = async () => {
-    const asked = server.ask({ target: '/search' })
-    await Promise.race([asked, expect.poll(() => waiting.length).toBe(5)])
-    waiting.at(-1)?.()
-    return (await asked).status
-  }
-  await expect.poll(again).toBe(200)
-  for (const socket of sockets) socket.destroy()
 })
 
 test('forms and streamed bodies', async () => {

@@ -13,8 +13,9 @@ import { queueApi, type ApiParts } from '../../src/daemon/queue-api.ts'
 import { EventStreams } from '../../src/http/event-streams.ts'
 import { HTTP_PROBLEMS, Problem, problemJson, problemOf } from '../../src/http/problem-details.ts'
 import { grants, type Requester } from '../../src/http/requester.ts'
-import { routeListener, Searches } from '../../src/http/route-listener.ts'
+import { routeListener } from '../../src/http/route-listener.ts'
 import { matchRoute } from '../../src/http/route-table.ts'
+import { newSlots } from '../../src/http/slots.ts'
 import type { Clock } from '../../src/system/clock.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 
@@ -117,7 +118,8 @@ export class ApiServer {
       routes,
       clock: systemClock,
       streams: this.#streams,
-      searches: new Searches(),
+      slots: newSlots(systemClock),
+      unread: null,
       headers: {},
       admit: async (request, _target, role) => {
         const token = request.headers.authorization?.replace(/^Bearer /, '') ?? ''

@@ -7,8 +7,10 @@ import { Networks } from '../../src/config/values/networks.ts'
 import { EventStreams } from '../../src/http/event-streams.ts'
 import { FailureLimit } from '../../src/http/failure-limit.ts'
 import type { Problem } from '../../src/http/problem-details.ts'
-import { routeListener, Searches } from '../../src/http/route-listener.ts'
+import { routeListener } from '../../src/http/route-listener.ts'
 import { route, type Route } from '../../src/http/route-table.ts'
+import { newSlots } from '../../src/http/slots.ts'
+import { UnreadAnswers } from '../../src/http/unread-answers.ts'
 import { webAdmission, type WebRules } from '../../src/http/web-admission.ts'
 import { WEB_HEADERS } from '../../src/http/web-headers.ts'
 import { webRefusal } from '../../src/http/web-refusal.ts'
@@ -87,7 +89,8 @@ export class SampleServer {
       })),
       headers: WEB_HEADERS,
       streams: this.streams,
-      searches: new Searches(),
+      slots: newSlots(clock),
+      unread: new UnreadAnswers(clock),
       refused: (problem) => void this.refused.push(problem),
     })
     // Time limits of connections are in real time.

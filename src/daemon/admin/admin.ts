@@ -16,8 +16,10 @@ import { FailureLimit } from '../../http/failure-limit.ts'
 import { hostName } from '../../http/host-check.ts'
 import { HttpPort } from '../../http/http-port.ts'
 import type { Problem } from '../../http/problem-details.ts'
-import { routeListener, Searches, type Listener } from '../../http/route-listener.ts'
+import { routeListener, type Listener } from '../../http/route-listener.ts'
 import type { Route } from '../../http/route-table.ts'
+import { newSlots } from '../../http/slots.ts'
+import { UnreadAnswers } from '../../http/unread-answers.ts'
 import { addressOf, webAdmission, type WebRules } from '../../http/web-admission.ts'
 import { WEB_HEADERS } from '../../http/web-headers.ts'
 import { isNavigation, webRefusal, type RefusalPage } from '../../http/web-refusal.ts'
@@ -137,7 +139,8 @@ export class Admin {
       refusal: webRefusal(refusalPage),
       headers: WEB_HEADERS,
       streams: this.#streams,
-      searches: new Searches(),
+      slots: newSlots(clock),
+      unread: new UnreadAnswers(clock),
       refused: (problem, request) => this.#note(problem, request),
     })
   }

@@ -1,0 +1,61 @@
+/**
+ * Closes connections whose client does not read its answers, so that it holds neither memory nor one of the connections for longer than
+ * the limit. A client that reads slowly is not limited.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { seconds, type Clock, type Duration, type Timer } from '../system/clock.ts'
+
+/** Time without progress after which a connection is closed. Answers are written in pieces, each of which is progress. */
+export const READ_WITHIN: Duration = seconds(30)
+/** Interval at which connections are examined. */
+const INTERVAL: Duration = seconds(5)
+
+interface Progress {
+  /** Number of responses that have not been sent. */
+  open: number
+  /** Number of bytes that the system has taken. */
+  taken: number
+  /** Time of the last progress, or at which nothing waited to be taken. */
+  at: Duration
+}
+
+export class UnreadAnswers {
+  readonly #clock: Clock
+  readonly #sockets = new Map<Socket, Progress>()
+  #timer: Timer | null = null
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Watches the connection of a response until it has been sent. */
+  watch(response: ServerResponse): void {
+    // The event `close` of a client that has left is over.
+    if (response.destroyed) return
+    const { socket } = response.req
+    const progress = this.#sockets.get(socket) ?? { open: 0, taken: 0, at: this.#clock.monotonic() }
+    progress.open++
+    this.#sockets.set(socket, progress)
+    this.#timer ??= this.#clock.after(INTERVAL, () => this.#examine())
+    response.on('close', () => {
+      progress.open--
+      if (progress.open > 0) return
+      this.#sockets.delete(socket)
+      if (this.#sockets.size > 0) return
+      this.#timer?.cancel()
+      this.#timer = null
+    })
+  }
+
+  #examine(): void {
+    const now = this.#clock.monotonic()
+    for (const [socket, progress] of this.#sockets) {
+      const { bytesWritten, writableLength } = socket
+      const taken = bytesWritten - writableLength
+      if (writableLength === 0 || taken !== progress.taken) Object.assign(progress, { taken, at: now })
+      else if (now - progress.at >= READ_WITHIN) socket.destroy()
+    }
+    this.#timer = this.#clock.after(INTERVAL, () => this.#examine())
+  }
+}
